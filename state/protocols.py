@@ -1,0 +1,54 @@
+"""What a node may ask of a reranker and of an entailment checker; every implementation serves both ways.
+
+Both are synchronous and batched: a node calls them once per step, in a worker thread, with all pairs of
+all queries, so that a neural model sees one large batch.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+
+@runtime_checkable
+class Reranker(Protocol):
+    """Scores how relevant a text is to a query."""
+
+    @property
+    def name(self) -> str:
+        """The spec it came from, as `lexical` or `bge:BAAI/bge-reranker-base`."""
+        ...
+
+    @property
+    def threshold(self) -> float | None:
+        """Its calibrated relevance threshold δ (MIGRES, Table 11); None when it has none."""
+        ...
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """Score (query, text) pairs.
+
+        Returns:
+            One raw score per pair, in order, higher is more relevant; an empty list for no pairs.
+        """
+        ...
+
+
+@runtime_checkable
+class EntailmentChecker(Protocol):
+    """Scores whether a premise entails a hypothesis."""
+
+    @property
+    def name(self) -> str:
+        """The spec it came from, as `lexical`."""
+        ...
+
+    @property
+    def threshold(self) -> float:
+        """The probability from which a pair counts as entailed."""
+        ...
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """Score (premise, hypothesis) pairs.
+
+        Returns:
+            One probability in [0, 1] per pair, in order; an empty list for no pairs.
+        """
+        ...

@@ -1,0 +1,141 @@
+"""The records that travel in the state: plain JSON data, so that they survive checkpoints and editors."""
+
+from typing import Literal, NotRequired
+
+from pydantic import JsonValue
+from typing_extensions import TypedDict
+
+StopReason = Literal["answered", "unanswerable", "max_iterations", "max_depth", "budget"]
+"""Why a run ended. `unanswerable`: it ran to its end and found no answer."""
+
+
+class Passage(TypedDict):
+    """A titled paragraph of the corpus, or a text that the model recalled."""
+
+    id: str
+    """Unique in its corpus; `model:N` for recalled knowledge."""
+    title: str
+    """May be empty."""
+    text: str
+    """The paragraph as the corpus has it, without the title."""
+    score: float
+    """The retriever's best score for any query so far; higher is better, not comparable over retrievers."""
+    source: str
+    """Where it comes from: the retriever's spec, or `model`."""
+    hop: int
+    """The iteration that retrieved it first, from 1."""
+
+
+class Query(TypedDict):
+    """A text that goes to a retriever."""
+
+    text: str
+    why: str
+    """The missing information that it asks for; empty for the question itself."""
+
+
+class Candidates(TypedDict):
+    """What the retriever found for one query in this iteration, best first."""
+
+    query: str
+    passage_ids: list[str]
+    scores: list[float]
+    """One per passage, descending, ties by id."""
+
+
+class Excerpt(TypedDict):
+    """The part of a passage that is shown to the model."""
+
+    passage_id: str
+    spans: list[list[int]]
+    """[start, end) character offsets into the passage's text, ascending; empty when `text` is set."""
+    text: str
+    """A summary or snippet written by the model in place of the spans; empty otherwise."""
+    score: float
+    """The reranker's score for the best kept part."""
+
+
+class Knowledge(TypedDict):
+    """What is shown to the model for one query, best first."""
+
+    query: str
+    excerpts: list[Excerpt]
+
+
+class Evidence(TypedDict):
+    """A statement with the passages that support it."""
+
+    id: str
+    """`hop.query.number`, all from 1, so that the order of ids is the order of the run."""
+    statement: str
+    passage_ids: list[str]
+    """In the order in which the model cited them; never empty."""
+    quote: str
+    """The sentence of the first passage that supports the statement best; occurs in its text."""
+    verified: bool
+    """True when the entailment check passed; False while it is pending or is switched off."""
+
+
+class Citation(TypedDict):
+    """A passage that the answer rests on, with its best-supporting sentence."""
+
+    passage_id: str
+    title: str
+    quote: str
+    """Occurs verbatim in the passage's text."""
+    start: int
+    """Character offset of the quote in the passage's text."""
+    end: int
+    kind: Literal["passage", "model"]
+    """`model`: the model's own knowledge, which no passage carries."""
+
+
+class Call(TypedDict):
+    """One model call or one retrieval, as the budget and the totals count it."""
+
+    kind: Literal["model", "retrieval"]
+    role: str
+    """The model's role, as `migres/decide`; for a retrieval the retriever's name."""
+    attempts: int
+    """Requests sent: 1 + re-asks after unusable replies. 0 when it was answered from the cache."""
+    prompt_tokens: int
+    completion_tokens: int
+    parse_failures: int
+    """Replies that could not be used."""
+    passages: int
+    """Passages shown in the prompt, or found by the retrieval."""
+    knowledge_tokens: int
+    """Tokens of the passages shown, by the offline counter."""
+
+
+class Usage(TypedDict):
+    """The totals of a run."""
+
+    llm_calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    retrievals: int
+    """Queries sent to a retriever."""
+    passages: int
+    """Passages shown to the model, repeated ones counted each time."""
+    knowledge_tokens: int
+    """Tokens of the passages shown (offline counter): the measure of MIGRES, Table 5."""
+    parse_failures: int
+    iterations: int
+
+
+class StepEvent(TypedDict):
+    """One thing that a node did, for anyone who watches; `data` depends on `event`."""
+
+    event: str
+    """query, retrieved, filtered, compressed, recalled, extracted, verified, decided, answered, asked, …"""
+    node: str
+    step: int
+    """LangGraph's superstep, from 1; 0 outside a graph."""
+    path: str
+    """The task's path within its step; orders parallel tasks the same in every run."""
+    number: int
+    """Counts the events of one task, from 0."""
+    data: dict[str, JsonValue]
+    seconds: NotRequired[float]
+    """Wall time, on events that time something."""
