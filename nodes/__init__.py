@@ -1,0 +1,1 @@
+"""The steps that graphs are built from: one per file, named by its verb."""

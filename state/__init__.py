@@ -1,5 +1,6 @@
 """The records, reducers, settings and errors that every graph shares."""
 
+from hopgraph.state.context import Context
 from hopgraph.state.errors import (
     BadRecordError,
     CorpusError,
@@ -24,26 +25,32 @@ from hopgraph.state.records import (
     StopReason,
     Usage,
 )
+from hopgraph.state.schemas import AnswerOutput, MethodState, QuestionInput, Spent
 
 __all__ = [
+    "AnswerOutput",
     "BadRecordError",
     "Call",
     "Candidates",
     "Citation",
+    "Context",
     "CorpusError",
     "EntailmentChecker",
     "Evidence",
     "Excerpt",
     "HopgraphError",
     "Knowledge",
+    "MethodState",
     "ModelError",
     "Passage",
     "PromptError",
     "Query",
     "QuestionError",
+    "QuestionInput",
     "Reranker",
     "SettingsError",
     "SpecError",
+    "Spent",
     "StepEvent",
     "StopReason",
     "Usage",

@@ -1,0 +1,111 @@
+"""MIGRES: missing-information guided retrieve, extract, solve.
+
+The paper's claim: a language model knows well what is still missing for an answer, so asking for exactly
+that (rather than decomposing the question beforehand) finds the next passage of a multi-hop chain. Cutting
+passages down to their relevant sentences makes this cheap: fewer than five passages per iteration.
+
+Paper: "LLMs Know What They Need: Leveraging a Missing Information Guided Framework to Empower
+Retrieval-Augmented Generation". Sections: retrieve, sentence_filter, recall_knowledge, extract, nli_verify,
+decide, generate_queries and the memory 3.2; compress Table 5; presets Table 11.
+
+Where this differs from the paper:
+* knowledge is recalled for each query that kept no passage, not only when none of them did;
+* one extraction call per query, side by side (Table 17 also shows one call for several);
+* δ defaults to the reranker's calibrated value, found as in appendix B;
+* at the last iteration, and when no new query can be written, one final decision must answer or say that
+  it cannot; the paper leaves the end open;
+* a decision also names the statements that it rests on, for the citations;
+* the model's own knowledge is cited as such, never as a passage.
+"""
+
+from typing import Literal
+
+from hopgraph.nodes.compress import compress
+from hopgraph.nodes.decide import decide, final_answer
+from hopgraph.nodes.extract import extract
+from hopgraph.nodes.finish import finish
+from hopgraph.nodes.generate_queries import generate_queries
+from hopgraph.nodes.machine import MethodGraph
+from hopgraph.nodes.nli_verify import nli_verify
+from hopgraph.nodes.prepare import prepare_for
+from hopgraph.nodes.recall_knowledge import recall_knowledge
+from hopgraph.nodes.retrieve import retrieve
+from hopgraph.nodes.sentence_filter import sentence_filter
+from hopgraph.state.migres import MigresContext, MigresState
+from hopgraph.state.schemas import AnswerOutput, QuestionInput
+from langgraph.graph import END, START
+
+Context = MigresContext
+"""The settings of MIGRES."""
+
+
+def what_was_kept(state: MigresState) -> Literal["passages kept", "nothing left", "to compress"]:
+    """Choose what follows the sentence filter; only non-empty knowledge is worth compressing."""
+    if state["settings"]["compression"] in ("summary", "snippet") and any(
+        entry["excerpts"] for entry in state["knowledge"]
+    ):
+        return "to compress"
+    return what_is_left(state)
+
+
+def what_is_left(state: MigresState) -> Literal["passages kept", "nothing left"]:
+    """Tell whether a query is without passages, so that the model should say what it knows."""
+    empty = any(not entry["excerpts"] for entry in state["knowledge"])
+    return "nothing left" if empty and state["settings"]["recall"] else "passages kept"
+
+
+def enough_information(state: MigresState) -> Literal["answerable", "missing, t < T", "missing, t = T"]:
+    """Read the decision: end with its answer, go on, or give a final answer because a limit is reached."""
+    if state["stop_reason"] == "answered":
+        return "answerable"
+    return "missing, t = T" if state["stop_reason"] else "missing, t < T"
+
+
+def any_queries(state: MigresState) -> Literal["new queries", "none left"]:
+    """Tell whether there is anything new to ask."""
+    return "new queries" if state["queries"] else "none left"
+
+
+def build() -> MethodGraph:
+    """Draw the figure: nodes and edges, not yet compiled."""
+    builder = MethodGraph(MigresState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
+    builder.add_node("prepare", prepare_for(MigresState))
+    builder.add_node("retrieve", retrieve)
+    builder.add_node("sentence_filter", sentence_filter)
+    builder.add_node("compress", compress)
+    builder.add_node("recall_knowledge", recall_knowledge)
+    builder.add_node("extract", extract)
+    builder.add_node("nli_verify", nli_verify)
+    builder.add_node("decide", decide)
+    builder.add_node("generate_queries", generate_queries)
+    builder.add_node("final_answer", final_answer)
+    builder.add_node("finish", finish)
+
+    builder.add_edge(START, "prepare")
+    builder.add_edge("prepare", "retrieve")
+    builder.add_edge("retrieve", "sentence_filter")
+    builder.add_conditional_edges(
+        "sentence_filter",
+        what_was_kept,
+        {"passages kept": "extract", "nothing left": "recall_knowledge", "to compress": "compress"},
+    )
+    builder.add_conditional_edges(
+        "compress", what_is_left, {"passages kept": "extract", "nothing left": "recall_knowledge"}
+    )
+    builder.add_edge("recall_knowledge", "extract")
+    builder.add_edge("extract", "nli_verify")
+    builder.add_edge("nli_verify", "decide")
+    builder.add_conditional_edges(
+        "decide",
+        enough_information,
+        {"answerable": "finish", "missing, t < T": "generate_queries", "missing, t = T": "final_answer"},
+    )
+    builder.add_conditional_edges(
+        "generate_queries", any_queries, {"new queries": "retrieve", "none left": "final_answer"}
+    )
+    builder.add_edge("final_answer", "finish")
+    builder.add_edge("finish", END)
+    return builder
+
+
+graph = build().compile(name="MIGRES")

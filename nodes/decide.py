@@ -1,0 +1,148 @@
+"""Decide whether the question can be answered, or what is missing."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from hopgraph.nodes.ask import Answered, Ask, ask, calls_of
+from hopgraph.nodes.budget import is_exhausted
+from hopgraph.nodes.events import emit
+from hopgraph.nodes.extract import numbers_in
+from hopgraph.state import Evidence, Spent, StopReason
+from hopgraph.state.migres import MigresContext
+from hopgraph.state.reducers import merge_calls
+from hopgraph.tools.prompts import Value, clean
+from langgraph.runtime import Runtime
+from pydantic import BaseModel, field_validator
+
+UNANSWERABLE = "unanswerable"
+"""What a model writes as the answer when there is none."""
+_CALLS_OF_AN_ITERATION = 4
+"""The fewest calls that one more iteration makes sense with: queries, an extraction, a decision, and the
+final answer kept back."""
+
+
+class DecidedAnswer(BaseModel):
+    """The answer part of a decision."""
+
+    text: str
+    confidence: int | None = None
+
+    @field_validator("confidence", mode="before")
+    @classmethod
+    def _in_range(cls, value: object) -> int | None:
+        found = re.match(r"\s*(\d+)", str(value))
+        return min(max(int(found[1]), 1), 5) if found else None
+
+
+class Decision(BaseModel):
+    """A reply of the roles `decide` and `final_answer`."""
+
+    answer: DecidedAnswer
+    explanation: str = ""
+    missing_information: str = ""
+    used_information: list[int] = []
+    """*Ours*: the numbers of the statements that the answer rests on."""
+
+    _numbers = field_validator("used_information", mode="before")(numbers_in)
+
+    @field_validator("answer", mode="before")
+    @classmethod
+    def _plain_answer(cls, value: object) -> object:
+        return {"text": value} if isinstance(value, str) else value
+
+
+class DecideState(Spent):
+    """What `decide` and `final_answer` read."""
+
+    question: str
+    evidence: list[Evidence]
+    iteration: int
+    stop_reason: StopReason | None
+
+
+async def decide(state: DecideState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
+    """Answer from the evidence, or say what is missing (the Main Module, section 3.2).
+
+    Writes `answer` (empty when the evidence is not enough), `explanation`, `confidence`, `missing`,
+    `used`, and `stop_reason` when the run ends here: answered, or the iterations or the budget are used up.
+    A reply that cannot be used counts as "not enough", with the whole question missing.
+    """
+    settings = runtime.context
+    fallback = Decision(answer=DecidedAnswer(text=UNANSWERABLE), missing_information=state["question"])
+    answered = await ask(
+        runtime, state, Ask("decide", _variables(state, settings), Decision, fallback), keep=1
+    )
+    update = _read(answered, state, settings)
+    calls = merge_calls(state["calls"], calls_of([answered]))
+    spent = Spent(calls=calls, started_at=state["started_at"])
+    if update["answer"]:
+        update["stop_reason"] = "answered"
+    elif is_exhausted(settings, spent, _CALLS_OF_AN_ITERATION):
+        update["stop_reason"] = "budget"
+    elif state["iteration"] >= settings.max_iterations:
+        update["stop_reason"] = "max_iterations"
+    _report(runtime, update, final=False)
+    return update
+
+
+async def final_answer(state: DecideState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
+    """Give the best answer that the evidence allows, or none (*ours*; at t = T, and when no query is left).
+
+    Writes what `decide` writes; `stop_reason` stays if a limit set it, else tells whether there is an answer.
+    """
+    settings = runtime.context
+    fallback = Decision(answer=DecidedAnswer(text=UNANSWERABLE))
+    answered = await ask(runtime, state, Ask("final_answer", _variables(state, settings), Decision, fallback))
+    update = _read(answered, state, settings)
+    update["stop_reason"] = state["stop_reason"] or ("answered" if update["answer"] else "unanswerable")
+    _report(runtime, update, final=True)
+    return update
+
+
+def _variables(state: DecideState, settings: MigresContext) -> dict[str, Value]:
+    variables: dict[str, Value] = {
+        "information": [each["statement"] for each in state["evidence"]],
+        "question": state["question"],
+    }
+    if settings.answer_type == "yes_no":
+        variables["answer_type"] = "yes_no"
+    return variables
+
+
+def _read(answered: Answered[Decision], state: DecideState, settings: MigresContext) -> dict[str, Any]:
+    decision, evidence = answered.record, state["evidence"]
+    text = short_answer(decision.answer.text, yes_no=settings.answer_type == "yes_no")
+    used = [
+        evidence[number - 1]["id"] for number in decision.used_information if 1 <= number <= len(evidence)
+    ]
+    return {
+        "answer": text,
+        "explanation": clean(decision.explanation).strip(),
+        "confidence": decision.answer.confidence if text else None,
+        "missing": "" if text else clean(decision.missing_information).strip() or state["question"],
+        "used": list(dict.fromkeys(used)) if text else [],
+        "calls": calls_of([answered]),
+    }
+
+
+def short_answer(text: str, *, yes_no: bool = False) -> str:
+    """Clean an answer: one line, empty for "unanswerable"; with `yes_no` only "yes", "no" or empty."""
+    answer = " ".join(clean(text).split())
+    if yes_no:
+        found = re.match(r"\W*(yes|no|true|false)\b", answer, re.IGNORECASE)
+        return {"yes": "yes", "true": "yes", "no": "no", "false": "no"}[found[1].lower()] if found else ""
+    return "" if answer.casefold().strip(" .\"'") == UNANSWERABLE else answer
+
+
+def _report(runtime: Runtime[MigresContext], update: Mapping[str, Any], *, final: bool) -> None:
+    emit(
+        runtime,
+        "decided",
+        answer=update["answer"],
+        confidence=update["confidence"],
+        explanation=update["explanation"],
+        missing=update["missing"],
+        used=list(update["used"]),
+        final=final,
+    )

@@ -1,0 +1,82 @@
+"""Step events: what a node did, for anyone who watches (command line, chat page, evaluation trace)."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from hopgraph.state import StepEvent
+from langchain_core.runnables.config import var_child_runnable_config
+from langgraph.runtime import Runtime
+from pydantic import JsonValue
+
+
+@dataclass
+class Place:
+    """Where a node runs, and how many events and calls it has numbered."""
+
+    node: str = ""
+    step: int = 0
+    path: str = ""
+    taken: int = 0
+
+    def take(self, count: int = 1) -> int:
+        """Reserve numbers for `count` events, before they happen side by side; gives the first."""
+        first = self.taken
+        self.taken += count
+        return first
+
+
+_place: ContextVar[Place | None] = ContextVar("hopgraph_place", default=None)
+
+
+@contextmanager
+def placed() -> Generator[None]:
+    """Give the node that runs inside a place of its own, read from LangGraph's metadata."""
+    config = var_child_runnable_config.get() or {}
+    metadata = config.get("metadata") or {}
+    node = str(metadata.get("langgraph_node", ""))
+    token = _place.set(Place(node, int(metadata.get("langgraph_step", 0)), _path(node, metadata)))
+    try:
+        yield
+    finally:
+        _place.reset(token)
+
+
+def _path(node: str, metadata: dict[str, Any]) -> str:
+    """Write a task's path: the node, and its number among the `Send`s of the step before."""
+    numbers = [f"{part:04}" for part in metadata.get("langgraph_path", ()) if type(part) is int]
+    return "/".join([node, *numbers])
+
+
+def place() -> Place:
+    """Get the place of the running node; one without a name outside a graph."""
+    return _place.get() or Place()
+
+
+def emit(runtime: Runtime[Any], event: str, *, number: int | None = None, **data: JsonValue) -> None:
+    """Report a step event on the `custom` stream.
+
+    Args:
+        runtime: The node's runtime.
+        event: What happened: query, retrieved, filtered, …
+        number: The event's place among those of its node, if it was reserved; else the next.
+        data: What is known about it: ids, texts and numbers; plain JSON.
+    """
+    where = place()
+    runtime.stream_writer(
+        StepEvent(
+            event=event,
+            node=where.node,
+            step=where.step,
+            path=where.path,
+            number=where.take() if number is None else number,
+            data=data,
+        )
+    )
+
+
+def event_order(event: StepEvent) -> tuple[int, str, int]:
+    """Sort key of a trace: step, task path, number; the same in every run."""
+    return event["step"], event["path"], event["number"]

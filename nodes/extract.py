@@ -1,0 +1,126 @@
+"""Extract the statements of the kept passages that are useful for their query."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from hopgraph.nodes.ask import Ask, ask_all, calls_of
+from hopgraph.nodes.events import emit
+from hopgraph.nodes.knowledge import by_id, shown
+from hopgraph.state import Evidence, Excerpt, Knowledge, Passage, Spent
+from hopgraph.state.migres import MigresContext
+from hopgraph.tools.prompts import clean
+from hopgraph.tools.text.quotes import best_quote
+from langgraph.runtime import Runtime
+from pydantic import BaseModel, field_validator
+
+
+def numbers_in(value: object) -> object:
+    """Read passage numbers as models write them: 3, "3", "[3]", "Passage 3", or a list of such.
+
+    A number is read whole (12 is twelve, not one and two). Anything else is left for validation to refuse.
+    """
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int | float):
+        return [int(value)]
+    if isinstance(value, str):
+        return [int(digits) for digits in re.findall(r"\d{1,9}", value)]
+    if isinstance(value, list):
+        entries = [numbers_in(entry) for entry in cast("list[object]", value)]
+        return [number for entry in entries if isinstance(entry, list) for number in cast("list[int]", entry)]
+    return value
+
+
+class UsefulStatement(BaseModel):
+    """A statement and the numbers of the passages that support it, as shown in the prompt."""
+
+    info: str
+    support_passages: list[int]
+
+    _numbers = field_validator("support_passages", mode="before")(numbers_in)
+
+
+class Extraction(BaseModel):
+    """A reply of the role `extract`."""
+
+    useful_information: list[UsefulStatement]
+
+
+class ExtractState(Spent):
+    """What `extract` reads."""
+
+    knowledge: list[Knowledge]
+    passages: list[Passage]
+    iteration: int
+
+
+async def extract(state: ExtractState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
+    """Ask once per query with passages for useful statements with citations (the Leaf Module, section 3.2).
+
+    Writes `drafts`, in the order of queries and replies, and marks as `excluded` the passages that were
+    shown and that no query's reply cites (the Memory Module's hard negatives). A statement without a valid
+    citation is dropped: numbers that were not shown are ignored. No passages at all: no call, no drafts.
+    """
+    passages = by_id(state["passages"])
+    entries = [
+        (number, entry) for number, entry in enumerate(state["knowledge"], start=1) if entry["excerpts"]
+    ]
+    answers = await ask_all(
+        runtime,
+        state,
+        [
+            Ask(
+                "extract",
+                {"passages": shown(entry["excerpts"], passages), "question": entry["query"]},
+                Extraction,
+                Extraction(useful_information=[]),
+            )
+            for _, entry in entries
+        ],
+        keep=1,  # a final answer
+    )
+    drafts: list[Evidence] = []
+    shown_ids: set[str] = set()
+    for (number, entry), answer in zip(entries, answers, strict=True):
+        found = _statements(answer.record, entry["excerpts"], passages, f"{state['iteration']}.{number}")
+        drafts.extend(found)
+        if answer.outcome == "replied":
+            shown_ids |= {excerpt["passage_id"] for excerpt in entry["excerpts"]}
+        emit(
+            runtime,
+            "extracted",
+            query=entry["query"],
+            statements=[
+                {"id": each["id"], "statement": each["statement"], "passage_ids": list(each["passage_ids"])}
+                for each in found
+            ],
+            dropped=len(answer.record.useful_information) - len(found),
+        )
+    cited = {key for draft in drafts for key in draft["passage_ids"]}
+    excluded = sorted(shown_ids - cited) if runtime.context.memory else []
+    return {"drafts": drafts, "excluded": excluded, "calls": calls_of(answers)}
+
+
+def _statements(
+    extraction: Extraction, excerpts: Sequence[Excerpt], passages: Mapping[str, Passage], prefix: str
+) -> list[Evidence]:
+    found: list[Evidence] = []
+    for number, useful in enumerate(extraction.useful_information, start=1):
+        statement = clean(useful.info).strip()
+        in_range = [index for index in useful.support_passages if 1 <= index <= len(excerpts)]
+        cited = list(dict.fromkeys(excerpts[index - 1]["passage_id"] for index in in_range))
+        if not statement or not cited:
+            continue
+        text = passages[cited[0]]["text"]
+        start, end = best_quote(statement, text)
+        found.append(
+            Evidence(
+                id=f"{prefix}.{number}",
+                statement=statement,
+                passage_ids=cited,
+                quote=text[start:end],
+                verified=False,
+            )
+        )
+    return found

@@ -1,0 +1,110 @@
+"""Close a run: citations, the ranked passages, the totals."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from hopgraph.nodes.events import emit
+from hopgraph.nodes.knowledge import by_id
+from hopgraph.nodes.recall_knowledge import MODEL_SOURCE
+from hopgraph.state import Call, Citation, Context, Evidence, Passage, Spent, StopReason, Usage
+from hopgraph.tools.text import content_terms
+from hopgraph.tools.text.quotes import best_quote
+from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
+from pydantic import JsonValue
+
+
+class FinishState(Spent):
+    """What `finish` reads."""
+
+    answer: str
+    explanation: str
+    evidence: list[Evidence]
+    used: list[str]
+    passages: list[Passage]
+    iteration: int
+    stop_reason: StopReason | None
+
+
+async def finish(state: FinishState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+    """Cite the passages that the answer rests on, rank all passages, and add the usage up.
+
+    Writes `citations` (in the order of the evidence; none without an answer), `passages` (cited ones first,
+    then by first retrieval and score; recalled knowledge left out), `usage` and `stop_reason`.
+    """
+    passages = by_id(state["passages"])
+    used = used_evidence(state) if state["answer"] else []
+    citations = cite(used, passages)
+    usage = total(state["calls"].values(), state["iteration"])
+    stop_reason = state["stop_reason"] or ("answered" if state["answer"] else "unanswerable")
+    emit(
+        runtime,
+        "answered",
+        answer=state["answer"],
+        explanation=state["explanation"],
+        stop_reason=stop_reason,
+        citations=cast("JsonValue", citations),
+        usage=cast("JsonValue", usage),
+    )
+    return {
+        "citations": citations,
+        "passages": Overwrite(_ranked(state["passages"], citations)),
+        "stop_reason": stop_reason,
+        "usage": usage,
+    }
+
+
+def used_evidence(state: FinishState) -> list[Evidence]:
+    """Choose the evidence that the answer rests on.
+
+    It is what the model named. Where it named none: the statements that share a content word with the
+    answer or the explanation; where there are none either (a bare yes or no), all of them.
+    """
+    named = frozenset(state["used"])
+    if chosen := [each for each in state["evidence"] if each["id"] in named]:
+        return chosen
+    said = frozenset(content_terms(f"{state['answer']} {state['explanation']}"))
+    sharing = [each for each in state["evidence"] if said & frozenset(content_terms(each["statement"]))]
+    return sharing or list(state["evidence"])
+
+
+def cite(evidence: Sequence[Evidence], passages: Mapping[str, Passage]) -> list[Citation]:
+    """Cite each passage of the evidence once, with the sentence that supports its statement best."""
+    citations: dict[str, Citation] = {}
+    for each in evidence:
+        for key in each["passage_ids"]:
+            if key in citations:
+                continue
+            passage = passages[key]
+            start, end = best_quote(each["statement"], passage["text"])
+            citations[key] = Citation(
+                passage_id=key,
+                title=passage["title"],
+                quote=passage["text"][start:end],
+                start=start,
+                end=end,
+                kind="model" if passage["source"] == MODEL_SOURCE else "passage",
+            )
+    return list(citations.values())
+
+
+def _ranked(passages: Iterable[Passage], citations: Sequence[Citation]) -> list[Passage]:
+    cited = {citation["passage_id"]: rank for rank, citation in enumerate(citations)}
+    retrieved = [passage for passage in passages if passage["source"] != MODEL_SOURCE]
+    return sorted(retrieved, key=lambda passage: cited.get(passage["id"], len(cited)))
+
+
+def total(calls: Iterable[Call], iterations: int) -> Usage:
+    """Add calls up; all zero for none."""
+    every = list(calls)
+    asked = [call for call in every if call["kind"] == "model"]
+    return Usage(
+        llm_calls=sum(call["attempts"] for call in asked),
+        prompt_tokens=sum(call["prompt_tokens"] for call in asked),
+        completion_tokens=sum(call["completion_tokens"] for call in asked),
+        retrievals=len(every) - len(asked),
+        passages=sum(call["passages"] for call in asked),
+        knowledge_tokens=sum(call["knowledge_tokens"] for call in asked),
+        parse_failures=sum(call["parse_failures"] for call in asked),
+        iterations=iterations,
+    )

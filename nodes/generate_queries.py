@@ -1,0 +1,79 @@
+"""Write queries for the missing information."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from hopgraph.nodes.ask import Ask, ask, calls_of
+from hopgraph.nodes.events import emit
+from hopgraph.state import Evidence, Query, Spent
+from hopgraph.state.migres import MigresContext
+from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
+from hopgraph.tools.prompts import clean
+from langgraph.runtime import Runtime
+from pydantic import BaseModel, field_validator
+
+
+class NewQueries(BaseModel):
+    """A reply of the role `generate_queries`."""
+
+    queries: list[str]
+
+    @field_validator("queries", mode="before")
+    @classmethod
+    def _one_is_a_list(cls, value: object) -> object:
+        return [value] if isinstance(value, str) else value
+
+
+class GenerateState(Spent):
+    """What `generate_queries` reads."""
+
+    question: str
+    asked: list[str]
+    evidence: list[Evidence]
+    missing: str
+    iteration: int
+
+
+async def generate_queries(state: GenerateState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
+    """Ask for at most `max_queries` single-hop queries (the Query Generator, section 3.2).
+
+    Writes `queries` and counts the next `iteration`. Queries that repeat the question or an earlier query,
+    but for case, spaces and punctuation, are dropped (Memory Module). No queries left, or no usable reply:
+    `queries` is empty and the iteration stays.
+    """
+    settings = runtime.context
+    answered = await ask(
+        runtime,
+        state,
+        Ask(
+            "generate_queries",
+            {
+                "question": state["question"],
+                "asked": state["asked"] if settings.memory else state["asked"][:1],
+                "information": [each["statement"] for each in state["evidence"]],
+                "missing": state["missing"],
+                "max_queries": settings.max_queries,
+            },
+            NewQueries,
+            NewQueries(queries=[]),
+        ),
+        keep=1,  # a final answer
+    )
+    seen = {_folded(query) for query in state["asked"]} if settings.memory else set[str]()
+    queries: list[Query] = []
+    for text in (" ".join(clean(query).split()) for query in answered.record.queries):
+        if _folded(text) and _folded(text) not in seen and len(text) <= MAX_QUESTION_CHARACTERS:
+            seen.add(_folded(text))
+            queries.append(Query(text=text, why=state["missing"]))
+    queries = queries[: settings.max_queries]
+    emit(runtime, "generated", queries=[query["text"] for query in queries], missing=state["missing"])
+    return {
+        "queries": queries,
+        "iteration": state["iteration"] + (1 if queries else 0),
+        "calls": calls_of([answered]),
+    }
+
+
+def _folded(query: str) -> str:
+    return " ".join(re.sub(r"[^\w\s]", " ", query.casefold()).split())

@@ -1,0 +1,47 @@
+"""How kept passages look to a model: the text of an excerpt, and the passages of a prompt."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from hopgraph.state import Excerpt, Passage
+
+
+def by_id(passages: Iterable[Passage]) -> dict[str, Passage]:
+    """Index passages by their id."""
+    return {passage["id"]: passage for passage in passages}
+
+
+def excerpt_text(excerpt: Excerpt, passage: Passage) -> str:
+    """Get the text of an excerpt: what the model wrote of it, else its spans, with a gap shown as ` … `."""
+    if excerpt["text"]:
+        return excerpt["text"]
+    parts: list[str] = []
+    last_end: int | None = None
+    for start, end in excerpt["spans"]:
+        if last_end is not None:
+            between = passage["text"][last_end:start]
+            parts.append(" … " if between.strip() else between or " ")
+        parts.append(passage["text"][start:end])
+        last_end = end
+    return "".join(parts)
+
+
+def shown(excerpts: Sequence[Excerpt], passages: Mapping[str, Passage]) -> list[dict[str, str]]:
+    """Make the `passages` variable of a prompt from excerpts, in their order."""
+    return [
+        {
+            "title": passages[excerpt["passage_id"]]["title"],
+            "text": excerpt_text(excerpt, passages[excerpt["passage_id"]]),
+        }
+        for excerpt in excerpts
+    ]
+
+
+def whole(passage: Passage, score: float) -> Excerpt:
+    """Make the excerpt that is the whole passage."""
+    return Excerpt(passage_id=passage["id"], spans=[[0, len(passage["text"])]], text="", score=score)
+
+
+def titled(passage: Passage, text: str | None = None) -> str:
+    """Write a passage, or a part of it, below its title, as rerankers and entailment checkers read it."""
+    body = passage["text"] if text is None else text
+    return f"{passage['title']}\n{body}" if passage["title"] else body

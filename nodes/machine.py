@@ -1,0 +1,93 @@
+"""The state graph whose nodes are written once, as coroutines, and run from sync and async code alike.
+
+LangGraph wants a sync twin for `graph.invoke`. Instead of a twin per node, the sync side runs the same
+coroutine on one background event loop, which also keeps HTTP clients on a loop that never closes.
+"""
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from functools import cache
+from typing import Any, Self, TypeVar, cast, get_type_hints
+
+from hopgraph.nodes.events import placed
+from hopgraph.state.context import Context, refuse_other_settings, settings_of
+from langchain_core.runnables import Runnable, RunnableLambda
+from langgraph.graph import StateGraph
+from langgraph.runtime import Runtime, get_runtime
+from pydantic import JsonValue
+from typing_extensions import TypedDict
+
+ResultT = TypeVar("ResultT")
+Node = Callable[[Any, Runtime[Any]], Awaitable[Mapping[str, Any]]]
+"""A node: `async (state, runtime) -> partial update`; its first parameter's type names the keys it reads."""
+
+FIRST = "prepare"
+"""The node that begins a run: it records the settings instead of being held to the recorded ones."""
+
+
+class MethodGraph(StateGraph[Any, Any, Any, Any]):
+    """A `StateGraph` that takes nodes as coroutine functions.
+
+    A node's `runtime.context` is always the method's own Context, whatever the caller or a host graph gave,
+    and a run that is resumed under other settings is refused. Everything that is not a coroutine function
+    (a compiled subgraph, a runnable, a plain function) is added as `StateGraph` would.
+    """
+
+    def add_node(self, node: Any, action: Any = None, **options: Any) -> Self:
+        """Add a node; `options` are those of `StateGraph.add_node`.
+
+        The node's input schema is its first parameter's type, so that it gets only the keys it names.
+        """
+        name, step = (node, action) if action is not None else (node.__name__, node)
+        if inspect.iscoroutinefunction(step):
+            options.setdefault("input_schema", _input_schema(name, step))
+            step = _both_ways(name, step, cast("type[Context]", self.context_schema))
+        # The overloads of `StateGraph.add_node` are for its callers, not for a subclass that forwards.
+        return cast("Any", super()).add_node(name, step, **options)
+
+
+# A TypedDict that is made at run time has no static type.
+_typed_dict: Callable[..., Any] = TypedDict
+
+
+def _input_schema(name: str, node: Node) -> type[Any]:
+    """Make the type of what the graph hands to a node: its own keys and the recorded settings."""
+    first = next(iter(inspect.signature(node).parameters))
+    keys = get_type_hints(get_type_hints(node)[first], include_extras=True)
+    keys.setdefault("settings", dict[str, JsonValue])
+    return cast("type[Any]", _typed_dict(f"{name}_input", keys, total=False))
+
+
+def _both_ways(name: str, node: Node, context: type[Context]) -> Runnable[Any, Any]:
+    async def run(state: Mapping[str, Any]) -> Mapping[str, Any]:
+        runtime: Runtime[Any] = get_runtime()
+        settings = settings_of(runtime.context, context)
+        if name != FIRST:
+            refuse_other_settings(state.get("settings") or {}, settings)
+        own = {key: value for key, value in state.items() if key != "settings"}
+        with placed():
+            return await node(own, runtime.override(context=settings))
+
+    def run_sync(state: Mapping[str, Any]) -> Mapping[str, Any]:
+        return run_in_background(run(state))
+
+    return RunnableLambda(run_sync, run, name=name)
+
+
+@cache
+def _background_loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="hopgraph", daemon=True).start()
+    return loop
+
+
+def run_in_background(work: Coroutine[Any, Any, ResultT]) -> ResultT:
+    """Run a coroutine on the background event loop and wait; an interrupted wait cancels it."""
+    future = asyncio.run_coroutine_threadsafe(work, _background_loop())
+    try:
+        return future.result()
+    except BaseException:
+        future.cancel()
+        raise

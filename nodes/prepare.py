@@ -1,0 +1,85 @@
+"""Begin a run: check everything before the first model call, and clear what an earlier run left."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from hopgraph.nodes.ask import side_by_side
+from hopgraph.state import Context, Query, QuestionError, QuestionInput
+from hopgraph.state.context import record_settings
+from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
+from hopgraph.tools.prompts import check_folder, clean
+from hopgraph.tools.resolve import entailment_of, model_of, reranker_of, retriever_of
+from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
+
+
+def prepare_for(
+    state: type[Any],
+) -> Callable[[QuestionInput, Runtime[Context]], Awaitable[Mapping[str, Any]]]:
+    """Make the first node of a method, given the method's state.
+
+    The node checks the question and the settings, resolves the model, the retriever, the reranker and the
+    entailment checker once, records the settings, and sets every key of the state to empty: on a thread
+    that answered before, the reducers would otherwise unite the old run with the new one.
+    """
+    empty = {key: _empty(hint) for key, hint in get_type_hints(state, include_extras=True).items()}
+
+    async def prepare(state: QuestionInput, runtime: Runtime[Context]) -> Mapping[str, Any]:
+        """Check the question and the settings; the question becomes the first query.
+
+        Raises:
+            QuestionError: blank, or too long. SettingsError, SpecError, CorpusError, PromptError: a setting
+            that cannot work.
+        """
+        settings = runtime.context
+        question = checked_question(state["question"])
+        await _check(settings)
+        return {
+            **empty,
+            "question": question,
+            "queries": [Query(text=question, why="")],
+            "iteration": 1,
+            "settings": record_settings(settings),
+            "started_at": time.time(),
+        }
+
+    return prepare
+
+
+_EMPTY: dict[Any, Any] = {str: "", int: 0, float: 0.0, list: [], dict: {}}
+
+
+def _empty(hint: Any) -> Any:
+    if get_origin(hint) is Annotated:  # it has a reducer, which would keep the old value
+        return Overwrite(_empty(get_args(hint)[0]))
+    return _EMPTY.get(get_origin(hint) or hint)
+
+
+def checked_question(question: str) -> str:
+    """Strip a question and take out unseen characters.
+
+    Raises:
+        QuestionError: blank, or longer than `MAX_QUESTION_CHARACTERS`.
+    """
+    if not isinstance(question, str):  # pyright: ignore[reportUnnecessaryIsInstance] - it comes from outside
+        raise QuestionError(f"the question must be a text, got {type(question).__name__}")
+    checked = clean(question).strip()
+    if not checked:
+        raise QuestionError("the question is empty; ask something")
+    if len(checked) > MAX_QUESTION_CHARACTERS:
+        raise QuestionError(
+            f"the question has {len(checked):,} characters; at most {MAX_QUESTION_CHARACTERS:,} are taken"
+        )
+    return checked
+
+
+async def _check(settings: Context) -> None:
+    if settings.prompts_dir:
+        await asyncio.to_thread(check_folder, settings.prompts_dir, settings.method)
+    await side_by_side([model_of(settings, role) for role in (f"{settings.method}/", *settings.models)])
+    given = [settings.retriever, *([settings.second_retriever] if settings.second_retriever else [])]
+    await side_by_side([retriever_of(each) for each in given])
+    await reranker_of(settings)
+    await entailment_of(settings)

@@ -1,0 +1,74 @@
+"""Let the model write what it knows, for queries that kept no passage."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from hopgraph.nodes.ask import Ask, ask_all, calls_of
+from hopgraph.nodes.events import emit
+from hopgraph.nodes.knowledge import whole
+from hopgraph.state import Context, Knowledge, Passage, Spent
+from hopgraph.tools.prompts import clean
+from langgraph.runtime import Runtime
+from pydantic import BaseModel
+
+MODEL_SOURCE = "model"
+"""The source of a passage that the model recalled."""
+_KNOWS_NOTHING = re.compile(
+    r"(?:(?:sorry|unfortunately)\W+)?"
+    r"(?:i (?:do not|don\W?t) (?:know|have)|i am not (?:sure|aware)|unknown\b|\W*\Z)",
+    re.IGNORECASE,
+)
+
+
+class Recalled(BaseModel):
+    """A reply of the role `recall_knowledge`."""
+
+    knowledge: str
+
+
+class RecallState(Spent):
+    """What `recall_knowledge` reads."""
+
+    knowledge: list[Knowledge]
+    iteration: int
+
+
+async def recall_knowledge(state: RecallState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+    """Ask for own knowledge on each query without passages (MIGRES section 3.2; *ours*: per query).
+
+    The text stands in as the query's passage, with the source `model`, so that what rests on it can be
+    told apart. "I don't know" counts as nothing. Writes `knowledge` and `passages`.
+    """
+    empty = [index for index, entry in enumerate(state["knowledge"]) if not entry["excerpts"]]
+    answers = await ask_all(
+        runtime,
+        state,
+        [
+            Ask(
+                "recall_knowledge",
+                {"question": state["knowledge"][index]["query"]},
+                Recalled,
+                Recalled(knowledge=""),
+            )
+            for index in empty
+        ],
+        keep=3,  # an extraction, a decision and a final answer
+    )
+    knowledge, passages = list(state["knowledge"]), list[Passage]()
+    for index, answer in zip(empty, answers, strict=True):
+        query, text = knowledge[index]["query"], clean(answer.record.knowledge).strip()
+        known = not _KNOWS_NOTHING.match(text)
+        if known:
+            passage = Passage(
+                id=f"model:{state['iteration']}.{index + 1}",
+                title="Model knowledge",
+                text=text,
+                score=0.0,
+                source=MODEL_SOURCE,
+                hop=state["iteration"],
+            )
+            passages.append(passage)
+            knowledge[index] = Knowledge(query=query, excerpts=[whole(passage, 0.0)])
+        emit(runtime, "recalled", query=query, known=known, text=text if known else "")
+    return {"knowledge": knowledge, "passages": passages, "calls": calls_of(answers)}

@@ -1,0 +1,144 @@
+"""Retrieve passages for every query of this iteration."""
+
+import asyncio
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from hopgraph.nodes.ask import side_by_side
+from hopgraph.nodes.events import emit, place
+from hopgraph.state import Call, Candidates, Context, Passage, Query
+from hopgraph.tools.prompts import clean
+from hopgraph.tools.resolve import retriever_of
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
+
+
+class RetrieveState(TypedDict):
+    """What `retrieve` reads."""
+
+    queries: list[Query]
+    asked: list[str]
+    excluded: list[str]
+    iteration: int
+
+
+async def retrieve(state: RetrieveState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+    """Search all queries at once, without the passages that memory excludes.
+
+    Reads the queries; writes `candidates` (per query, at most `passages_per_query`, best first, ties by
+    id), `passages` (each text once) and `asked`. With a second retriever both results are united, for a
+    reranker to sort (MIGRES, Table 9). A query that finds nothing has empty candidates.
+
+    Raises:
+        CorpusError, SpecError: the retriever cannot be opened.
+    """
+    settings = runtime.context
+    given = [settings.retriever, *([settings.second_retriever] if settings.second_retriever else [])]
+    retrievers = await side_by_side([retriever_of(each) for each in given])
+    queries, excluded, hop = state["queries"], frozenset(state["excluded"]), state["iteration"]
+    emit_first = place().take(2 * len(queries))
+    for offset, query in enumerate(queries):
+        emit(runtime, "query", number=emit_first + offset, query=query["text"], why=query["why"], hop=hop)
+    found = await side_by_side(
+        _search(retriever, query["text"], settings.passages_per_query, excluded, hop)
+        for query in queries
+        for retriever in retrievers
+    )
+    results = [
+        _unite(found[start : start + len(retrievers)]) for start in range(0, len(found), len(retrievers))
+    ]
+    candidates = [
+        Candidates(
+            query=query["text"],
+            passage_ids=[passage["id"] for passage in result],
+            scores=[passage["score"] for passage in result],
+        )
+        for query, result in zip(queries, results, strict=True)
+    ]
+    for offset, each in enumerate(candidates, start=emit_first + len(queries)):
+        emit(
+            runtime,
+            "retrieved",
+            number=offset,
+            query=each["query"],
+            passage_ids=list(each["passage_ids"]),
+            scores=list(each["scores"]),
+        )
+    return {
+        "candidates": candidates,
+        "passages": [passage for result in results for passage in result],
+        "asked": [*state["asked"], *(query["text"] for query in queries)],
+        "calls": _counted(candidates, retrievers),
+    }
+
+
+async def _search(
+    retriever: BaseRetriever, query: str, count: int, excluded: frozenset[str], hop: int
+) -> list[Passage]:
+    # Excluded passages are left out after the search, so as many more are asked for.
+    documents = await retriever.ainvoke(query, k=count + len(excluded))
+    passages = await asyncio.to_thread(passages_of, documents, type(retriever).__name__, hop)
+    return [passage for passage in passages if passage["id"] not in excluded][:count]
+
+
+def passages_of(documents: Sequence[Document], retriever: str, hop: int) -> list[Passage]:
+    """Turn a LangChain retriever's documents into passages.
+
+    A document without an id gets a hash of its text; without a score, a score by its rank. A passage that
+    is given twice is kept once.
+
+    Returns:
+        In the order of the documents. Empty for none.
+    """
+    passages: dict[str, Passage] = {}
+    for rank, document in enumerate(documents):
+        metadata = cast("dict[str, Any]", document.metadata)
+        text = clean(document.page_content)
+        title = clean(str(metadata.get("title") or ""))
+        key = str(document.id or metadata.get("id") or _hash(f"{title}\n{text}"))
+        score = metadata.get("score", metadata.get("relevance_score"))
+        passage = Passage(
+            id=key,
+            title=title,
+            text=text,
+            score=float(score) if score is not None else 1.0 / (rank + 1),
+            source=str(metadata.get("source") or retriever),
+            hop=hop,
+        )
+        passages.setdefault(key, passage)
+    return list(passages.values())
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _unite(results: Sequence[list[Passage]]) -> list[Passage]:
+    if len(results) == 1:
+        return results[0]
+    united: dict[str, Passage] = {}
+    for result in results:
+        for passage in result:
+            united.setdefault(passage["id"], passage)
+    return list(united.values())
+
+
+def _counted(candidates: Sequence[Candidates], retrievers: Sequence[BaseRetriever]) -> dict[str, Call]:
+    where = place()
+    return {
+        f"{where.step:05}:{where.path}:{number:04}:{retriever_number}": Call(
+            kind="retrieval",
+            role=type(retriever).__name__,
+            attempts=0,
+            prompt_tokens=0,
+            completion_tokens=0,
+            parse_failures=0,
+            passages=len(each["passage_ids"]),
+            knowledge_tokens=0,
+        )
+        for number, each in enumerate(candidates)
+        for retriever_number, retriever in enumerate(retrievers)
+    }

@@ -1,0 +1,66 @@
+"""The state that every method shares; a method's own file adds its keys.
+
+A node declares the keys it reads as a TypedDict of its own and returns only the keys it writes.
+"""
+
+from typing import Annotated
+
+from hopgraph.state.records import Call, Candidates, Citation, Evidence, Passage, Query, StopReason, Usage
+from hopgraph.state.reducers import merge_calls, merge_evidence, merge_ids, merge_passages
+from pydantic import JsonValue
+from typing_extensions import TypedDict
+
+
+class QuestionInput(TypedDict):
+    """What a caller gives."""
+
+    question: str
+    """The user's question, at most `MAX_QUESTION_CHARACTERS` long."""
+
+
+class AnswerOutput(TypedDict):
+    """What a caller gets from every method."""
+
+    answer: str
+    """A short string; empty when there is none."""
+    explanation: str
+    """The model's reason, in its own words; may be empty."""
+    citations: list[Citation]
+    """The passages that the answer rests on, in the order of the evidence."""
+    passages: Annotated[list[Passage], merge_passages]
+    """One ranked list: cited first, then by first retrieval and score."""
+    stop_reason: StopReason | None
+    """None while the run goes on."""
+    usage: Usage
+
+
+class Spent(TypedDict):
+    """What `ask` needs of the state to obey the budget."""
+
+    calls: Annotated[dict[str, Call], merge_calls]
+    """Every model call and retrieval so far, by id (step, path, role, number)."""
+    started_at: float
+    """When the run began, in seconds since the epoch."""
+
+
+class MethodState(QuestionInput, AnswerOutput, Spent):
+    """The shared keys of every method's state."""
+
+    queries: list[Query]
+    """What this iteration asks the retriever."""
+    asked: list[str]
+    """Memory: every query so far, the question first, in the order of asking."""
+    excluded: Annotated[list[str], merge_ids]
+    """Memory: ids of passages that are not to be retrieved again."""
+    candidates: list[Candidates]
+    """What the retriever found in this iteration, one entry per query."""
+    evidence: Annotated[list[Evidence], merge_evidence]
+    """Everything that is known so far, in the order of the run."""
+    iteration: int
+    """The current iteration, from 1."""
+    settings: dict[str, JsonValue]
+    """The settings that the run began with; a resumed run is refused when they differ."""
+
+
+MAX_QUESTION_CHARACTERS = 10_000
+"""A longer question is refused: it is a document, and no retriever or prompt is made for it."""

@@ -1,0 +1,128 @@
+"""Any ASGI application on a free port of the loopback interface, in a thread of its own."""
+
+import asyncio
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Protocol, Self, cast
+
+import uvicorn
+from starlette.types import ASGIApp
+
+_START_SECONDS = 20.0
+_STOP_SECONDS = 30.0
+_WORKERS = 64
+
+
+class _Connection(Protocol):
+    """What this module reads of uvicorn's connections, whose concrete classes depend on what is installed."""
+
+    client: tuple[str, int] | None
+    transport: asyncio.Transport
+
+
+class _Server(uvicorn.Server):
+    """A uvicorn server that says when it listens, stops at once, and then waits for no client.
+
+    uvicorn's own loop looks every 0.1 s whether to stop and then waits another 0.1 s: with a server for
+    each test that is most of a suite's time.
+    """
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.listening = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop = asyncio.Event()
+
+    def connections(self) -> list[_Connection]:
+        return cast("list[_Connection]", list(self.server_state.connections))
+
+    def stop(self) -> None:
+        """Leave `main_loop`; from any thread, once the server listens."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._stop.set)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
+        # The default pool has as few as five threads: models without an async side would queue up in it.
+        self._loop.set_default_executor(ThreadPoolExecutor(_WORKERS))
+        await super().startup(sockets)
+        self.listening.set()
+
+    async def main_loop(self) -> None:
+        await self._stop.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for listener in self.servers:
+            listener.close()
+        while self.server_state.connections or self.server_state.tasks:
+            for connection in self.connections():
+                connection.transport.abort()
+            await asyncio.sleep(0.002)
+        for listener in self.servers:
+            await listener.wait_closed()
+
+
+class LoopbackServer:
+    """Serve `app` on 127.0.0.1 between `start` and `close`.
+
+    The port is taken when the object is made, so `url` is known before the application runs.
+    `close` breaks off what is still being answered: the application sees `http.disconnect`.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._socket = socket.create_server(("127.0.0.1", 0), backlog=256)
+        # asyncio sets this only on sockets that name TCP as their protocol, and these do not: without it
+        # every answer waits 40 ms for the client's delayed acknowledgement.
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.port: int = self._socket.getsockname()[1]
+        config = uvicorn.Config(
+            app,
+            interface="asgi3",
+            loop="asyncio",
+            http="h11",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+        )
+        self._server = _Server(config)
+        self._thread = threading.Thread(
+            target=self._server.run, args=([self._socket],), name=f"loopback-{self.port}", daemon=True
+        )
+
+    @property
+    def url(self) -> str:
+        """`http://127.0.0.1:PORT`, without a slash at the end."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Return once connections are accepted."""
+        self._thread.start()
+        if not self._server.listening.wait(_START_SECONDS):
+            raise RuntimeError(f"the server on port {self.port} did not start in {_START_SECONDS} s")
+
+    def close(self) -> None:
+        """Stop and wait for the thread; may be called twice, and without `start`."""
+        if self._thread.is_alive():
+            self._server.stop()
+            self._thread.join(_STOP_SECONDS)
+        if self._thread.is_alive():
+            raise RuntimeError(f"the server on port {self.port} did not stop in {_STOP_SECONDS} s")
+        self._socket.close()
+
+    def break_off(self, client: tuple[str, int]) -> None:
+        """Close the connection of `client` after what was already written; call it in the app's loop."""
+        for connection in self._server.connections():
+            if connection.client == client:
+                connection.transport.close()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,115 @@
+"""A chat model that says what a test tells it to say."""
+
+import asyncio
+import re
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
+from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.utils import count_tokens_approximately
+from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import Field, PrivateAttr
+
+ReplyFunction = Callable[[str, list[BaseMessage]], str | AIMessage]
+"""(role, messages) -> reply; called from several threads at once when the model is."""
+
+_ROLE_LINE = re.compile(r"\s*Role:[ \t]*(\S+)")
+
+
+@dataclass(frozen=True)
+class ScriptedCall:
+    """One call that reached the model."""
+
+    role: str
+    messages: list[BaseMessage]
+    started: float
+    """`time.monotonic()` at its start."""
+
+
+def role_of(messages: Sequence[BaseMessage]) -> str:
+    """Read the role from the line `Role: method/step` that opens the system message; "" without one."""
+    for message in messages:
+        if isinstance(message, SystemMessage) and (match := _ROLE_LINE.match(message.text)):
+            return match[1]
+    return ""
+
+
+class ScriptedChatModel(BaseChatModel):
+    """Answer from a list, in the order of the calls, or from a function of the role and the messages.
+
+    It fails the test when it is called more often than the list is long. It has no tool calling and no
+    structured output of its own, as many models do not; `OpenAIServer` adds both. A reply given as an
+    `AIMessage` is passed on as it is; a text gets token counts (`count_tokens_approximately`).
+    """
+
+    replies: Sequence[str | AIMessage] | ReplyFunction
+    latency: float = Field(default=0.0, ge=0)
+    """Seconds that each call takes; calls wait side by side."""
+
+    _calls: list[ScriptedCall] = PrivateAttr(default_factory=list[ScriptedCall])
+    _lock: threading.Lock = PrivateAttr(default_factory=threading.Lock)
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    @property
+    def calls(self) -> list[ScriptedCall]:
+        """Every call so far, in the order in which they came, those that failed included."""
+        with self._lock:
+            return list(self._calls)
+
+    @property
+    def remaining(self) -> int:
+        """How many scripted replies are left; 0 for a function."""
+        return 0 if callable(self.replies) else max(0, len(self.replies) - len(self.calls))
+
+    def _next_reply(self, messages: list[BaseMessage]) -> ChatResult:
+        role = role_of(messages)
+        with self._lock:
+            number = len(self._calls)
+            self._calls.append(ScriptedCall(role, list(messages), time.monotonic()))
+        if callable(self.replies):
+            reply = self.replies(role, messages)
+        elif number < len(self.replies):
+            reply = self.replies[number]
+        else:
+            raise AssertionError(
+                f"call {number + 1} (role {role!r}) of a scripted model with {len(self.replies)} replies"
+            )
+        message = reply if isinstance(reply, AIMessage) else _with_usage(reply, messages)
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        result = self._next_reply(messages)
+        time.sleep(self.latency)
+        return result
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        result = self._next_reply(messages)
+        await asyncio.sleep(self.latency)
+        return result
+
+
+def _with_usage(text: str, messages: list[BaseMessage]) -> AIMessage:
+    prompt, completion = count_tokens_approximately(messages), count_tokens_approximately([AIMessage(text)])
+    usage = UsageMetadata(input_tokens=prompt, output_tokens=completion, total_tokens=prompt + completion)
+    return AIMessage(text, usage_metadata=usage)

@@ -1,0 +1,124 @@
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hopgraph.tools.text import split_sentences
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def sentences(text: str) -> list[str]:
+    return [text[start:end] for start, end in split_sentences(text)]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ["Dr. Smith met Mrs. J. K. Rowling.", "They talked."],
+        ["He lived in the U.S. Senate building.", "It burnt down."],
+        ["She moved to Washington, D.C.", "The house is still there."],
+        ["It was built c. 1243 by the king (r. 1230-50).", "He died soon after."],
+        ["The Damage Inc. tour began on Sept. 5, 1986.", "Fans came."],
+        ["He played for Central F.C. in the league.", "Then he left."],
+        ["Roe vs. Wade was decided in 1973.", "Nobody agreed."],
+        ["Piano Sonata No. 1 is short.", "No. 2 is long."],
+        ["He fought in World War I.", "The war ended in 1918."],
+        ['He asked "Who goes there?" and left.', "Nobody answered."],
+        ['She said "No."', "Then she left."],
+        ["(It was 3.14 wide.)", "It fell."],
+        ["What?!", "Really."],
+        ["Wait...", "It moves."],
+        ["John B. Handelsman Jr. drew it.", "Ken Griffey Sr.", "He played."],
+    ],
+)
+def test_sentences_end_where_a_reader_ends_them(parts: list[str]) -> None:
+    assert sentences(" ".join(parts)) == parts
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n\t \r\n", "\u2003"])
+def test_blank_text_has_no_sentence(text: str) -> None:
+    assert split_sentences(text) == []
+
+
+def test_a_blank_line_ends_a_sentence_and_a_line_break_does_not() -> None:
+    assert sentences("A heading\n \nThe text goes\non here. It ends.\r\n\r\nNext") == [
+        "A heading",
+        "The text goes\non here.",
+        "It ends.",
+        "Next",
+    ]
+
+
+@given(st.text(alphabet=st.sampled_from("ab A.!?\"')(\n\t ,1\u2019\u201d…é")) | st.text())
+def test_spans_ascend_and_cover_all_but_white_space(text: str) -> None:
+    position = 0
+    for start, end in split_sentences(text):
+        assert position <= start < end <= len(text)
+        assert not text[position:start].strip()
+        assert text[start:end] == text[start:end].strip()
+        position = end
+    assert not text[position:].strip()
+
+
+def test_every_call_returns_a_list_of_its_own() -> None:
+    split_sentences("One. Two.").clear()
+    assert sentences("One. Two.") == ["One.", "Two."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a" * 1_000_000, "word " * 200_000, "." * 1_000_000, "a." * 500_000, "\n" * 1_000_000, "x\n " * 300_000],
+)
+def test_a_megabyte_without_a_sentence_end_is_one_sentence_and_quick(text: str) -> None:
+    started = time.perf_counter()
+    spans = split_sentences(text)
+    assert time.perf_counter() - started < 5
+    assert spans == ([(0, len(text.rstrip()))] if text.strip() else [])
+
+
+def test_long_texts_are_split_as_their_parts_are() -> None:
+    part = (
+        "Dr. Who arrived in Sept. 1963 with J. K. Rowling. It was late! Was it? He left the U.S. in a hurry. "
+    )
+    expected = sentences(part)
+    assert sentences(part * 400) == expected * 400
+
+
+def test_agrees_with_the_sentences_of_hotpotqa(shared_data: Path) -> None:
+    questions = json.loads((shared_data / "hotpotqa" / "train_100.json").read_bytes())
+    agreed = found = expected = 0
+    for _, parts in (context for question in questions for context in question["context"]):
+        text = "".join(parts)
+        length = len(text.rstrip())
+        lengths = [len("".join(parts[: i + 1]).rstrip()) for i in range(len(parts))]
+        gold, ends = set(lengths) - {length}, {end for _, end in split_sentences(text)} - {length}
+        agreed, found, expected = agreed + len(gold & ends), found + len(ends), expected + len(gold)
+    assert agreed / found > 0.985  # most of the rest are slips of the data set's own sentences
+    assert agreed / expected > 0.985
+
+
+SHOW = "from hopgraph.tools.text import split_sentences as s; print(s('Seen by Xyzzy. Smith. He left.'))"
+
+
+def test_the_installed_english_model_is_used(tmp_path: Path) -> None:
+    model = tmp_path / "tokenizers" / "punkt_tab" / "english"
+    model.mkdir(parents=True)
+    (model / "abbrev_types.txt").write_text("xyzzy\n")
+    for name in ("collocations.tab", "sent_starters.txt", "ortho_context.tab"):
+        (model / name).write_text("")
+    found = {
+        folder: subprocess.run(
+            [sys.executable, "-c", SHOW],
+            env=os.environ | {"NLTK_DATA": folder},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        for folder in (str(tmp_path), str(tmp_path / "nothing"))
+    }
+    assert found[str(tmp_path)] == "[(0, 21), (22, 30)]"
+    assert found[str(tmp_path / "nothing")] == "[(0, 14), (15, 21), (22, 30)]"

@@ -1,0 +1,135 @@
+"""The formats of corpora: telling them apart by their content, and reading any of them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from hopgraph.state import CorpusError, SettingsError
+from hopgraph.tools.corpora.dpr import has_dpr_header, read_dpr
+from hopgraph.tools.corpora.json_corpora import read_beir, read_pooled
+from hopgraph.tools.corpora.json_values import json_values
+from hopgraph.tools.corpora.passages_of import Object, of_contexts, of_hotpotqa, of_musique
+from hopgraph.tools.corpora.records import Reading, SourceRecord
+from hopgraph.tools.corpora.text_files import SUFFIXES, read_text_files, text_files
+
+Reader = Callable[[Path, Reading], Iterator[SourceRecord]]
+
+
+class Format(NamedTuple):
+    """One format of a corpus."""
+
+    read: Reader
+    keys: tuple[str, ...] = ()
+    """The keys by which its first object is told; empty when it is not in JSON."""
+
+
+FORMATS: dict[str, Format] = {
+    "musique": Format(partial(read_pooled, paragraphs_of=of_musique), ("question", "paragraphs")),
+    "nq": Format(partial(read_pooled, paragraphs_of=of_contexts), ("question", "ctxs")),
+    "2wikimultihopqa": Format(
+        partial(read_pooled, paragraphs_of=of_hotpotqa), ("question", "context", "evidences")
+    ),
+    "hotpotqa": Format(partial(read_pooled, paragraphs_of=of_hotpotqa), ("question", "context")),
+    "beir": Format(read_beir, ("_id", "text")),
+    "dpr": Format(read_dpr),
+    "text": Format(read_text_files),
+}
+"""By name; those in JSON in the order in which they are tried."""
+
+_BEIR_FILE = "corpus.jsonl"
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A source whose format is known."""
+
+    path: Path
+    format: str
+    size: int
+    """Bytes of the files to read, for progress."""
+
+    def records(self, reading: Reading) -> Iterator[SourceRecord]:
+        """Yield the passages in the source's order; texts are not checked.
+
+        Raises:
+            BadRecordError: naming file and line, unless `reading` skips bad records.
+            CorpusError: a file cannot be read.
+        """
+        try:
+            yield from FORMATS[self.format].read(self.path, reading)
+        except OSError as error:
+            raise _unreadable(self.path, error) from None
+
+
+def open_corpus(source: Path, format: str | None = None) -> Corpus:  # noqa: A002 - the option's name
+    """Find out what a source holds.
+
+    Args:
+        source: a file, or a folder with `corpus.jsonl` (BEIR) or with `.txt` and `.md` files.
+        format: a name of FORMATS; None to tell it from the content.
+
+    Raises:
+        SettingsError: no format has this name.
+        CorpusError: the source is missing, unreadable, without text, or of no known format.
+    """
+    if format is not None and format not in FORMATS:
+        raise SettingsError(f"corpus format {format!r} is unknown; use one of: {', '.join(sorted(FORMATS))}")
+    try:
+        if not source.exists():
+            raise CorpusError(f"{source}: no such file or folder")
+        if source.is_dir():
+            return _open_folder(source, format)
+        format = format or _told_by_content(source)  # noqa: A001 - as above
+        return Corpus(source, format, source.stat().st_size)
+    except OSError as error:
+        raise _unreadable(source, error) from None
+
+
+def _open_folder(folder: Path, format: str | None) -> Corpus:  # noqa: A002 - as above
+    beir = folder / _BEIR_FILE
+    if format == "beir" or (format is None and beir.is_file()):
+        return Corpus(beir, "beir", beir.stat().st_size)
+    if format not in (None, "text"):
+        raise CorpusError(f"{folder} is a folder; for the format {format} name the file itself")
+    files = text_files(folder)
+    size = sum(file.stat().st_size for file in files)
+    if not size:
+        raise CorpusError(
+            f"{folder}: no text in this folder; it needs {_BEIR_FILE}, or .txt or .md files that are not empty"
+        )
+    return Corpus(folder, "text", size)
+
+
+def _told_by_content(path: Path) -> str:
+    if has_dpr_header(path):
+        return "dpr"
+    if path.suffix.lower() in SUFFIXES:
+        return "text"
+    first = _first_object(path)
+    for name, format_ in FORMATS.items():
+        keys = format_.keys
+        if first is not None and keys and all(key in first or key.removeprefix("_") in first for key in keys):
+            return name
+    found = (
+        f"its first object has the keys {', '.join(list(first)[:12])}" if first else "it holds no JSON object"
+    )
+    tried = "; ".join(f"{name}: {', '.join(f.keys)}" for name, f in FORMATS.items() if f.keys)
+    raise CorpusError(
+        f"{path}: unknown format: {found}; tried {tried}; dpr: a first line with id, text, title; "
+        "text: a folder of .txt and .md files; name the format if the file is one of these"
+    )
+
+
+def _first_object(path: Path) -> Object | None:
+    with path.open("rb") as file:
+        start = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not start.startswith((b"{", b"[")):
+        return None
+    values = (value for _, value in json_values(path, Reading(skip_bad=True)))
+    return next((value for value in values if isinstance(value, dict)), None)
+
+
+def _unreadable(source: Path, error: OSError) -> CorpusError:
+    return CorpusError(f"{error.filename or source}: cannot be read: {error.strerror or error}")

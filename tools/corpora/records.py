@@ -1,0 +1,54 @@
+"""What every reader of a corpus yields, and how it tells of what it cannot read."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from hopgraph.state import BadRecordError
+
+_SHOWN = 5
+
+
+class SourceRecord(NamedTuple):
+    """A passage as a source has it."""
+
+    id: str
+    title: str
+    """May be empty."""
+    text: str
+    file: Path
+    line: int
+    """Where the record begins in the file, from 1."""
+
+    @property
+    def place(self) -> str:
+        """The file and the line, for messages."""
+        return f"{self.file}:{self.line}"
+
+
+@dataclass
+class Reading:
+    """One pass over a source: how far it is, and the bad records that it met."""
+
+    skip_bad: bool = False
+    bytes_read: int = 0
+    skipped: int = 0
+    first_skipped: list[str] = field(default_factory=list[str])
+    """The messages of the first few bad records."""
+
+    def bad(self, file: Path, line: int, reason: str) -> None:
+        """Refuse a record.
+
+        Raises:
+            BadRecordError: naming file, line and reason; with `skip_bad` the record is counted instead.
+        """
+        message = f"{file}:{line}: {reason}"
+        if not self.skip_bad:
+            raise BadRecordError(f"{message} (mend it, or pass over bad records with --skip-bad)")
+        self.skipped += 1
+        if len(self.first_skipped) < _SHOWN:
+            self.first_skipped.append(message)
+
+
+class MalformedError(ValueError):
+    """A value that is valid JSON but no record; readers turn it into a bad record with its place."""

@@ -1,0 +1,118 @@
+"""Folders of `.txt` and `.md` files, cut into passages of about 100 words at sentence ends."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from hopgraph.tools.corpora.records import Reading, SourceRecord
+from hopgraph.tools.text import split_sentences
+
+SUFFIXES = frozenset({".txt", ".md"})
+PASSAGE_WORDS = 100
+"""What a passage aims at, as the passages of DPR's Wikipedia have."""
+_LONGEST_SENTENCE = 200
+"""Words; a longer one (a table, a list, a log) is cut into pieces."""
+_LONGEST_BLOCK = 1 << 16
+"""Characters; a longer paragraph is taken in parts, so that a file may be of any size."""
+_HEADING = re.compile(r"#{1,6}\s+(.*?)[\s#]*$")
+_PIECE = re.compile(r"\S(?:.{0,698}\S)?(?!\S)|\S{700}", re.DOTALL)
+"""About 100 words, or 700 characters of a text without spaces."""
+
+Block = tuple[int, str]
+"""A paragraph with the line on which it begins."""
+
+
+def text_files(source: Path) -> list[Path]:
+    """List the text files of a folder and its sub-folders by path; of a file, itself. Hidden ones are left out.
+
+    Raises:
+        OSError: a folder cannot be read.
+    """
+    if source.is_file():
+        return [source]
+    found: list[Path] = []
+    for folder, subfolders, names in os.walk(source, onerror=_refuse):
+        subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
+        kept = (name for name in names if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES)
+        found.extend(Path(folder, name) for name in kept)
+    return sorted(found)
+
+
+def _refuse(error: OSError) -> None:
+    raise error
+
+
+def read_text_files(source: Path, reading: Reading) -> Iterator[SourceRecord]:
+    """Cut every text file into passages, with `path#number` for an id.
+
+    The title is the file's first heading, else its name. White space within a passage is made single spaces.
+
+    Raises:
+        BadRecordError: a file that is not UTF-8, unless bad records are skipped (then its readable part counts).
+        OSError: a file or a folder cannot be read.
+    """
+    for path in text_files(source):
+        name = path.relative_to(source).as_posix() if source.is_dir() else path.name
+        title = _title(path)
+        for number, (line, text) in enumerate(_passages(_blocks(path, reading)), 1):
+            yield SourceRecord(f"{name}#{number}", title, text, path, line)
+
+
+def _title(path: Path) -> str:
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        headings = (heading[1] for line in file if (heading := _HEADING.match(line)))
+        return next((heading for heading in headings if heading), path.stem)
+
+
+def _blocks(path: Path, reading: Reading) -> Iterator[Block]:
+    """Yield the paragraphs of a file; headings and blank lines part them."""
+    lines: list[str] = []
+    start, length = 1, 0
+    for number, line in _lines(path, reading):
+        heading = _HEADING.match(line)
+        if heading or not line.strip() or length > _LONGEST_BLOCK:
+            yield start, "".join(lines)
+            lines, length = [], 0
+        if not lines:
+            start = number
+        if not heading:
+            lines.append(line)
+            length += len(line)
+    yield start, "".join(lines)
+
+
+def _lines(path: Path, reading: Reading) -> Iterator[tuple[int, str]]:
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            reading.bytes_read += len(line)
+            try:
+                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                reading.bad(path, number, f"byte {error.start + 1} of the line is not UTF-8")
+
+
+def _passages(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Gather sentences until another one would lead further away from 100 words."""
+    words: list[str] = []
+    start = 1
+    for line, sentence in _sentences(blocks):
+        more = sentence.split()
+        if words and abs(len(words) - PASSAGE_WORDS) <= abs(len(words) + len(more) - PASSAGE_WORDS):
+            yield start, " ".join(words)
+            words = []
+        if not words:
+            start = line
+        words += more
+    if words:
+        yield start, " ".join(words)
+
+
+def _sentences(blocks: Iterable[Block]) -> Iterator[Block]:
+    for line, text in blocks:
+        for start, end in split_sentences(text):
+            sentence = text[start:end]
+            if len(sentence.split()) <= _LONGEST_SENTENCE and len(sentence) <= 8 * _LONGEST_SENTENCE:
+                yield line, sentence
+            else:
+                yield from ((line, piece[0]) for piece in _PIECE.finditer(sentence))

@@ -1,0 +1,98 @@
+"""What the offline model replies to each step, as plain JSON data."""
+
+from collections.abc import Callable
+
+from pydantic import JsonValue
+
+from hopgraph.tools.models.offline.answer import UNANSWERABLE, Finding, find, gather
+from hopgraph.tools.models.offline.blocks import Prompt
+from hopgraph.tools.models.offline.chain import Evidence
+from hopgraph.tools.models.offline.question import read_question
+from hopgraph.tools.models.offline.select import sentences, useful
+from hopgraph.tools.models.offline.queries import next_queries
+
+Reply = dict[str, JsonValue]
+_MOST_STATEMENTS = 8
+_ENOUGH_COVER = float(__import__("os").environ.get("EC","0.9"))
+_ENOUGH_PROBABILITY = float(__import__("os").environ.get("EP","0.3"))
+
+
+def extract(prompt: Prompt) -> Reply:
+    """List the sentences that are useful for the question, each as a statement that stands alone."""
+    chosen = useful(prompt.question, prompt.passages)[:_MOST_STATEMENTS]
+    return {"useful_information": [{"info": s.info, "support_passages": [s.passage]} for s in chosen]}
+
+
+def recall_knowledge(prompt: Prompt) -> Reply:
+    """Say that nothing is known: the model has no knowledge of its own."""
+    del prompt
+    return {"knowledge": "I don't know"}
+
+
+def _decision(finding: Finding, text: str, evidence: Evidence) -> Reply:
+    quotes = [s.text for s in evidence.statements if s.number in finding.used]
+    refused = text == UNANSWERABLE
+    missing = finding.missing or f"what answers the question: {evidence.question.text[:300]}"
+    return {
+        "answer": {"text": text, "confidence": 1 if refused else max(1, min(5, round(5 * finding.probability)))},
+        "explanation": "" if refused else " ".join(quotes),
+        "missing_information": missing if refused else "",
+        "used_information": [] if refused else list(finding.used),
+    }
+
+
+def _found(prompt: Prompt) -> tuple[Finding, Evidence]:
+    evidence = gather(prompt.question, prompt.items("information"))
+    return find(evidence, yes_no="yes_no" in prompt.blocks.get("answer_type", "")), evidence
+
+
+def decide(prompt: Prompt) -> Reply:
+    """Answer when a chain of statements carries the question well enough, else say what is missing."""
+    finding, evidence = _found(prompt)
+    enough = finding.covered >= _ENOUGH_COVER and finding.probability >= _ENOUGH_PROBABILITY and not finding.missing
+    return _decision(finding, finding.text if enough and finding.text else UNANSWERABLE, evidence)
+
+
+def final_answer(prompt: Prompt) -> Reply:
+    """Give the best answer that the statements hold."""
+    finding, evidence = _found(prompt)
+    return _decision(finding, finding.text or UNANSWERABLE, evidence)
+
+
+def generate_queries(prompt: Prompt) -> Reply:
+    """Ask for the names that the chain has reached, with what the question still asks of them."""
+    evidence = gather(prompt.question, prompt.items("information"))
+    asked = [text for _, text in prompt.items("asked")]
+    return {"queries": list(next_queries(evidence, asked, prompt.blocks.get("missing", ""))[: prompt.at_most])}
+
+
+def snippet(prompt: Prompt) -> Reply:
+    """Copy the passage's sentences that are useful for the question, in the passage's order."""
+    kept = sorted(useful(prompt.question, prompt.passages)[:3], key=lambda s: s.place)
+    return {"text": " ".join(s.sentence for s in kept) or "irrelevant"}
+
+
+def answer(prompt: Prompt) -> Reply:
+    """Answer from passages directly, for a step that this model does not know by name."""
+    chosen = [s for passage in prompt.passages for s in sentences(passage)]
+    items = [(at, s.info) for at, s in enumerate(chosen, start=1)] + prompt.items("information")
+    finding = find(gather(prompt.question, items))
+    cited = sorted({chosen[number - 1].passage for number in finding.used if number <= len(chosen)})
+    return {"answer": finding.text or UNANSWERABLE, "support_passages": list[JsonValue](cited)}
+
+
+STEPS: dict[str, Callable[[Prompt], Reply]] = {
+    "extract": extract,
+    "recall_knowledge": recall_knowledge,
+    "decide": decide,
+    "final_answer": final_answer,
+    "generate_queries": generate_queries,
+    "summarise": snippet,
+    "snippet": snippet,
+}
+"""The reply to each step by its name."""
+
+
+def reply(prompt: Prompt) -> Reply:
+    """Reply to a prompt: by its step, else from whatever passages and question it holds."""
+    return STEPS.get(prompt.step, answer)(prompt)

@@ -1,0 +1,50 @@
+"""Choose the sentences of the shown passages that a chain of evidence may need."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hopgraph.tools.models.offline.blocks import Passage
+from hopgraph.tools.models.offline.chain import Evidence
+from hopgraph.tools.models.offline.question import read_question
+from hopgraph.tools.models.offline.statements import read, write
+from hopgraph.tools.text import split_sentences
+
+_MOST_SENTENCES = 60
+_LONGEST_SENTENCE = 1_000
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence of a shown passage."""
+
+    passage: int
+    place: int
+    """Its position in the passage, from 0."""
+    sentence: str
+    info: str
+    """The sentence as a statement that stands alone."""
+
+
+def sentences(passage: Passage) -> list[Sentence]:
+    """Return the first sentences of a passage, very long ones cut; empty for a blank one."""
+    cut = [passage.text[start:end][:_LONGEST_SENTENCE] for start, end in split_sentences(passage.text)[:_MOST_SENTENCES]]
+    return [Sentence(passage.number, place, text, write(passage.title, text)) for place, text in enumerate(cut)]
+
+
+def useful(question: str, passages: Sequence[Passage]) -> list[Sentence]:
+    """Return the useful sentences, best first; empty when none carries anything that the question asks.
+
+    A sentence counts by the question's terms in it and in its chain, by how far its title stands in the
+    question, and more when it opens its passage, since that sentence says what the title is.
+    """
+    every = [sentence for passage in passages for sentence in sentences(passage)]
+    evidence = Evidence(read_question(question), [read(at, s.info) for at, s in enumerate(every)])
+    scored: list[tuple[float, int]] = []
+    for at, sentence in enumerate(every):
+        own = evidence.cover(evidence.own[at])
+        anchor = evidence.anchors.get(evidence.statements[at].key, 0.0)
+        linked = evidence.cover(evidence.carried(at)) if len(evidence.chains[at]) > 1 else own
+        opening = 0.2 if sentence.place == 0 else 0.0
+        if own > 0 or linked > 0:
+            scored.append((own + 0.3 * anchor + 0.3 * linked + opening, -at))
+    return [every[-at] for _, at in sorted(scored, reverse=True)]

@@ -1,0 +1,119 @@
+"""Read a model's reply as a record: tolerant of wrapping, strict about content, never evaluating anything."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import TypeVar, cast
+
+import json_repair
+from hopgraph.tools.prompts import restore
+from pydantic import BaseModel, JsonValue, ValidationError
+
+RecordT = TypeVar("RecordT", bound=BaseModel)
+
+_THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_FENCE = re.compile(r"```[\w-]*[ \t]*\n?(.*?)```", re.DOTALL)
+_ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
+_SHORT_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_MAX_REPAIR_CHARACTERS = 100_000
+
+
+class UnusableReplyError(Exception):
+    """A reply that does not hold the asked-for record; the message tells the model what is wrong."""
+
+
+def parse_reply(text: str, schema: type[RecordT]) -> RecordT:
+    """Find the record in a reply.
+
+    Reasoning blocks and code fences are set aside; then the first JSON object that fits the schema is
+    taken, repaired (trailing commas, missing brackets, single quotes) only if none is well formed. A
+    repaired object counts only if each of its texts stands in the reply.
+
+    Raises:
+        UnusableReplyError: empty, no object, or none that fits the schema.
+    """
+    said = _THINKING.sub("", text).strip()
+    if not said:
+        raise UnusableReplyError("the reply is empty")
+    problem = "the reply holds no JSON object"
+    for value in _objects(said):
+        try:
+            return schema.model_validate(_restored(value))
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            problem = f"{'.'.join(map(str, first['loc'])) or 'the object'}: {first['msg']}"
+    raise UnusableReplyError(problem)
+
+
+def _objects(said: str) -> Iterator[dict[str, JsonValue]]:
+    texts = [match[1] for match in _FENCE.finditer(said)] + [said]
+    for text in texts:
+        yield from _well_formed(text)
+    for text in texts:
+        yield from _repaired(text)
+
+
+def _well_formed(text: str) -> Iterator[dict[str, JsonValue]]:
+    decoder = json.JSONDecoder(strict=False)
+    start = text.find("{")
+    for _ in range(100):  # a reply of a million braces must not take a million tries
+        if start < 0:
+            return
+        try:
+            value, end = cast("tuple[object, int]", decoder.raw_decode(text, start))
+        except (ValueError, RecursionError):
+            end = start + 1
+        else:
+            if isinstance(value, dict):
+                yield cast("dict[str, JsonValue]", value)
+        start = text.find("{", end)
+
+
+def _repaired(text: str) -> Iterator[dict[str, JsonValue]]:
+    start = text.find("{")
+    if start < 0 or len(text) > _MAX_REPAIR_CHARACTERS:
+        return
+    try:
+        value = cast("object", json_repair.loads(text[start:], skip_json_loads=True))
+    except (ValueError, RecursionError, IndexError):
+        return
+    values = cast("list[object]", value) if isinstance(value, list) else [value]
+    for candidate in values:
+        if isinstance(candidate, dict):
+            record = cast("dict[str, JsonValue]", candidate)
+            if _stands_in(record, text):
+                yield record
+
+
+def _stands_in(value: JsonValue, text: str) -> bool:
+    """Tell whether every text of a repaired value occurs in the reply, as written or with escapes decoded."""
+    decoded = _ESCAPE.sub(_decode, text)
+    return all(leaf in text or leaf in decoded for leaf in _leaves(value))
+
+
+def _decode(match: re.Match[str]) -> str:
+    if match[1]:
+        return chr(int(match[1], 16))
+    return _SHORT_ESCAPES.get(match[2], match[2])
+
+
+def _leaves(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for entry in value:
+            yield from _leaves(entry)
+    elif isinstance(value, dict):
+        for entry in value.values():
+            yield from _leaves(entry)
+
+
+def _restored(value: JsonValue) -> JsonValue:
+    """Undo the delimiters' escapes, and drop lone surrogates, which no UTF-8 file could hold."""
+    if isinstance(value, str):
+        return restore(value.encode("utf-16", "surrogatepass").decode("utf-16", "ignore"))
+    if isinstance(value, list):
+        return [_restored(entry) for entry in value]
+    if isinstance(value, dict):
+        return {key: _restored(entry) for key, entry in value.items()}
+    return value

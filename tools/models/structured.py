@@ -1,0 +1,64 @@
+"""Ask a model for a JSON object in the strictest way that it offers."""
+
+import json
+from collections.abc import Mapping
+from typing import Literal, cast
+
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.runnables import Runnable
+from langchain_openai.chat_models.base import BaseChatOpenAI
+from pydantic import BaseModel, JsonValue
+
+Mode = Literal["json_schema", "function_calling", "json_mode", "text"]
+
+
+def modes_of(model: BaseChatModel) -> tuple[Mode, ...]:
+    """List the modes to try, strictest first; `text` is always the last."""
+    if isinstance(model, BaseChatOpenAI):
+        return "json_schema", "function_calling", "json_mode", "text"
+    if type(model).bind_tools is not BaseChatModel.bind_tools:
+        return "function_calling", "text"
+    return ("text",)
+
+
+def bind(model: BaseChatModel, schema: type[BaseModel], mode: Mode) -> Runnable[list[BaseMessage], AIMessage]:
+    """Bind a mode's request options to a model."""
+    if mode == "text":
+        return model
+    if mode == "json_mode":
+        return model.bind(response_format={"type": "json_object"})
+    name, parameters = schema.__name__, strict_schema(schema)
+    if mode == "function_calling":
+        tool = {"type": "function", "function": {"name": name, "parameters": parameters}}
+        return model.bind_tools([tool], tool_choice=name)
+    wanted = {"name": name, "schema": parameters, "strict": True}
+    return model.bind(response_format={"type": "json_schema", "json_schema": wanted})
+
+
+def strict_schema(schema: type[BaseModel]) -> dict[str, JsonValue]:
+    """Write a model's JSON schema as strict servers want it: every property required, no others allowed."""
+    return cast("dict[str, JsonValue]", _strict(cast("JsonValue", schema.model_json_schema())))
+
+
+def _strict(node: JsonValue) -> JsonValue:
+    if isinstance(node, list):
+        return [_strict(entry) for entry in node]
+    if not isinstance(node, dict):
+        return node
+    strict = {key: _strict(entry) for key, entry in node.items() if key not in {"default", "title"}}
+    properties = node.get("properties")
+    if isinstance(properties, Mapping):
+        strict["properties"] = {name: _strict(entry) for name, entry in properties.items()}
+        strict["required"] = list(properties)
+        strict["additionalProperties"] = False
+    return strict
+
+
+def reply_text(message: AIMessage) -> str:
+    """Get the text that should hold the object: the called function's arguments, else the content."""
+    if message.tool_calls:
+        return json.dumps(message.tool_calls[0]["args"])
+    if message.invalid_tool_calls:
+        return message.invalid_tool_calls[0]["args"] or ""
+    return str(message.text)

@@ -1,0 +1,20 @@
+"""Prompts: files, worked examples, and the delimiting of untrusted text."""
+
+from hopgraph.tools.prompts.delimit import Value, block, clean, escape, restore
+from hopgraph.tools.prompts.files import check_folder, prompt_files, prompts_root, read_prompt
+from hopgraph.tools.prompts.render import FAMILIES, read_demonstrations, render
+
+__all__ = [
+    "FAMILIES",
+    "Value",
+    "block",
+    "check_folder",
+    "clean",
+    "escape",
+    "prompt_files",
+    "prompts_root",
+    "read_demonstrations",
+    "read_prompt",
+    "render",
+    "restore",
+]

@@ -1,0 +1,67 @@
+"""From the settings to the things that they name: models, retrievers, rerankers, entailment checkers.
+
+The only place where a spec becomes an object. Specs are resolved off the event loop, since they open files
+and import packages, and are cached by spec; ready objects pass through.
+"""
+
+import asyncio
+
+from hopgraph.state import Context, EntailmentChecker, Reranker
+from hopgraph.state.context import DEFAULT_MODEL, DEFAULT_RETRIEVER
+from hopgraph.tools.entailment.resolve import resolve_entailment
+from hopgraph.tools.models import ModelHandle, Sampling, model_name, resolve_model
+from hopgraph.tools.rerankers.resolve import resolve_reranker
+from hopgraph.tools.retrieval.resolve import resolve_retriever
+from langchain_core.retrievers import BaseRetriever
+
+
+async def model_of(settings: Context, role: str) -> ModelHandle:
+    """Get the model of a role: bound to the role itself, else to its longest prefix, else the general one.
+
+    Raises:
+        SpecError: the spec cannot be resolved.
+    """
+    bound = [name for name in settings.models if role == name or role.startswith(f"{name}/")]
+    given = settings.models[max(bound, key=len)] if bound else (settings.model or DEFAULT_MODEL)
+    sampling = Sampling(settings.temperature, settings.seed, settings.request_timeout)
+    return await resolve_model(given, sampling)
+
+
+async def retriever_of(given: str | BaseRetriever | None) -> BaseRetriever:
+    """Get a retriever; None is the sample corpus.
+
+    Raises:
+        SpecError, CorpusError: the spec cannot be resolved or its index not be opened.
+    """
+    if isinstance(given, BaseRetriever):
+        return given
+    return await asyncio.to_thread(resolve_retriever, given or DEFAULT_RETRIEVER)
+
+
+async def reranker_of(settings: Context) -> Reranker:
+    """Get the reranker.
+
+    Raises:
+        SpecError: the spec cannot be resolved.
+    """
+    given = settings.reranker
+    return await asyncio.to_thread(resolve_reranker, given) if isinstance(given, str) else given
+
+
+async def entailment_of(settings: Context) -> EntailmentChecker:
+    """Get the entailment checker.
+
+    Raises:
+        SpecError: the spec cannot be resolved.
+    """
+    given = settings.entailment
+    return await asyncio.to_thread(resolve_entailment, given) if isinstance(given, str) else given
+
+
+def describe(settings: Context) -> tuple[str, str]:
+    """Name the model and the retriever that these settings lead to, for people."""
+    retriever = settings.retriever or DEFAULT_RETRIEVER
+    return (
+        model_name(settings.model or DEFAULT_MODEL),
+        retriever if isinstance(retriever, str) else type(retriever).__name__,
+    )

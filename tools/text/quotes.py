@@ -1,0 +1,69 @@
+"""The sentence of a text that says what a statement says."""
+
+import re
+from collections import Counter
+
+from hopgraph.tools.text.analyser import DEFAULT_ANALYSER, content_terms
+from hopgraph.tools.text.sentences import split_sentences
+
+LONGEST_QUOTE = 400
+"""Characters; a longer sentence is cut to its best stretch."""
+TELLING = 2.0
+"""Weight of names and numbers; other words have 1.0."""
+
+_WORD = re.compile(r"\w+")
+_CHUNK = re.compile(r"\S+")
+
+
+def best_quote(statement: str, text: str) -> tuple[int, int]:
+    """Find the sentence of a text that carries most of a statement's words, names and numbers counting more.
+
+    Returns:
+        The sentence's [start, end) character offsets in the text; the first of equally good ones, so the
+        first sentence where nothing matches. A sentence over LONGEST_QUOTE characters is cut, at white
+        space if it has any, to the stretch that carries most. (0, 0) for a blank text.
+    """
+    sentences = split_sentences(text)
+    if not sentences:
+        return 0, 0
+    weights = _weights(statement)
+    best = max(sentences, key=lambda span: _carried(weights, text[span[0] : span[1]]))  # max takes the first
+    return _cut(weights, text, *best) if best[1] - best[0] > LONGEST_QUOTE else best
+
+
+def _weights(statement: str) -> dict[str, float]:
+    weights: dict[str, float] = {}
+    for word in _WORD.findall(statement):
+        weight = TELLING if word[0].isupper() or word[0].isdigit() else 1.0
+        for term in DEFAULT_ANALYSER.terms(word):
+            weights[term] = max(weights.get(term, 0.0), weight)
+    return weights
+
+
+def _carried(weights: dict[str, float], sentence: str) -> float:
+    return sum(weights.get(term, 0.0) for term in set(content_terms(sentence)))
+
+
+def _cut(weights: dict[str, float], text: str, start: int, end: int) -> tuple[int, int]:
+    """Slide a window of LONGEST_QUOTE characters over the words, counting each term once."""
+    chunks = [match.span() for match in _CHUNK.finditer(text, start, end)]
+    terms = [[t for t in DEFAULT_ANALYSER.terms(text[a:b]) if t in weights] for a, b in chunks]
+    inside: Counter[str] = Counter()
+    carried, first, best, most = 0.0, 0, (start, start + LONGEST_QUOTE), -1.0
+    for last, (_, stop) in enumerate(chunks):
+        carried += sum(weights[t] for t in set(terms[last]) if not inside[t])
+        inside.update(terms[last])
+        while first <= last and stop - chunks[first][0] > LONGEST_QUOTE:
+            inside.subtract(terms[first])
+            carried -= sum(weights[t] for t in set(terms[first]) if not inside[t])
+            first += 1
+        if first <= last and carried > most:
+            best, most = (chunks[first][0], stop), carried
+    return _grown(chunks, *best)
+
+
+def _grown(chunks: list[tuple[int, int]], start: int, end: int) -> tuple[int, int]:
+    """Extend a stretch to whole words after it, then before it, while it stays within LONGEST_QUOTE."""
+    end = max([end, *(b for _, b in chunks if end < b <= start + LONGEST_QUOTE)])
+    start = min([start, *(a for a, _ in chunks if end - LONGEST_QUOTE <= a < start)])
+    return start, end

@@ -1,0 +1,135 @@
+"""Sentence splitting with Punkt: NLTK's trained model where it is installed, else our abbreviations."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from importlib import import_module
+from itertools import pairwise
+from typing import Any, Protocol
+
+from hopgraph.tools.text.abbreviations import BEFORE_NUMBERS, CONNECTIVES, MAY_END, OPENERS, TITLES
+
+_PARAGRAPH_BREAK = re.compile(r"\n\s*\n")
+_WINDOW = 8192
+"""Characters that Punkt sees at a time: its search for breaks is quadratic on some texts."""
+_CONTEXT = 40
+_CLOSING = r"""["'\u2019\u201d\u00bb)\]]*"""
+_NOT_AN_OPENING = re.compile(_CLOSING + r"""(?:[,;:.!?\u2026)\]]|['\u2019]s\b)""")
+_FIRST_WORD = re.compile(r"\w+")
+_LAST_WORD = re.compile(r"(\w+)\.$")
+_INITIALS = re.compile(r"""(?:^|[^\w.])(?:[^\W\d_]\.)+["'\u2019\u201d]?$""")
+"""One letter or more, each with its period: `J.`, `c.`, `F.C.`; perhaps in quotation marks."""
+_EXCLAMATION = re.compile(r"[!?]" + _CLOSING + "$")
+"""The end of a title such as “What Would You Do?” or “Yahoo!”, when a lower-case word follows."""
+_SEEN_IN_LOWER_CASE_INSIDE = 1 << 5
+"""Punkt's orthographic flag for a word that stands in lower case within sentences."""
+
+
+def split_sentences(text: str) -> list[tuple[int, int]]:
+    """Find the sentences of a text.
+
+    A blank line always ends a sentence; a single line break never does.
+
+    Returns:
+        The sentences' [start, end) character offsets, ascending, without overlap, without the white space
+        around them. Together they cover everything but white space. Empty for blank text; a text without
+        a sentence end is one sentence.
+    """
+    return list(_remembered(text) if len(text) <= _WINDOW else _spans(text))
+
+
+def _spans(text: str) -> Iterator[tuple[int, int]]:
+    for start, end in _paragraphs(text):
+        for first, last in _sentences(text, start, end):
+            sentence = text[first:last]
+            left = last - len(sentence.lstrip())
+            right = first + len(sentence.rstrip())
+            if left < right:
+                yield left, right
+
+
+@lru_cache(maxsize=4096)
+def _remembered(text: str) -> tuple[tuple[int, int], ...]:
+    """Keep the latest passages' sentences: a run meets the same passages in step after step."""
+    return tuple(_spans(text))
+
+
+def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
+    start = 0
+    for gap in _PARAGRAPH_BREAK.finditer(text):
+        yield start, gap.start()
+        start = gap.end()
+    yield start, len(text)
+
+
+def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Run Punkt over a paragraph, window by window; the last sentence of a window may go on in the next."""
+    position = start
+    while end - position > _WINDOW:
+        stop = position + _WINDOW
+        openings = _openings(text[position:stop])
+        for opening in openings:
+            yield start, position + opening
+            start = position + opening
+        position = start if openings else _last_gap(text, position, stop)
+    for opening in _openings(text[position:end]):
+        yield start, position + opening
+        start = position + opening
+    yield start, end
+
+
+def _openings(text: str) -> list[int]:
+    """Find where the second and each later sentence of a text begins."""
+    spans = pairwise(_tokenizer().span_tokenize(text))
+    return [start for (_, end), (start, _) in spans if not _goes_on(text, end, start)]
+
+
+def _goes_on(text: str, end: int, start: int) -> bool:
+    """Tell whether a sentence goes on where Punkt saw its end: cases that no list of abbreviations covers."""
+    before, after = text[max(0, end - _CONTEXT) : end], text[start : start + _CONTEXT]
+    if _NOT_AN_OPENING.match(after):
+        return True
+    word = _FIRST_WORD.search(after)
+    if word is None:
+        return False
+    if word[0][0].isdigit() and (last := _LAST_WORD.search(before)) and last[1].lower() in BEFORE_NUMBERS:
+        return True
+    if _INITIALS.search(before):
+        return word[0].lower() not in OPENERS or word[0].islower()
+    return bool(_EXCLAMATION.search(before)) and word[0][0].islower()
+
+
+def _last_gap(text: str, start: int, stop: int) -> int:
+    """Find where a window's last word begins, so that no word is seen in halves; `stop` if it is one word."""
+    window = text[start:stop]
+    words = window.rsplit(None, 1)
+    gap = start + len(window.rstrip()) - len(words[-1]) if words else stop
+    return gap if gap > start else stop
+
+
+class _Punkt(Protocol):
+    """What is used of NLTK's tokenizers, which have no type stubs."""
+
+    def span_tokenize(self, text: str) -> Iterable[tuple[int, int]]: ...
+
+
+@lru_cache(maxsize=1)
+def _tokenizer() -> _Punkt:
+    """Load Punkt once: the installed English model, else our own parameters."""
+    # On the first use: NLTK takes most of a second, which `hopgraph --help` need not wait for.
+    punkt = import_module("nltk.tokenize.punkt")
+    try:
+        return punkt.PunktTokenizer("english")
+    except (LookupError, OSError):
+        return punkt.PunktSentenceTokenizer(_parameters(punkt.PunktParameters()))
+
+
+def _parameters(parameters: Any) -> Any:
+    """Fill Punkt's parameters, which are sets and a mapping of word types, with our lists."""
+    parameters.abbrev_types = set(TITLES | CONNECTIVES | MAY_END)
+    parameters.sent_starters = set(OPENERS)
+    parameters.collocations = {(first, second) for first in TITLES | CONNECTIVES for second in OPENERS}
+    # A Counter, as the default dict that Punkt brings would keep every word that it is ever asked for.
+    parameters.ortho_context = Counter(dict.fromkeys(OPENERS, _SEEN_IN_LOWER_CASE_INSIDE))
+    return parameters
