@@ -63,14 +63,10 @@ class Answered(Generic[RecordT]):
 
 def calls_of(answers: Iterable[Answered[Any]]) -> dict[str, Call]:
     """Collect the calls of answers, for the node's update of `calls`."""
-    return {
-        answer.id: answer.call for answer in answers if answer.outcome != "budget" or answer.call["attempts"]
-    }
+    return {answer.id: answer.call for answer in answers if answer.outcome != "budget" or answer.call["attempts"]}
 
 
-async def ask(
-    runtime: Runtime[Any], state: Spent, wanted: Ask[RecordT], *, keep: int = 0
-) -> Answered[RecordT]:
+async def ask(runtime: Runtime[Any], state: Spent, wanted: Ask[RecordT], *, keep: int = 0) -> Answered[RecordT]:
     """Ask a model once; see `ask_all`."""
     return (await ask_all(runtime, state, [wanted], keep=keep))[0]
 
@@ -245,7 +241,4 @@ def _knowledge_tokens(variables: Mapping[str, Value]) -> int:
     passages = variables.get("passages", ())
     if isinstance(passages, str | int):
         return 0
-    return sum(
-        count_tokens(each if isinstance(each, str) else f"{each['title']} {each['text']}")
-        for each in passages
-    )
+    return sum(count_tokens(each if isinstance(each, str) else f"{each['title']} {each['text']}") for each in passages)

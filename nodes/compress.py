@@ -52,9 +52,7 @@ async def compress(state: CompressState, runtime: Runtime[MigresContext]) -> Map
     knowledge = [
         Knowledge(
             query=entry["query"],
-            excerpts=[
-                rewritten for each in entry["excerpts"] if (rewritten := _rewritten(each, next(written)))
-            ],
+            excerpts=[rewritten for each in entry["excerpts"] if (rewritten := _rewritten(each, next(written)))],
         )
         for entry in state["knowledge"]
     ]

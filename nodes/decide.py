@@ -70,9 +70,7 @@ async def decide(state: DecideState, runtime: Runtime[MigresContext]) -> Mapping
     """
     settings = runtime.context
     fallback = Decision(answer=DecidedAnswer(text=UNANSWERABLE), missing_information=state["question"])
-    answered = await ask(
-        runtime, state, Ask("decide", _variables(state, settings), Decision, fallback), keep=1
-    )
+    answered = await ask(runtime, state, Ask("decide", _variables(state, settings), Decision, fallback), keep=1)
     update = _read(answered, state, settings)
     calls = merge_calls(state["calls"], calls_of([answered]))
     spent = Spent(calls=calls, started_at=state["started_at"])
@@ -113,9 +111,7 @@ def _variables(state: DecideState, settings: MigresContext) -> dict[str, Value]:
 def _read(answered: Answered[Decision], state: DecideState, settings: MigresContext) -> dict[str, Any]:
     decision, evidence = answered.record, state["evidence"]
     text = short_answer(decision.answer.text, yes_no=settings.answer_type == "yes_no")
-    used = [
-        evidence[number - 1]["id"] for number in decision.used_information if 1 <= number <= len(evidence)
-    ]
+    used = [evidence[number - 1]["id"] for number in decision.used_information if 1 <= number <= len(evidence)]
     return {
         "answer": text,
         "explanation": clean(decision.explanation).strip(),

@@ -63,9 +63,7 @@ async def extract(state: ExtractState, runtime: Runtime[MigresContext]) -> Mappi
     citation is dropped: numbers that were not shown are ignored. No passages at all: no call, no drafts.
     """
     passages = by_id(state["passages"])
-    entries = [
-        (number, entry) for number, entry in enumerate(state["knowledge"], start=1) if entry["excerpts"]
-    ]
+    entries = [(number, entry) for number, entry in enumerate(state["knowledge"], start=1) if entry["excerpts"]]
     answers = await ask_all(
         runtime,
         state,

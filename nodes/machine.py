@@ -1,25 +1,22 @@
 """The state graph whose nodes are written once, as coroutines, and run from sync and async code alike.
 
 LangGraph wants a sync twin for `graph.invoke`. Instead of a twin per node, the sync side runs the same
-coroutine on one background event loop, which also keeps HTTP clients on a loop that never closes.
+coroutine on one background event loop.
 """
 
-import asyncio
 import inspect
-import threading
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from functools import cache
-from typing import Any, Self, TypeVar, cast, get_type_hints
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Self, cast, get_type_hints
 
 from hopgraph.nodes.events import placed
 from hopgraph.state.context import Context, refuse_other_settings, settings_of
+from hopgraph.tools.background import run_in_background
 from langchain_core.runnables import Runnable, RunnableLambda
 from langgraph.graph import StateGraph
 from langgraph.runtime import Runtime, get_runtime
 from pydantic import JsonValue
 from typing_extensions import TypedDict
 
-ResultT = TypeVar("ResultT")
 Node = Callable[[Any, Runtime[Any]], Awaitable[Mapping[str, Any]]]
 """A node: `async (state, runtime) -> partial update`; its first parameter's type names the keys it reads."""
 
@@ -74,20 +71,3 @@ def _both_ways(name: str, node: Node, context: type[Context]) -> Runnable[Any, A
         return run_in_background(run(state))
 
     return RunnableLambda(run_sync, run, name=name)
-
-
-@cache
-def _background_loop() -> asyncio.AbstractEventLoop:
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="hopgraph", daemon=True).start()
-    return loop
-
-
-def run_in_background(work: Coroutine[Any, Any, ResultT]) -> ResultT:
-    """Run a coroutine on the background event loop and wait; an interrupted wait cancels it."""
-    future = asyncio.run_coroutine_threadsafe(work, _background_loop())
-    try:
-        return future.result()
-    except BaseException:
-        future.cancel()
-        raise

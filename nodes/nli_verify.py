@@ -39,8 +39,7 @@ async def nli_verify(state: VerifyState, runtime: Runtime[MigresContext]) -> Map
     checker = await entailment_of(runtime.context)
     passages = by_id(state["passages"])
     pairs = [
-        ("\n\n".join(titled(passages[key]) for key in draft["passage_ids"]), draft["statement"])
-        for draft in drafts
+        ("\n\n".join(titled(passages[key]) for key in draft["passage_ids"]), draft["statement"]) for draft in drafts
     ]
     scores = await asyncio.to_thread(checker.score, pairs)
     kept = [

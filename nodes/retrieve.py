@@ -47,9 +47,7 @@ async def retrieve(state: RetrieveState, runtime: Runtime[Context]) -> Mapping[s
         for query in queries
         for retriever in retrievers
     )
-    results = [
-        _unite(found[start : start + len(retrievers)]) for start in range(0, len(found), len(retrievers))
-    ]
+    results = [_unite(found[start : start + len(retrievers)]) for start in range(0, len(found), len(retrievers))]
     candidates = [
         Candidates(
             query=query["text"],

@@ -88,9 +88,7 @@ def _score(
             if key not in spans:
                 spans[key] = split_sentences(passage["text"]) if split else []
             pairs.append((each["query"], titled(passage)))
-            pairs.extend(
-                (each["query"], titled(passage, passage["text"][start:end])) for start, end in spans[key]
-            )
+            pairs.extend((each["query"], titled(passage, passage["text"][start:end])) for start, end in spans[key])
     scores = iter(reranker.score(pairs))
     return [
         [

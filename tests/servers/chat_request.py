@@ -117,9 +117,7 @@ def _schema_problem(request: ChatRequest) -> Problem | None:
             return Problem(400, "json_schema is missing", param="response_format.json_schema")
         fault = _not_strict(output.json_schema.schema_) if output.json_schema.strict else None
         if fault:
-            return Problem(
-                400, f"invalid schema for {output.json_schema.name!r}: {fault}", param="response_format"
-            )
+            return Problem(400, f"invalid schema for {output.json_schema.name!r}: {fault}", param="response_format")
     for tool in request.tools:
         fault = _not_strict(tool.function.parameters) if tool.function.strict else None
         if fault:

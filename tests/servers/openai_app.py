@@ -157,15 +157,9 @@ class OpenAIApp:
         reports = self._options.reports_usage
         if asked.stream:
             usage = reports and asked.stream_options.include_usage
-            parts = [
-                *events(reply, identity=call.identity, model=asked.model, created=call.created, usage=usage)
-            ]
+            parts = [*events(reply, identity=call.identity, model=asked.model, created=call.created, usage=usage)]
         else:
-            parts = [
-                completion(
-                    reply, identity=call.identity, model=asked.model, created=call.created, usage=reports
-                )
-            ]
+            parts = [completion(reply, identity=call.identity, model=asked.model, created=call.created, usage=reports)]
         if drop:
             return DroppedResponse(b"".join(parts), drop, self._break_off, streamed=asked.stream)
         if asked.stream:

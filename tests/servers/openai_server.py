@@ -120,6 +120,4 @@ class OpenAIServer:
     ) -> None:
         self.close()
         if error is None and (raised := self.forgive()):
-            raise AssertionError(
-                f"the served model raised {len(raised)} time(s); first: {raised[0]!r}"
-            ) from raised[0]
+            raise AssertionError(f"the served model raised {len(raised)} time(s); first: {raised[0]!r}") from raised[0]

@@ -184,8 +184,7 @@ def test_rule_for_a_role_after_the_queue() -> None:
         server.fail_when("migres/extract", server_error(500), times=2)
         server.fail_when(lambda request: request.role.endswith("/final"), rate_limited())
         statuses = [
-            post_chat(server, messages=[{"role": "system", "content": f"Role: {role}"}]).status_code
-            for role in roles
+            post_chat(server, messages=[{"role": "system", "content": f"Role: {role}"}]).status_code for role in roles
         ]
         assert statuses == [503, 200, 500, 200, 500, 200, 429, 429]
         server.forget_faults()

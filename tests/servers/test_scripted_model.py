@@ -17,9 +17,7 @@ def test_list_is_answered_in_order_and_then_fails_the_test() -> None:
 
 async def test_async_call_runs_out_too() -> None:
     with pytest.raises(AssertionError, match="role 'm/step'"):
-        await ScriptedChatModel(replies=[]).ainvoke(
-            [SystemMessage("Role: m/step\nDo it."), HumanMessage("x")]
-        )
+        await ScriptedChatModel(replies=[]).ainvoke([SystemMessage("Role: m/step\nDo it."), HumanMessage("x")])
 
 
 def test_function_sees_role_and_messages() -> None:
@@ -27,10 +25,7 @@ def test_function_sees_role_and_messages() -> None:
         return f"{role}:{messages[-1].text}"
 
     model = ScriptedChatModel(replies=reply)
-    assert (
-        model.invoke([SystemMessage("Role: migres/decide\nrules"), HumanMessage("q")]).text
-        == "migres/decide:q"
-    )
+    assert model.invoke([SystemMessage("Role: migres/decide\nrules"), HumanMessage("q")]).text == "migres/decide:q"
     assert model.calls[0].role == "migres/decide"
     assert model.remaining == 0
 

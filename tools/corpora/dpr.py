@@ -16,7 +16,8 @@ def has_dpr_header(path: Path) -> bool:
         OSError: the file cannot be read.
     """
     with path.open("rb") as file:
-        return _columns(file.readline(200).decode("utf-8-sig", errors="replace")) == COLUMNS
+        line = file.readline(200).decode("utf-8-sig", errors="replace")
+    return line.strip().replace('"', "").split("\t") == COLUMNS
 
 
 def read_dpr(path: Path, reading: Reading) -> Iterator[SourceRecord]:
@@ -48,4 +49,5 @@ def read_dpr(path: Path, reading: Reading) -> Iterator[SourceRecord]:
 
 
 def _columns(line: str) -> list[str]:
-    return next(csv.reader([line.rstrip("\r\n")], delimiter="\t", strict=True), [])
+    rows = list(csv.reader([line.rstrip("\r\n")], delimiter="\t", strict=True))
+    return rows[0] if rows else []

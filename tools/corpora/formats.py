@@ -28,9 +28,7 @@ class Format(NamedTuple):
 FORMATS: dict[str, Format] = {
     "musique": Format(partial(read_pooled, paragraphs_of=of_musique), ("question", "paragraphs")),
     "nq": Format(partial(read_pooled, paragraphs_of=of_contexts), ("question", "ctxs")),
-    "2wikimultihopqa": Format(
-        partial(read_pooled, paragraphs_of=of_hotpotqa), ("question", "context", "evidences")
-    ),
+    "2wikimultihopqa": Format(partial(read_pooled, paragraphs_of=of_hotpotqa), ("question", "context", "evidences")),
     "hotpotqa": Format(partial(read_pooled, paragraphs_of=of_hotpotqa), ("question", "context")),
     "beir": Format(read_beir, ("_id", "text")),
     "dpr": Format(read_dpr),
@@ -63,42 +61,39 @@ class Corpus:
             raise _unreadable(self.path, error) from None
 
 
-def open_corpus(source: Path, format: str | None = None) -> Corpus:  # noqa: A002 - the option's name
+def open_corpus(source: Path, format_name: str | None = None) -> Corpus:
     """Find out what a source holds.
 
     Args:
         source: a file, or a folder with `corpus.jsonl` (BEIR) or with `.txt` and `.md` files.
-        format: a name of FORMATS; None to tell it from the content.
+        format_name: one of FORMATS; None to tell it from the content.
 
     Raises:
         SettingsError: no format has this name.
         CorpusError: the source is missing, unreadable, without text, or of no known format.
     """
-    if format is not None and format not in FORMATS:
-        raise SettingsError(f"corpus format {format!r} is unknown; use one of: {', '.join(sorted(FORMATS))}")
+    if format_name is not None and format_name not in FORMATS:
+        raise SettingsError(f"corpus format {format_name!r} is unknown; use one of: {', '.join(sorted(FORMATS))}")
     try:
         if not source.exists():
             raise CorpusError(f"{source}: no such file or folder")
         if source.is_dir():
-            return _open_folder(source, format)
-        format = format or _told_by_content(source)  # noqa: A001 - as above
-        return Corpus(source, format, source.stat().st_size)
+            return _open_folder(source, format_name)
+        return Corpus(source, format_name or _told_by_content(source), source.stat().st_size)
     except OSError as error:
         raise _unreadable(source, error) from None
 
 
-def _open_folder(folder: Path, format: str | None) -> Corpus:  # noqa: A002 - as above
+def _open_folder(folder: Path, format_name: str | None) -> Corpus:
     beir = folder / _BEIR_FILE
-    if format == "beir" or (format is None and beir.is_file()):
+    if format_name == "beir" or (format_name is None and beir.is_file()):
         return Corpus(beir, "beir", beir.stat().st_size)
-    if format not in (None, "text"):
-        raise CorpusError(f"{folder} is a folder; for the format {format} name the file itself")
+    if format_name not in (None, "text"):
+        raise CorpusError(f"{folder} is a folder; for the format {format_name} name the file itself")
     files = text_files(folder)
     size = sum(file.stat().st_size for file in files)
     if not size:
-        raise CorpusError(
-            f"{folder}: no text in this folder; it needs {_BEIR_FILE}, or .txt or .md files that are not empty"
-        )
+        raise CorpusError(f"{folder}: no text in this folder; it needs {_BEIR_FILE}, or .txt or .md files with text")
     return Corpus(folder, "text", size)
 
 
@@ -107,28 +102,30 @@ def _told_by_content(path: Path) -> str:
         return "dpr"
     if path.suffix.lower() in SUFFIXES:
         return "text"
-    first = _first_object(path)
-    for name, format_ in FORMATS.items():
-        keys = format_.keys
-        if first is not None and keys and all(key in first or key.removeprefix("_") in first for key in keys):
+    first, why = _first_object(path)
+    for name, form in FORMATS.items():
+        if form.keys and all(key in first or key.removeprefix("_") in first for key in form.keys):
             return name
-    found = (
-        f"its first object has the keys {', '.join(list(first)[:12])}" if first else "it holds no JSON object"
-    )
-    tried = "; ".join(f"{name}: {', '.join(f.keys)}" for name, f in FORMATS.items() if f.keys)
+    found = f"its first object has the keys {', '.join(list(first)[:12])}" if first else why
+    tried = "; ".join(f"{name}: {', '.join(form.keys)}" for name, form in FORMATS.items() if form.keys)
     raise CorpusError(
         f"{path}: unknown format: {found}; tried {tried}; dpr: a first line with id, text, title; "
         "text: a folder of .txt and .md files; name the format if the file is one of these"
     )
 
 
-def _first_object(path: Path) -> Object | None:
+def _first_object(path: Path) -> tuple[Object, str]:
+    """Return the first object of a JSON file; where there is none, an empty one and why."""
     with path.open("rb") as file:
         start = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
     if not start.startswith((b"{", b"[")):
-        return None
-    values = (value for _, value in json_values(path, Reading(skip_bad=True)))
-    return next((value for value in values if isinstance(value, dict)), None)
+        return {}, "it does not begin as JSON does" if start else "it is empty"
+    reading = Reading(skip_bad=True)
+    values = (value for _, value in json_values(path, reading))
+    for value in values:
+        if isinstance(value, dict) and value:
+            return value, ""
+    return {}, (reading.first_skipped or ["it holds no JSON object"])[0]
 
 
 def _unreadable(source: Path, error: OSError) -> CorpusError:

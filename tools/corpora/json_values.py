@@ -1,10 +1,11 @@
 """The JSON values of a file, one after the other, whether it holds one list or one value on each line."""
 
+import codecs
 import json
 import re
 from collections.abc import Iterator
-from io import TextIOWrapper
 from pathlib import Path
+from typing import BinaryIO
 
 from hopgraph.state import BadRecordError
 from hopgraph.tools.corpora.records import Reading
@@ -57,8 +58,7 @@ def _line_values(path: Path, reading: Reading) -> Iterator[tuple[int, JsonValue]
 
 
 def _list_values(path: Path, reading: Reading) -> Iterator[tuple[int, JsonValue]]:
-    # Bytes that are not UTF-8 become lone surrogates, so that only the record that has them is bad.
-    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+    with path.open("rb") as file:
         scanner = _Scanner(file, path, reading)
         scanner.expect("[")
         mark = "]" if scanner.peek() == "]" else ","
@@ -72,9 +72,11 @@ def _list_values(path: Path, reading: Reading) -> Iterator[tuple[int, JsonValue]
 class _Scanner:
     """A window on a long JSON text that moves on as values are taken from it."""
 
-    def __init__(self, file: TextIOWrapper, path: Path, reading: Reading) -> None:
+    def __init__(self, file: BinaryIO, path: Path, reading: Reading) -> None:
         self._file, self._path, self._reading = file, path, reading
-        self._decoder = json.JSONDecoder()
+        # Bytes that are not UTF-8 become lone surrogates, so that only the record that has them is bad.
+        self._decode = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape").decode
+        self._json = json.JSONDecoder()
         self._text, self._position, self._lines_before = "", 0, 0
 
     def peek(self) -> str:
@@ -101,7 +103,7 @@ class _Scanner:
         self.peek()
         while True:
             try:
-                value, end = self._decoder.raw_decode(self._text, self._position)
+                value, end = self._json.raw_decode(self._text, self._position)
             except json.JSONDecodeError as error:
                 if self._may_be_cut(error) and self._read_on():
                     continue
@@ -118,7 +120,7 @@ class _Scanner:
         """Make the error for a list that is broken here."""
         line = self._line(self._position if position is None else position)
         return BadRecordError(
-            f"{self._path}:{line}: not valid JSON: {reason}; the rest of a broken list cannot be read, mend the file"
+            f"{self._path}:{line}: not valid JSON: {reason}; mend the file: a broken list cannot be read on"
         )
 
     def _line(self, position: int) -> int:
@@ -130,9 +132,8 @@ class _Scanner:
     def _read_on(self) -> bool:
         """Drop what was taken and read more, as much as there is at least; False at the end of the file."""
         more = self._file.read(max(_CHUNK, len(self._text) - self._position))
-        self._reading.bytes_read = self._file.buffer.tell()
-        if more:
-            self._lines_before += self._text.count("\n", 0, self._position)
-            self._text = self._text[self._position :] + more
-            self._position = 0
+        self._reading.bytes_read += len(more)
+        self._lines_before += self._text.count("\n", 0, self._position)
+        self._text = self._text[self._position :] + self._decode(more, final=not more)
+        self._position = 0
         return bool(more)

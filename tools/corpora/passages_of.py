@@ -23,9 +23,7 @@ def of_hotpotqa(question: Object) -> Iterator[Paragraph]:
         titles, paragraphs = (_list(context, key) for key in ("title", "sentences"))
         if len(titles) != len(paragraphs):
             raise MalformedError(f"context has {len(titles)} titles but {len(paragraphs)} paragraphs")
-        pairs: list[JsonValue] = [
-            [title, sentences] for title, sentences in zip(titles, paragraphs, strict=True)
-        ]
+        pairs: list[JsonValue] = [[title, sentences] for title, sentences in zip(titles, paragraphs, strict=True)]
     else:
         pairs = _list(question, "context")
     for number, pair in enumerate(pairs, 1):
@@ -46,7 +44,7 @@ def of_contexts(question: Object) -> Iterator[Paragraph]:
 
 
 def join_sentences(sentences: list[str]) -> str:
-    """Join the sentences of a paragraph; HotpotQA's carry the spaces between them, 2WikiMultihopQA's do not."""
+    """Join a paragraph's sentences: HotpotQA's carry the spaces between them, 2WikiMultihopQA's do not."""
     spaced = any(sentence[:1].isspace() for sentence in sentences[1:])
     return ("" if spaced else " ").join(sentences).strip()
 

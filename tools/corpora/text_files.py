@@ -24,7 +24,7 @@ Block = tuple[int, str]
 
 
 def text_files(source: Path) -> list[Path]:
-    """List the text files of a folder and its sub-folders by path; of a file, itself. Hidden ones are left out.
+    """List the text files of a folder and its sub-folders by path, but hidden ones; of a file, itself.
 
     Raises:
         OSError: a folder cannot be read.
@@ -49,7 +49,7 @@ def read_text_files(source: Path, reading: Reading) -> Iterator[SourceRecord]:
     The title is the file's first heading, else its name. White space within a passage is made single spaces.
 
     Raises:
-        BadRecordError: a file that is not UTF-8, unless bad records are skipped (then its readable part counts).
+        BadRecordError: a line that is not UTF-8, unless bad records are skipped.
         OSError: a file or a folder cannot be read.
     """
     for path in text_files(source):

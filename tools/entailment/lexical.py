@@ -1,128 +1,153 @@
-"""An entailment check without weights: does the premise carry the statement's words?"""
+"""An entailment check without weights: does the premise carry what the statement is made of?
+
+It sees words, names, numbers, dates and negation. It does not see who did what to whom, opposites ("lost"
+for "won") or paraphrase in other words; it errs on the side of "no". At the threshold of 0.6, on public
+sets of human judgements for which nothing was trained, all examples, "supported" against the rest:
+
+    set             examples  supported  accuracy  precision  recall  false positive rate
+    WiCE dev        1,043     33 %       0.763     0.675      0.535   0.126 (0.000 where nothing is supported)
+    FEVER-symmetric 708       50 %       0.679     0.728      0.573   0.215
+
+WiCE's other false positives are claims of which only a part is supported; FEVER-symmetric's are opposites.
+A lower threshold finds more and errs more: 0.4 gives recall 0.665 at a false positive rate of 0.201 on WiCE,
+0.8 gives 0.325 at 0.029. Of the sentences of HotpotQA passages (2,140 of 50 questions) it accepts 100 % with
+their own passage as premise and 0.7 % with another passage that was retrieved for the same question.
+"""
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from hopgraph.tools.entailment.values import Values, read_values
+from hopgraph.tools.entailment.names import Names, missing_names, read_names, words_of
+from hopgraph.tools.entailment.values import Values, read_values, union
 from hopgraph.tools.text import DEFAULT_ANALYSER, split_sentences
+from hopgraph.tools.text.common_words import FUNCTION_WORDS
 
-_WORD = re.compile(r"[^\W_]+(?:['’.&-][^\W_]+)*")
-_NEGATORS = frozenset("not no never none neither nor without cannot nobody nothing nowhere".split())
-_FUNCTION = frozenset("""he him his she her hers they them their we us our you your i me my who whom whose which what when where why how
-is was are were be been being am do does did done has have had having would shall should can could may might must its from over
-after before during while also both all any some about than so such very just only even""".split())
+_FUNCTION_WORDS = frozenset(FUNCTION_WORDS.split())
+_NEGATORS = frozenset({"not", "no", "never", "none", "neither", "nor", "without", "cannot", "nobody", "nothing"})
+_BLANK_LINE = re.compile(r"\n\s*\n")
+_NOT_NEGATING = re.compile(r"\bnot only\b|\bno\b\.?(?= ?\d)", re.IGNORECASE)
+_TOKEN = re.compile(r"\w+(?:['\u2019]\w+)*|[,;:.!?()]")
 NEGATION_REACH = 3
-MONTHS="january february march april may june july august september october november december monday tuesday wednesday thursday friday saturday sunday".split()
+"""Content words after a negator that it turns around, within its clause."""
+
+LONGEST_REMEMBERED = 20_000
+"""Characters; longer texts are analysed anew each time, so that the memory stays small."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _Sentence:
+    words: tuple[str, ...]
     terms: frozenset[str]
-    names: tuple[str,...]
+    """Its content: stems of all but function words."""
+    negates: bool
     negated: frozenset[str]
+    """The terms that a negator turns around."""
+    values: Values
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    sentences: tuple[_Sentence, ...]
+    terms: frozenset[str]
+    names: Names
     values: Values
 
 
 class LexicalEntailment:
+    """Says how much of a statement a premise carries, and 0.0 where something essential is missing."""
+
     name: str = "lexical"
-    threshold: float = 0.7
+    threshold: float = 0.6
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        return [_probability(premise, statement) for premise, statement in pairs]
+        """Score (premise, statement) pairs, each on its own.
+
+        A premise is one or several passages, parted by blank lines, each with its title on a first line.
+
+        Returns:
+            One value in [0, 1] per pair, in order. 0.0 for a blank side, and where the premise lacks a name,
+            number or date of the statement, or where one of them negates what the other affirms; else
+            the share of the statement's content words that the premise has.
+        """
+        return [_score(_read(premise), _read(statement)) for premise, statement in pairs]
 
 
-def fold(w):
-    w=unicodedata.normalize("NFKD",w); w="".join(c for c in w if not unicodedata.combining(c)).casefold().replace("’","'").replace(".","")
-    return w[:-2] if w.endswith("'s") else w.rstrip("'")
+def _score(premise: _Text, statement: _Text) -> float:
+    shared = len(statement.terms & premise.terms)
+    if not shared or statement.values.missing_from(premise.values):
+        return 0.0
+    for sentence in statement.sentences:
+        if missing_names(sentence.words, premise.names, premise.terms) or _contradicts(premise, sentence):
+            return 0.0
+    return shared / len(statement.terms)
 
-def words(text): return [m.group() for m in _WORD.finditer(text)]
 
-@lru_cache(8192)
-def premise_words(text):
-    W=set()
-    for w in words(text):
-        f=fold(w); W.add(f)
-        for p in re.split(r"[-'&]",f): W.add(p)
-    return frozenset(W)
-SUFF=("ians","ian","eans","ean","ans","an","ese","ish","ic","i","s","es")
-def has_name(n,W,stems):
-    f=fold(n)
-    if f in W: return True
-    ps=[p for p in re.split(r"[-'&]",f) if p]
-    if all(p in W or DEFAULT_ANALYSER.term(p) in stems for p in ps): return True
-    for s in SUFF:
-        if f.endswith(s) and len(f)-len(s)>=4:
-            b=f[:-len(s)]
-            if any(w.startswith(b) for w in W): return True
-    for w in W:
-        for s in SUFF:
-            if w.endswith(s) and len(w)-len(s)>=4 and f.startswith(w[:-len(s)]): return True
-    return False
-def names_of(text):
-    out=[]
-    for a,b in split_sentences(text):
-        ws=words(text[a:b])
-        for i,w in enumerate(ws):
-            if w[0].isupper() and len(fold(w))>1 and DEFAULT_ANALYSER.term(w.lower()) and w.lower() not in _FUNCTION and w.lower() not in MONTHS:
-                out.append((w, i==0))
-    return out
-def terms_of(text):
-    return [t for t in (DEFAULT_ANALYSER.term(w) for w in DEFAULT_ANALYSER.words(text) if w not in _FUNCTION) if t]
-@lru_cache(8192)
-def stems_of(text): return frozenset(terms_of(text))
-def negated(text):
-    out=set()
-    has=False
-    for clause in re.split(r"[,;:.!?()]\s",text):
-        ws=[w.lower().replace("’","'") for w in words(clause)]
-        for i,w in enumerate(ws):
-            if w in _NEGATORS or w.endswith("n't"):
-                if w=="not" and i+1<len(ws) and ws[i+1]=="only": continue
-                has=True
-                k=0
-                for x in ws[i+1:]:
-                    t=DEFAULT_ANALYSER.term(x)
-                    if t and x not in _FUNCTION: out.add(t); k+=1
-                    if k==NEGATION_REACH: break
-    return has,out
-def premise_sentences(premise):
-    for block in premise.split("\n"):
-        for a,b in split_sentences(block): yield block[a:b]
+def _contradicts(premise: _Text, sentence: _Sentence) -> bool:
+    """Compare negation with the premise's sentence that shares most words; the shortest of equals."""
+    closest = max(premise.sentences, key=lambda known: (len(known.terms & sentence.terms), -len(known.terms)))
+    if sentence.negates and not closest.negates:
+        return True
+    return not closest.negated.isdisjoint(sentence.terms - sentence.negated)
 
-def analyse(premise,statement):
-    st=list(dict.fromkeys(terms_of(statement))); ps=stems_of(premise); W=premise_words(premise)
-    cov=sum(t in ps for t in st)/len(st) if st else 0
-    nm=names_of(statement)
-    miss=[n for n,first in nm if not has_name(n,W,ps)]
-    missfirst=[n for n,first in nm if first and n in miss]
-    val=read_values(statement).missing_from(read_values(premise))
-    sents=list(premise_sentences(premise))
-    best=max(sents,key=lambda s:len(stems_of(s)&set(st)),default="")
-    loc=sum(t in stems_of(best) for t in st)/len(st) if st else 0
-    h1,n1=negated(statement); h2,n2=negated(best)
-    # negation: terms negated on one side but affirmed on other
-    neg = (h1 and not h2) or bool(n2 & set(st) - n1) if (h1 or h2) else False
-    return dict(cov=cov,loc=loc,miss=len(set(miss)-set(missfirst)),missfirst=len(missfirst),val=val,neg=neg,nm=miss,best=best)
-def more(premise,statement):
-    from hopgraph.tools.rerankers.common_words import COMMON_WORDS
-    from hopgraph.tools.rerankers.lexical import _stems
-    C=_stems(COMMON_WORDS)
-    tw={}
-    for w in DEFAULT_ANALYSER.words(statement):
-        if w in _FUNCTION: continue
-        t=DEFAULT_ANALYSER.term(w)
-        if t: tw[t]=(.6 if t in C else 1)*(.4+.6*min(len(w),10)/10)
-    ps=stems_of(premise); tot=sum(tw.values())
-    wc=sum(w for t,w in tw.items() if t in ps)/tot if tot else 0
-    ss=[stems_of(x) for x in premise_sentences(premise)]
-    pl=max((sum(w for t,w in tw.items() if t in s)/tot for s in ss),default=0) if tot else 0
-    l2=max((sum(w for t,w in tw.items() if t in a|b)/tot for a,b in zip(ss,ss[1:])),default=pl) if tot else 0
-    # prefix match
-    pre=sum(w for t,w in tw.items() if t in ps or (len(t)>=5 and any(x.startswith(t[:5]) for x in ps)))/tot if tot else 0
-    return dict(wc=wc,pl=pl,l2=l2,pre=pre)
-def _probability(premise,statement):
-    f=analyse(premise,statement)
-    return 0.0 if f["miss"] or f["val"] or f["neg"] else f["cov"]
+
+def _read(text: str) -> _Text:
+    return _remembered(text) if len(text) <= LONGEST_REMEMBERED else _analysed(text)
+
+
+@lru_cache(maxsize=512)
+def _remembered(text: str) -> _Text:
+    return _analysed(text)
+
+
+def _analysed(text: str) -> _Text:
+    sentences = tuple(_sentences(text))
+    return _Text(
+        sentences=sentences,
+        terms=frozenset(term for sentence in sentences for term in sentence.terms),
+        names=read_names([word for sentence in sentences for word in sentence.words]),
+        values=union(sentence.values for sentence in sentences),
+    )
+
+
+def _sentences(text: str) -> Iterator[_Sentence]:
+    for part in _parts(text):
+        for start, end in split_sentences(part):
+            sentence = part[start:end]
+            negates, negated = _negation(sentence)
+            yield _Sentence(
+                words=tuple(words_of(sentence)),
+                terms=_terms(sentence),
+                negates=negates,
+                negated=negated,
+                values=read_values(sentence),
+            )
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Part the title of each passage from its text, which a sentence splitter would not do."""
+    for passage in _BLANK_LINE.split(text):
+        title, _, rest = passage.strip().partition("\n")
+        yield from (title, rest)
+
+
+def _terms(text: str) -> frozenset[str]:
+    terms = (DEFAULT_ANALYSER.term(w) for w in DEFAULT_ANALYSER.words(text) if w not in _FUNCTION_WORDS)
+    return frozenset(term for term in terms if term)
+
+
+def _negation(sentence: str) -> tuple[bool, frozenset[str]]:
+    """Tell whether a sentence has a negator, and which terms are in its reach."""
+    negates, reach = False, 0
+    negated: set[str] = set()
+    for token in _TOKEN.findall(_NOT_NEGATING.sub(" ", sentence)):
+        word = token.casefold().replace("\u2019", "'")
+        if not word[0].isalnum():
+            reach = 0
+        elif word in _NEGATORS or word.endswith("n't"):
+            negates, reach = True, NEGATION_REACH
+        elif reach and (terms := _terms(word)):
+            negated |= terms
+            reach -= 1
+    return negates, frozenset(negated)

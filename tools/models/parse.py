@@ -15,7 +15,8 @@ _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL
 _FENCE = re.compile(r"```[\w-]*[ \t]*\n?(.*?)```", re.DOTALL)
 _ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
 _SHORT_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
-_MAX_REPAIR_CHARACTERS = 100_000
+_MAX_REPAIR = {"characters": 50_000, "brackets": 2_000}
+"""A broken reply beyond this is not repaired: it would hold the event loop up for seconds."""
 
 
 class UnusableReplyError(Exception):
@@ -71,7 +72,8 @@ def _well_formed(text: str) -> Iterator[dict[str, JsonValue]]:
 
 def _repaired(text: str) -> Iterator[dict[str, JsonValue]]:
     start = text.find("{")
-    if start < 0 or len(text) > _MAX_REPAIR_CHARACTERS:
+    brackets = text.count("{") + text.count("[")
+    if start < 0 or len(text) > _MAX_REPAIR["characters"] or brackets > _MAX_REPAIR["brackets"]:
         return
     try:
         value = cast("object", json_repair.loads(text[start:], skip_json_loads=True))

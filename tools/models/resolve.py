@@ -1,17 +1,20 @@
-"""From a model's spec to a model, kept per event loop.
+"""From a model's spec to a model.
 
-HTTP clients belong to the loop that made their connections: one that is shared over loops fails with
-"Event loop is closed" sooner or later. So every loop gets models, clients and semaphores of its own.
+A model that was made from a spec lives on the background loop, with its HTTP client and its limit of
+parallel requests, so that every event loop of the process shares both. A ready object is used on the loop of
+whoever gave it.
 """
 
 import asyncio
 import os
+import threading
 from dataclasses import dataclass, field
 from typing import Any, cast
 from urllib.parse import parse_qsl, urlsplit
 from weakref import WeakKeyDictionary
 
 from hopgraph.state import SpecError
+from hopgraph.tools.background import background_loop
 from hopgraph.tools.models.redact import redact
 from hopgraph.tools.models.structured import Mode, bind, modes_of
 from langchain_core.language_models.chat_models import BaseChatModel
@@ -49,6 +52,8 @@ class ModelHandle:
     model: BaseChatModel
     is_spec: bool
     """True when it was made from a spec, and so samples as the settings say."""
+    loop: asyncio.AbstractEventLoop
+    """Where its requests are made."""
     mode: Mode | None = None
     """How it takes a schema; None until a first request succeeded."""
     _bound: dict[_BoundKey, Bound] = field(default_factory=dict[_BoundKey, Bound])
@@ -71,21 +76,35 @@ class ModelHandle:
 
 
 _handles: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[object, ModelHandle]] = WeakKeyDictionary()
+_making = threading.Lock()
 
 
 async def resolve_model(given: str | BaseChatModel, sampling: Sampling) -> ModelHandle:
-    """Resolve a spec or wrap a ready model; the same one each time on one event loop.
+    """Resolve a spec, or wrap a ready model; the same handle each time.
 
     Raises:
         SpecError: an unknown spec, a missing package or a missing key; it names the valid specs.
     """
-    handles = _handles.setdefault(asyncio.get_running_loop(), {})
+    loop = background_loop() if isinstance(given, str) else asyncio.get_running_loop()
+    handles = _handles.setdefault(loop, {})
     # A ready object is kept alive by its handle, so its id cannot come back as another object's.
     key = (given, sampling) if isinstance(given, str) else id(given)
     if key not in handles:
-        # Clients read certificates and import packages: not on the event loop.
-        handles[key] = await asyncio.to_thread(_make, given, sampling)
+        # Clients read certificates and import packages: not on an event loop.
+        await asyncio.to_thread(_make_once, handles, key, given, sampling, loop)
     return handles[key]
+
+
+def _make_once(
+    handles: dict[object, ModelHandle],
+    key: object,
+    given: str | BaseChatModel,
+    sampling: Sampling,
+    loop: asyncio.AbstractEventLoop,
+) -> None:
+    with _making:
+        if key not in handles:
+            handles[key] = _make(given, sampling, loop)
 
 
 def model_name(given: str | BaseChatModel) -> str:
@@ -96,16 +115,16 @@ def model_name(given: str | BaseChatModel) -> str:
     return f"{type(given).__name__}({own})" if own else type(given).__name__
 
 
-def _make(given: str | BaseChatModel, sampling: Sampling) -> ModelHandle:
+def _make(given: str | BaseChatModel, sampling: Sampling, loop: asyncio.AbstractEventLoop) -> ModelHandle:
     if isinstance(given, BaseChatModel):
-        return ModelHandle(model_name(given), given, is_spec=False)
+        return ModelHandle(model_name(given), given, is_spec=False, loop=loop)
     provider, colon, rest = given.partition(":")
     if not colon or not provider or not rest:
         raise SpecError(f"model {redact(given)!r} is not a spec; valid: {VALID_SPECS}")
     if provider == "offline":
-        return ModelHandle(given, _offline(rest), is_spec=True)
+        return ModelHandle(given, _offline(rest), is_spec=True, loop=loop)
     make = _openai if provider == "openai" else _other
-    return ModelHandle(redact(given), make(provider, rest, sampling), is_spec=True)
+    return ModelHandle(redact(given), make(provider, rest, sampling), is_spec=True, loop=loop)
 
 
 def _offline(name: str) -> BaseChatModel:
@@ -121,11 +140,7 @@ def _openai(_provider: str, rest: str, sampling: Sampling) -> BaseChatModel:
     from langchain_openai import ChatOpenAI
 
     name, options = _options(rest)
-    base_url = (
-        options.pop("base_url", None)
-        or os.environ.get("OPENAI_BASE_URL")
-        or os.environ.get("OPENAI_API_BASE")
-    )
+    base_url = options.pop("base_url", None) or os.environ.get("OPENAI_BASE_URL") or os.environ.get("OPENAI_API_BASE")
     if base_url and not urlsplit(base_url).hostname:
         raise SpecError(f"base_url {redact(base_url)!r} is not an address such as http://127.0.0.1:8000/v1")
     key = os.environ.get("OPENAI_API_KEY")
@@ -154,9 +169,7 @@ def _options(rest: str) -> tuple[str, dict[str, Any]]:
     for key, value in parse_qsl(query, keep_blank_values=True):
         if key not in _OPENAI_OPTIONS:
             hint = " (keys come from OPENAI_API_KEY)" if "key" in key else ""
-            raise SpecError(
-                f"option {key!r} of 'openai:{name}' is unknown{hint}; valid: {', '.join(_OPENAI_OPTIONS)}"
-            )
+            raise SpecError(f"option {key!r} of 'openai:{name}' is unknown{hint}; valid: {', '.join(_OPENAI_OPTIONS)}")
         try:
             options[key] = _OPENAI_OPTIONS[key](value)
         except ValueError:
@@ -169,8 +182,7 @@ def _other(provider: str, rest: str, sampling: Sampling) -> BaseChatModel:
         from langchain.chat_models import init_chat_model
     except ImportError:
         raise SpecError(
-            f"model '{provider}:{rest}' needs the packages langchain and langchain-{provider}; "
-            f"valid: {VALID_SPECS}"
+            f"model '{provider}:{rest}' needs the packages langchain and langchain-{provider}; valid: {VALID_SPECS}"
         ) from None
     options: dict[str, Any] = {"timeout": sampling.request_timeout, "max_retries": 0}
     if sampling.temperature is not None:

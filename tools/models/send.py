@@ -12,6 +12,7 @@ import httpx
 import openai
 import tenacity
 from hopgraph.state import ModelError
+from hopgraph.tools.background import run_on
 from hopgraph.tools.models.redact import redact
 from hopgraph.tools.models.resolve import ModelHandle
 from hopgraph.tools.models.structured import Mode, modes_of, reply_text
@@ -48,9 +49,7 @@ class Sending:
     """Seconds before the first retry; doubled for each further one, unless the server says how long."""
 
 
-async def send(
-    handle: ModelHandle, messages: list[BaseMessage], schema: type[BaseModel], sending: Sending
-) -> Reply:
+async def send(handle: ModelHandle, messages: list[BaseMessage], schema: type[BaseModel], sending: Sending) -> Reply:
     """Ask a model for a record of `schema`.
 
     The first time, the ways of asking for JSON are tried from the strictest on, as long as the server
@@ -59,6 +58,12 @@ async def send(
     Raises:
         ModelError: refused, unreachable, or still failing after the retries; without keys.
     """
+    return await run_on(handle.loop, _in_its_way(handle, messages, schema, sending))
+
+
+async def _in_its_way(
+    handle: ModelHandle, messages: list[BaseMessage], schema: type[BaseModel], sending: Sending
+) -> Reply:
     refused: Exception | None = None
     for mode in handle.modes():
         try:
@@ -86,9 +91,7 @@ async def _retrying(
     return await retrying(_request, handle, messages, schema, mode)
 
 
-async def _request(
-    handle: ModelHandle, messages: list[BaseMessage], schema: type[BaseModel], mode: Mode
-) -> Reply:
+async def _request(handle: ModelHandle, messages: list[BaseMessage], schema: type[BaseModel], mode: Mode) -> Reply:
     try:
         message = await handle.bound(schema, mode).ainvoke(messages, config={"tags": ["nostream"]})
     except openai.LengthFinishReasonError as error:

@@ -91,9 +91,7 @@ def _checked(path: Path, _modified: int) -> PromptFile:
         if different:
             name = min(different)
             problem = "unknown" if name in prompt.variables else "missing"
-            raise PromptError(
-                f"{path}: variable {name!r} is {problem}; this step gives: {', '.join(sorted(allowed))}"
-            )
+            raise PromptError(f"{path}: variable {name!r} is {problem}; this step gives: {', '.join(sorted(allowed))}")
     return prompt
 
 

@@ -59,9 +59,7 @@ def _fill(prompt: PromptFile, text: str, variables: Mapping[str, Value]) -> str:
         raise PromptError(f"{prompt.source}: variable {min(missing)!r} was not given")
     unknown = variables.keys() - prompt.variables
     if unknown:
-        raise PromptError(
-            f"{prompt.source}: variable {min(unknown)!r} is given but the prompt has no place for it"
-        )
+        raise PromptError(f"{prompt.source}: variable {min(unknown)!r} is given but the prompt has no place for it")
 
     def place(match: re.Match[str]) -> str:
         name = match[1]

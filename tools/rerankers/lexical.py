@@ -20,8 +20,8 @@ from functools import lru_cache
 from itertools import pairwise
 from math import log
 
-from hopgraph.tools.rerankers.common_words import COMMON_WORDS, FUNCTION_WORDS
 from hopgraph.tools.text import DEFAULT_ANALYSER
+from hopgraph.tools.text.common_words import COMMON_WORDS, FUNCTION_WORDS
 
 COVERED = 0.98
 """Share of the doubt that goes when the text has every term of the query."""
@@ -38,6 +38,9 @@ SHORTEST, LONG_WORD = 0.4, 10
 """Any other word weighs from SHORTEST up to 1 at LONG_WORD letters: long words are rarer."""
 COMMON = 0.6
 """Factor for words that are common everywhere."""
+
+LONGEST_REMEMBERED = 20_000
+"""Characters; longer texts are analysed anew each time, so that the memory stays small."""
 
 _WORD = re.compile(r"\w+")
 _IN_BRACKETS = re.compile(r"\([^()]*\)")
@@ -145,8 +148,16 @@ def _stems(words: str) -> frozenset[str]:
     return frozenset(DEFAULT_ANALYSER.terms(words))
 
 
-@lru_cache(maxsize=16384)
 def _read_text(text: str) -> _Text:
+    return _remembered(text) if len(text) <= LONGEST_REMEMBERED else _analysed(text)
+
+
+@lru_cache(maxsize=8192)
+def _remembered(text: str) -> _Text:
+    return _analysed(text)
+
+
+def _analysed(text: str) -> _Text:
     first_line, line_break, _ = text.partition("\n")
     terms = DEFAULT_ANALYSER.terms(text)
     title = DEFAULT_ANALYSER.terms(_IN_BRACKETS.sub(" ", first_line)) if line_break else []

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 
-from hopgraph.tools.text.analyser import DEFAULT_ANALYSER, content_terms
+from hopgraph.tools.text.analyser import DEFAULT_ANALYSER
 from hopgraph.tools.text.sentences import split_sentences
 
 LONGEST_QUOTE = 400
@@ -41,7 +41,7 @@ def _weights(statement: str) -> dict[str, float]:
 
 
 def _carried(weights: dict[str, float], sentence: str) -> float:
-    return sum(weights.get(term, 0.0) for term in set(content_terms(sentence)))
+    return sum(weights.get(term, 0.0) for term in set(DEFAULT_ANALYSER.terms(sentence)))
 
 
 def _cut(weights: dict[str, float], text: str, start: int, end: int) -> tuple[int, int]:

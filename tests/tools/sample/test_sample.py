@@ -49,9 +49,7 @@ def test_qrels_name_the_supporting_passages() -> None:
     assert {passage for _, passage, _ in judged} <= PASSAGES.keys()
 
 
-@pytest.mark.parametrize(
-    "question", [q for q in QUESTIONS if q["type"] in {"bridge", "comparison"}], ids=question_id
-)
+@pytest.mark.parametrize("question", [q for q in QUESTIONS if q["type"] in {"bridge", "comparison"}], ids=question_id)
 def test_an_answer_occurs_in_a_supporting_passage(question: SampleQuestion) -> None:
     assert question["answers"]
     assert any(question["answers"][0] in shown(passage) for passage in question["supporting"])

@@ -30,9 +30,7 @@ def test_terms_are_those_of_bm25s(text: str) -> None:
 
 def test_terms_of_real_passages_are_those_of_bm25s(shared_data: Path) -> None:
     lines = (shared_data / "musique" / "train_100.jsonl").read_text().splitlines()
-    texts = [
-        paragraph["paragraph_text"] for line in lines[:20] for paragraph in json.loads(line)["paragraphs"]
-    ]
+    texts = [paragraph["paragraph_text"] for line in lines[:20] for paragraph in json.loads(line)["paragraphs"]]
     assert [content_terms(text) for text in texts] == tokens_of_bm25s(texts)
 
 
@@ -44,9 +42,7 @@ def test_a_list_of_terms_belongs_to_its_caller() -> None:
 def test_many_threads_get_the_same_terms() -> None:
     texts = [f"running{n % 50} houses{n % 70} nations{n % 30}" for n in range(2000)]
     with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(DEFAULT_ANALYSER.terms, texts)) == [
-            DEFAULT_ANALYSER.terms(text) for text in texts
-        ]
+        assert list(pool.map(DEFAULT_ANALYSER.terms, texts)) == [DEFAULT_ANALYSER.terms(text) for text in texts]
 
 
 def test_the_description_is_json_and_tells_analysers_apart() -> None:

@@ -81,9 +81,7 @@ def test_a_megabyte_without_a_sentence_end_is_one_sentence_and_quick(text: str) 
 
 
 def test_long_texts_are_split_as_their_parts_are() -> None:
-    part = (
-        "Dr. Who arrived in Sept. 1963 with J. K. Rowling. It was late! Was it? He left the U.S. in a hurry. "
-    )
+    part = "Dr. Who arrived in Sept. 1963 with J. K. Rowling. It was late! Was it? He left the U.S. in a hurry. "
     expected = sentences(part)
     assert sentences(part * 400) == expected * 400
 

@@ -25,6 +25,8 @@ class Finding:
     missing: str
     covered: float
     """The share of the question's term weight that the chain carries."""
+    short: bool = False
+    """The chain has fewer links than the question names relations."""
 
 
 @lru_cache(maxsize=1)
@@ -66,7 +68,8 @@ def find(evidence: Evidence, yes_no: bool = False) -> Finding:
     total = sum(exp(score(other) - score(best)) for other in found)
     covered = evidence.cover(evidence.carried(best.at))
     used = tuple(evidence.statements[link].number for link in evidence.chains[best.at])
-    return Finding(best.text, 1 / total, used, verdict.missing, covered)
+    short = len(evidence.chains[best.at]) < min(2, question.hops)
+    return Finding(best.text, 1 / total, used, verdict.missing, covered, short)
 
 
 def _ranked(evidence: Evidence) -> list[Candidate]:
@@ -84,8 +87,22 @@ def _options(evidence: Evidence, options: tuple[str, str]) -> list[Candidate]:
     def carried(option: str) -> float:
         named = key(option)
         inside = terms(option)
-        return max((evidence.cover(own - inside) for own, s in zip(evidence.own, evidence.statements, strict=True) if named in s.key or (s.key and s.key in named)), default=0.0)
+        return max(
+            (
+                evidence.cover(own - inside)
+                for own, s in zip(evidence.own, evidence.statements, strict=True)
+                if named in s.key or (s.key and s.key in named)
+            ),
+            default=0.0,
+        )
 
     ordered = sorted(options, key=carried, reverse=True)
-    places = {option: next((at for at, s in enumerate(evidence.statements) if key(option) in f"{s.key} {s.flat}"), 0) for option in options}
-    return [Candidate(option, key(option), places[option], {"option": 1.0}) for option in ordered] if evidence.statements else []
+    places = {
+        option: next((at for at, s in enumerate(evidence.statements) if key(option) in f"{s.key} {s.flat}"), 0)
+        for option in options
+    }
+    return (
+        [Candidate(option, key(option), places[option], {"option": 1.0}) for option in ordered]
+        if evidence.statements
+        else []
+    )

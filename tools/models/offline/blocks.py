@@ -51,7 +51,9 @@ class Prompt:
 
     def items(self, name: str) -> list[tuple[int, str]]:
         """Return the (id, text) pairs of a list block; empty when it is missing or `(none)`."""
-        return [(int(match[1]), text) for match, text in _split(_ITEM, self.blocks.get(name, ""), "</item>", _LONGEST_ITEM)]
+        return [
+            (int(match[1]), text) for match, text in _split(_ITEM, self.blocks.get(name, ""), "</item>", _LONGEST_ITEM)
+        ]
 
 
 def unescape(text: str) -> str:

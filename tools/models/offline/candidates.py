@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from hopgraph.tools.models.offline.chain import Evidence
-from hopgraph.tools.models.offline.lexicon import countries, country_names, country_parts, in_class
-from hopgraph.tools.models.offline.spans import Span, life_date
+from hopgraph.tools.models.offline.lexicon import class_words, countries, country_names, country_parts, in_class
+from hopgraph.tools.models.offline.question import Question
+from hopgraph.tools.models.offline.spans import Span, life, life_date
 from hopgraph.tools.models.offline.statements import Statement
-from hopgraph.tools.models.offline.terms import key, term, terms
+from hopgraph.tools.models.offline.terms import WORD, key, term, terms
 
 _YEARS = ("born", "died")
 
@@ -25,21 +26,49 @@ class Candidate:
     features: dict[str, float]
 
 
+_FITS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+    "person": (frozenset({"person"}), frozenset({"words", "name"})),
+    "place": (frozenset({"place", "country"}), frozenset({"name", "words"})),
+    "country": (frozenset({"country"}), frozenset({"place"})),
+    "date": (frozenset({"date"}), frozenset()),
+    "number": (frozenset({"number"}), frozenset()),
+    "work": (frozenset({"quoted"}), frozenset({"name", "words"})),
+    "group": (frozenset({"organisation"}), frozenset({"name", "words"})),
+}
+"""For each kind of answer the shapes that fit and those that may."""
+
+
 def shape(span: Span, statement: Statement) -> str:
-    """Return what a span looks like: person, place, country, organisation, name, date, number or phrase."""
+    """Return what a span looks like: person, place, country, organisation, quoted, date, number, phrase.
+
+    `words` is two or three capitalised words that nothing else is known of, `name` any other name.
+    """
     words = [word.lower() for word in key(span.text).split()]
     if span.kind != "name" or not words:
         return span.kind
-    before = statement.text[max(0, span.start - 12) : span.start].lower()
+    before = statement.text[max(0, span.start - 12) : max(0, span.start)].lower()
     if in_class(words[-1], "organisation", "group") or in_class(words[0], "organisation"):
         return "organisation"
-    if ", " in span.text or span.text.lower() in country_parts() or in_class(words[-1], "place_name", "place") or words[0] in ("lake", "mount"):
+    if ", " in span.text or span.text.lower() in country_parts() or in_class(words[-1], "place_name", "place"):
         return "place"
-    if in_class(words[0], "given") or before.rstrip().endswith(" by") or in_class(words[0], "person"):
+    if span.start < 0 and life(statement.text) or words[0] in class_words("given") or before.endswith(" by "):
         return "person"
-    if re.search(r"\b(?:in|at|near|from)\s(?:the\s)?$", before):
+    if words[0] in ("lake", "mount") or re.search(r"\b(?:in|at|near|from)\s(?:the\s)?$", before):
         return "place"
-    return "person" if 2 <= len(words) <= 3 and not re.search(r"\b(?:of|the)\b", span.text) else "name"
+    plain = 2 <= len(words) <= 3 and not re.search(r"\b(?:of|the)\b", span.text)
+    return "words" if plain and not in_class(words[-1], "person") else "name"
+
+
+def _life_features(question: Question, statement: Statement, span: Span, looks: str) -> dict[str, float]:
+    """Return how a date or place agrees with a question about birth or death."""
+    if looks not in ("date", "place", "name", "country") or span.start < 0:
+        return {}
+    told = life_date(statement.text, span)
+    asked = [name for name in _YEARS if name in question.terms]
+    dated = "date" if looks == "date" else "place"
+    if asked and (told or looks == "date"):
+        return {f"{dated} of life fits" if told in asked else f"{dated} of life differs": 1.0}
+    return {f"{dated} of life unasked": 1.0} if told else {}
 
 
 def _features(evidence: Evidence, at: int, span: Span, counts: Counter[str]) -> dict[str, float]:
@@ -51,8 +80,19 @@ def _features(evidence: Evidence, at: int, span: Span, counts: Counter[str]) -> 
     before = statement.text[max(0, span.start - 40) : span.start]
     near = terms(before[-25:]) | terms(statement.text[span.end : span.end + 25])
     is_title = span.start < 0
+    looks = shape(span, statement)
+    fits, may = _FITS.get(question.kind, (frozenset[str](), frozenset[str]()))
+    after = [term(word) for word in WORD.findall(statement.text[span.end : span.end + 40])[:2]] if not is_title else []
     features = {
-        f"{question.kind}>{'title ' if is_title else ''}{shape(span, statement)}": 1.0,
+        f"{question.kind}>{looks}": 1.0,
+        "fits": float(looks in fits),
+        "clashes": float(bool(fits) and looks not in fits and looks not in may),
+        "title": float(is_title),
+        "counts the noun": float(looks == "number" and bool(question.rest.intersection(after))),
+        "onward": max(
+            (evidence.onward(at, name) for name in evidence.mentions[at] if name != key(span.text)), default=0.0
+        ),
+        "told elsewhere": evidence.onward(at, key(span.text)),
         "own cover": evidence.cover(evidence.own[at] - inside),
         "chain cover": evidence.cover(carried - inside),
         "anchor": evidence.anchors.get(statement.key, 0.0),
@@ -60,7 +100,8 @@ def _features(evidence: Evidence, at: int, span: Span, counts: Counter[str]) -> 
         "hops too few": float(max(0, question.hops - len(chain))),
         "hops too many": float(max(0, len(chain) - question.hops)),
         "linked by relation": float(evidence.related(chain)),
-        "in question": evidence.cover(inside & question.terms),
+        "phrase in question" if looks == "phrase" else "in question": evidence.cover(inside & question.terms),
+        "phrase from a verb": float(looks == "phrase" and bool(words) and words[0].endswith(("ed", "ing"))),
         "asked noun inside": float(bool(words) and question.noun != "" and term(words[-1]) in question.rest),
         "asked noun near": float(bool(question.rest & near)),
         "asked noun in sentence": float(bool(question.rest & statement.terms)),
@@ -69,12 +110,7 @@ def _features(evidence: Evidence, at: int, span: Span, counts: Counter[str]) -> 
         "often": min(counts[key(span.text)], 5) / 5,
         "words": min(len(words), 8) / 8,
     }
-    life = life_date(statement.text, span) if span.kind == "date" and not is_title else ""
-    asked = [name for name in _YEARS if name in question.terms]
-    if asked and span.kind == "date":
-        features["life fits" if life in asked else "life differs"] = 1.0
-    elif life:
-        features["life unasked"] = 1.0
+    features.update(_life_features(question, statement, span, looks))
     if question.words and {"mother", "grandmother"} & set(question.words):
         features["mother after and"] = float(before.rstrip().endswith(" and"))
     if question.kind == "country" and span.kind == "country":
@@ -86,7 +122,7 @@ def _longer(evidence: Evidence, statement: Statement) -> list[Span]:
     """Return names grown to the asked-for noun ("Bonanno crime family") and, for a plural, to "A and B"."""
     noun, found = evidence.question.noun, [span for span in statement.spans if span.kind in ("name", "country")]
     grown: list[Span] = []
-    for span in found if noun else ():
+    for span in found if noun and evidence.question.kind != "person" else ():
         after = statement.text[span.end : span.end + 60]
         if match := re.match(rf"(?: [a-z-]{{1,20}}){{0,2}} {re.escape(noun)}\b", after):
             grown.append(Span(span.text + match[0], span.start, "name"))
@@ -102,8 +138,8 @@ def _possible(evidence: Evidence, statement: Statement) -> list[Span]:
     found = [*statement.spans, *_longer(evidence, statement)]
     if kind != "thing":
         found = [span for span in found if span.kind != "phrase"]
-    if kind in ("person", "place", "named", "country"):
-        found = [span for span in found if span.kind in ("name", "country")]
+    if kind in ("person", "place", "work", "group", "country"):
+        found = [span for span in found if span.kind in ("name", "quoted", "country")]
     if statement.title:
         found.append(Span(statement.name, -1, "country" if statement.name.lower() in countries() else "name"))
     return found
@@ -116,6 +152,9 @@ def candidates(evidence: Evidence) -> list[Candidate]:
     counts = Counter(key(span.text) for _, span in spans)
     for at, span in spans:
         name = key(span.text)
-        if name and f" {name} " not in evidence.question.flat:
+        known = f" {name} " in evidence.question.flat or (
+            span.kind != "number" and terms(name) <= evidence.question.terms
+        )
+        if name and not known:
             found.append(Candidate(span.text, name, at, _features(evidence, at, span, counts)))
     return found

@@ -51,9 +51,7 @@ class Evidence:
     def mentions(self) -> list[frozenset[str]]:
         """The other statements' names that each statement mentions, unless the question has them too."""
         free = [name for name in self.keys if f" {name} " not in self.question.flat]
-        return [
-            frozenset(name for name in free if name != s.key and f" {name} " in s.flat) for s in self.statements
-        ]
+        return [frozenset(name for name in free if name != s.key and f" {name} " in s.flat) for s in self.statements]
 
     @cached_property
     def _leading(self) -> dict[str, list[int]]:
@@ -97,6 +95,20 @@ class Evidence:
         carried = frozenset[str]().union(*(self.own[at] for at in chain))
         anchor = max(self.anchors.get(self.statements[chain[0]].key, 0.0), 0.0)
         return self.cover(carried) + 0.15 * anchor - 0.03 * (len(chain) - 1)
+
+    def onward(self, at: int, name: str) -> float:
+        """Return what the statements about a name would add to the chain that ends in a statement."""
+        carried = self.carried(at)
+        told = (self.own[other] - carried for other in self._by_key.get(name, ()) if other not in self.chains[at])
+        return max((self.cover(found) for found in told), default=0.0)
+
+    @cached_property
+    def _by_key(self) -> dict[str, list[int]]:
+        """The statements about each name."""
+        found: dict[str, list[int]] = {}
+        for at, statement in enumerate(self.statements):
+            found.setdefault(statement.key, []).append(at)
+        return found
 
     def carried(self, at: int) -> frozenset[str]:
         """Return the question's terms along the best chain that ends in a statement."""

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hopgraph.tools.models.offline.chain import Evidence
-from hopgraph.tools.models.offline.lexicon import countries
-from hopgraph.tools.models.offline.spans import Span, life, life_date, when
+from hopgraph.tools.models.offline.spans import Span, country_mentions, life, life_date, when
 from hopgraph.tools.models.offline.statements import Statement
 from hopgraph.tools.models.offline.terms import key, term, terms
 
@@ -15,6 +14,9 @@ _FIRST = frozenset("first earlier earliest before older oldest elder".split())
 _MAKERS = ("director", "composer", "performer", "writer", "producer", "founder")
 _SAME = re.compile(r"\b(?:same|share|shared)\b.*\b(?:country|nationality|nation|state|city)\b|\bcountry of origin\b")
 _NOT = re.compile(r"\b(?:not|never|no longer|neither|nor|without)\b")
+_PLACE = re.compile(
+    r" (?:is|was) an? (?:[\w-]+ ){0,3}?(?:village|town|city|river|county|district|airport|hamlet|municipality)\b"
+)
 Day = tuple[int, int, int]
 
 
@@ -97,12 +99,11 @@ def _day(side: _Side, wanted: str) -> tuple[Day, int] | None:
 def country(statements: Sequence[Statement]) -> tuple[str, int] | None:
     """Return the country that the first telling statement names: for people the first one, for places the last."""
     for statement in statements:
-        found = [span for span in statement.spans if span.text.lower() in countries()]
-        outside = [span for span in found if statement.text.count("(", 0, span.start) == statement.text.count(")", 0, span.start)]
+        text = statement.text
+        found = country_mentions(text)
+        outside = [named for named in found if text.count("(", 0, named[0]) == text.count(")", 0, named[0])]
         if chosen := outside or found:
-            place = re.search(r" (?:is|was) an? (?:\w+ ){0,3}?(?:village|town|city|river|county|district|airport)", statement.text)
-            span = chosen[-1] if place else chosen[0]
-            return countries()[span.text.lower()], statement.number
+            return (chosen[-1] if _PLACE.search(text) else chosen[0])[1], statement.number
     return None
 
 
@@ -124,7 +125,11 @@ def choose(evidence: Evidence) -> Verdict:
     wanted = _kind(evidence)
     both = [_side(evidence, option, _PHRASE[wanted]) for option in sides(evidence)]
     found = [_day(side, wanted) for side in both]
-    gaps = [side.missing or f"{_PHRASE[wanted]} of {side.about[0].name}" for side, day in zip(both, found, strict=True) if day is None]
+    gaps = [
+        side.missing or f"{_PHRASE[wanted]} of {side.about[0].name}"
+        for side, day in zip(both, found, strict=True)
+        if day is None
+    ]
     if gaps:
         return Verdict(missing="; ".join(gaps))
     (one, first), (two, second) = (day for day in found if day)
@@ -139,7 +144,11 @@ def judge(evidence: Evidence) -> Verdict:
     if _SAME.search(evidence.question.text.lower()) and len(compared) == 2:
         both = [_side(evidence, name, "the country") for name in compared]
         found = [country(side.about) for side in both]
-        gaps = [side.missing or f"the country of {side.about[0].name}" for side, place in zip(both, found, strict=True) if place is None]
+        gaps = [
+            side.missing or f"the country of {side.about[0].name}"
+            for side, place in zip(both, found, strict=True)
+            if place is None
+        ]
         if gaps:
             return Verdict(missing="; ".join(gaps))
         (one, first), (two, second) = (place for place in found if place)

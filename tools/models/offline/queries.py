@@ -7,12 +7,14 @@ from hopgraph.tools.models.offline.chain import Evidence
 from hopgraph.tools.models.offline.lexicon import countries, in_class
 from hopgraph.tools.models.offline.terms import WORD, key, term, terms
 
-_SHAPES = (("person", "person"), ("place", "place"), ("organisation", "group"), ("name", "work"))
+_SHAPES = (("person", "person"), ("place", "place"), ("organisation", "group"), ("quoted", "work"))
 
 
 def _open_words(evidence: Evidence, carried: frozenset[str], limit: int = 6) -> str:
     """Return the question's words that the chain does not carry, in the question's order."""
-    words = dict.fromkeys(word for word in WORD.findall(evidence.question.text) if term(word) and term(word) not in carried)
+    words = dict.fromkeys(
+        word for word in WORD.findall(evidence.question.text) if term(word) and term(word) not in carried
+    )
     return " ".join(list(words)[:limit])
 
 
@@ -29,7 +31,11 @@ def _reached(evidence: Evidence) -> list[tuple[float, str, int]]:
         reach = evidence.cover(evidence.carried(at)) + evidence.anchors.get(start, 0.0)
         for span in statement.spans:
             name = key(span.text)
-            if span.kind not in ("name", "country") or name == statement.key or f" {name} " in evidence.question.flat:
+            if (
+                span.kind not in ("name", "quoted", "country")
+                or name == statement.key
+                or f" {name} " in evidence.question.flat
+            ):
                 continue
             near = terms(statement.text[max(0, span.start - 30) : span.start]) & evidence.question.terms
             value = reach + 0.5 * bool(near) + 0.4 * (shape(span, statement) in wanted) - 0.3 * (name in evidence.keys)
@@ -56,7 +62,13 @@ def next_queries(evidence: Evidence, asked: Sequence[str], missing: str) -> list
     gaps = [gap.strip() for gap in missing.split(";")] if " of " in missing and "what answers" not in missing else []
     unknown = [name for name in evidence.question.names if all(name not in known for known in evidence.keys)]
     reached = [(f"{name} {_open_words(evidence, evidence.carried(at))}", name) for _, name, at in _reached(evidence)]
-    proposals = [*gaps, *unknown[:1], *(query for query, _ in reached[:2]), *unknown[1:], *(query for query, _ in reached[2:])]
+    proposals = [
+        *gaps,
+        *unknown[:1],
+        *(query for query, _ in reached[:2]),
+        *unknown[1:],
+        *(query for query, _ in reached[2:]),
+    ]
     used = {key(text) for text in (evidence.question.text, *asked)}
     fresh: list[str] = []
     for text in proposals:

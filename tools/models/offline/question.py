@@ -9,7 +9,7 @@ from hopgraph.tools.models.offline.lexicon import in_class, relations
 from hopgraph.tools.models.offline.spans import Span, names
 from hopgraph.tools.models.offline.terms import WORD, key, term, terms
 
-AnswerKind = Literal["person", "place", "country", "date", "number", "named", "thing", "yes_no"]
+AnswerKind = Literal["person", "place", "country", "date", "number", "work", "group", "thing", "yes_no"]
 _AUXILIARY = frozenset("is are was were do does did has have had can could will would am be should may".split())
 _ASKING = frozenset("who whom whose what which where when how".split())
 _BEFORE = frozenset("in on at of for by to from with into under is was are were during the and name".split())
@@ -18,12 +18,14 @@ _CLASSES: tuple[tuple[str, AnswerKind], ...] = (
     ("date", "date"),
     ("number", "number"),
     ("place", "place"),
-    ("place_name", "named"),
-    ("work", "named"),
-    ("group", "named"),
+    ("place_name", "place"),
+    ("work", "work"),
+    ("group", "group"),
 )
 _KIND_WORDS = frozenset("kind type sort form genre part name term title".split())
-_COMPARING = re.compile(r"\b(?:first|earlier|later|last|older|younger|oldest|more|most|larger|longer|higher|recently)\b")
+_COMPARING = re.compile(
+    r"\b(?:first|earlier|later|last|older|younger|oldest|more|most|larger|longer|higher|recently)\b"
+)
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,9 @@ class Question:
             if base not in _ASKING:
                 continue
             before = self.words[place - 1] if place else ""
-            score = 1 + 2 * (base in ("what", "how")) + 2 * (before in _BEFORE) + (base == "which" and before in _BEFORE)
+            score = (
+                1 + 2 * (base in ("what", "how")) + 2 * (before in _BEFORE) + (base == "which" and before in _BEFORE)
+            )
             score += 6 * (place == 0) + 2 * (place in starts and base != "which" and place > 0)
             score += 2 * (place == 1 and before in _BEFORE) + (place == len(self.words) - 1)
             if score > best or (score == best and base in ("what", "which")):
@@ -92,7 +96,9 @@ class Question:
     @cached_property
     def _described(self) -> str:
         """The noun after "kind of", "name of" and the like when that is asked for."""
-        match = re.search(rf"\b{re.escape(self.noun)}s? of (?:the |an? )?(.*)", " ".join(self.words)) if self.noun else None
+        match = (
+            re.search(rf"\b{re.escape(self.noun)}s? of (?:the |an? )?(.*)", " ".join(self.words)) if self.noun else None
+        )
         return _head(tuple(match[1].split())) if match else ""
 
     @cached_property
@@ -106,7 +112,11 @@ class Question:
         if self.asking in ("when", "where"):
             return "date" if self.asking == "when" else "place"
         if self.asking == "how":
-            return "thing" if self.words[self._asking + 1 : self._asking + 2] in (("did",), ("is",), ("does",), ("do",)) else "number"
+            return (
+                "thing"
+                if self.words[self._asking + 1 : self._asking + 2] in (("did",), ("is",), ("does",), ("do",))
+                else "number"
+            )
         return self._noun_kind(self.noun)
 
     def _noun_kind(self, noun: str) -> AnswerKind:
@@ -123,7 +133,9 @@ class Question:
     def options(self) -> tuple[str, str] | tuple[()]:
         """The two options of "A or B" (or "between A and B"); empty when there are none."""
         text = self.text[-400:].rstrip(" ?")
-        between = re.search(r"\b(?:between|among|of) (.{2,150}) and (.{2,150})$", text) if _COMPARING.search(text) else None
+        between = (
+            re.search(r"\b(?:between|among|of) (.{2,150}) and (.{2,150})$", text) if _COMPARING.search(text) else None
+        )
         left, _, right = text.rpartition(" or ")
         if left and right[:1].isupper():
             start = max(left.rfind(", "), left.rfind(": "), left.rfind("? ")) + 2

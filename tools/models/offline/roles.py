@@ -13,8 +13,8 @@ from hopgraph.tools.models.offline.queries import next_queries
 
 Reply = dict[str, JsonValue]
 _MOST_STATEMENTS = 8
-_ENOUGH_COVER = float(__import__("os").environ.get("EC","0.9"))
-_ENOUGH_PROBABILITY = float(__import__("os").environ.get("EP","0.3"))
+_ENOUGH_COVER = float(__import__("os").environ.get("EC", "0.9"))
+_ENOUGH_PROBABILITY = float(__import__("os").environ.get("EP", "0.3"))
 
 
 def extract(prompt: Prompt) -> Reply:
@@ -49,7 +49,12 @@ def _found(prompt: Prompt) -> tuple[Finding, Evidence]:
 def decide(prompt: Prompt) -> Reply:
     """Answer when a chain of statements carries the question well enough, else say what is missing."""
     finding, evidence = _found(prompt)
-    enough = finding.covered >= _ENOUGH_COVER and finding.probability >= _ENOUGH_PROBABILITY and not finding.missing
+    enough = (
+        not finding.short
+        and finding.covered >= _ENOUGH_COVER
+        and finding.probability >= _ENOUGH_PROBABILITY
+        and not finding.missing
+    )
     return _decision(finding, finding.text if enough and finding.text else UNANSWERABLE, evidence)
 
 

@@ -27,7 +27,9 @@ class Sentence:
 
 def sentences(passage: Passage) -> list[Sentence]:
     """Return the first sentences of a passage, very long ones cut; empty for a blank one."""
-    cut = [passage.text[start:end][:_LONGEST_SENTENCE] for start, end in split_sentences(passage.text)[:_MOST_SENTENCES]]
+    cut = [
+        passage.text[start:end][:_LONGEST_SENTENCE] for start, end in split_sentences(passage.text)[:_MOST_SENTENCES]
+    ]
     return [Sentence(passage.number, place, text, write(passage.title, text)) for place, text in enumerate(cut)]
 
 

@@ -2,21 +2,23 @@
 
 import re
 from functools import lru_cache
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from hopgraph.tools.models.offline.lexicon import class_words, countries, country_parts, in_class
 from hopgraph.tools.models.offline.terms import WORD
 
-Kind = Literal["name", "date", "number", "country", "phrase"]
+Kind = Literal["name", "quoted", "date", "number", "country", "phrase"]
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 _DATE = re.compile(
-    rf"\b(?:(?:\d{{1,2}}(?:st|nd|rd|th)? )?(?:{_MONTHS})(?: \d{{1,2}}(?:st|nd|rd|th)?)?(?:,? \d{{4}})?\b(?![a-z])"
-    r"|(?:early |mid-|late )?(?:1\d|20)\d\ds?\b(?![,.]\d)|(?:early |mid-|late )?\d{1,2}(?:st|nd|rd|th) century"
+    rf"\b(?:(?:\d{{1,2}}(?:st|nd|rd|th)? )?(?:{_MONTHS})(?: \d{{1,2}}(?:st|nd|rd|th)?)?(?:,? \d{{4}})?(?![a-z\d])"
+    r"|(?:early |mid-|late )?(?:1\d|20)\d\ds?(?!\d|[,.]\d)|(?:early |mid-|late )?\d{1,2}(?:st|nd|rd|th) century"
     r"|(?:early |mid-|late )?(?:nine|eigh|seven|six|fif|four|thir|twen)t(?:eenth|ieth) century)"
 )
 _NUMBER = re.compile(
     r"[$£€]?\b\d[\d,]{0,20}(?:\.\d{1,10})?(?:%| percent\b| per cent\b)?(?: (?:hundred|thousand|million|billion|trillion)\b)?"
 )
+_NICKNAME = re.compile(r' "[^"\n]{1,20}" [A-Z]')
 _QUOTED = re.compile(r"[\"“]([^\"“”\n]{2,80})[\"”]")
 _LINKS = frozenset("of the de von van der den la le du da dos al el ibn bin di del des y e & 's".split())
 _SHORT = frozenset("Jr Sr Dr St Mr Mrs Ms Lt Col Gen No vs Prof Capt Sgt Rev".split())
@@ -40,15 +42,26 @@ class Span(NamedTuple):
 
 def _joined(gap: str, before: str) -> bool:
     """Say whether two words with this gap can belong to one name."""
-    if gap in (" ", " & ", ' "', '" '):
+    if gap in (" ", " & "):
         return True
-    return gap in (". ", '." ') and (len(before) == 1 or before in _SHORT)
+    return gap == ". " and (len(before) == 1 or before in _SHORT)
+
+
+def _nickname(text: str, end: int) -> bool:
+    """Say whether a quoted nickname and a capital follow, as in `Anna "Annie" Moore`."""
+    return _NICKNAME.match(text, end) is not None
 
 
 def _extend(text: str, words: list[re.Match[str]], first: int) -> int:
     """Return the index of the last word of the name that starts at `first`."""
     last = at = first
-    while at + 1 < len(words) and at - last < 3 and _joined(text[words[at].end() : words[at + 1].start()], words[at][0]):
+    nickname = False
+    while at + 1 < len(words) and at - last < 3:
+        gap = text[words[at].end() : words[at + 1].start()]
+        if not nickname and _nickname(text, words[at].end()):
+            nickname = True
+        elif not (_joined(gap, words[at][0]) or (nickname and gap == '" ')):
+            break
         at += 1
         word = words[at][0]
         if word[0].isupper() or (word[0].isdigit() and at == last + 1):
@@ -71,7 +84,9 @@ def names(text: str) -> list[Span]:
             continue
         last = _extend(text, words, at)
         end = words[last].end()
-        if text[end : end + 1] == "." and (len(words[last][0]) == 1 or words[last][0] in _SHORT or "." in words[last][0]):
+        if text[end : end + 1] == "." and (
+            len(words[last][0]) == 1 or words[last][0] in _SHORT or "." in words[last][0]
+        ):
             end += 1
         span = text[words[at].start() : end].removesuffix("'s").removesuffix("’s")
         kind: Kind = "country" if span.lower() in countries() and span.lower() not in country_parts() else "name"
@@ -82,9 +97,24 @@ def names(text: str) -> list[Span]:
 
 
 def _with_place(text: str, found: list[Span]) -> list[Span]:
-    """Return "Town, Region" pairs of neighbouring names."""
-    pairs = zip(found, found[1:], strict=False)
-    return [Span(text[a.start : b.end], a.start, "name") for a, b in pairs if text[a.end : b.start] == ", "]
+    """Return "Town, Region" pairs of neighbouring names whose second one is a country or part of one."""
+    joined = [(a, b) for a, b in pairwise(found) if text[a.end : b.start] == ", " and b.text.lower() in countries()]
+    return [Span(text[a.start : b.end], a.start, "name") for a, b in joined if a.text.lower() not in countries()]
+
+
+def country_mentions(text: str) -> list[tuple[int, str]]:
+    """Return the place and the country of each country, demonym or part of a country that a text names."""
+    words = [word for word in WORD.finditer(text) if word[0][0].isupper() or word[0] in ("of", "the", "and")]
+    found: list[tuple[int, str]] = []
+    taken = 0
+    for at, word in enumerate(words):
+        for last in reversed(words[at : at + 5]):
+            name = text[word.start() : last.end()].lower()
+            if word.start() >= taken and name in countries():
+                found.append((word.start(), countries()[name]))
+                taken = last.end()
+                break
+    return found
 
 
 def dates(text: str) -> list[Span]:
@@ -121,8 +151,12 @@ def phrases(text: str) -> list[Span]:
 def spans(text: str) -> tuple[Span, ...]:
     """Return every span of a text that could be an answer, each text and place once."""
     named = names(text)
-    quoted = [Span(m[1].strip(" ,."), m.start(1), "name") for m in _QUOTED.finditer(text)]
-    every = [*named, *_with_place(text, named), *quoted, *dates(text), *numbers(text), *phrases(text)]
+    dated = dates(text)
+    taken = {at for span in dated for at in range(span.start, span.end)}
+    named = [span for span in named if span.start not in taken]
+    counted = [span for span in numbers(text) if span.start not in taken]
+    quoted = [Span(m[1].strip(" ,."), m.start(1), "quoted") for m in _QUOTED.finditer(text)]
+    every = [*named, *_with_place(text, named), *quoted, *dated, *counted, *phrases(text)]
     return tuple(dict.fromkeys(span for span in every if span.text))
 
 

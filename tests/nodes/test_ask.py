@@ -1,0 +1,281 @@
+"""`ask` against a real OpenAI-compatible server: modes, faults, re-asks, fallbacks, counting, budgets, keys."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hopgraph.nodes.ask import Answered, Ask, ask, ask_all, calls_of
+from hopgraph.state import ModelError, PromptError, Spent, StepEvent
+from hopgraph.state.migres import MigresContext
+from langchain_core.language_models.chat_models import BaseChatModel
+from langgraph.runtime import Runtime
+from pydantic import BaseModel
+from servers import faults
+from servers.openai_server import OpenAIServer
+from servers.scripted_model import ScriptedChatModel
+
+KEY = "sk-test-0123456789abcdef"
+
+
+class Recalled(BaseModel):
+    knowledge: str
+
+
+NOTHING = Recalled(knowledge="")
+GOOD = '{"knowledge": "Lima is in Peru."}'
+
+
+def spent() -> Spent:
+    return Spent(calls={}, started_at=time.time())
+
+
+def question(text: str = "Where is Lima?", **fields: Any) -> Ask[Recalled]:
+    return Ask("recall_knowledge", {"question": text}, Recalled, NOTHING, **fields)
+
+
+def runtime(events: list[StepEvent] | None = None, **settings: Any) -> Runtime[MigresContext]:
+    written = events if events is not None else []
+    return Runtime(context=MigresContext(**settings), stream_writer=written.append)
+
+
+def served(server: OpenAIServer, **settings: Any) -> Runtime[MigresContext]:
+    return runtime(model=f"openai:scripted?base_url={server.base_url}", **settings)
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+
+def scripted(*replies: str) -> ScriptedChatModel:
+    return ScriptedChatModel(replies=list(replies))
+
+
+@pytest.mark.parametrize(
+    ("rejected", "field"),
+    [
+        (set[str](), "json_schema"),
+        ({"json_schema"}, "tools"),
+        ({"json_schema", "tools"}, "json_object"),
+        ({"json_schema", "tools", "json_object"}, "text"),
+    ],
+)
+async def test_the_strictest_way_that_the_server_takes_is_learnt_once(rejected: set[str], field: str) -> None:
+    with OpenAIServer(scripted(GOOD, GOOD), api_key=KEY, rejects=frozenset(rejected)) as server:  # pyright: ignore[reportArgumentType]
+        context = served(server)
+        for text in ("Where is Lima?", "Where is Cusco?"):
+            answered = await ask(context, spent(), question(text))
+            assert (answered.record.knowledge, answered.outcome) == ("Lima is in Peru.", "replied")
+            assert answered.call["attempts"] == 1
+        assert len(server.requests) == len(rejected) + 2
+        body = server.requests[-1].body
+        kind = "tools" if "tools" in body else (body.get("response_format") or {"type": "text"})["type"]
+        assert kind == field
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        faults.rate_limited(retry_after=0.1),
+        faults.server_error(500),
+        faults.server_error(503),
+        faults.dropped("answer"),
+        faults.dropped("body"),
+        faults.malformed_body(),
+    ],
+    ids=lambda fault: type(fault).__name__,
+)
+async def test_a_passing_failure_is_not_seen(fault: Any) -> None:
+    with OpenAIServer(scripted(GOOD), api_key=KEY) as server:
+        server.fail_next(fault)
+        answered = await ask(served(server), spent(), question())
+        assert answered.outcome == "replied"
+        assert (answered.call["attempts"], answered.call["parse_failures"]) == (1, 0)
+        assert len(server.requests) == 2
+
+
+async def test_the_server_says_how_long_to_wait() -> None:
+    with OpenAIServer(scripted(GOOD), api_key=KEY) as server:
+        server.fail_next(faults.rate_limited(retry_after=1.2))
+        began = time.perf_counter()
+        await ask(served(server), spent(), question())
+        assert 1.2 <= time.perf_counter() - began < 3
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [faults.truncated(), faults.empty_content(), faults.refusal("I must not.")],
+    ids=["cut", "empty", "refusal"],
+)
+async def test_an_unusable_reply_is_asked_for_again_and_counted(fault: Any) -> None:
+    events: list[StepEvent] = []
+    with OpenAIServer(scripted(GOOD, GOOD, GOOD), api_key=KEY) as server:
+        server.fail_next(fault)
+        context = runtime(events, model=f"openai:scripted?base_url={server.base_url}")
+        answered = await ask(context, spent(), question())
+    assert answered.outcome == "replied"
+    assert (answered.call["attempts"], answered.call["parse_failures"]) == (2, 1)
+    assert events[-1]["data"]["parse_failures"] == 1
+    assert "cannot be used" in server.requests[-1].body["messages"][-1]["content"]
+
+
+async def test_thinking_and_fences_need_no_second_call() -> None:
+    with OpenAIServer(scripted(GOOD, GOOD), api_key=KEY) as server:
+        server.fail_next(faults.thinking(), faults.fenced())
+        answers = [await ask(served(server), spent(), question(text)) for text in ("a?", "b?")]
+    assert [answer.call["attempts"] for answer in answers] == [1, 1]
+
+
+async def test_the_declared_fallback_is_taken_in_the_end_and_never_silently() -> None:
+    with OpenAIServer(scripted("what?", "I am a teapot", "no"), api_key=KEY) as server:
+        answered = await ask(served(server, parse_retries=2), spent(), question())
+    assert answered.record == NOTHING
+    assert (answered.outcome, answered.call["attempts"], answered.call["parse_failures"]) == (
+        "fallback",
+        3,
+        3,
+    )
+    assert answered.call["prompt_tokens"] > 0
+
+
+async def test_usage_is_the_servers_else_counted() -> None:
+    for reports in (True, False):
+        with OpenAIServer(scripted(GOOD), api_key=KEY, reports_usage=reports) as server:
+            call = (await ask(served(server), spent(), question())).call
+        assert call["prompt_tokens"] > 50
+        assert call["completion_tokens"] > 3
+
+
+@pytest.mark.parametrize("status", [401, 403, 400, 404])
+async def test_a_final_failure_is_one_line_without_the_key(status: int) -> None:
+    with OpenAIServer(scripted(), api_key="sk-another-key-entirely") as server:
+        server.fail_when(lambda _request: True, faults.ErrorStatus(status, f"bad key {KEY} for you"))
+        with pytest.raises(ModelError) as caught:
+            await ask(served(server), spent(), question())
+    assert "\n" not in str(caught.value)
+    assert "openai:scripted" in str(caught.value)
+    assert KEY not in str(caught.value)
+
+
+async def test_an_unreachable_server_is_named() -> None:
+    context = runtime(model="openai:any?base_url=http://127.0.0.1:9/v1", request_retries=0)
+    with pytest.raises(ModelError, match=r"cannot reach http://127\.0\.0\.1:9/v1"):
+        await ask(context, spent(), question())
+
+
+async def test_a_slow_server_ends_at_the_timeout() -> None:
+    with OpenAIServer(scripted(GOOD), api_key=KEY) as server:
+        server.fail_next(faults.slow(5))
+        with pytest.raises(ModelError, match="no reply in time"):
+            await ask(served(server, request_timeout=0.3, request_retries=0), spent(), question())
+
+
+def knowing(_role: str, _messages: Any) -> str:
+    return GOOD
+
+
+async def test_calls_run_side_by_side_up_to_the_limit() -> None:
+    with OpenAIServer(ScriptedChatModel(replies=knowing, latency=0.2), api_key=KEY) as server:
+        began = time.perf_counter()
+        answers = await ask_all(
+            served(server, max_parallel_calls=4), spent(), [question(f"question {n}") for n in range(8)]
+        )
+        assert len(answers) == 8
+        assert server.peak_in_flight == 4
+        assert 0.4 <= time.perf_counter() - began < 1.2
+
+
+async def test_budget_is_given_out_in_order_not_by_who_is_first() -> None:
+    for _ in range(3):
+        context = runtime(model=ScriptedChatModel(replies=knowing), max_llm_calls=3)
+        answers = await ask_all(context, spent(), [question(f"question {n}") for n in range(5)], keep=1)
+        assert [answer.outcome for answer in answers] == ["replied", "replied", "budget", "budget", "budget"]
+        assert len(calls_of(answers)) == 2
+
+
+async def test_tokens_and_deadline_are_budgets_too() -> None:
+    context = runtime(model=ScriptedChatModel(replies=knowing), max_tokens=10)
+    assert (await ask(context, spent(), question())).outcome == "budget"
+    context = runtime(model=ScriptedChatModel(replies=knowing, latency=5), deadline_seconds=0.2)
+    began = time.perf_counter()
+    assert (await ask(context, spent(), question())).outcome == "budget"
+    assert time.perf_counter() - began < 1
+
+
+async def test_a_failure_cancels_its_siblings() -> None:
+    class RefusedError(Exception):
+        pass
+
+    def reply(_role: str, messages: Any) -> str:
+        if "question 1" in messages[-1].text:
+            raise RefusedError
+        return GOOD
+
+    with pytest.raises(RefusedError):
+        await ask_all(
+            runtime(model=ScriptedChatModel(replies=reply)),
+            spent(),
+            [question(f"question {n}") for n in range(3)],
+        )
+
+
+async def test_the_cache_answers_the_same_prompt_for_nothing(tmp_path: Path) -> None:
+    model = scripted(GOOD, GOOD)
+    context = runtime(model=model, cache_dir=str(tmp_path))
+    first, again = [await ask(context, spent(), question()) for _ in range(2)]
+    assert (first.call["attempts"], again.call["attempts"]) == (1, 0)
+    assert first.record == again.record
+    assert (await ask(context, spent(), question(sample=1))).call["attempts"] == 1
+
+
+async def test_a_role_may_have_a_model_of_its_own() -> None:
+    special = scripted('{"knowledge": "special"}')
+    bound: dict[str, BaseChatModel] = {
+        "migres/recall_knowledge": special,
+        "migres": scripted(),
+        "other": scripted(),
+    }
+    answered = await ask(runtime(model=scripted(), models=bound), spent(), question())
+    assert answered.record.knowledge == "special"
+
+
+async def test_the_role_is_the_first_line_also_under_an_edited_prompt(tmp_path: Path) -> None:
+    (tmp_path / "common").mkdir()
+    (tmp_path / "common" / "recall_knowledge.md").write_text(
+        "variables: question\n--- instructions\nSay it in JSON.\n--- input\n{{question}}\n"
+    )
+    seen: list[Any] = []
+
+    def reply(role: str, messages: Any) -> str:
+        seen.append((role, [message.text for message in messages]))
+        return GOOD
+
+    await ask(runtime(model=ScriptedChatModel(replies=reply), prompts_dir=str(tmp_path)), spent(), question("Who?"))
+    assert seen == [
+        (
+            "migres/recall_knowledge",
+            ["Role: migres/recall_knowledge\n\nSay it in JSON.", "<question>\nWho?\n</question>"],
+        )
+    ]
+
+
+async def test_a_prompt_with_other_variables_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "common").mkdir()
+    (tmp_path / "common" / "recall_knowledge.md").write_text(
+        "variables: questoin\n--- instructions\nJSON.\n--- input\n{{questoin}}\n"
+    )
+    with pytest.raises(PromptError, match="'quest"):
+        await ask(runtime(model=scripted(), prompts_dir=str(tmp_path)), spent(), question())
+
+
+def test_one_model_serves_many_event_loops() -> None:
+    with OpenAIServer(ScriptedChatModel(replies=knowing), api_key=KEY) as server:
+        outcomes = [asyncio.run(_ask_in_a_new_loop(lambda: served(server))).outcome for _ in range(6)]
+    assert outcomes == ["replied"] * 6
+
+
+async def _ask_in_a_new_loop(make: Callable[[], Runtime[MigresContext]]) -> Answered[Recalled]:
+    return (await ask_all(make(), spent(), [question("a?"), question("b?")]))[0]

@@ -1,0 +1,50 @@
+"""One event loop of our own, in a thread of its own, that never closes.
+
+Two things live on it. The sync side of every graph runs its nodes there, so that a node is written once, as
+a coroutine. And the clients of models that were named by a spec keep their connections there: a client that
+is shared over the loops of several `asyncio.run` calls fails with "Event loop is closed" sooner or later,
+and one client per loop would connect anew in each.
+"""
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from functools import cache
+from typing import Any, TypeVar
+
+ResultT = TypeVar("ResultT")
+
+_THREAD = "hopgraph-background"
+
+
+@cache
+def background_loop() -> asyncio.AbstractEventLoop:
+    """Get the loop; started at the first call, ends with the process."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name=_THREAD, daemon=True).start()
+    return loop
+
+
+async def run_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, ResultT]) -> ResultT:
+    """Await a coroutine on a loop, which may be another thread's; cancelling the caller cancels it."""
+    if loop is asyncio.get_running_loop():
+        return await work
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
+
+
+def run_in_background(work: Coroutine[Any, Any, ResultT]) -> ResultT:
+    """Run a coroutine on the background loop and wait; an interrupted wait cancels it.
+
+    Raises:
+        RuntimeError: called on the background loop itself, which would wait for ever.
+    """
+    loop = background_loop()
+    if threading.current_thread().name == _THREAD:
+        work.close()
+        raise RuntimeError("a graph's sync methods cannot be called from inside one of its nodes; await ainvoke")
+    future = asyncio.run_coroutine_threadsafe(work, loop)
+    try:
+        return future.result()
+    except BaseException:
+        future.cancel()
+        raise

@@ -1,0 +1,94 @@
+"""The relevance threshold of a reranker, found on training questions."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor, inf
+
+from hopgraph.state import CorpusError, Reranker, SettingsError
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+
+SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What was found."""
+
+    threshold: float
+    """δ: a question keeps a passage when the score is at least this."""
+    kept: float
+    """Share of the questions that keep at least one passage at δ."""
+    questions: int
+    without_passages: int
+    """Questions for which the retriever found nothing; they count as keeping none."""
+    quantiles: dict[float, float]
+    """Share to score, for SHARES: of the best score of each question that has passages, lowest first."""
+
+
+def calibrate(
+    questions: Sequence[str],
+    retriever: BaseRetriever,
+    reranker: Reranker,
+    *,
+    keep: float = 0.8,
+    passages_per_query: int = 50,
+    progress: Callable[[int], None] | None = None,
+) -> Calibration:
+    """Find the largest δ for which more than `keep` of the questions keep at least one passage.
+
+    Each question is the query; its passages are reranked, and what counts is the best score (MIGRES,
+    Appendix B and Table 11). δ is itself the best score of some question. Questions with equal best scores
+    are kept together, so the share kept can be well above `keep`.
+
+    Args:
+        questions: training questions, at least one.
+        retriever: its documents carry the title in their metadata.
+        reranker: scored with `title`, line break, text; its own threshold plays no part.
+        keep: from 0 to below 1.
+        passages_per_query: the best so many of the retriever's documents are scored.
+        progress: called after each question with the number of questions done.
+
+    Raises:
+        SettingsError: no question, or `keep` or `passages_per_query` out of range.
+        CorpusError: so many questions found nothing that no δ keeps the share.
+    """
+    if not questions:
+        raise SettingsError("calibration needs at least one question; the data set has none")
+    if not 0 <= keep < 1:
+        raise SettingsError(f"keep is {keep}; it must be at least 0 and below 1")
+    if passages_per_query < 1:
+        raise SettingsError(f"passages_per_query is {passages_per_query}; it must be at least 1")
+    best: list[float] = []
+    for number, question in enumerate(questions, 1):
+        documents = retriever.invoke(question, k=passages_per_query)[:passages_per_query]
+        scores = reranker.score([(question, _text(document)) for document in documents])
+        best.append(max(scores, default=-inf))
+        if progress:
+            progress(number)
+    return _calibration(best, keep)
+
+
+def _text(document: Document) -> str:
+    return f"{document.metadata.get('title', '')}\n{document.page_content}"
+
+
+def _calibration(best: list[float], keep: float) -> Calibration:
+    ranked = sorted(best, reverse=True)
+    found = [score for score in ranked if score > -inf]
+    # The decimal that was written, not its binary neighbour: 0.29 of 100 questions is 29.
+    needed = floor(Fraction(str(keep)) * len(ranked)) + 1
+    if needed > len(found):
+        raise CorpusError(
+            f"only {len(found)} of {len(ranked)} questions found any passage, so no threshold keeps more than "
+            f"{keep:.0%} of them; use the corpus that belongs to these questions"
+        )
+    threshold = ranked[needed - 1]
+    return Calibration(
+        threshold=threshold,
+        kept=sum(score >= threshold for score in ranked) / len(ranked),
+        questions=len(ranked),
+        without_passages=len(ranked) - len(found),
+        quantiles={share: found[::-1][round(share * (len(found) - 1))] for share in SHARES},
+    )

@@ -1,0 +1,90 @@
+"""An index: passages and their BM25 scores, on disk or in memory."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from hopgraph.state import CorpusError
+from hopgraph.tools.corpora import SourceRecord
+from hopgraph.tools.retrieval.manifest import read_manifest
+from hopgraph.tools.retrieval.passages import PassageFile, PassageList, PassageStore, StoredPassage
+from hopgraph.tools.retrieval.ranking import Ranking, compute_ranking, load_ranking
+from hopgraph.tools.retrieval.staging import restore
+from hopgraph.tools.retrieval.term_ids import TermIds
+from hopgraph.tools.text import DEFAULT_ANALYSER
+
+
+class Hit(NamedTuple):
+    """A passage that a search found."""
+
+    passage: StoredPassage
+    score: float
+    """BM25, above 0; not comparable between queries or indexes."""
+
+
+class Index:
+    """A searchable corpus. Any number of threads may search it at once."""
+
+    def __init__(self, source: str, passages: PassageStore, ranking: Ranking) -> None:
+        self.source = source
+        """What it is called in the passages' metadata, as `bm25:DIR` or `sample`."""
+        self.passages = passages
+        self._ranking = ranking
+
+    def __len__(self) -> int:
+        """Return the number of passages."""
+        return len(self.passages)
+
+    def search(self, query: str, k: int) -> list[Hit]:
+        """Find the passages that share terms with a query of any length.
+
+        Returns:
+            At most k hits, best first, equal scores by id; empty when no term of the query is known.
+        """
+        terms = DEFAULT_ANALYSER.terms(query)
+        return [Hit(self.passages[row], score) for row, score in self._ranking.best(terms, k)]
+
+
+def open_index(path: Path, source: str | None = None) -> Index:
+    """Open an index that `build_index` made; neither passages nor scores are read before a search needs them.
+
+    Args:
+        path: the index's folder.
+        source: what to call it; `bm25:PATH` when None.
+
+    Raises:
+        CorpusError: there is no index, or it is damaged, of another format version, or made with another
+            analyser; the message says which and what to do.
+    """
+    path = path.expanduser()
+    try:
+        if not path.exists():
+            restore(path.absolute())
+        read_manifest(path)
+        passages, ranking = PassageFile(path), load_ranking(path)
+    except (OSError, ValueError, KeyError) as error:
+        raise CorpusError(f"{path}: the index is damaged ({error}); build it again with `hopgraph index`") from None
+    return Index(source or f"bm25:{path}", passages, ranking)
+
+
+def memory_index(records: Iterable[SourceRecord], source: str) -> Index:
+    """Index a small corpus in memory.
+
+    Raises:
+        CorpusError: an id occurs twice, or there is nothing to search for.
+    """
+    passages = [StoredPassage(record.id, record.title, record.text) for record in records]
+    ids = [passage.id for passage in passages]
+    if len(set(ids)) != len(ids):
+        raise CorpusError(f"{source}: an id occurs twice")
+    term_ids = TermIds(DEFAULT_ANALYSER)
+    for passage in passages:
+        term_ids.add(searched_text(passage))
+    if not term_ids.vocab:
+        raise CorpusError(f"{source}: no word that could be searched for")
+    return Index(source, PassageList(passages), compute_ranking(term_ids, ids, None))
+
+
+def searched_text(passage: StoredPassage) -> str:
+    """Return what of a passage is searched: its title and its text."""
+    return f"{passage.title} {passage.text}"

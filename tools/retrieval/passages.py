@@ -1,0 +1,110 @@
+"""The passages of an index: JSON lines on disk, any one of them found without reading the others."""
+
+import json
+import mmap
+from array import array
+from collections.abc import Iterable
+from hashlib import sha256
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Protocol, Self
+
+import numpy as np
+
+PASSAGES, OFFSETS = "passages.jsonl", "passages.offsets.npy"
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
+
+class StoredPassage(NamedTuple):
+    """A passage of a corpus."""
+
+    id: str
+    title: str
+    text: str
+
+
+class PassageStore(Protocol):
+    """Passages by row, from 0, in the order of the corpus."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, row: int) -> StoredPassage:
+        """Return one passage; IndexError beyond the last."""
+        ...
+
+
+class PassageWriter:
+    """Writes passages as they come; memory grows by eight bytes for each."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file = (folder / PASSAGES).open("wb")
+        self._offsets = array("q", [0])
+        self._digest = sha256()
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    def add(self, passage: StoredPassage) -> None:
+        """Append a passage.
+
+        Raises:
+            UnicodeEncodeError: it has lone surrogates, which no UTF-8 text has; nothing is written.
+            OSError: the file cannot be written.
+        """
+        line = _encode({"_id": passage.id, "title": passage.title, "text": passage.text}).encode() + b"\n"
+        self._file.write(line)
+        self._digest.update(line)
+        self._offsets.append(self._offsets[-1] + len(line))
+
+    def fingerprint(self) -> str:
+        """Return the SHA-256 of all passages so far, in hexadecimal digits."""
+        return self._digest.hexdigest()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+        if error is None:
+            np.save(self._folder / OFFSETS, np.frombuffer(self._offsets, dtype=np.int64), allow_pickle=False)
+
+
+class PassageFile:
+    """Passages on disk, mapped into memory page by page as they are asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open what a PassageWriter wrote.
+
+        Raises:
+            OSError, ValueError: a file is missing or damaged.
+        """
+        self._offsets = np.asarray(np.load(folder / OFFSETS, mmap_mode="r", allow_pickle=False))
+        with (folder / PASSAGES).open("rb") as file:
+            self._lines = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        if len(self._offsets) < 2 or self._offsets[-1] != len(self._lines):
+            raise ValueError(f"{OFFSETS} does not fit {PASSAGES}")
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    def __getitem__(self, row: int) -> StoredPassage:
+        if not 0 <= row < len(self):
+            raise IndexError(row)
+        line = json.loads(self._lines[self._offsets[row] : self._offsets[row + 1]])
+        return StoredPassage(line["_id"], line["title"], line["text"])
+
+
+class PassageList:
+    """Passages in memory, for a small corpus."""
+
+    def __init__(self, passages: Iterable[StoredPassage]) -> None:
+        self._passages = list(passages)
+
+    def __len__(self) -> int:
+        return len(self._passages)
+
+    def __getitem__(self, row: int) -> StoredPassage:
+        return self._passages[row]

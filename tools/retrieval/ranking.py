@@ -1,0 +1,100 @@
+"""BM25 over term numbers, by bm25s, with an order that does not depend on chance."""
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hopgraph.tools.retrieval.term_ids import TermIds
+from numpy.typing import NDArray
+
+# bm25s has no type stubs. It is imported with this module, not on the first use, as that is slow when it
+# finds numba or scipy beside it, neither of which is needed.
+bm25s: Any = import_module("bm25s")
+
+FOLDER, RANKS = "bm25", "ranks.npy"
+K1, B, METHOD = 0.9, 0.4, "lucene"
+
+
+class Ranking:
+    """The BM25 scores of a corpus, and the places of its passages in the order of their ids."""
+
+    def __init__(self, scorer: Any, ranks: NDArray[np.int32]) -> None:
+        self._scorer = scorer
+        self._ranks = ranks
+        self._number_of: dict[str, int] = scorer.vocab_dict
+
+    @property
+    def terms(self) -> int:
+        """The number of distinct terms."""
+        return len(self._scorer.scores["indptr"]) - 1
+
+    def best(self, terms: Sequence[str], k: int) -> list[tuple[int, float]]:
+        """Rank the passages that hold any of the terms; a repeated term counts each time.
+
+        Returns:
+            At most k pairs of row and score, best first; equal scores in the order of the passages' ids,
+            also where the list ends. Empty when no term is known.
+        """
+        numbers = [self._number_of[term] for term in terms if term in self._number_of]
+        if not numbers or k < 1:
+            return []
+        scores: NDArray[np.float32] = self._scorer.get_scores_from_ids(numbers)
+        rows = np.flatnonzero(scores)
+        found = scores[rows]
+        if len(rows) > k:
+            last = np.partition(found, len(rows) - k)[len(rows) - k]
+            rows, found = rows[found >= last], found[found >= last]
+        order = np.lexsort((self._ranks[rows], -found))[:k]
+        return list(zip(rows[order].tolist(), found[order].tolist(), strict=True))
+
+    def save(self, folder: Path) -> None:
+        """Write bm25s's own files and the ranks.
+
+        Raises:
+            OSError: a file cannot be written.
+        """
+        self._scorer.save(folder / FOLDER, show_progress=False)
+        np.save(folder / RANKS, self._ranks, allow_pickle=False)
+
+
+def compute_ranking(term_ids: TermIds, ids: Sequence[str], progress: Callable[[int], None] | None) -> Ranking:
+    """Compute the scores of a corpus.
+
+    Args:
+        term_ids: the terms of each passage; there is at least one.
+        ids: the id of each passage.
+        progress: called with how many passages were gone over so far; there are three passes.
+    """
+    scorer = bm25s.BM25(k1=K1, b=B, method=METHOD)
+    passes = 0
+
+    def on_pass(row: int) -> None:
+        nonlocal passes
+        passes += row == 0
+        if progress:
+            progress((passes - 1) * len(ids) + row)
+
+    term_ids.on_pass = on_pass
+    scorer.index(term_ids, create_empty_token=False, show_progress=False)
+    return Ranking(scorer, _ranks(ids))
+
+
+def load_ranking(folder: Path) -> Ranking:
+    """Open what `Ranking.save` wrote, mapped into memory; only the vocabulary is read.
+
+    Raises:
+        OSError, ValueError, KeyError: a file is missing or damaged.
+    """
+    scorer = bm25s.BM25.load(folder / FOLDER, mmap=True, show_progress=False)
+    # Plain views of the mapped files: numpy's memmap class makes each slice, so each term, slower.
+    arrays = {name: np.asarray(scorer.scores[name]) for name in ("data", "indices", "indptr")}
+    scorer.scores.update(arrays)
+    return Ranking(scorer, np.asarray(np.load(folder / RANKS, mmap_mode="r", allow_pickle=False)))
+
+
+def _ranks(ids: Sequence[str]) -> NDArray[np.int32]:
+    ranks = np.empty(len(ids), dtype=np.int32)
+    ranks[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids), dtype=np.int32)
+    return ranks

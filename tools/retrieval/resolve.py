@@ -1,0 +1,65 @@
+"""From a retriever's spec to the retriever."""
+
+from importlib import resources
+from pathlib import Path
+from threading import Lock
+
+from hopgraph.state import SpecError
+from hopgraph.tools.corpora import Reading, open_corpus
+from hopgraph.tools.retrieval.index import Index, memory_index, open_index
+from hopgraph.tools.retrieval.manifest import MANIFEST
+from hopgraph.tools.retrieval.retriever import Bm25Retriever
+from langchain_core.retrievers import BaseRetriever
+
+SAMPLE = "sample"
+VALID_SPECS = "sample (the bundled corpus), bm25:DIR or DIR (a folder made by `hopgraph index SOURCE --out DIR`)"
+
+_Signature = tuple[int, ...]
+_opened: dict[str, tuple[_Signature, BaseRetriever]] = {}
+_opening = Lock()
+
+
+def resolve_retriever(spec: str) -> BaseRetriever:
+    """Open the retriever that a spec names; the same object again until its index is replaced.
+
+    Opens files, so it belongs in a thread.
+
+    Raises:
+        SpecError: no retriever has this spec; the message names the valid ones.
+        CorpusError: the index is missing, damaged, or made by another version.
+    """
+    spec = spec.strip()
+    with _opening:
+        if spec == SAMPLE:
+            return _kept(SAMPLE, (), None)
+        kind, colon, place = spec.partition(":")
+        if kind == "bm25" and place:
+            folder = Path(place).expanduser()
+        elif Path(spec).expanduser().is_dir() and spec:
+            folder = Path(spec).expanduser()
+        else:
+            what = f"no folder has this name and no kind of retriever is called {kind!r}" if colon else "unknown"
+            raise SpecError(f"retriever {spec!r}: {what}; valid: {VALID_SPECS}")
+        return _kept(f"bm25:{folder}", _signature(folder), folder)
+
+
+def _kept(source: str, signature: _Signature, folder: Path | None) -> BaseRetriever:
+    key = str(folder.resolve()) if folder else source
+    if key not in _opened or _opened[key][0] != signature:
+        index = _sample() if folder is None else open_index(folder, source)
+        _opened[key] = signature, Bm25Retriever(index=index)
+    return _opened[key][1]
+
+
+def _signature(folder: Path) -> _Signature:
+    """Tell one build of an index from the next; empty where there is none."""
+    try:
+        found = (folder / MANIFEST).stat()
+    except OSError:
+        return ()
+    return found.st_mtime_ns, found.st_ino, found.st_size
+
+
+def _sample() -> Index:
+    with resources.as_file(resources.files("hopgraph.tools.sample") / "corpus.jsonl") as path:
+        return memory_index(open_corpus(path, "beir").records(Reading()), SAMPLE)

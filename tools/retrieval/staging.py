@@ -1,0 +1,97 @@
+"""Building a folder aside and putting it in place in one step, so that nobody ever sees half of one.
+
+A build works in `.NAME.building-XXXX` beside its goal and holds a lock there while it lives. Whatever a
+killed build has left behind has no lock: the next one removes it, and brings an old folder back that was
+already moved aside.
+"""
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from hopgraph.state import CorpusError
+
+if sys.platform != "win32":
+    import fcntl
+
+_LOCK, _NEW, _OLD = "lock", "new", "old"
+
+
+@contextmanager
+def staged(goal: Path) -> Generator[Path]:
+    """Give a new empty folder that takes the place of `goal` when the block ends well; else it vanishes.
+
+    Args:
+        goal: a folder that may exist; its content is replaced as a whole. The caller has made sure that it
+            may be.
+
+    Raises:
+        CorpusError: another build of the same goal is running.
+        OSError: the place cannot be written.
+    """
+    goal.parent.mkdir(parents=True, exist_ok=True)
+    restore(goal)
+    if _stages(goal):
+        raise CorpusError(f"{goal}: another build of it is running; wait for it, or choose another place")
+    stage = Path(tempfile.mkdtemp(prefix=_prefix(goal), dir=goal.parent))
+    try:
+        with (stage / _LOCK).open("wb") as lock:
+            _try_lock(lock)
+            try:
+                new = stage / _NEW
+                new.mkdir()
+                yield new
+                if goal.exists():
+                    goal.rename(stage / _OLD)
+                new.rename(goal)
+            finally:
+                _bring_back(goal, stage)
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def restore(goal: Path) -> None:
+    """Clear away what killed builds of `goal` left, and bring back an old folder that one had moved aside.
+
+    Raises:
+        OSError: the place cannot be written.
+    """
+    for stage in _stages(goal):
+        with (
+            suppress(FileNotFoundError),
+            (stage / _LOCK).open("rb+") as lock,
+        ):  # its builder may be done by now
+            if _try_lock(lock):
+                _bring_back(goal, stage)
+                shutil.rmtree(stage, ignore_errors=True)
+
+
+def _bring_back(goal: Path, stage: Path) -> None:
+    if (stage / _OLD).is_dir() and not goal.exists():
+        (stage / _OLD).rename(goal)
+
+
+def _prefix(goal: Path) -> str:
+    return f".{goal.name}.building-"
+
+
+def _stages(goal: Path) -> list[Path]:
+    if not goal.parent.is_dir():
+        return []
+    beside = (path for path in goal.parent.iterdir() if path.name.startswith(_prefix(goal)))
+    return [path for path in beside if (path / _LOCK).is_file()]
+
+
+def _try_lock(file: BinaryIO) -> bool:
+    """Take a lock that the system gives back when this process ends, however it does."""
+    if sys.platform == "win32":
+        return False  # no such lock: leave every other stage alone
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
