@@ -110,14 +110,14 @@ def _statements(
         cited = list(dict.fromkeys(excerpts[index - 1]["passage_id"] for index in in_range))
         if not statement or not cited:
             continue
-        text = passages[cited[0]]["text"]
-        start, end = best_quote(statement, text)
+        first = passages[cited[0]]
+        start, end = best_quote(statement, first["text"], first["title"])
         found.append(
             Evidence(
                 id=f"{prefix}.{number}",
                 statement=statement,
                 passage_ids=cited,
-                quote=text[start:end],
+                quote=first["text"][start:end],
                 verified=False,
             )
         )

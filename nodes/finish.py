@@ -76,7 +76,7 @@ def cite(evidence: Sequence[Evidence], passages: Mapping[str, Passage]) -> list[
             if key in citations:
                 continue
             passage = passages[key]
-            start, end = best_quote(each["statement"], passage["text"])
+            start, end = best_quote(each["statement"], passage["text"], passage["title"])
             citations[key] = Citation(
                 passage_id=key,
                 title=passage["title"],

@@ -2,7 +2,9 @@
 
 import asyncio
 import hashlib
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, cast
 
 from hopgraph.nodes.ask import side_by_side
@@ -77,9 +79,31 @@ async def _search(
     retriever: BaseRetriever, query: str, count: int, excluded: frozenset[str], hop: int
 ) -> list[Passage]:
     # Excluded passages are left out after the search, so as many more are asked for.
-    documents = await retriever.ainvoke(query, k=count + len(excluded))
+    documents = await _documents(retriever, query, count + len(excluded))
     passages = await asyncio.to_thread(passages_of, documents, type(retriever).__name__, hop)
     return [passage for passage in passages if passage["id"] not in excluded][:count]
+
+
+async def _documents(retriever: BaseRetriever, query: str, count: int) -> list[Document]:
+    """Call any LangChain retriever; its own number of passages counts where it does not take `k`."""
+    own_async = _own_method(type(retriever), "_aget_relevant_documents")
+    method = own_async or _own_method(type(retriever), "_get_relevant_documents")
+    options = {"k": count} if method and _takes_k(method) else {}
+    if own_async:
+        return await retriever.ainvoke(query, **options)
+    # The inherited async method would not pass `k` on to the sync one.
+    return await asyncio.to_thread(retriever.invoke, query, **options)
+
+
+def _own_method(cls: type[BaseRetriever], name: str) -> Callable[..., Any] | None:
+    method = getattr(cls, name)
+    return None if method is getattr(BaseRetriever, name) else method
+
+
+@cache
+def _takes_k(method: Callable[..., Any]) -> bool:
+    parameters = inspect.signature(method).parameters.values()
+    return any(each.name == "k" or each.kind is each.VAR_KEYWORD for each in parameters)
 
 
 def passages_of(documents: Sequence[Document], retriever: str, hop: int) -> list[Passage]:

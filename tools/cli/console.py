@@ -13,12 +13,12 @@ _WIDEST = 100
 """Longer lines are hard to read, so a wider terminal stays partly empty."""
 _ESCAPES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # control sequences: colours, cursor movements
-    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"  # strings: titles, links
-    r"|\x1b[ -/]*[0-~]?"  # the rest
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # strings: titles, links
+    r"|\x1b[ -/]*[0-~]?"  # the rest, and a string without an end
 )
 _JOINERS = "\u200c\u200d"
 """Format characters that scripts and emoji need."""
-_UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _ASCII = str.maketrans(
     {"…": "...", "·": "|", "“": '"', "”": '"', "✓": "+", "✗": "x", "→": "->", "•": "*", "–": "-", "δ": "delta"}
 )

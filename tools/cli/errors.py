@@ -4,9 +4,10 @@
 prompt file, a disk); 130: interrupted.
 """
 
+import os
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import typer
 
@@ -36,8 +37,19 @@ def reported() -> Generator[None]:
         say(str(error))
         raise typer.Exit(WRONG_USE if isinstance(error, SettingsError) else FAILED) from None
     except BrokenPipeError:
-        raise  # `main` ends quietly
+        discard_output()
+        raise typer.Exit(FAILED) from None
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         say(f"{place}{error.strerror or error}")
+        discard_output()
         raise typer.Exit(FAILED) from None
+    except KeyboardInterrupt:
+        say("interrupted")
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def discard_output() -> None:
+    """Give up what standard output could not take; Python would complain about it once more at exit."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

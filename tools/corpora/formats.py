@@ -9,7 +9,7 @@ from typing import NamedTuple
 from hopgraph.state import CorpusError, SettingsError
 from hopgraph.tools.corpora.dpr import has_dpr_header, read_dpr
 from hopgraph.tools.corpora.json_corpora import read_beir, read_pooled
-from hopgraph.tools.corpora.json_values import json_values
+from hopgraph.tools.corpora.json_values import first_bytes, json_values
 from hopgraph.tools.corpora.passages_of import Object, of_contexts, of_hotpotqa, of_musique
 from hopgraph.tools.corpora.records import Reading, SourceRecord
 from hopgraph.tools.corpora.text_files import SUFFIXES, read_text_files, text_files
@@ -116,9 +116,8 @@ def _told_by_content(path: Path) -> str:
 
 def _first_object(path: Path) -> tuple[Object, str]:
     """Return the first object of a JSON file; where there is none, an empty one and why."""
-    with path.open("rb") as file:
-        start = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
-    if not start.startswith((b"{", b"[")):
+    start = first_bytes(path, 1)
+    if start not in (b"{", b"["):
         return {}, "it does not begin as JSON does" if start else "it is empty"
     reading = Reading(skip_bad=True)
     values = (value for _, value in json_values(path, reading))

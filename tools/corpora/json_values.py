@@ -28,15 +28,20 @@ def json_values(path: Path, reading: Reading) -> Iterator[tuple[int, JsonValue]]
             is broken, always, as nothing tells where its next value begins.
         OSError: the file cannot be read.
     """
-    return _list_values(path, reading) if _first_character(path) == b"[" else _line_values(path, reading)
+    return _list_values(path, reading) if first_bytes(path, 1) == b"[" else _line_values(path, reading)
 
 
-def _first_character(path: Path) -> bytes:
+def first_bytes(path: Path, count: int) -> bytes:
+    """Return the first bytes of a file after a byte order mark and white space; fewer where it is shorter.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
     with path.open("rb") as file:
-        for line in file:
-            if text := line.removeprefix(b"\xef\xbb\xbf").strip():
-                return text[:1]
-    return b""
+        start = file.read(_CHUNK).removeprefix(codecs.BOM_UTF8).lstrip()
+        while not start and (more := file.read(_CHUNK)):
+            start = more.lstrip()
+    return start[:count]
 
 
 def _line_values(path: Path, reading: Reading) -> Iterator[tuple[int, JsonValue]]:

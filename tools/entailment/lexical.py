@@ -85,11 +85,10 @@ def _score(premise: _Text, statement: _Text) -> float:
 
 
 def _contradicts(premise: _Text, sentence: _Sentence) -> bool:
-    """Compare negation with the premise's sentence that shares most words; the shortest of equals."""
-    closest = max(premise.sentences, key=lambda known: (len(known.terms & sentence.terms), -len(known.terms)))
-    if sentence.negates and not closest.negates:
+    """Tell whether one side negates what the other only affirms."""
+    if sentence.negated.isdisjoint(premise.negated) and (sentence.negated or sentence.negates > premise.negates):
         return True
-    return not closest.negated.isdisjoint(sentence.terms - sentence.negated)
+    return not premise.only_negated.isdisjoint(sentence.terms - sentence.negated)
 
 
 def _read(text: str) -> _Text:

@@ -114,7 +114,11 @@ def _read_qrels(path: Path, reading: Reading) -> dict[str, list[str]]:
 
 
 def _told_by_content(path: Path) -> str:
-    first = next((value for _, value in json_values(path, Reading(skip_bad=True)) if isinstance(value, dict)), {})
+    first: Object = {}
+    for _, value in json_values(path, Reading(skip_bad=True)):
+        if isinstance(value, dict):
+            first = value
+            break
     for name, form in FORMATS.items():
         if all(key in first for key in form.keys):
             return name

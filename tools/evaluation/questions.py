@@ -90,8 +90,8 @@ def from_hotpotqa(value: Object, line: int) -> EvalQuestion:
     facts = record.supporting_facts
     named = facts.title if isinstance(facts, _Columns) else [title for title, _ in facts]
     titles = tuple(dict.fromkeys(named))
-    ids = tuple(passage_id(title, text) for title, text in of_hotpotqa(value) if title in titles)
-    return EvalQuestion(record.id, record.question, (record.answer,), record.type, ids, titles)
+    ids = dict.fromkeys(passage_id(title, text) for title, text in of_hotpotqa(value) if title in titles)
+    return EvalQuestion(record.id, record.question, (record.answer,), record.type, tuple(ids), titles)
 
 
 def from_musique(value: Object, line: int) -> EvalQuestion:

@@ -53,7 +53,7 @@ class LexicalReranker:
     """
 
     name: str = "lexical"
-    threshold: float = 1.298
+    threshold: float = 1.297
     """δ as MIGRES finds it (Appendix B): the largest value for which more than 80 % of the questions keep
     at least one of BM25's 50 best passages, on the first halves of the HotpotQA, 2WikiMultihopQA and MuSiQue
     training samples taken together (200 questions)."""

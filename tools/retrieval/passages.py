@@ -4,6 +4,7 @@ import json
 import mmap
 from array import array
 from collections.abc import Iterable
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
@@ -12,7 +13,9 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 
 PASSAGES, OFFSETS = "passages.jsonl", "passages.offsets.npy"
+_REMEMBERED = 4096
 _encode = json.JSONEncoder(ensure_ascii=False).encode
+_decode = json.JSONDecoder().raw_decode
 
 
 class StoredPassage(NamedTuple):
@@ -84,6 +87,8 @@ class PassageFile:
         self._offsets = np.asarray(np.load(folder / OFFSETS, mmap_mode="r", allow_pickle=False))
         with (folder / PASSAGES).open("rb") as file:
             self._lines = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        # The sub-questions of a run meet the same passages again and again.
+        self._remembered = lru_cache(maxsize=_REMEMBERED)(self._read)
         if len(self._offsets) < 2 or self._offsets[-1] != len(self._lines):
             raise ValueError(f"{OFFSETS} does not fit {PASSAGES}")
 
@@ -91,9 +96,13 @@ class PassageFile:
         return len(self._offsets) - 1
 
     def __getitem__(self, row: int) -> StoredPassage:
+        return self._remembered(row)
+
+    def _read(self, row: int) -> StoredPassage:
         if not 0 <= row < len(self):
             raise IndexError(row)
-        line = json.loads(self._lines[self._offsets[row] : self._offsets[row + 1]])
+        start, end = self._offsets[row : row + 2].tolist()
+        line = _decode(self._lines[start:end].decode())[0]
         return StoredPassage(line["_id"], line["title"], line["text"])
 
 

@@ -41,11 +41,8 @@ class Ranking:
         if not numbers or k < 1:
             return []
         scores: NDArray[np.float32] = self._scorer.get_scores_from_ids(numbers)
-        rows = np.flatnonzero(scores)
+        rows = _at_least_best(scores, k)
         found = scores[rows]
-        if len(rows) > k:
-            last = np.partition(found, len(rows) - k)[len(rows) - k]
-            rows, found = rows[found >= last], found[found >= last]
         order = np.lexsort((self._ranks[rows], -found))[:k]
         return list(zip(rows[order].tolist(), found[order].tolist(), strict=True))
 
@@ -92,6 +89,15 @@ def load_ranking(folder: Path) -> Ranking:
     arrays = {name: np.asarray(scorer.scores[name]) for name in ("data", "indices", "indptr")}
     scorer.scores.update(arrays)
     return Ranking(scorer, np.asarray(np.load(folder / RANKS, mmap_mode="r", allow_pickle=False)))
+
+
+def _at_least_best(scores: NDArray[np.float32], k: int) -> NDArray[np.intp]:
+    """Find the rows of the k best scores above 0, with all that equal the last of them, in any order."""
+    if k >= len(scores):
+        return np.flatnonzero(scores)
+    # Many times faster than the argpartition of bm25s where most scores are 0, and it shows all ties.
+    last = np.partition(scores, -k)[-k]
+    return np.flatnonzero(scores >= last) if last > 0 else np.flatnonzero(scores)
 
 
 def _ranks(ids: Sequence[str]) -> NDArray[np.int32]:

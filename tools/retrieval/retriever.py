@@ -8,8 +8,8 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict, Field, InstanceOf
 
-_INLINE = 20_000
-"""Passages up to which a search takes less time than handing it to a thread and waiting would matter."""
+_SMALL_INDEX, _SHORT_QUERY = 20_000, 2_000
+"""Passages and characters up to which a search is done sooner than a thread has taken it over."""
 
 
 class Bm25Retriever(BaseRetriever):
@@ -29,7 +29,7 @@ class Bm25Retriever(BaseRetriever):
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int | None = None
     ) -> list[Document]:
-        if len(self.index) <= _INLINE:
+        if len(self.index) <= _SMALL_INDEX and len(query) <= _SHORT_QUERY:
             return self._search(query, k)
         return await asyncio.to_thread(self._search, query, k)
 

@@ -10,13 +10,17 @@ LONGEST_QUOTE = 400
 """Characters; a longer sentence is cut to its best stretch."""
 TELLING = 2.0
 """Weight of names and numbers; other words have 1.0."""
+IN_TITLE = 0.25
+"""Factor for words of the title."""
 
 _WORD = re.compile(r"\w+")
 _CHUNK = re.compile(r"\S+")
 
 
-def best_quote(statement: str, text: str) -> tuple[int, int]:
+def best_quote(statement: str, text: str, title: str = "") -> tuple[int, int]:
     """Find the sentence of a text that carries most of a statement's words, names and numbers counting more.
+
+    Words of the passage's title count little: every sentence is about it, also one that says "she".
 
     Returns:
         The sentence's [start, end) character offsets in the text; the first of equally good ones, so the
@@ -26,17 +30,18 @@ def best_quote(statement: str, text: str) -> tuple[int, int]:
     sentences = split_sentences(text)
     if not sentences:
         return 0, 0
-    weights = _weights(statement)
+    weights = _weights(statement, title)
     best = max(sentences, key=lambda span: _carried(weights, text[span[0] : span[1]]))  # max takes the first
     return _cut(weights, text, *best) if best[1] - best[0] > LONGEST_QUOTE else best
 
 
-def _weights(statement: str) -> dict[str, float]:
+def _weights(statement: str, title: str) -> dict[str, float]:
     weights: dict[str, float] = {}
+    said_anyway = frozenset(DEFAULT_ANALYSER.terms(title))
     for word in _WORD.findall(statement):
         weight = TELLING if word[0].isupper() or word[0].isdigit() else 1.0
         for term in DEFAULT_ANALYSER.terms(word):
-            weights[term] = max(weights.get(term, 0.0), weight)
+            weights[term] = max(weights.get(term, 0.0), weight * (IN_TITLE if term in said_anyway else 1.0))
     return weights
 
 

@@ -27,13 +27,13 @@ class Candidate:
 
 
 _FITS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
-    "person": (frozenset({"person"}), frozenset({"words", "name"})),
+    "person": (frozenset({"person", "agent"}), frozenset({"words", "name"})),
     "place": (frozenset({"place", "country"}), frozenset({"name", "words"})),
     "country": (frozenset({"country"}), frozenset({"place"})),
     "date": (frozenset({"date"}), frozenset()),
     "number": (frozenset({"number"}), frozenset()),
     "work": (frozenset({"quoted"}), frozenset({"name", "words"})),
-    "group": (frozenset({"organisation"}), frozenset({"name", "words"})),
+    "group": (frozenset({"organisation"}), frozenset({"name", "words", "agent"})),
 }
 """For each kind of answer the shapes that fit and those that may."""
 
@@ -41,7 +41,7 @@ _FITS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
 def shape(span: Span, statement: Statement) -> str:
     """Return what a span looks like: person, place, country, organisation, quoted, date, number, phrase.
 
-    `words` is two or three capitalised words that nothing else is known of, `name` any other name.
+    `agent` follows "by", `words` is two or three capitalised words that nothing else is known of, `name` any other name.
     """
     words = [word.lower() for word in key(span.text).split()]
     if span.kind != "name" or not words:
@@ -51,12 +51,19 @@ def shape(span: Span, statement: Statement) -> str:
         return "organisation"
     if ", " in span.text or span.text.lower() in country_parts() or in_class(words[-1], "place_name", "place"):
         return "place"
-    if span.start < 0 and life(statement.text) or words[0] in class_words("given") or before.endswith(" by "):
+    if span.start < 0 and life(statement.text) or words[0] in class_words("given"):
         return "person"
+    if before.endswith(" by "):
+        return "agent"
     if words[0] in ("lake", "mount") or re.search(r"\b(?:in|at|near|from)\s(?:the\s)?$", before):
         return "place"
     plain = 2 <= len(words) <= 3 and not re.search(r"\b(?:of|the)\b", span.text)
     return "words" if plain and not in_class(words[-1], "person") else "name"
+
+
+def _last_term(text: str) -> str:
+    """Return the last content term of a text; empty without one."""
+    return next(filter(None, (term(word) for word in reversed(WORD.findall(text)))), "")
 
 
 def _life_features(question: Question, statement: Statement, span: Span, looks: str) -> dict[str, float]:
@@ -81,6 +88,7 @@ def _features(evidence: Evidence, at: int, span: Span, counts: Counter[str]) -> 
     near = terms(before[-25:]) | terms(statement.text[span.end : span.end + 25])
     is_title = span.start < 0
     looks = shape(span, statement)
+    looks = evidence.types.get(key(span.text), looks) if looks in ("name", "words", "agent", "quoted") else looks
     fits, may = _FITS.get(question.kind, (frozenset[str](), frozenset[str]()))
     after = [term(word) for word in WORD.findall(statement.text[span.end : span.end + 40])[:2]] if not is_title else []
     features = {
@@ -95,6 +103,9 @@ def _features(evidence: Evidence, at: int, span: Span, counts: Counter[str]) -> 
         "told elsewhere": evidence.onward(at, key(span.text)),
         "own cover": evidence.cover(evidence.own[at] - inside),
         "chain cover": evidence.cover(carried - inside),
+        "own open cover": evidence.cover((evidence.own[at] - inside) & evidence.open),
+        "chain open cover": evidence.cover((carried - inside) & evidence.open),
+        "same lead": float(question.lead != "" and question.lead == _last_term(before)),
         "anchor": evidence.anchors.get(statement.key, 0.0),
         "first anchor": evidence.anchors.get(evidence.statements[chain[0]].key, 0.0),
         "hops too few": float(max(0, question.hops - len(chain))),
@@ -102,7 +113,7 @@ def _features(evidence: Evidence, at: int, span: Span, counts: Counter[str]) -> 
         "linked by relation": float(evidence.related(chain)),
         "phrase in question" if looks == "phrase" else "in question": evidence.cover(inside & question.terms),
         "phrase from a verb": float(looks == "phrase" and bool(words) and words[0].endswith(("ed", "ing"))),
-        "asked noun inside": float(bool(words) and question.noun != "" and term(words[-1]) in question.rest),
+        "asked noun inside": float(bool(words) and question.kind not in ("person", "work") and term(words[-1]) in question.rest),
         "asked noun near": float(bool(question.rest & near)),
         "asked noun in sentence": float(bool(question.rest & statement.terms)),
         "near cover": evidence.cover(near & question.terms),
@@ -122,9 +133,10 @@ def _longer(evidence: Evidence, statement: Statement) -> list[Span]:
     """Return names grown to the asked-for noun ("Bonanno crime family") and, for a plural, to "A and B"."""
     noun, found = evidence.question.noun, [span for span in statement.spans if span.kind in ("name", "country")]
     grown: list[Span] = []
-    for span in found if noun and evidence.question.kind != "person" else ():
+    for span in found if noun and evidence.question.kind in ("group", "thing") else ():
         after = statement.text[span.end : span.end + 60]
-        if match := re.match(rf"(?: [a-z-]{{1,20}}){{0,2}} {re.escape(noun)}\b", after):
+        match = re.match(rf"(?: [a-z-]{{1,20}}){{0,2}} {re.escape(noun)}\b", after)
+        if match and not any(in_class(word, "stop") for word in match[0].split()):
             grown.append(Span(span.text + match[0], span.start, "name"))
     if noun.endswith("s"):
         for one, two in pairwise(found):

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from hopgraph.tools.models.offline.question import Question
 from hopgraph.tools.models.offline.statements import Statement
-from hopgraph.tools.models.offline.terms import terms, weigh
+from hopgraph.tools.models.offline.terms import key, terms, weigh
 
 
 @dataclass
@@ -50,8 +50,13 @@ class Evidence:
     @cached_property
     def mentions(self) -> list[frozenset[str]]:
         """The other statements' names that each statement mentions, unless the question has them too."""
-        free = [name for name in self.keys if f" {name} " not in self.question.flat]
-        return [frozenset(name for name in free if name != s.key and f" {name} " in s.flat) for s in self.statements]
+        short = {s.key: key(s.name.partition(", ")[0]) for s in self.statements}
+        asked = self.question.flat
+        free = [(n, short[n]) for n in self.keys if f" {n} " not in asked and f" {short[n]} " not in asked]
+        return [
+            frozenset(n for n, alias in free if n != s.key and (f" {n} " in s.flat or f" {alias} " in s.flat))
+            for s in self.statements
+        ]
 
     @cached_property
     def _leading(self) -> dict[str, list[int]]:
@@ -95,6 +100,17 @@ class Evidence:
         carried = frozenset[str]().union(*(self.own[at] for at in chain))
         anchor = max(self.anchors.get(self.statements[chain[0]].key, 0.0), 0.0)
         return self.cover(carried) + 0.15 * anchor - 0.03 * (len(chain) - 1)
+
+    @cached_property
+    def types(self) -> dict[str, str]:
+        """What each name is, where a statement tells ("… is a town")."""
+        return {s.key: s.type for s in reversed(self.statements) if s.type}
+
+    @cached_property
+    def open(self) -> frozenset[str]:
+        """The question's terms outside the titles that stand in it: what it asks about them."""
+        named = (terms(name) for name, anchor in self.anchors.items() if anchor == 1.0)
+        return frozenset(self.weights) - frozenset[str]().union(*named)
 
     def onward(self, at: int, name: str) -> float:
         """Return what the statements about a name would add to the chain that ends in a statement."""

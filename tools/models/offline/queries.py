@@ -1,25 +1,29 @@
 """Ask for what is missing: names that the evidence has reached and the question's open words."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from hopgraph.tools.models.offline.candidates import shape
 from hopgraph.tools.models.offline.chain import Evidence
 from hopgraph.tools.models.offline.lexicon import countries, in_class
+from hopgraph.tools.models.offline.spans import Span, names
+from hopgraph.tools.models.offline.statements import Statement
 from hopgraph.tools.models.offline.terms import WORD, key, term, terms
 
 _SHAPES = (("person", "person"), ("place", "place"), ("organisation", "group"), ("quoted", "work"))
+_OPEN_WORDS = 2
+_UNKNOWN_FIRST = 2
 
 
-def _open_words(evidence: Evidence, carried: frozenset[str], limit: int = 6) -> str:
-    """Return the question's words that the chain does not carry, in the question's order."""
-    words = dict.fromkeys(
-        word for word in WORD.findall(evidence.question.text) if term(word) and term(word) not in carried
-    )
-    return " ".join(list(words)[:limit])
+def _open_words(evidence: Evidence, carried: frozenset[str], limit: int = _OPEN_WORDS) -> str:
+    """Return the heaviest of the question's words that the chain does not carry, in the question's order."""
+    words = dict.fromkeys(WORD.findall(evidence.question.text))
+    left = [word for word in words if term(word) in evidence.weights and term(word) not in carried]
+    heavy = sorted(left, key=lambda word: -evidence.weights[term(word)])[:limit]
+    return " ".join(word for word in left if word in heavy)
 
 
-def _reached(evidence: Evidence) -> list[tuple[float, str, int]]:
-    """Return the names that the evidence mentions and the question does not, best first.
+def _reached(evidence: Evidence) -> list[tuple[str, int]]:
+    """Return the names that the evidence mentions and the question does not, best first, each with its statement.
 
     A name counts by the chain that leads to its statement, by a relation of the question right before it, by
     being of a kind that the question goes through ("the country where …"), and less if statements are about it.
@@ -28,21 +32,26 @@ def _reached(evidence: Evidence) -> list[tuple[float, str, int]]:
     best: dict[str, tuple[float, str, int]] = {}
     for at, statement in enumerate(evidence.statements):
         start = evidence.statements[evidence.chains[at][0]].key
-        reach = evidence.cover(evidence.carried(at)) + evidence.anchors.get(start, 0.0)
-        for span in statement.spans:
+        carried = evidence.carried(at)
+        reach = evidence.cover(carried) + evidence.cover(carried & evidence.open) + evidence.anchors.get(start, 0.0)
+        for span in filter(_askable, statement.spans):
             name = key(span.text)
-            if (
-                span.kind not in ("name", "quoted", "country")
-                or name == statement.key
-                or f" {name} " in evidence.question.flat
-            ):
+            if name == statement.key or f" {name} " in evidence.question.flat:
                 continue
             near = terms(statement.text[max(0, span.start - 30) : span.start]) & evidence.question.terms
-            value = reach + 0.5 * bool(near) + 0.4 * (shape(span, statement) in wanted) - 0.3 * (name in evidence.keys)
+            value = reach + 0.5 * bool(near) - 0.3 * (name in evidence.keys)
+            value += 0.4 * (evidence.types.get(name, shape(span, statement)) in wanted)
             if name not in best or value > best[name][0]:
                 text = countries()[span.text.lower()] if span.kind == "country" else span.text
                 best[name] = (value, text, at)
-    return sorted(best.values(), key=lambda row: -row[0])
+    return [(text, at) for _, text, at in sorted(best.values(), key=lambda row: -row[0])]
+
+
+def _askable(span: Span) -> bool:
+    """Say whether a span is a name that can be asked about; a sentence's first word often only looks like one."""
+    opening = span.start == 0 and " " not in span.text
+    common = in_class(span.text.lower(), "common", "digit") or span.text.endswith(("ing", "ed"))
+    return span.kind in ("name", "quoted", "country") and not (opening and common)
 
 
 def _passed_kinds(evidence: Evidence) -> set[str]:
@@ -57,22 +66,25 @@ def _passed_kinds(evidence: Evidence) -> set[str]:
     return found
 
 
+def _proposals(evidence: Evidence, missing: str) -> Iterator[str]:
+    """Yield queries, best first: what is known to be missing, unknown names of the question, reached names."""
+    if " of " in missing and "?" not in missing:
+        yield from missing.split(";")
+    named = [span.text for span in names(evidence.question.text) if key(span.text) in evidence.question.names]
+    unknown = [name for name in named if all(key(name) not in known for known in evidence.keys)]
+    yield from unknown[:_UNKNOWN_FIRST]
+    for name, at in _reached(evidence):
+        yield f"{name} {_open_words(evidence, evidence.carried(at))}"
+    yield from unknown[_UNKNOWN_FIRST:]
+    yield _open_words(evidence, frozenset(), limit=4)
+
+
 def next_queries(evidence: Evidence, asked: Sequence[str], missing: str) -> list[str]:
-    """Return queries that differ from the question and every earlier one, best first; may be empty."""
-    gaps = [gap.strip() for gap in missing.split(";")] if " of " in missing and "what answers" not in missing else []
-    unknown = [name for name in evidence.question.names if all(name not in known for known in evidence.keys)]
-    reached = [(f"{name} {_open_words(evidence, evidence.carried(at))}", name) for _, name, at in _reached(evidence)]
-    proposals = [
-        *gaps,
-        *unknown[:1],
-        *(query for query, _ in reached[:2]),
-        *unknown[1:],
-        *(query for query, _ in reached[2:]),
-    ]
+    """Return up to 20 queries that differ from the question and every earlier one, best first; may be empty."""
     used = {key(text) for text in (evidence.question.text, *asked)}
     fresh: list[str] = []
-    for text in proposals:
-        if key(text) and key(text) not in used:
+    for text in _proposals(evidence, missing):
+        if key(text) and key(text) not in used and len(fresh) < 20:
             used.add(key(text))
             fresh.append(text.strip())
-    return fresh[:20]
+    return fresh

@@ -4,11 +4,13 @@ import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from hopgraph.tools.models.offline.lexicon import in_class
 from hopgraph.tools.models.offline.spans import Span, life, names, spans
 from hopgraph.tools.models.offline.terms import WORD, key, terms
 
 _VERBS = frozenset("is was are were has had have said says became".split())
 _DATED = re.compile(r" (?:is|was) an? (?:\w+ )?\d{4}\b")
+_IS_A = re.compile(r" (?:is|was|are|were) (?:an?|the|one of the) ([^.;:()]{3,60})")
 _ASIDE = re.compile(r"\s*\([^()]{0,80}\)\s*$")
 
 
@@ -46,6 +48,18 @@ class Statement:
         if _DATED.search(self.text):
             found.add("released")
         return frozenset(found)
+
+    @cached_property
+    def type(self) -> str:
+        """What the title is, from the dates of a life or from "is a …": person, place, organisation, quoted; else empty."""
+        told = _IS_A.search(self.text[:300])
+        if life(self.text) or not told:
+            return "person" if life(self.text) else ""
+        for word in WORD.findall(told[1].lower()):
+            for kind, name in (("person", "person"), ("organisation", "group"), ("quoted", "work"), ("place", "place")):
+                if in_class(word, name) and not in_class(word, "stop"):
+                    return kind
+        return ""
 
     @cached_property
     def spans(self) -> tuple[Span, ...]:

@@ -1,0 +1,425 @@
+"""MIGRES end to end: a scripted model, the sample corpus, every edge of the figure."""
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from hopgraph.graphs import migres
+from hopgraph.nodes.events import event_order
+from hopgraph.state import QuestionError, SpecError, StepEvent
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.messages import BaseMessage
+from langchain_core.retrievers import BaseRetriever
+from servers.scripted_model import ScriptedChatModel
+
+QUESTION = "Where was the director of the film Night Harbour born?"
+CORPUS = {
+    "film": ("Night Harbour", "Night Harbour is a 1961 film. It was directed by Ada Brink. It is set in a port."),
+    "person": ("Ada Brink", "Ada Brink was a director. She was born in Tallinn. She liked ships."),
+    "noise": ("Harbour", "A harbour shelters ships. Many a film is set in a harbour at night."),
+}
+
+
+class Fixed(BaseRetriever):
+    """Returns the same passages for every query, best first."""
+
+    passages: dict[str, tuple[str, str]] = CORPUS
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int = 50
+    ) -> list[Document]:
+        every = [
+            Document(id=key, page_content=text, metadata={"title": title})
+            for key, (title, text) in self.passages.items()
+        ]
+        return every[:k]
+
+
+def all_but_the_person(query: str, text: str) -> float:
+    """Find Ada Brink's passage only once she is asked for."""
+    return -1.0 if text.startswith("Ada Brink") and query == QUESTION else 1.0
+
+
+class Flat:
+    """A reranker that gives each text the score that a rule says."""
+
+    name = "flat"
+    threshold: float | None = 0.0
+
+    def __init__(self, rule: Callable[[str, str], float] = all_but_the_person) -> None:
+        self.rule = rule
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        return [self.rule(query, text) for query, text in pairs]
+
+
+def found(*statements: tuple[str, Any]) -> str:
+    return json.dumps({"useful_information": [{"info": info, "support_passages": cited} for info, cited in statements]})
+
+
+def decision(text: str = "unanswerable", missing: str = "", used: Sequence[int] = ()) -> str:
+    return json.dumps(
+        {
+            "answer": {"text": text, "confidence": 5},
+            "explanation": "because",
+            "missing_information": missing,
+            "used_information": list(used),
+        }
+    )
+
+
+FILM = ("Night Harbour was directed by Ada Brink.", [1])
+PERSON = ("Ada Brink was born in Tallinn.", [2])
+
+
+class Script:
+    """Replies by step, in the order of asking; raises when a step is asked more often than it has replies."""
+
+    def __init__(self, **replies: list[str]) -> None:
+        self.replies = {step: list(each) for step, each in replies.items()}
+        self.steps: list[str] = []
+        self.prompts: list[str] = []
+
+    def __call__(self, role: str, messages: list[BaseMessage]) -> str:
+        step = role.removeprefix("migres/")
+        self.steps.append(step)
+        self.prompts.append(messages[-1].text)
+        return self.replies[step].pop(0)
+
+    def model(self) -> ScriptedChatModel:
+        return ScriptedChatModel(replies=self)
+
+
+def two_hops() -> Script:
+    return Script(
+        extract=[found(FILM), found(PERSON)],
+        decide=[decision(missing="the birthplace of Ada Brink"), decision("Tallinn", used=[1, 2])],
+        generate_queries=[json.dumps({"queries": ["birthplace of Ada Brink"]})],
+    )
+
+
+def settings(script: Script, **more: Any) -> migres.Context:
+    return migres.Context(**{"model": script.model(), "retriever": Fixed(), "reranker": Flat(), **more})
+
+
+def run(script: Script, question: str = QUESTION, **more: Any) -> dict[str, Any]:
+    return migres.graph.invoke({"question": question}, context=settings(script, **more))
+
+
+def test_two_hops_as_in_the_figure() -> None:
+    script = two_hops()
+    result = run(script)
+    assert script.steps == ["extract", "decide", "generate_queries", "extract", "decide"]
+    assert (result["answer"], result["stop_reason"]) == ("Tallinn", "answered")
+    assert [(each["passage_id"], each["quote"], each["kind"]) for each in result["citations"]] == [
+        ("film", "It was directed by Ada Brink.", "passage"),
+        ("person", "She was born in Tallinn.", "passage"),
+    ]
+    assert [passage["id"] for passage in result["passages"]] == ["film", "person", "noise"]
+    assert result["usage"] == {
+        "llm_calls": 5,
+        "prompt_tokens": result["usage"]["prompt_tokens"],
+        "completion_tokens": result["usage"]["completion_tokens"],
+        "retrievals": 2,
+        "passages": 4,
+        "knowledge_tokens": result["usage"]["knowledge_tokens"],
+        "parse_failures": 0,
+        "iterations": 2,
+    }
+    assert set(result) == {"answer", "explanation", "citations", "passages", "stop_reason", "usage"}
+
+
+def test_every_quote_stands_in_its_passage_at_its_offsets() -> None:
+    for citation in run(two_hops())["citations"]:
+        text = CORPUS[citation["passage_id"]][1]
+        assert text[citation["start"] : citation["end"]] == citation["quote"] != ""
+
+
+async def test_all_four_ways_of_running_agree() -> None:
+    sync = run(two_hops())
+    awaited = await migres.graph.ainvoke({"question": QUESTION}, context=settings(two_hops()))
+    streamed = list(migres.graph.stream({"question": QUESTION}, context=settings(two_hops()), stream_mode="values"))
+    astreamed = [
+        each
+        async for each in migres.graph.astream(
+            {"question": QUESTION}, context=settings(two_hops()), stream_mode="values"
+        )
+    ]
+    for other in (awaited, streamed[-1], astreamed[-1]):
+        assert {key: other[key] for key in sync} == sync
+
+
+async def test_sync_calls_work_inside_a_running_loop() -> None:
+    assert run(two_hops())["answer"] == "Tallinn"
+
+
+def test_a_passage_that_nothing_cites_is_not_retrieved_again() -> None:
+    script = two_hops()
+    run(script)
+    assert "A harbour shelters ships" in script.prompts[0]
+    assert "A harbour shelters ships" not in script.prompts[3]
+    script = two_hops()
+    script.replies["extract"][1] = found((PERSON[0], [2]))
+    run(script, memory=False)
+    assert "A harbour shelters ships" in script.prompts[3]
+
+
+def test_memory_keeps_queries_from_being_asked_twice() -> None:
+    script = Script(
+        extract=[found(FILM)],
+        decide=[decision(missing="x")],
+        generate_queries=[json.dumps({"queries": [QUESTION.upper(), QUESTION.strip("?").lower()]})],
+        final_answer=[decision()],
+    )
+    result = run(script)
+    assert script.steps == ["extract", "decide", "generate_queries", "final_answer"]
+    assert (result["answer"], result["stop_reason"], result["citations"]) == ("", "unanswerable", [])
+
+
+def test_the_last_iteration_ends_in_one_final_answer() -> None:
+    script = Script(
+        extract=[found(FILM), found(PERSON)],
+        decide=[decision(missing="a"), decision(missing="b")],
+        generate_queries=[json.dumps({"queries": ["one"]})],
+        final_answer=[decision("Tallinn", used=[2])],
+    )
+    result = run(script, max_iterations=2)
+    assert (result["answer"], result["stop_reason"], result["usage"]["iterations"]) == ("Tallinn", "max_iterations", 2)
+    assert [each["passage_id"] for each in result["citations"]] == ["person"]
+
+
+def test_a_statement_that_its_passage_does_not_entail_is_dropped() -> None:
+    script = Script(
+        extract=[found(("Night Harbour was directed by Carl Moon.", [1]), FILM)], decide=[decision("x", used=[1])]
+    )
+    run(script)
+    assert "Carl Moon" not in script.prompts[-1]
+    assert "Ada Brink" in script.prompts[-1]
+    script = Script(extract=[found(("Night Harbour was directed by Carl Moon.", [1]))], decide=[decision("x")])
+    run(script, verify=False)
+    assert "Carl Moon" in script.prompts[-1]
+
+
+def test_citations_of_passages_that_were_not_shown_are_ignored() -> None:
+    script = Script(
+        extract=[found((FILM[0], "Passage 1"), ("Ada Brink was born in Tallinn.", [12]), ("Many a film.", []))],
+        decide=[decision("x", used=[1, 7])],
+    )
+    result = run(script)
+    assert [each["passage_id"] for each in result["citations"]] == ["film"]
+    assert "Tallinn" not in script.prompts[-1].split("</information>")[0]
+
+
+def test_twelve_is_not_one_and_two() -> None:
+    many = {f"p{number}": (f"Title {number}", f"Fact number {number} is here.") for number in range(1, 13)}
+    script = Script(extract=[found(("Fact number 12 is here.", "[12]"))], decide=[decision("12", used=[1])])
+    result = run(script, retriever=Fixed(passages=many), passages_per_extraction=12)
+    assert [each["passage_id"] for each in result["citations"]] == ["p12"]
+
+
+def test_queries_without_passages_get_recalled_knowledge_each_for_itself() -> None:
+    script = Script(
+        extract=[found(FILM), found(("Ada Brink was born in Tallinn.", [1]))],
+        decide=[decision(missing="a"), decision("Tallinn", used=[1, 2])],
+        generate_queries=[json.dumps({"queries": ["one", "two"]})],
+        recall_knowledge=[
+            json.dumps({"knowledge": "Ada Brink was born in Tallinn, in 1920."}),
+            json.dumps({"knowledge": "I don't know."}),
+        ],
+    )
+    result = run(script, reranker=Flat(lambda query, _text: 1.0 if query == QUESTION else -1.0))
+    assert script.steps.count("recall_knowledge") == 2
+    assert script.steps.count("extract") == 2
+    assert [(each["passage_id"], each["kind"], each["quote"]) for each in result["citations"]] == [
+        ("film", "passage", "It was directed by Ada Brink."),
+        ("model:2.1", "model", "Ada Brink was born in Tallinn, in 1920."),
+    ]
+    assert all(passage["source"] != "model" for passage in result["passages"])
+
+
+def test_without_recall_nothing_left_means_no_extraction() -> None:
+    script = Script(decide=[decision()], final_answer=[decision()])
+    run(script, recall=False, max_iterations=1, reranker=Flat(lambda *_: -1.0))
+    assert script.steps == ["decide", "final_answer"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "shown"),
+    [
+        (lambda _q, text: 1.0 if "directed" in text else -1.0, "It was directed by Ada Brink."),
+        (lambda _q, text: 2.0 if text.count(".") > 1 else 1.0, CORPUS["film"][1]),
+        (
+            lambda _q, text: 1.0 if "directed" in text or "port" in text else -1.0,
+            "It was directed by Ada Brink. It is set in a port.",
+        ),
+        (
+            lambda _q, text: 1.0 if "1961" in text or "port" in text else -1.0,
+            "Night Harbour is a 1961 film. … It is set in a port.",
+        ),
+    ],
+    ids=["one sentence", "whole passage", "neighbours", "a gap"],
+)
+def test_sentences_are_kept_by_their_score(rule: Callable[[str, str], float], shown: str) -> None:
+    script = Script(extract=[found(FILM)], decide=[decision("x")])
+    run(script, reranker=Flat(rule))
+    assert shown in script.prompts[0]
+    assert re.search(r'id="1" title="Night Harbour">\n' + re.escape(shown) + r"\n</passage>", script.prompts[0])
+
+
+def test_at_most_k_passages_are_shown_best_first() -> None:
+    script = Script(extract=[found(FILM)], decide=[decision("x")])
+    run(script, passages_per_extraction=1, reranker=Flat(lambda _q, text: 2.0 if text.startswith("Ada") else 1.0))
+    assert "She was born" in script.prompts[0]
+    assert "1961" not in script.prompts[0]
+
+
+@pytest.mark.parametrize(("compression", "step"), [("summary", "summarise"), ("snippet", "snippet")])
+def test_compression_by_the_model_in_place_of_the_sentence_filter(compression: str, step: str) -> None:
+    texts = [json.dumps({"text": text}) for text in ("Brink directed it.", "Irrelevant.")]
+    script = Script(**{step: texts}, extract=[found(("Brink directed it.", [1]))], decide=[decision("Brink", used=[1])])
+    result = run(script, compression=compression, verify=False)
+    assert script.steps == [step, step, "extract", "decide"]
+    assert "Brink directed it." in script.prompts[2]
+    assert "harbour" not in script.prompts[2].split("</passages>")[0].replace("Night Harbour", "")
+    assert result["citations"][0]["quote"] == "It was directed by Ada Brink."
+
+
+def test_two_retrievers_make_a_mixture() -> None:
+    one, two = {"film": CORPUS["film"]}, {"film": CORPUS["film"], "person": CORPUS["person"]}
+    script = Script(extract=[found(FILM, PERSON)], decide=[decision("Tallinn", used=[1, 2])])
+    result = run(script, retriever=Fixed(passages=one), second_retriever=Fixed(passages=two))
+    assert [passage["id"] for passage in result["passages"]] == ["film", "person"]
+    assert result["usage"]["retrievals"] == 2
+
+
+def test_yes_no_answers_are_yes_or_no() -> None:
+    script = Script(extract=[found(FILM)], decide=[decision("Yes, because it was.", used=[1])])
+    assert run(script, answer_type="yes_no")["answer"] == "yes"
+    assert "yes_no" in script.prompts[-1]
+
+
+def test_demonstrations_stand_between_instructions_and_question() -> None:
+    seen: list[list[str]] = []
+    script = Script(extract=[found(FILM)], decide=[decision("x")])
+
+    def reply(role: str, messages: list[BaseMessage]) -> str:
+        seen.append([message.type for message in messages])
+        return script(role, messages)
+
+    run(script, model=ScriptedChatModel(replies=reply), demonstrations="multi_hop")
+    assert seen == [["system", "human", "ai", "human", "ai", "human"]] * 2
+
+
+def test_unusable_replies_take_the_declared_way_and_are_counted() -> None:
+    script = Script(extract=["no idea"] * 3, decide=["what?"] * 3, generate_queries=["?"] * 3, final_answer=["?"] * 3)
+    result = run(script)
+    assert (result["answer"], result["stop_reason"]) == ("", "unanswerable")
+    assert result["usage"]["parse_failures"] == 12
+
+
+@pytest.mark.parametrize(("limit", "steps"), [(1, ["final_answer"]), (2, ["extract", "final_answer"])])
+def test_a_small_budget_keeps_its_last_call_for_an_answer(limit: int, steps: list[str]) -> None:
+    script = Script(extract=[found(FILM)], decide=[decision()], final_answer=[decision("Brink", used=[1])])
+    result = run(script, max_llm_calls=limit, parse_retries=0)
+    assert script.steps == steps
+    assert (result["stop_reason"], result["answer"]) == ("budget", "Brink")
+    assert result["usage"]["llm_calls"] == limit
+
+
+@pytest.mark.parametrize("limit", range(1, 9))
+def test_no_budget_is_ever_exceeded(limit: int) -> None:
+    def reply(role: str, _messages: list[BaseMessage]) -> str:
+        step = role.removeprefix("migres/")
+        queries = json.dumps({"queries": [f"query {next(numbers)}" for _ in range(3)]})
+        return {"extract": found(FILM), "generate_queries": queries}.get(step, decision(missing="more"))
+
+    numbers = iter(range(1000))
+    model = ScriptedChatModel(replies=reply)
+    result = migres.graph.invoke(
+        {"question": QUESTION},
+        context=migres.Context(model=model, retriever=Fixed(), reranker=Flat(), memory=False, max_llm_calls=limit),
+    )
+    assert result["usage"]["llm_calls"] <= limit
+    assert len(model.calls) == result["usage"]["llm_calls"]
+    assert result["stop_reason"] == "budget"
+
+
+def test_a_deadline_ends_a_run_with_what_is_there() -> None:
+    def reply(role: str, _messages: list[BaseMessage]) -> str:
+        return found(FILM) if role.endswith("extract") else decision(missing="more")
+
+    model = ScriptedChatModel(replies=reply, latency=0.4)
+    result = migres.graph.invoke(
+        {"question": QUESTION},
+        context=migres.Context(model=model, retriever=Fixed(), reranker=Flat(), deadline_seconds=0.6),
+    )
+    assert result["stop_reason"] == "budget"
+
+
+def test_results_and_traces_do_not_depend_on_which_branch_is_first() -> None:
+    def outcome(order: Sequence[float]) -> tuple[Any, list[Any]]:
+        delays = dict(zip(("one", "two", "three"), order, strict=True))
+        script = Script(
+            decide=[decision(missing="a"), decision("Tallinn", used=[1, 2, 3])],
+            generate_queries=[json.dumps({"queries": ["one", "two", "three"]})],
+        )
+
+        async def search(query: str) -> None:
+            await asyncio.sleep(delays.get(query, 0))
+
+        class Slow(Fixed):
+            async def _aget_relevant_documents(self, query: str, *, run_manager: Any, k: int = 50) -> list[Document]:
+                await search(query)
+                return self._get_relevant_documents(query, run_manager=run_manager, k=k)
+
+        class SlowModel(ScriptedChatModel):
+            async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Any:
+                query = re.search(r"<question>\n(.*)\n", messages[-1].text)
+                await asyncio.sleep(delays.get(query[1] if query else "", 0))
+                return await super()._agenerate(messages, *args, **kwargs)
+
+        def reply(role: str, messages: list[BaseMessage]) -> str:
+            if role != "migres/extract":
+                return script(role, messages)
+            query = re.search(r"<question>\n(.*)\n", messages[-1].text)
+            return found(FILM if query and query[1] != "two" else PERSON)
+
+        context = migres.Context(model=SlowModel(replies=reply), retriever=Slow(), reranker=Flat(), memory=False)
+        events: list[StepEvent] = []
+        result: Any = None
+        for mode, chunk in migres.graph.stream(
+            {"question": QUESTION}, context=context, stream_mode=["custom", "values"]
+        ):
+            if mode == "custom":
+                events.append(chunk)
+            else:
+                result = chunk
+        for event in events:
+            event["data"].pop("seconds", None)
+        return {key: result[key] for key in result if key != "started_at"}, sorted(events, key=event_order)
+
+    outcomes = [outcome(order) for order in [(0, 0.05, 0.1), (0.1, 0.05, 0), (0.05, 0.1, 0)]]
+    assert outcomes[0] == outcomes[1] == outcomes[2]
+
+
+@pytest.mark.parametrize("question", ["", "  \n\t", "\u200b\x00", "x" * 100_000])
+def test_a_question_that_cannot_be_asked_is_refused_before_anything_is_spent(question: str) -> None:
+    script = Script()
+    with pytest.raises(QuestionError):
+        run(script, question)
+    assert script.steps == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"model": "openai"}, {"model": "offline:gpt"}, {"retriever": "bm52:x"}, {"reranker": "best"}, {"entailment": "x"}],
+)
+def test_a_bad_spec_is_refused_before_anything_is_spent(wrong: dict[str, Any]) -> None:
+    script = Script()
+    with pytest.raises(SpecError, match=next(iter(wrong.values()))[:4]):
+        run(script, **wrong)
+    assert script.steps == []

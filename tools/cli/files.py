@@ -1,0 +1,36 @@
+"""Writing files so that nobody ever finds half of one."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def write_files(contents: Mapping[Path, bytes]) -> None:
+    """Write files, replacing those that are there, once all of them could be written aside.
+
+    Raises:
+        OSError: naming the place that cannot be written; no file has changed.
+    """
+    if not contents:
+        return
+    base = Path(os.path.commonpath([path.absolute().parent for path in contents]))
+    first = next(iter(contents))
+    stage: Path | None = None
+    try:
+        existing = next(folder for folder in (base, *base.parents) if folder.exists())
+        stage = Path(tempfile.mkdtemp(prefix=".hopgraph-", dir=existing))
+        staged = {path: stage / str(number) for number, path in enumerate(contents)}
+        for path, aside in staged.items():
+            aside.write_bytes(contents[path])
+        for path in contents:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        for path, aside in staged.items():
+            aside.replace(path)
+    except OSError as error:
+        place = error.filename if stage is None or not str(error.filename).startswith(str(stage)) else first
+        raise OSError(error.errno, f"cannot be written: {error.strerror}", str(place)) from None
+    finally:
+        if stage:
+            shutil.rmtree(stage, ignore_errors=True)

@@ -1,0 +1,105 @@
+"""`hopgraph methods`: list the methods, or the settings of one."""
+
+import json
+import sys
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any, cast
+
+from hopgraph.graphs import METHODS
+from hopgraph.state import Context
+from hopgraph.tools.cli.console import console_on, print_hanging
+from hopgraph.tools.cli.settings import method_named
+from rich.console import Console
+from rich.text import Text
+
+
+def run_methods(name: str | None, *, as_json: bool) -> None:
+    """Print all methods, or one with its settings.
+
+    Raises:
+        SettingsError: no method has this name.
+    """
+    modules = [method_named(name)] if name else list(METHODS.values())
+    records = [_record(module, settings=name is not None) for module in modules]
+    if as_json:
+        found: object = records[0] if name else records
+        sys.stdout.write(f"{json.dumps(found)}\n")
+        return
+    console = console_on()
+    for record in records:
+        _print_method(console, record)
+    if name:
+        _print_settings(console, records[0]["settings"])
+    else:
+        console.print("\nSettings of one: hopgraph methods NAME", style="dim")
+
+
+def _record(module: ModuleType, *, settings: bool) -> dict[str, Any]:
+    cls = cast("type[Context]", module.Context)
+    title = str(module.graph.get_name())
+    first_line = (module.__doc__ or "").splitlines()[0]
+    record: dict[str, Any] = {
+        "name": cls.method,
+        "title": title,
+        "about": first_line.removeprefix(f"{title}:").strip(),
+        "presets": cls.presets,
+    }
+    return {**record, "settings": settings_of_method(cls)} if settings else record
+
+
+def settings_of_method(cls: type[Context]) -> list[dict[str, Any]]:
+    """List a method's settings with default, bounds, group and description, in the order of the fields."""
+    schema = cast("dict[str, dict[str, Any]]", cls.model_json_schema()["properties"])
+    return [
+        {
+            "name": name,
+            "default": field.get("default"),
+            "takes": _takes(field),
+            "group": field.get("group", ""),
+            "description": field.get("description", ""),
+        }
+        for name, field in schema.items()
+    ]
+
+
+def _takes(field: Mapping[str, Any]) -> str:
+    """Say which values a field takes, as `1 to 20`, `above 0 or none`, `sentences|none`."""
+    kinds = cast("list[Mapping[str, Any]]", field.get("anyOf") or [field])
+    return " or ".join(dict.fromkeys(_kind(kind) for kind in kinds))
+
+
+def _kind(kind: Mapping[str, Any]) -> str:
+    if "enum" in kind:
+        return "|".join(map(str, kind["enum"]))
+    words = {"null": "none", "string": "text", "boolean": "true|false", "object": "JSON object"}
+    name = str(kind.get("type", "text"))
+    return words.get(name) or _range(kind, "whole number" if name == "integer" else "number")
+
+
+def _range(kind: Mapping[str, Any], noun: str) -> str:
+    low, above, high = (kind.get(key) for key in ("minimum", "exclusiveMinimum", "maximum"))
+    if low is not None and high is not None:
+        return f"{noun} {low:g} to {high:g}"
+    if low is not None:
+        return f"{noun} from {low:g}"
+    return f"{noun} above {above:g}" if above is not None else noun
+
+
+def _print_method(console: Console, record: Mapping[str, Any]) -> None:
+    about = Text.assemble((record["title"], "bold"), f": {record['about']}")
+    print_hanging(console, Text(record["name"], "bold cyan"), about, indent=16)
+    if record["presets"]:
+        presets = Text(f"presets: {', '.join(record['presets'])}", "dim")
+        print_hanging(console, Text(), presets, indent=16)
+
+
+def _print_settings(console: Console, settings: list[dict[str, Any]]) -> None:
+    for group in dict.fromkeys(setting["group"] for setting in settings):
+        console.print(f"\n{group}", style="bold")
+        for setting in (each for each in settings if each["group"] == group):
+            default = setting["default"]
+            shown = "none" if default is None else json.dumps(default).strip('"')
+            facts = Text.assemble((f"= {shown}", "green"), (f"  ({setting['takes']})", "dim"))
+            print_hanging(console, Text(f"  {setting['name']}", "cyan"), facts, indent=26)
+            print_hanging(console, Text(), Text(setting["description"]), indent=26)

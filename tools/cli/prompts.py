@@ -1,0 +1,31 @@
+"""`hopgraph prompts`: copy a method's prompt files for editing."""
+
+from pathlib import Path
+
+from hopgraph.state import Context, SettingsError
+from hopgraph.tools.cli.console import console_on, print_hanging
+from hopgraph.tools.cli.files import write_files
+from hopgraph.tools.cli.settings import method_named
+from hopgraph.tools.prompts import prompt_files
+from rich.text import Text
+
+
+def run_prompts(method: str, out: Path, *, force: bool) -> None:
+    """Copy the prompt files of a method and say how to use them.
+
+    Raises:
+        SettingsError: no such method, or a file is there already and `force` is not set; nothing is written.
+    """
+    cls: type[Context] = method_named(method).Context
+    out = out.expanduser()
+    contents = {out / name: path.read_bytes() for name, path in prompt_files(cls.method)}
+    there = [path for path in contents if path.exists()]
+    if there and not force:
+        raise SettingsError(f"{there[0]} is there already; take another folder, or --force to replace it")
+    write_files(contents)
+    console = console_on()
+    print_hanging(console, Text(), Text(f"{len(contents)} files written to {out}. Edit them, then:"), indent=0)
+    use = f'hopgraph ask "…" --method {cls.method} --set prompts_dir={out}'
+    print_hanging(console, Text(), Text(use, "cyan"), indent=2)
+    note = f"Demonstrations: --set demonstrations=FOLDER, with STEP.jsonl files like those in {out / cls.method}."
+    print_hanging(console, Text(), Text(note, "dim"), indent=0)

@@ -1,0 +1,86 @@
+"""From what the command line says to a method and its settings."""
+
+import re
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from types import ModuleType
+
+from hopgraph.graphs import METHODS
+from hopgraph.state import Context, SettingsError
+from hopgraph.state.context import parse_setting, settings_from, with_environment
+
+_SPEC = re.compile(r"[A-Za-z][\w+-]+:.")
+"""How a spec begins; one letter before the colon would be a drive."""
+_SAMPLE = "sample"
+
+
+def method_named(name: str) -> ModuleType:
+    """Look a method up.
+
+    Raises:
+        SettingsError: there is none of this name.
+    """
+    found = METHODS.get(name.strip().lower())
+    if found is None:
+        raise SettingsError(f"method {name!r:.80} is unknown{_meant(name, METHODS)}; there are: {', '.join(METHODS)}")
+    return found
+
+
+def settings_for(
+    cls: type[Context],
+    *,
+    preset: str | None = None,
+    assignments: Sequence[str] = (),
+    model: str | None = None,
+    corpus: str | None = None,
+) -> Context:
+    """Make a method's settings: what was given, over the preset, over the environment, over the defaults.
+
+    Args:
+        cls: the method's settings.
+        preset: a family of data sets.
+        assignments: `key=value` texts; of two for one key the last one holds.
+        model: what `--model` gave.
+        corpus: what `--corpus` gave: a folder, or a retriever's spec.
+
+    Raises:
+        SettingsError: an unknown name, a value out of range, or a setting given in two ways.
+    """
+    values = dict(_assigned(cls, assignment) for assignment in assignments)
+    own_options = {
+        "model": ("--model", model),
+        "retriever": ("--corpus", corpus_spec(corpus) if corpus is not None else None),
+    }
+    for name, (option, value) in own_options.items():
+        if value is not None and name in values:
+            raise SettingsError(f"setting {name!r} is given twice: by {option} and by --set; leave one out")
+        if value is not None:
+            values[name] = value
+    settings = cls.preset(preset, **values) if preset is not None else settings_from(cls, values)
+    return with_environment(settings)
+
+
+def corpus_spec(given: str) -> str:
+    """Turn `--corpus` into a retriever's spec: a folder into `bm25:FOLDER`; a spec stays as it is."""
+    if given == _SAMPLE and not Path(given).is_dir():
+        return given
+    return given if _SPEC.match(given) and not Path(given).is_dir() else f"bm25:{given}"
+
+
+def _assigned(cls: type[Context], assignment: str) -> tuple[str, object]:
+    name, equals, text = assignment.partition("=")
+    name = name.strip().replace("-", "_")
+    if not equals or not name:
+        raise SettingsError(f"--set {assignment!r:.80}: write it as key=value, as in --set max_iterations=3")
+    if name not in cls.model_fields:
+        raise SettingsError(
+            f"setting {name!r:.80} is unknown for {cls.method}{_meant(name, cls.model_fields)}; "
+            f"`hopgraph methods {cls.method}` lists its settings"
+        )
+    return name, parse_setting(cls, name, text.strip())
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    close = get_close_matches(name.lower(), list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,79 @@
+"""From step events to lines, for people who watch a run."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hopgraph.nodes.events import event_order
+from hopgraph.state import Passage, StepEvent
+from hopgraph.tools.cli.console import on_one_line, shortened
+from hopgraph.tools.cli.tell import TELLERS, TEXT_SHOWN, Line, Told
+
+
+@dataclass
+class Watcher:
+    """Collects step events and tells them as lines, superstep by superstep.
+
+    Within a superstep the events are put in order first, so that the account of a run does not depend on
+    which of its parallel branches was faster. An event of an unknown kind, or one that lacks what its kind
+    should have, is told as its name with its values.
+    """
+
+    verbose: bool = False
+    passages: dict[str, Passage] = field(default_factory=dict[str, Passage])
+    """What the run found so far, by id, for titles and sentences."""
+    events: list[StepEvent] = field(default_factory=list[StepEvent])
+    """Every event so far."""
+    _waiting: list[StepEvent] = field(default_factory=list[StepEvent])
+    _hop: object = None
+
+    def see(self, event: StepEvent) -> list[Line]:
+        """Take an event.
+
+        Returns:
+            The lines of the superstep before, when this event begins a new one; else none.
+        """
+        lines = self.flush() if self._waiting and event["step"] != self._waiting[-1]["step"] else []
+        self.events.append(event)
+        self._waiting.append(event)
+        return lines
+
+    def learn(self, passages: Iterable[Passage]) -> list[Line]:
+        """Take the passages of a state that a superstep left behind; returns that superstep's lines."""
+        self.passages.update((passage["id"], passage) for passage in passages)
+        return self.flush()
+
+    def flush(self) -> list[Line]:
+        """Tell what is waiting; none when nothing is."""
+        waiting, self._waiting = sorted(self._waiting, key=event_order), []
+        lines: list[Line] = []
+        for event in waiting:
+            several = sum(other["event"] == event["event"] for other in waiting) > 1
+            lines += self._heading(event["data"]) if event["event"] == "query" else []
+            lines += self._lines(event, several)
+        return lines
+
+    def trace(self) -> list[StepEvent]:
+        """List all events in the order of the run, which is the same in every run."""
+        return sorted(self.events, key=event_order)
+
+    def _heading(self, data: Mapping[str, Any]) -> list[Line]:
+        hop = data.get("hop")
+        if hop == self._hop:
+            return []
+        self._hop = hop
+        return [Line("", ""), Line("", f"Iteration {on_one_line(str(hop))}", "heading")]
+
+    def _lines(self, event: StepEvent, several: bool) -> list[Line]:
+        tell = TELLERS.get(event["event"])
+        if tell is None:
+            return self._unknown(event)
+        try:
+            return tell(Told(event["data"], self.passages, several, self.verbose))
+        except (KeyError, TypeError, ValueError, AttributeError):  # not of the shape that this kind has here
+            return self._unknown(event)
+
+    def _unknown(self, event: StepEvent) -> list[Line]:
+        shown = ", ".join(f"{key}: {shortened(str(value), 60)}" for key, value in event["data"].items())
+        text = on_one_line(f"{event['event']} ({event['node']}) {shown}")
+        return [Line("step", text if self.verbose else shortened(text, 2 * TEXT_SHOWN), "dim")]
