@@ -13,12 +13,15 @@ from hopgraph.state.context import Context, refuse_other_settings, settings_of
 from hopgraph.tools.background import run_in_background
 from langchain_core.runnables import Runnable, RunnableLambda
 from langgraph.graph import StateGraph
+from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime, get_runtime
 from pydantic import JsonValue
 from typing_extensions import TypedDict
 
 Node = Callable[[Any, Runtime[Any]], Awaitable[Mapping[str, Any]]]
 """A node: `async (state, runtime) -> partial update`; its first parameter's type names the keys it reads."""
+
+STEPS_OUT_OF_REACH = 10_000
 
 FIRST = "prepare"
 """The node that begins a run: it records the settings instead of being held to the recorded ones."""
@@ -43,6 +46,16 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
             step = _both_ways(name, step, cast("type[Context]", self.context_schema))
         # The overloads of `StateGraph.add_node` are for its callers, not for a subclass that forwards.
         return cast("Any", super()).add_node(name, step, **options)
+
+    def compile(self, *args: Any, **options: Any) -> CompiledStateGraph[Any, Any, Any, Any]:
+        """Compile the graph; arguments are those of `StateGraph.compile`.
+
+        A tool or an agent around it hands down LangChain's limit of 25 steps, which five iterations exceed.
+        Every loop of a method ends on a counter in its state, so the limit is set out of reach here; a
+        caller's own `recursion_limit` still wins.
+        """
+        compiled = super().compile(*args, **options)
+        return compiled.with_config(recursion_limit=STEPS_OUT_OF_REACH)
 
 
 # A TypedDict that is made at run time has no static type.

@@ -40,6 +40,8 @@ class Told:
     several: bool
     """Whether the superstep has more events of this kind, so that each must say what it is about."""
     verbose: bool
+    said: set[str]
+    """The statements that were told before."""
 
     def about(self) -> str:
         """Name the query when there are several."""
@@ -132,34 +134,37 @@ def _recalled(told: Told) -> list[Line]:
 
 def _extracted(told: Told) -> list[Line]:
     statements = cast("list[dict[str, Any]]", told.data["statements"])
-    lines = [
-        Line("extract", told.about() + _count(len(statements), "statement"), "plain" if statements else "bad")
-    ]
-    for each in statements:
-        sources = ", ".join(told.title(key) for key in each["passage_ids"])
-        lines.append(Line("", f"{on_one_line(each['statement'])} [{sources}]", "plain", "•"))
+    new = [each for each in statements if each["statement"] not in told.said]
+    told.said.update(each["statement"] for each in new)
+    again = f", {len(statements) - len(new)} of them seen before" if len(new) < len(statements) else ""
+    counts = f"{_count(len(statements), 'statement')}{again}"
+    lines = [Line("extract", told.about() + counts, "plain" if statements else "bad")]
+    lines += [Line("", _sourced(told, each["statement"], each["passage_ids"]), "plain", "•") for each in new]
     if dropped := told.data["dropped"]:
-        lines.append(
-            Line("", f"{_count(dropped, 'statement')} without a passage that was shown, dropped", "warning", "-")
-        )
+        text = f"{_count(dropped, 'statement')} without a passage that was shown, dropped"
+        lines.append(Line("", text, "warning", "-"))
     return lines
+
+
+def _sourced(told: Told, statement: str, keys: Sequence[str]) -> str:
+    """Add the titles of a statement's passages, unless it begins with them."""
+    text = on_one_line(statement)
+    titles = [title for key in keys if not text.startswith(title := told.title(key))]
+    return f"{text} [{', '.join(titles)}]" if titles else text
 
 
 def _verified(told: Told) -> list[Line]:
     statements = cast("list[dict[str, Any]]", told.data["statements"])
-    repeated = told.data["repeated"]
-    again = f"; {repeated} known already" if repeated else ""
+    known = f"; {told.data['repeated']} known already" if told.data["repeated"] else ""
     if not statements:
-        return [Line("verify", f"nothing new to check{again}", "dim")]
-    kept = [each for each in statements if each["kept"]]
-    counts = f"{len(kept)} of {_count(len(statements), 'statement')} verified{again}"
-    lines = [Line("verify", counts, "plain" if kept else "bad")]
-    for each in statements:
-        text = on_one_line(each["statement"])
-        if each["kept"]:
-            lines.append(Line("", text, "good", "✓"))
-        else:
-            lines.append(Line("", f"{text} (rejected: not entailed, {each['score']:.2f})", "bad", "✗"))
+        return [Line("verify", f"nothing new to check{known}", "dim")] if known else []
+    rejected = [each for each in statements if not each["kept"]]
+    kept = len(statements) - len(rejected)
+    counts = f"{kept} of {_count(len(statements), 'statement')} verified{known}"
+    lines = [Line("verify", counts, "good" if kept else "bad", "✓" if kept else "✗")]
+    for each in rejected:
+        text = f"rejected: {on_one_line(each['statement'])} ({each['score']:.2f})"
+        lines.append(Line("", text, "bad", "✗"))
     return lines
 
 

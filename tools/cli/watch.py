@@ -1,5 +1,6 @@
 """From step events to lines, for people who watch a run."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +27,7 @@ class Watcher:
     """Every event so far."""
     _waiting: list[StepEvent] = field(default_factory=list[StepEvent])
     _hop: object = None
+    _said: set[str] = field(default_factory=set[str])
 
     def see(self, event: StepEvent) -> list[Line]:
         """Take an event.
@@ -45,11 +47,13 @@ class Watcher:
 
     def flush(self) -> list[Line]:
         """Tell what is waiting; none when nothing is."""
-        waiting, self._waiting = sorted(self._waiting, key=event_order), []
+        waiting, self._waiting = _results_with_queries(sorted(self._waiting, key=event_order)), []
+        counts = Counter(event["event"] for event in waiting)
         lines: list[Line] = []
         for event in waiting:
-            several = sum(other["event"] == event["event"] for other in waiting) > 1
-            lines += self._heading(event["data"]) if event["event"] == "query" else []
+            if event["event"] == "query":
+                lines += self._heading(event["data"])
+            several = counts[event["event"]] > 1 and event["event"] != "retrieved"
             lines += self._lines(event, several)
         return lines
 
@@ -62,14 +66,14 @@ class Watcher:
         if hop == self._hop:
             return []
         self._hop = hop
-        return [Line("", ""), Line("", f"Iteration {on_one_line(str(hop))}", "heading")]
+        return [Line("", f"Iteration {on_one_line(str(hop))}", "heading")]
 
     def _lines(self, event: StepEvent, several: bool) -> list[Line]:
         tell = TELLERS.get(event["event"])
         if tell is None:
             return self._unknown(event)
         try:
-            return tell(Told(event["data"], self.passages, several, self.verbose))
+            return tell(Told(event["data"], self.passages, several, self.verbose, self._said))
         except (KeyError, TypeError, ValueError, AttributeError):  # not of the shape that this kind has here
             return self._unknown(event)
 
@@ -77,3 +81,24 @@ class Watcher:
         shown = ", ".join(f"{key}: {shortened(str(value), 60)}" for key, value in event["data"].items())
         text = on_one_line(f"{event['event']} ({event['node']}) {shown}")
         return [Line("step", text if self.verbose else shortened(text, 2 * TEXT_SHOWN), "dim")]
+
+
+def _results_with_queries(events: list[StepEvent]) -> list[StepEvent]:
+    """Put what each query found after the query, where a node reports all queries first."""
+    found: dict[str, list[StepEvent]] = {}
+    for event in events:
+        if event["event"] == "retrieved":
+            found.setdefault(_query_of(event), []).append(event)
+    paired: list[StepEvent] = []
+    for event in events:
+        if event["event"] == "retrieved":
+            paired += found.pop(_query_of(event), [])
+            continue
+        paired.append(event)
+        if event["event"] == "query":
+            paired += found.pop(_query_of(event), [])
+    return paired
+
+
+def _query_of(event: StepEvent) -> str:
+    return f"{event['path']}\n{event['data'].get('query')}"

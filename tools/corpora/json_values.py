@@ -66,7 +66,7 @@ def _list_values(path: Path, reading: Reading) -> Iterator[tuple[int, JsonValue]
     with path.open("rb") as file:
         scanner = _Scanner(file, path, reading)
         scanner.expect("[")
-        mark = "]" if scanner.peek() == "]" else ","
+        mark = scanner.expect("]") if scanner.peek() == "]" else ","
         while mark == ",":
             yield scanner.value()
             mark = scanner.expect(",", "]")

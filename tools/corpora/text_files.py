@@ -70,16 +70,16 @@ def _blocks(path: Path, reading: Reading) -> Iterator[Block]:
     lines: list[str] = []
     start, length = 1, 0
     for number, line in _lines(path, reading):
-        heading = _HEADING.match(line)
-        if heading or not line.strip() or length > _LONGEST_BLOCK:
+        is_break = not line.strip() or _HEADING.match(line) is not None
+        if lines and (is_break or length > _LONGEST_BLOCK):
             yield start, "".join(lines)
             lines, length = [], 0
-        if not lines:
-            start = number
-        if not heading:
+        if not is_break:
+            start = start if lines else number
             lines.append(line)
             length += len(line)
-    yield start, "".join(lines)
+    if lines:
+        yield start, "".join(lines)
 
 
 def _lines(path: Path, reading: Reading) -> Iterator[tuple[int, str]]:
@@ -94,25 +94,30 @@ def _lines(path: Path, reading: Reading) -> Iterator[tuple[int, str]]:
 
 def _passages(blocks: Iterable[Block]) -> Iterator[Block]:
     """Gather sentences until another one would lead further away from 100 words."""
-    words: list[str] = []
-    start = 1
+    sentences: list[str] = []
+    start, words = 1, 0
     for line, sentence in _sentences(blocks):
-        more = sentence.split()
-        if words and abs(len(words) - PASSAGE_WORDS) <= abs(len(words) + len(more) - PASSAGE_WORDS):
-            yield start, " ".join(words)
-            words = []
-        if not words:
-            start = line
+        more = _words(sentence)
+        if sentences and abs(words - PASSAGE_WORDS) <= abs(words + more - PASSAGE_WORDS):
+            yield start, " ".join(sentences)
+            sentences, words = [], 0
+        start = start if sentences else line
+        sentences.append(sentence)
         words += more
-    if words:
-        yield start, " ".join(words)
+    if sentences:
+        yield start, " ".join(sentences)
 
 
 def _sentences(blocks: Iterable[Block]) -> Iterator[Block]:
     for line, text in blocks:
         for start, end in split_sentences(text):
-            sentence = text[start:end]
-            if len(sentence.split()) <= _LONGEST_SENTENCE and len(sentence) <= 8 * _LONGEST_SENTENCE:
+            sentence = " ".join(text[start:end].split())
+            if _words(sentence) <= _LONGEST_SENTENCE:
                 yield line, sentence
             else:
                 yield from ((line, piece[0]) for piece in _PIECE.finditer(sentence))
+
+
+def _words(text: str) -> int:
+    """Count the words of a text, and a word for every ten letters where it has no spaces."""
+    return max(text.count(" ") + 1, len(text) // 10)

@@ -1,9 +1,10 @@
 """A reranker without weights: how much of a query's wording a text carries.
 
 Each sign of relevance takes away a share of the doubt that the text is relevant, and the score is what
-that amounts to: minus the logarithm of the doubt that is left. So the scale is open, signs add up, and a
-threshold means the same for short and long queries. The weights of the query's words come from the query
-alone (capitals, numbers, length, a list of common words), never from the other pairs of a batch.
+that amounts to: minus the logarithm of the doubt that is left. So the scale is open, and since the query's
+own weight is divided out, scores of short and long queries can be held against one threshold. The weights
+of the query's words come from the query alone (capitals, numbers, length, a list of common words), never
+from the other pairs of a batch.
 
 Passage recall after reranking BM25's 50 best with the question as query, each set's contexts pooled,
 BM25's own order in brackets. The constants were chosen on the first half of each training sample:

@@ -47,14 +47,14 @@ def shape(span: Span, statement: Statement) -> str:
     if span.kind != "name" or not words:
         return span.kind
     before = statement.text[max(0, span.start - 12) : max(0, span.start)].lower()
+    if before.endswith(" by "):
+        return "agent"
     if in_class(words[-1], "organisation", "group") or in_class(words[0], "organisation"):
         return "organisation"
     if ", " in span.text or span.text.lower() in country_parts() or in_class(words[-1], "place_name", "place"):
         return "place"
     if span.start < 0 and life(statement.text) or words[0] in class_words("given"):
         return "person"
-    if before.endswith(" by "):
-        return "agent"
     if words[0] in ("lake", "mount") or re.search(r"\b(?:in|at|near|from)\s(?:the\s)?$", before):
         return "place"
     plain = 2 <= len(words) <= 3 and not re.search(r"\b(?:of|the)\b", span.text)
@@ -116,6 +116,8 @@ def _features(evidence: Evidence, at: int, span: Span, counts: Counter[str]) -> 
         "asked noun inside": float(bool(words) and question.kind not in ("person", "work") and term(words[-1]) in question.rest),
         "asked noun near": float(bool(question.rest & near)),
         "asked noun in sentence": float(bool(question.rest & statement.terms)),
+        "relation before": float(bool(terms(before[-25:]) & question.relations)),
+        "relation after": float(bool(terms(statement.text[span.end : span.end + 20]) & question.relations)),
         "near cover": evidence.cover(near & question.terms),
         "place in sentence": min(max(span.start, 0), 300) / 300,
         "often": min(counts[key(span.text)], 5) / 5,

@@ -150,6 +150,11 @@ class Question:
         return (between[1].strip(' ",'), _leading(between[2])) if between else ()
 
     @cached_property
+    def relations(self) -> frozenset[str]:
+        """The relations that it names, as terms."""
+        return self.terms & frozenset(relations().values())
+
+    @cached_property
     def hops(self) -> int:
         """How many links the question seems to need, from 1 to 3: one for each relation that it names."""
         named = {relations()[word] for word in WORD.findall(self.text) if word in relations()}

@@ -1,0 +1,156 @@
+"""What holds for every method: how it is called, embedded, resumed and drawn."""
+
+import operator
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Any
+
+import pytest
+from hopgraph.graphs import METHODS
+from hopgraph.nodes.machine import MethodGraph
+from hopgraph.state import AnswerOutput, SettingsError
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import END, START, StateGraph
+from typing_extensions import TypedDict
+
+QUESTION = "In which city was the director of the film Pan's Labyrinth born?"
+ANSWER = "Guadalajara"
+DRAWINGS = Path(__file__).parent / "drawings"
+
+
+class HostState(TypedDict):
+    question: str
+    answer: str
+    notes: Annotated[list[str], operator.add]
+
+
+@pytest.fixture(params=sorted(METHODS))
+def method(request: pytest.FixtureRequest) -> ModuleType:
+    return METHODS[request.param]
+
+
+def test_a_module_offers_graph_build_and_context(method: ModuleType) -> None:
+    assert isinstance(method.build(), MethodGraph)
+    assert method.Context.method in METHODS
+    assert method.graph.get_name()
+    assert method.__doc__
+
+
+def test_it_runs_without_any_setting(method: ModuleType) -> None:
+    result = method.graph.invoke({"question": QUESTION})
+    assert result["answer"] == ANSWER
+    assert set(AnswerOutput.__annotations__) <= set(result)
+
+
+def test_the_input_form_asks_for_a_question_only(method: ModuleType) -> None:
+    assert list(method.graph.get_input_jsonschema()["properties"]) == ["question"]
+
+
+def test_every_channel_is_declared(method: ModuleType) -> None:
+    builder = method.build()
+    declared = set(builder.state_schema.__annotations__)
+    for base in builder.state_schema.__orig_bases__:
+        declared |= set(getattr(base, "__annotations__", {}))
+    assert set(builder.channels) == declared
+
+
+def test_every_setting_has_a_description_a_group_and_a_default(method: ModuleType) -> None:
+    for name, field in method.Context.model_fields.items():
+        assert field.description, name
+        assert isinstance(field.json_schema_extra, dict), name
+        assert field.json_schema_extra["group"], name
+        assert not field.is_required(), name
+    assert "additionalProperties" in method.Context.model_json_schema()
+
+
+def test_every_preset_is_valid(method: ModuleType) -> None:
+    for family, values in method.Context.presets.items():
+        made = method.Context.preset(family)
+        assert {name: getattr(made, name) for name in values} == values
+
+
+def test_the_drawing_is_the_reviewed_one(method: ModuleType) -> None:
+    drawn = method.graph.get_graph().draw_mermaid()
+    assert drawn == (DRAWINGS / f"{method.Context.method}.mmd").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("host_context", [None, {"user": "ann"}, object(), {"hopgraph": {"max_llm_calls": 500}}])
+def test_it_is_a_subgraph_of_any_host(method: ModuleType, host_context: Any) -> None:
+    builder = StateGraph(HostState)
+    builder.add_node("ours", method.graph)
+    builder.add_node("after", lambda state: {"notes": [f"got {state['answer']}"]})
+    builder.add_edge(START, "ours")
+    builder.add_edge("ours", "after")
+    builder.add_edge("after", END)
+    result = builder.compile().invoke({"question": QUESTION}, context=host_context)
+    assert result["notes"] == [f"got {ANSWER}"]
+
+
+def test_a_host_that_mixes_its_settings_with_ours_is_told(method: ModuleType) -> None:
+    builder = StateGraph(HostState)
+    builder.add_node("ours", method.graph)
+    builder.add_edge(START, "ours")
+    with pytest.raises(SettingsError, match="'user' is unknown"):
+        builder.compile().invoke({"question": QUESTION}, context={"user": "ann", "max_llm_calls": 9})  # pyright: ignore[reportArgumentType]
+
+
+async def test_a_host_node_may_call_it_with_settings_of_its_own(method: ModuleType) -> None:
+    async def ours(state: HostState) -> dict[str, Any]:
+        result = await method.graph.ainvoke({"question": state["question"]}, context=method.Context(max_llm_calls=300))
+        return {"answer": result["answer"]}
+
+    builder = StateGraph(HostState)
+    builder.add_node("ours", ours)
+    builder.add_edge(START, "ours")
+    assert (await builder.compile().ainvoke({"question": QUESTION}))["answer"] == ANSWER
+
+
+def test_it_is_a_tool(method: ModuleType) -> None:
+    @tool
+    def look_up(question: str) -> str:
+        """Answer a question from the corpus."""
+        return method.graph.invoke({"question": question})["answer"]
+
+    assert look_up.invoke({"question": QUESTION}) == ANSWER
+
+
+def test_a_thread_that_answered_before_begins_anew(method: ModuleType, tmp_path: Path) -> None:
+    with SqliteSaver.from_conn_string(str(tmp_path / "threads.sqlite")) as saver:
+        graph = method.build().compile(checkpointer=saver)
+        thread: Any = {"configurable": {"thread_id": "one"}}
+        graph.invoke({"question": "Who wrote the opera Fidelio, and where was he baptised?"}, thread)
+        again = graph.invoke({"question": QUESTION}, thread)
+    assert again == method.graph.invoke({"question": QUESTION})
+
+
+def test_a_run_goes_on_where_it_was_interrupted(method: ModuleType) -> None:
+    graph = method.build().compile(checkpointer=InMemorySaver(), interrupt_after=["retrieve"])
+    thread: Any = {"configurable": {"thread_id": "one"}}
+    graph.invoke({"question": QUESTION}, thread)
+    for _ in range(20):
+        if not graph.get_state(thread).next:
+            break
+        graph.invoke(None, thread)
+    assert graph.get_state(thread).values["answer"] == ANSWER
+
+
+def test_a_run_is_not_resumed_under_other_settings(method: ModuleType) -> None:
+    graph = method.build().compile(checkpointer=InMemorySaver(), interrupt_after=["retrieve"])
+    thread: Any = {"configurable": {"thread_id": "one"}}
+    graph.invoke({"question": QUESTION}, thread, context=method.Context(passages_per_query=7))
+    with pytest.raises(SettingsError, match="began with passages_per_query = 7 and was resumed with 9"):
+        graph.invoke(None, thread, context=method.Context(passages_per_query=9))
+    resumed = method.Context(passages_per_query=7, max_llm_calls=400)
+    graph.invoke(None, thread, context=resumed)  # limits may change
+
+
+def test_unset_settings_come_from_the_environment(method: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOPGRAPH_RETRIEVER", "bm25:/nowhere")
+    with pytest.raises(Exception, match="/nowhere"):
+        method.graph.invoke({"question": QUESTION})
+    assert method.graph.invoke({"question": QUESTION}, context=method.Context(retriever="sample"))["answer"] == ANSWER
+    monkeypatch.setenv("HOPGRAPH_MAX_LLM_CALLS", "many")
+    with pytest.raises(SettingsError, match="HOPGRAPH_MAX_LLM_CALLS"):
+        method.graph.invoke({"question": QUESTION}, context=method.Context(retriever="sample"))

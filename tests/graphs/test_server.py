@@ -1,0 +1,124 @@
+"""The development server loads every graph of langgraph.json; all through the real server and langgraph-sdk."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph_sdk import get_sync_client
+from langgraph_sdk.client import SyncLangGraphClient
+
+ROOT = Path(__file__).resolve().parents[2]
+QUESTION = {"question": "In which city was the director of the film Pan's Labyrinth born?"}
+GRAPHS = sorted(json.loads((ROOT / "langgraph.json").read_text())["graphs"])
+
+
+@pytest.fixture(scope="module")
+def log_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("server") / "log"
+
+
+@pytest.fixture(scope="module")
+def client(log_file: Path) -> Iterator[SyncLangGraphClient]:
+    """Start `langgraph dev`; a taken port makes it choose another, so the address is read from its log."""
+    command = [sys.executable, "-m", "langgraph_cli", "dev", "--no-browser", "--no-reload"]
+    command += ["--port", str(_free_port())]
+    for name in ("langgraph.json", "pyproject.toml", "README.md", "graphs"):
+        (log_file.parent / name).symlink_to(ROOT / name)  # its threads are kept in a folder beside these
+    environment = {
+        **os.environ,
+        "LANGGRAPH_CLI_NO_ANALYTICS": "1",
+        "LANGSMITH_TRACING": "false",
+        "PYTHONUNBUFFERED": "1",
+        "NO_COLOR": "1",
+    }
+    with log_file.open("wb") as log:
+        server = subprocess.Popen(
+            command, cwd=log_file.parent, env=environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    try:
+        yield get_sync_client(url=_address(server, log_file))
+    finally:
+        os.killpg(server.pid, signal.SIGINT)
+        try:
+            server.wait(20)
+        except subprocess.TimeoutExpired:
+            os.killpg(server.pid, signal.SIGKILL)
+            server.wait()
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def _address(server: "subprocess.Popen[bytes]", log_file: Path) -> str:
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline:
+        said = log_file.read_text(errors="replace")
+        address = re.search(r"API: \S*?(http://(?:127\.0\.0\.1|localhost):\d+)", said)
+        if address and "Application started up" in said:
+            return address[1]
+        if server.poll() is not None:
+            break
+        time.sleep(0.2)
+    pytest.fail(f"the server did not start:\n{log_file.read_text(errors='replace')[-3000:]}")
+
+
+def test_it_lists_the_graphs_of_its_file(client: SyncLangGraphClient) -> None:
+    assert sorted(each["graph_id"] for each in client.assistants.search(limit=100)) == GRAPHS
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_its_form_and_settings_are_shown(client: SyncLangGraphClient, name: str) -> None:
+    assistant = client.assistants.search(graph_id=name)[0]["assistant_id"]
+    schemas: Any = client.assistants.get_schemas(assistant)
+    assert list(schemas["input_schema"]["properties"]) == ["question"]
+    settings = schemas["context_schema"]["properties"]
+    assert settings["model"]["description"]
+    assert settings["passages_per_query"]["maximum"] == 1000
+    assert settings["passages_per_query"]["minimum"] == 1
+    assert settings["max_llm_calls"]["group"] == "Limits"
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_its_nodes_and_labelled_edges_are_drawn(client: SyncLangGraphClient, name: str) -> None:
+    assistant = client.assistants.search(graph_id=name)[0]["assistant_id"]
+    drawn: Any = client.assistants.get_graph(assistant)
+    nodes = {str(each["id"]) for each in drawn["nodes"]}
+    assert {"__start__", "__end__", "retrieve", "finish"} <= nodes
+    assert all(edge.get("data") for edge in drawn["edges"] if edge.get("conditional"))
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_it_answers_with_steps_and_without_blocking(client: SyncLangGraphClient, log_file: Path, name: str) -> None:
+    thread = client.threads.create()["thread_id"]
+    events: list[str] = []
+    for chunk in client.runs.stream(
+        thread, name, input=QUESTION, stream_mode=["custom", "values"], context={"max_llm_calls": 200}
+    ):
+        assert chunk.event != "error", chunk.data
+        if chunk.event == "custom":
+            events.append(chunk.data["event"])
+    state: Any = client.threads.get_state(thread)
+    assert state["values"]["answer"] == "Guadalajara"
+    assert {"query", "retrieved", "asked", "answered"} <= set(events)
+    assert "BlockingError" not in log_file.read_text(errors="replace")
+
+
+def test_a_setting_out_of_bounds_is_refused(client: SyncLangGraphClient) -> None:
+    thread = client.threads.create()["thread_id"]
+    chunks = list(
+        client.runs.stream(thread, "migres", input=QUESTION, context={"max_iterations": 99}, stream_mode="values")
+    )
+    errors = [str(chunk.data) for chunk in chunks if chunk.event == "error"]
+    assert errors
+    assert "max_iterations" in errors[0]

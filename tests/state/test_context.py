@@ -1,0 +1,119 @@
+"""Settings: where they come from, what is refused, what a run is held to."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hopgraph.state import Context, SettingsError
+from hopgraph.state.context import (
+    parse_setting,
+    record_settings,
+    refuse_other_settings,
+    settings_from,
+    settings_of,
+)
+from hopgraph.state.migres import MigresContext
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+@dataclass
+class Host:
+    user: str = "ann"
+    hopgraph: Any = None
+
+
+class OtherContext(Context):
+    extra_hops: int = 3
+
+
+@pytest.mark.parametrize(
+    ("given_context", "expected"),
+    [
+        (None, 5),
+        (MigresContext(max_iterations=2), 2),
+        ({"max_iterations": 2}, 2),
+        ({"user": "ann"}, 5),
+        ({"user": "ann", "hopgraph": {"max_iterations": 2}}, 2),
+        ({"hopgraph": MigresContext(max_iterations=2)}, 2),
+        (Host(), 5),
+        (Host(hopgraph={"max_iterations": 2}), 2),
+        (Host(hopgraph=MigresContext(max_iterations=2)), 2),
+        (object(), 5),
+    ],
+)
+def test_whatever_a_node_is_given_becomes_settings(given_context: object, expected: int) -> None:
+    assert settings_of(given_context, MigresContext).max_iterations == expected
+
+
+def test_another_methods_settings_give_what_both_have() -> None:
+    made = settings_of(OtherContext(model="offline:extractive", max_llm_calls=3, extra_hops=9), MigresContext)
+    assert (made.model, made.max_llm_calls) == ("offline:extractive", 3)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"max_iteration": 3}, "'max_iteration' is unknown for migres"),
+        ({"max_iterations": 0}, "'max_iterations': .*greater than or equal to 1, got 0"),
+        ({"max_iterations": "soon"}, "'max_iterations': .*got 'soon'"),
+        ({"threshold": float("nan")}, "'threshold'"),
+        ({"answer_type": "essay"}, "'answer_type'"),
+        ({"model": 7}, "'model'"),
+        ({"retriever": object()}, "'retriever'"),
+    ],
+)
+def test_a_bad_setting_is_named_in_one_line(values: dict[str, Any], said: str) -> None:
+    with pytest.raises(SettingsError, match=said) as caught:
+        settings_from(MigresContext, values)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_the_call_says_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOPGRAPH_MAX_ITERATIONS", "9")
+    monkeypatch.setenv("HOPGRAPH_THRESHOLD", "none")
+    monkeypatch.setenv("HOPGRAPH_MODELS", '{"migres/decide": "offline:extractive"}')
+    monkeypatch.setenv("HOPGRAPH_MAX_QUERIES", "")
+    made = settings_of({"threshold": 1.5}, MigresContext)
+    assert (made.max_iterations, made.threshold, made.max_queries) == (9, 1.5, 3)
+    assert made.models == {"migres/decide": "offline:extractive"}
+    assert settings_of({"max_iterations": 5}, MigresContext).max_iterations == 5  # also when it is the default
+
+
+def test_a_papers_threshold_is_for_the_papers_reranker_only() -> None:
+    assert MigresContext.preset("open_domain").threshold == 5.0
+    assert MigresContext.preset("open_domain").threshold_for == "bge"
+    assert MigresContext.preset("open_domain", threshold=0.5).threshold_for is None
+    with pytest.raises(SettingsError, match=r"'closed'.*multi_hop, open_domain, yes_no"):
+        MigresContext.preset("closed")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("threshold", "none", None),
+        ("threshold", "3", "3"),
+        ("model", "None", None),
+        ("models", '{"a": "b"}', {"a": "b"}),
+    ],
+)
+def test_settings_are_read_as_people_write_them(name: str, text: str, value: object) -> None:
+    assert parse_setting(MigresContext, name, text) == value
+
+
+def test_limits_may_change_between_halves_of_a_run_and_nothing_else_may() -> None:
+    before = record_settings(MigresContext(max_iterations=2, max_llm_calls=3))
+    refuse_other_settings(before, MigresContext(max_iterations=2, max_llm_calls=30, request_timeout=5))
+    with pytest.raises(SettingsError, match="max_iterations = 2 and was resumed with 3"):
+        refuse_other_settings(before, MigresContext(max_iterations=3))
+    refuse_other_settings({}, MigresContext())
+
+
+@given(st.dictionaries(st.text(max_size=20), st.none() | st.integers() | st.text(max_size=20), max_size=4))
+def test_no_dict_does_worse_than_a_clear_error(values: dict[str, Any]) -> None:
+    said = ""
+    try:
+        assert isinstance(settings_of(values, MigresContext), MigresContext)
+    except SettingsError as error:
+        said = str(error)
+    assert "\n" not in said
