@@ -88,7 +88,7 @@ async def _documents(retriever: BaseRetriever, query: str, count: int) -> list[D
     """Call any LangChain retriever; its own number of passages counts where it does not take `k`."""
     own_async = _own_method(type(retriever), "_aget_relevant_documents")
     method = own_async or _own_method(type(retriever), "_get_relevant_documents")
-    options = {"k": count} if method and _takes_k(method) else {}
+    options: dict[str, Any] = {"k": count} if method and _takes_k(method) else {}
     if own_async:
         return await retriever.ainvoke(query, **options)
     # The inherited async method would not pass `k` on to the sync one.

@@ -78,7 +78,7 @@ def test_the_drawing_is_the_reviewed_one(method: ModuleType) -> None:
 
 @pytest.mark.parametrize("host_context", [None, {"user": "ann"}, object(), {"hopgraph": {"max_llm_calls": 500}}])
 def test_it_is_a_subgraph_of_any_host(method: ModuleType, host_context: Any) -> None:
-    builder = StateGraph(HostState)
+    builder: Any = StateGraph(HostState)
     builder.add_node("ours", method.graph)
     builder.add_node("after", lambda state: {"notes": [f"got {state['answer']}"]})
     builder.add_edge(START, "ours")
@@ -89,11 +89,11 @@ def test_it_is_a_subgraph_of_any_host(method: ModuleType, host_context: Any) -> 
 
 
 def test_a_host_that_mixes_its_settings_with_ours_is_told(method: ModuleType) -> None:
-    builder = StateGraph(HostState)
+    builder: Any = StateGraph(HostState)
     builder.add_node("ours", method.graph)
     builder.add_edge(START, "ours")
     with pytest.raises(SettingsError, match="'user' is unknown"):
-        builder.compile().invoke({"question": QUESTION}, context={"user": "ann", "max_llm_calls": 9})  # pyright: ignore[reportArgumentType]
+        builder.compile().invoke({"question": QUESTION}, context={"user": "ann", "max_llm_calls": 9})
 
 
 async def test_a_host_node_may_call_it_with_settings_of_its_own(method: ModuleType) -> None:
@@ -101,7 +101,7 @@ async def test_a_host_node_may_call_it_with_settings_of_its_own(method: ModuleTy
         result = await method.graph.ainvoke({"question": state["question"]}, context=method.Context(max_llm_calls=300))
         return {"answer": result["answer"]}
 
-    builder = StateGraph(HostState)
+    builder: Any = StateGraph(HostState)
     builder.add_node("ours", ours)
     builder.add_edge(START, "ours")
     assert (await builder.compile().ainvoke({"question": QUESTION}))["answer"] == ANSWER

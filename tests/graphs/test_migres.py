@@ -103,7 +103,8 @@ def two_hops() -> Script:
 
 
 def settings(script: Script, **more: Any) -> migres.Context:
-    return migres.Context(**{"model": script.model(), "retriever": Fixed(), "reranker": Flat(), **more})
+    given: dict[str, Any] = {"model": script.model(), "retriever": Fixed(), "reranker": Flat(), **more}
+    return migres.Context(**given)
 
 
 def run(script: Script, question: str = QUESTION, **more: Any) -> dict[str, Any]:
@@ -362,7 +363,7 @@ def test_a_deadline_ends_a_run_with_what_is_there() -> None:
 
 def test_results_and_traces_do_not_depend_on_which_branch_is_first() -> None:
     def outcome(order: Sequence[float]) -> tuple[Any, list[Any]]:
-        delays = dict(zip(("one", "two", "three"), order, strict=True))
+        delays: dict[str, float] = dict(zip(("one", "two", "three"), order, strict=True))
         script = Script(
             decide=[decision(missing="a"), decision("Tallinn", used=[1, 2, 3])],
             generate_queries=[json.dumps({"queries": ["one", "two", "three"]})],
@@ -391,6 +392,7 @@ def test_results_and_traces_do_not_depend_on_which_branch_is_first() -> None:
         context = migres.Context(model=SlowModel(replies=reply), retriever=Slow(), reranker=Flat(), memory=False)
         events: list[StepEvent] = []
         result: Any = None
+        chunk: Any
         for mode, chunk in migres.graph.stream(
             {"question": QUESTION}, context=context, stream_mode=["custom", "values"]
         ):

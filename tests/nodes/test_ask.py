@@ -71,7 +71,7 @@ async def test_the_strictest_way_that_the_server_takes_is_learnt_once(rejected: 
             assert (answered.record.knowledge, answered.outcome) == ("Lima is in Peru.", "replied")
             assert answered.call["attempts"] == 1
         assert len(server.requests) == len(rejected) + 2
-        body = server.requests[-1].body
+        body: Any = server.requests[-1].body
         kind = "tools" if "tools" in body else (body.get("response_format") or {"type": "text"})["type"]
         assert kind == field
 
@@ -119,7 +119,8 @@ async def test_an_unusable_reply_is_asked_for_again_and_counted(fault: Any) -> N
     assert answered.outcome == "replied"
     assert (answered.call["attempts"], answered.call["parse_failures"]) == (2, 1)
     assert events[-1]["data"]["parse_failures"] == 1
-    assert "cannot be used" in server.requests[-1].body["messages"][-1]["content"]
+    body: Any = server.requests[-1].body
+    assert "cannot be used" in body["messages"][-1]["content"]
 
 
 async def test_thinking_and_fences_need_no_second_call() -> None:

@@ -114,14 +114,10 @@ def ask(
     ] = None,
     assignments: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="KEY=VALUE", help="A setting of the method; `hopgraph methods NAME` lists them."
-        ),
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting of the method; `hopgraph methods NAME` lists them."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Show every model call, and texts in full.")
-    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every model call, and texts in full.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show the answer and its sources alone.")] = False,
 ) -> None:
     """Answer a question and show the steps as they happen."""
@@ -215,9 +211,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     try:
         tolerate_encoding()
-        code = app(
-            args=None if arguments is None else list(arguments), prog_name="hopgraph", standalone_mode=False
-        )
+        code = app(args=None if arguments is None else list(arguments), prog_name="hopgraph", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except typer.TyperException as error:  # an option or an argument that is wrong

@@ -65,14 +65,10 @@ def run_ask(wanted: Wanted) -> None:
     print_answer(console, state, None if quiet else time.perf_counter() - began)
 
 
-async def _run(
-    graph: Graph, question: str, settings: Context, watcher: Watcher, shown: Shown
-) -> Mapping[str, Any]:
+async def _run(graph: Graph, question: str, settings: Context, watcher: Watcher, shown: Shown) -> Mapping[str, Any]:
     """Run a graph to its end, showing each superstep; returns the last state."""
     state: Mapping[str, Any] = {}
-    stream = graph.astream(
-        {"question": question}, context=settings, stream_mode=["custom", "values", "tasks"]
-    )
+    stream = graph.astream({"question": question}, context=settings, stream_mode=["custom", "values", "tasks"])
     async for mode, chunk in cast("Any", stream):
         if mode == "custom":
             shown.lines(watcher.see(chunk))

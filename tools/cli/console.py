@@ -20,7 +20,7 @@ _JOINERS = "\u200c\u200d"
 """Format characters that scripts and emoji need."""
 _UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _ASCII = str.maketrans(
-    {"…": "...", "·": "|", "“": '"', "”": '"', "✓": "+", "✗": "x", "→": "->", "•": "*", "–": "-", "δ": "delta"}
+    {"…": "...", "·": "|", "“": '"', "”": '"', "✓": "+", "✗": "x", "→": "->", "•": "*", "δ": "delta"}
 )
 
 
@@ -30,9 +30,7 @@ def on_one_line(text: str) -> str:
     Terminal escape sequences are taken out whole, other control and format characters one by one.
     """
     plain = " ".join(_ESCAPES.sub("", text).split())
-    return "".join(
-        char for char in plain if char in _JOINERS or unicodedata.category(char) not in _UNPRINTABLE
-    )
+    return "".join(char for char in plain if char in _JOINERS or unicodedata.category(char) not in _UNPRINTABLE)
 
 
 def shortened(text: str, columns: int) -> str:

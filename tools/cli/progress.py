@@ -8,9 +8,7 @@ from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextC
 
 
 @contextmanager
-def progress_on(
-    console: Console, stages: Mapping[str, str]
-) -> Generator[Callable[[str, int, int | None], None]]:
+def progress_on(console: Console, stages: Mapping[str, str]) -> Generator[Callable[[str, int, int | None], None]]:
     """Show one bar for each stage, from its first report on; they vanish at the end.
 
     Args:

@@ -83,8 +83,7 @@ def _filtered(told: Told) -> list[Line]:
     )
     counts = f"{len(kept)} of {_count(data['passages_in'], 'passage')} kept{sentences}"
     lines = [Line("filter", told.about() + counts, "plain" if kept else "bad")]
-    for each in kept:
-        lines.append(_kept(told, each))
+    lines += [_kept(told, each) for each in kept]
     return [*lines, *_dropped(told, kept)]
 
 
@@ -120,9 +119,7 @@ def _gaps(text: str, spans: Sequence[Sequence[int]]) -> list[str]:
 def _compressed(told: Told) -> list[Line]:
     kept = cast("list[dict[str, Any]]", told.data["kept"])
     counts = f"{told.data['how']}: {len(kept)} of {_count(told.data['passages_in'], 'passage')} kept"
-    shown = [
-        Line("", f"{told.title(each['passage_id'])}: {told.cut(each['text'])}", "good", "+") for each in kept
-    ]
+    shown = [Line("", f"{told.title(each['passage_id'])}: {told.cut(each['text'])}", "good", "+") for each in kept]
     return [Line("compress", told.about() + counts, "plain" if kept else "bad"), *shown]
 
 

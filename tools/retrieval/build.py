@@ -147,8 +147,9 @@ def _checked_place(out: Path) -> Path:
     """
     try:
         goal = out.resolve()
-        if goal.exists() and not goal.is_dir():
-            raise CorpusError(f"{out} is a file; choose another place for the index")
+        nearest = next(path for path in (goal, *goal.parents) if path.exists())
+        if not nearest.is_dir():
+            raise CorpusError(f"{out}: {nearest} is a file; choose another place for the index")
         names = {path.name for path in goal.iterdir()} if goal.exists() else set[str]()
     except OSError as error:
         raise _unwritable(out, error) from None

@@ -8,20 +8,6 @@ from hopgraph.tools.text import Analyser
 _STOP = -1
 
 
-class _WordIds(dict[str, int]):
-    """Word → number of its term; a word is stemmed when it is met first."""
-
-    def __init__(self, analyser: Analyser, vocab: dict[str, int]) -> None:
-        super().__init__()
-        self._analyser, self._vocab = analyser, vocab
-
-    def __missing__(self, word: str) -> int:
-        term = self._analyser.term(word)
-        number = _STOP if term is None else self._vocab.setdefault(term, len(self._vocab))
-        self[word] = number
-        return number
-
-
 class TermIds:
     """The terms of every passage, in the form that `bm25s.BM25.index` takes: `ids` and `vocab`.
 
@@ -34,8 +20,9 @@ class TermIds:
         """Term → number, in the order in which the terms were met."""
         self.on_pass: Callable[[int], None] | None = None
         """Called while the passages are gone over, with how many were, for progress."""
-        self._words = _WordIds(analyser, self.vocab)
-        self._split = analyser.words
+        self._analyser = analyser
+        self._number_of: dict[str, int] = {}
+        """Word → number of its term; a word is stemmed once, when it is met first."""
         self._numbers, self._ends = array("i"), array("q", [0])
 
     @property
@@ -45,9 +32,20 @@ class TermIds:
 
     def add(self, text: str) -> None:
         """Append a passage; it may have no terms."""
-        number_of = self._words.__getitem__
-        self._numbers.extend([n for n in map(number_of, self._split(text)) if n != _STOP])
+        words = self._analyser.words(text)
+        known = self._number_of
+        try:
+            self._numbers.extend([number for word in words if (number := known[word]) != _STOP])
+        except KeyError:
+            numbers = [known[word] if word in known else self._learn(word) for word in words]
+            self._numbers.extend([number for number in numbers if number != _STOP])
         self._ends.append(len(self._numbers))
+
+    def _learn(self, word: str) -> int:
+        term = self._analyser.term(word)
+        number = _STOP if term is None else self.vocab.setdefault(term, len(self.vocab))
+        self._number_of[word] = number
+        return number
 
     def __len__(self) -> int:
         return len(self._ends) - 1

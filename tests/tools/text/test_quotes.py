@@ -25,6 +25,14 @@ def test_the_sentence_that_supports_best(statement: str, quote: str) -> None:
     assert TEXT[start:end] == quote
 
 
+def test_words_of_the_title_count_little() -> None:
+    text = "Mary Anning was a collector. She found the skeleton in Lyme Regis."
+    statement = "Mary Anning found a skeleton."
+    start, end = best_quote(statement, text, "Mary Anning")
+    assert text[start:end] == "She found the skeleton in Lyme Regis."
+    assert best_quote(statement, text) == (0, 28)
+
+
 @pytest.mark.parametrize("text", ["", " \n\t"])
 def test_a_blank_text_has_no_quote(text: str) -> None:
     assert best_quote("Tim Burton", text) == (0, 0)

@@ -33,43 +33,31 @@ def is_end(key: str) -> bool:
 
 
 def edges_of(graph: Graph) -> list[DrawnEdge]:
-    """List a graph's edges in its order; empty for a graph without any."""
-    labels = [(edge, "" if edge.data is None else str(edge.data)) for edge in graph.edges]
-    back = _back_edges(list(graph.nodes), [(edge.source, edge.target) for edge in graph.edges])
+    """List a graph's edges in its order; empty for a graph without any.
+
+    Nodes are declared in the order in which people read them, so of the edges of a loop those that lead to a
+    node declared before their source, or to the source itself, count as closing it.
+    """
+    number = {key: index for index, key in enumerate(graph.nodes)}
+    leaving = {key: [edge.target for edge in graph.edges if edge.source == key] for key in graph.nodes}
+    reached = {key: _reached(key, leaving) for key in graph.nodes}
     return [
-        DrawnEdge(edge.source, edge.target, label, edge.conditional, (edge.source, edge.target) in back)
-        for edge, label in labels
+        DrawnEdge(
+            edge.source,
+            edge.target,
+            "" if edge.data is None else str(edge.data),
+            edge.conditional,
+            back=number[edge.target] <= number[edge.source] and edge.source in reached[edge.target],
+        )
+        for edge in graph.edges
     ]
 
 
-def _back_edges(nodes: Sequence[str], pairs: Sequence[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-    """Find the edges that lead to a node on the way by which their source was reached first.
-
-    Without them the graph has no loop. The search goes depth first from the nodes that nothing leads to, in
-    the graph's order, then from what is left.
-    """
-    leaving = {node: [target for source, target in pairs if source == node] for node in nodes}
-    entered = {target for _, target in pairs}
-    found: set[tuple[str, str]] = set()
-    done: set[str] = set()
-    for root in sorted(nodes, key=lambda node: node in entered):
-        _search(root, leaving, done, found)
+def _reached(start: str, leaving: Mapping[str, Sequence[str]]) -> frozenset[str]:
+    """Find every node that a way leads to, the first one among them."""
+    found, left = {start}, [start]
+    while left:
+        new = [target for target in leaving[left.pop()] if target not in found]
+        found.update(new)
+        left += new
     return frozenset(found)
-
-
-def _search(
-    root: str, leaving: Mapping[str, Sequence[str]], done: set[str], found: set[tuple[str, str]]
-) -> None:
-    if root in done:
-        return
-    way, left = [root], [iter(leaving[root])]
-    while way:
-        target = next(left[-1], None)
-        if target is None:
-            done.add(way.pop())
-            left.pop()
-        elif target in way:
-            found.add((way[-1], target))
-        elif target not in done:
-            way.append(target)
-            left.append(iter(leaving[target]))

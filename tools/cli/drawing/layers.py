@@ -5,8 +5,9 @@ passes rows gets a stop in each of them, and a label is such a stop, so nothing 
 a label: all of them have a place of their own in a row.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import fmean
 
 from hopgraph.tools.cli.drawing.edges import DrawnEdge
@@ -14,7 +15,7 @@ from hopgraph.tools.cli.drawing.edges import DrawnEdge
 Key = str | tuple[int, int]
 """A node's key, or (edge's number, stop's number) for a stop."""
 
-_SWEEPS = 12
+_SWEEPS = 8
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,7 @@ def layers_of(nodes: Sequence[str], edges: Sequence[DrawnEdge]) -> Layers:
     return Layers(_ordered(rows, paths), paths, label_stops)
 
 
-def _rows(
-    nodes: Sequence[str], edges: Sequence[DrawnEdge], downward: Sequence[tuple[str, str]]
-) -> dict[str, int]:
+def _rows(nodes: Sequence[str], edges: Sequence[DrawnEdge], downward: Sequence[tuple[str, str]]) -> dict[str, int]:
     """Give each node the highest row below everything that leads to it, with room for labels between."""
     row_of = dict.fromkeys(nodes, 0)
     for _ in nodes:  # the longest way has at most so many edges
@@ -65,11 +64,30 @@ def _rows(
 
 
 def _ordered(rows: list[list[Key]], paths: Sequence[Sequence[Key]]) -> list[list[Key]]:
-    """Order each row by where its neighbours stand, back and forth; of all orders the one with least crossings."""
-    links = [link for path in paths for link in zip(path, path[1:], strict=False)]
+    """Order each row by where its neighbours stand, back and forth, from several beginnings.
+
+    A beginning puts the edges' stops left and right of the nodes, each time cut elsewhere. Of all orders that
+    come up the first one with the fewest crossings is taken.
+    """
+    links = [link for path in paths for link in pairwise(path)]
     above = _neighbours((lower, upper) for upper, lower in links)
     below = _neighbours(links)
-    best, least = rows, _crossings(rows, below)
+    best, fewest = rows, _crossings(rows, below)
+    for turn in range(len(paths)):
+        turned = [sorted(row, key=lambda key: _turned(key, turn, len(paths))) for row in rows]
+        for order in _sweeps(turned, above, below):
+            if (crossings := _crossings(order, below)) < fewest:
+                best, fewest = order, crossings
+    return best
+
+
+def _turned(key: Key, turn: int, count: int) -> float:
+    return (key[0] + turn) % count if isinstance(key, tuple) else count / 2
+
+
+def _sweeps(
+    rows: list[list[Key]], above: dict[Key, list[Key]], below: dict[Key, list[Key]]
+) -> Iterator[list[list[Key]]]:
     for sweep in range(_SWEEPS):
         rows = [list(row) for row in rows]
         down = sweep % 2 == 0
@@ -77,10 +95,7 @@ def _ordered(rows: list[list[Key]], paths: Sequence[Sequence[Key]]) -> list[list
             fixed = rows[number - 1 if down else number + 1]
             place = {key: index for index, key in enumerate(fixed)}
             _sort_by_neighbours(rows[number], above if down else below, place)
-        crossings = _crossings(rows, below)
-        if crossings < least:
-            best, least = rows, crossings
-    return best
+        yield rows
 
 
 def _neighbours(links: Iterable[tuple[Key, Key]]) -> dict[Key, list[Key]]:
@@ -100,7 +115,7 @@ def _sort_by_neighbours(row: list[Key], beside: dict[Key, list[Key]], place: dic
 
 def _crossings(rows: Sequence[Sequence[Key]], below: dict[Key, list[Key]]) -> int:
     total = 0
-    for upper, lower in zip(rows, rows[1:], strict=False):
+    for upper, lower in pairwise(rows):
         place = {key: index for index, key in enumerate(lower)}
         ends = [place[other] for key in upper for other in sorted(below.get(key, ()), key=lambda end: place[end])]
         total += sum(one > other for number, one in enumerate(ends) for other in ends[number + 1 :])

@@ -2,13 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean
 
 from hopgraph.tools.cli.drawing.layers import Key, Layers
 
 Point = tuple[float, float]
-GAP_X, GAP_Y = 26.0, 36.0
+GAP_X, GAP_Y = 28.0, 40.0
 """Free space between neighbours of a row, and between rows; pixels."""
-_SWEEPS = 40
+_SWEEPS = 80
+_SLIGHT = 9.0
+"""A bend of so little is made straight; less than a third of GAP_X, so nothing touches."""
 _LOOP = 34.0
 """How far an edge from a node to itself reaches out."""
 
@@ -19,6 +23,13 @@ class Size:
 
     width: float
     height: float
+    beside: float = 0.0
+    """Room that is kept free left and right, for an edge from a box to itself."""
+
+    @property
+    def room(self) -> float:
+        """The whole width that is taken."""
+        return self.width + 2 * self.beside
 
 
 @dataclass(frozen=True)
@@ -56,12 +67,10 @@ def place(layers: Layers, sizes: Mapping[Key, Size]) -> Placed:
         for key in row
     }
     bands = {
-        key: (top, top + height)
-        for row, top, height in zip(layers.rows, tops, heights, strict=True)
-        for key in row
+        key: (top, top + height) for row, top, height in zip(layers.rows, tops, heights, strict=True) for key in row
     }
     routes = _routes(layers, sizes, centres, bands)
-    return Placed(centres, routes, max(xs[key] + sizes[key].width / 2 for key in xs), y - GAP_Y)
+    return Placed(centres, routes, max(xs[key] + sizes[key].room / 2 for key in xs), y - GAP_Y)
 
 
 def _columns(layers: Layers, sizes: Mapping[Key, Size]) -> dict[Key, float]:
@@ -71,30 +80,44 @@ def _columns(layers: Layers, sizes: Mapping[Key, Size]) -> dict[Key, float]:
     for row in layers.rows:
         x = 0.0
         for key in row:
-            xs[key] = x + sizes[key].width / 2
-            x += sizes[key].width + GAP_X
+            xs[key] = x + sizes[key].room / 2
+            x += sizes[key].room + GAP_X
         for key in row:
             xs[key] -= x / 2
     for sweep in range(_SWEEPS):
         for row in layers.rows if sweep % 2 == 0 else reversed(layers.rows):
             wanted = [_mean(links.get(key, ()), xs, xs[key]) for key in row]
             weights = [sum(weight for _, weight in links.get(key, ())) or 0.1 for key in row]
-            steps = [
-                (sizes[one].width + sizes[other].width) / 2 + GAP_X
-                for one, other in zip(row, row[1:], strict=False)
-            ]
+            steps = [(sizes[one].room + sizes[other].room) / 2 + GAP_X for one, other in pairwise(row)]
             xs.update(zip(row, apart(wanted, weights, steps), strict=True))
-    left = min((xs[key] - sizes[key].width / 2 for key in xs), default=0.0)
+    _straighten(layers, xs)
+    left = min((xs[key] - sizes[key].room / 2 for key in xs), default=0.0)
     return {key: round(x - left, 1) for key, x in xs.items()}
 
 
+def _straighten(layers: Layers, xs: dict[Key, float]) -> None:
+    """Make edges that are nearly straight straight; what is too little to see takes no one's room."""
+    for path in layers.paths:
+        stops = path[1:-1]
+        for group in (stops, path[:1] + path[-1:] if len(path) == 2 else []):
+            middle = fmean(xs[key] for key in group) if group else 0.0
+            if all(abs(xs[key] - middle) <= _SLIGHT for key in group):
+                xs.update((key, middle) for key in group)
+
+
 def _weighted_links(layers: Layers) -> dict[Key, list[tuple[Key, float]]]:
-    """Neighbours with how much they pull: stops of one edge most, so that long edges are straight."""
+    """What pulls at each thing, and how much.
+
+    All stops of an edge pull at one another, so that a long edge becomes straight as a whole; then come boxes
+    that an edge joins directly.
+    """
     links: dict[Key, list[tuple[Key, float]]] = {}
     for path in layers.paths:
-        for one, other in zip(path, path[1:], strict=False):
-            stops = isinstance(one, tuple) + isinstance(other, tuple)
-            weight = (1.0, 2.0, 8.0)[stops]
+        stops = path[1:-1]
+        for stop in stops:
+            links[stop] = [(other, 8.0) for other in stops if other != stop]
+        for one, other in {(path[0], path[1]), (path[-1], path[-2])} if len(path) > 1 else ():
+            weight = 1.0 if stops else 3.0
             links.setdefault(one, []).append((other, weight))
             links.setdefault(other, []).append((one, weight))
     return links
@@ -140,12 +163,18 @@ def _routes(
             routes.append(_self_loop(centres[first], sizes[first]))
             continue
         start, end = leave[number], enter[number]
+        inner = [centres[stop][0] for stop in path[1:-1]]
+        start, end = _near(start, (*inner, end)[0]), _near(end, (start, *inner)[-1])
         route = [(start, centres[first][1] + sizes[first].height / 2), (start, bands[first][1])]
         for stop in path[1:-1]:
             route += [(centres[stop][0], bands[stop][0]), (centres[stop][0], bands[stop][1])]
         route += [(end, bands[last][0]), (end, centres[last][1] - sizes[last].height / 2)]
         routes.append(route)
     return routes
+
+
+def _near(port: float, beside: float) -> float:
+    return beside if abs(port - beside) <= _SLIGHT else port
 
 
 def _self_loop(centre: Point, size: Size) -> list[Point]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from html import escape
+from itertools import pairwise
 
 from hopgraph.tools.cli.drawing.edges import DrawnEdge, edges_of, is_end, shown_name
 from hopgraph.tools.cli.drawing.layers import Key, Layers, layers_of
@@ -53,17 +54,15 @@ def svg_drawing(graph: Graph, title: str) -> str:
 
 def _sizes(layers: Layers, names: dict[str, str], edges: Sequence[DrawnEdge]) -> dict[Key, Size]:
     beside = {edge.source: _text_width(edge.label, 12) + 44 for edge in edges if edge.source == edge.target}
-    sizes: dict[Key, Size] = {key: _box_size(name) for key, name in names.items()}
+    sizes: dict[Key, Size] = {key: _box_size(name, beside.get(key, 0.0)) for key, name in names.items()}
     for key in (key for row in layers.rows for key in row if isinstance(key, tuple)):
         label = layers.label_stops.get(key)
         sizes[key] = Size(_text_width(label, 12) + 12, _LABEL_HEIGHT) if label else Size(6, 0)
-    for key, room in beside.items():
-        sizes[key] = Size(sizes[key].width + 2 * room, sizes[key].height)
     return sizes
 
 
-def _box_size(name: str) -> Size:
-    return Size(max(_text_width(name, 14) + 36, 76), _BOX_HEIGHT)
+def _box_size(name: str, beside: float = 0.0) -> Size:
+    return Size(max(_text_width(name, 14) + 36, 76), _BOX_HEIGHT, beside)
 
 
 def _text_width(text: str, size: float) -> float:
@@ -100,7 +99,7 @@ def _curve(points: Sequence[Point]) -> str:
         (x, top), (right, _), (_, bottom) = points
         return f"M{x:.1f} {top:.1f}C{right:.1f} {top - 14:.1f} {right:.1f} {bottom + 14:.1f} {x:.1f} {bottom:.1f}"
     path = [f"M{points[0][0]:.1f} {points[0][1]:.1f}"]
-    for number, ((x, y), (to_x, to_y)) in enumerate(zip(points, points[1:], strict=False)):
+    for number, ((x, y), (to_x, to_y)) in enumerate(pairwise(points)):
         if number % 2 == 0 or abs(x - to_x) < 0.05:
             path.append(f"L{to_x:.1f} {to_y:.1f}")
         else:

@@ -1,0 +1,45 @@
+# make demo       install the core and answer a question, without a key
+# make test       install what the tests need and run them
+# make check      lint, formatting and types, as CI does
+# make benchmark  speed and memory, measured
+PYTHON ?= python3
+QUESTION ?= In which city was the director of the film Pan's Labyrinth born?
+export QUESTION
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: demo test check benchmark clean
+
+demo: $(VENV)/core
+	@$(BIN)/hopgraph ask "$$QUESTION"
+
+test: $(VENV)/dev
+	$(BIN)/pytest
+
+check: $(VENV)/dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+benchmark: $(VENV)/dev
+	$(BIN)/pytest tests/benchmarks -m benchmark --timeout 1800
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "hopgraph needs Python 3.11 or newer; try: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/core: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing hopgraph into $(VENV) …"
+	@$(PIP) install -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/dev: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing hopgraph and its tests into $(VENV) …"
+	@$(PIP) install -c constraints.txt -e '.[dev]'
+	@touch $@ $(VENV)/core

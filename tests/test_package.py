@@ -1,0 +1,76 @@
+"""What is installed is what is on the disk."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+FOLDERS = ("graphs", "nodes", "state", "tools")
+
+
+def test_every_package_is_listed() -> None:
+    on_disk = {
+        "hopgraph." + ".".join(path.parent.relative_to(ROOT).parts)
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("__init__.py")
+    }
+    assert set(PROJECT["tool"]["setuptools"]["packages"]) == on_disk
+
+
+def test_every_folder_with_code_is_a_package() -> None:
+    for folder in FOLDERS:
+        for path in (ROOT / folder).rglob("*.py"):
+            assert (path.parent / "__init__.py").exists(), path
+
+
+def test_every_data_file_is_installed() -> None:
+    patterns: dict[str, list[str]] = PROJECT["tool"]["setuptools"]["package-data"]
+    shipped = {
+        path
+        for package, globs in patterns.items()
+        for folder in ([ROOT / name for name in FOLDERS] if package == "*" else [_folder(package)])
+        for pattern in globs
+        for path in folder.glob(pattern)
+    }
+    for folder in FOLDERS:
+        for path in (ROOT / folder).rglob("*"):
+            if path.is_file() and path.suffix not in {".py", ".pyc"}:
+                assert path in shipped, f"{path} would be missing from the wheel"
+
+
+def _folder(package: str) -> Path:
+    return ROOT / Path(*package.removeprefix("hopgraph.").split("."))
+
+
+def test_type_checkers_see_the_four_folders() -> None:
+    for folder in FOLDERS:
+        assert (ROOT / ".types" / "hopgraph" / folder).resolve() == ROOT / folder
+    assert not (ROOT / "hopgraph").exists()
+
+
+def test_the_server_lists_graphs_that_exist() -> None:
+    for name, graph in json.loads((ROOT / "langgraph.json").read_text())["graphs"].items():
+        path, _, variable = graph["path"].partition(":")
+        assert re.search(rf"^{variable} = ", (ROOT / path).read_text(), re.MULTILINE), name
+        assert graph["description"]
+
+
+@pytest.mark.parametrize("word", ["torch", "transformers", "FlagEmbedding", "sentence_transformers", "faiss"])
+def test_the_core_does_not_need_the_heavy_packages(word: str) -> None:
+    for folder in FOLDERS:
+        for path in (ROOT / folder).rglob("*.py"):
+            code = path.read_text(encoding="utf-8")
+            assert not re.search(rf"^(?:import|from) {word}\b", code, re.MULTILINE), path
+
+
+def test_nothing_unsafe_is_used() -> None:
+    unsafe = re.compile(
+        r"\b(?:pickle|marshal|shelve|dill)\b\.|\beval\(|\bexec\(|allow_pickle=True|trust_remote_code=True"
+    )
+    for folder in FOLDERS:
+        for path in (ROOT / folder).rglob("*.py"):
+            assert not unsafe.search(path.read_text(encoding="utf-8")), path

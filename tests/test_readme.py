@@ -1,0 +1,85 @@
+"""README is true: its Python runs, its commands exist, its drawing is current."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hopgraph.graphs import METHODS
+from hopgraph.tools.models.offline import OfflineExtractive
+from servers.openai_server import OpenAIServer
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PYTHON = re.findall(r"^```python\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+SHELL = [
+    line.split("#")[0].strip()
+    for block in re.findall(r"^```sh\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    for line in block.splitlines()
+    if line.strip()
+]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[OpenAIServer]:
+    """A real OpenAI-compatible server in the place of OpenAI, with the offline model behind it."""
+    with OpenAIServer(OfflineExtractive(), api_key="sk-readme", models=("gpt-4.1-mini",)) as running:
+        yield running
+
+
+def test_it_opens_with_the_two_commands() -> None:
+    assert [command.split()[:2] for command in SHELL[:2]] == [["make", "demo"], ["make", "test"]]
+    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert {command.split()[1] for command in SHELL if command.startswith("make ")} <= set(targets)
+
+
+@pytest.mark.parametrize("snippet", PYTHON, ids=range(1, len(PYTHON) + 1))
+def test_its_python_runs(snippet: str, server: OpenAIServer, tmp_path: Path) -> None:
+    environment = {**os.environ, "OPENAI_API_KEY": "sk-readme", "OPENAI_BASE_URL": server.base_url}
+    done = subprocess.run(
+        [sys.executable, "-W", "error::DeprecationWarning:__main__", "-c", snippet],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    answers = {"Guadalajara", "Mara Lindqvist", "question"}
+    assert not done.stdout or any(answer in done.stdout for answer in answers), done.stdout
+
+
+def test_its_commands_and_options_exist() -> None:
+    ours = [shlex.split(command) for command in SHELL if command.startswith("hopgraph ")]
+    assert ours
+    for command in ours:
+        shown = subprocess.run(
+            [sys.executable, "-c", "from hopgraph.tools.cli import main; main()", command[1], "--help"],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1"},
+            check=True,
+        ).stdout
+        for option in (word for word in command if word.startswith("--")):
+            assert option in shown, f"{command[1]} has no {option}"
+
+
+@pytest.mark.parametrize("name", re.findall(r"<!-- drawing: (\w+) -->", README))
+def test_its_drawing_is_current(name: str) -> None:
+    shown = re.search(rf"<!-- drawing: {name} -->\n```mermaid\n(.*?)```\n<!-- end of drawing -->", README, re.DOTALL)
+    assert shown, "run: hopgraph draw METHOD, and paste it between the marks"
+    assert shown[1].strip() == METHODS[name].graph.get_graph().draw_mermaid().strip()
+
+
+def test_its_links_lead_somewhere() -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        assert target.startswith("https://") or (ROOT / target).exists(), target
+
+
+def test_every_method_is_in_its_table() -> None:
+    assert set(METHODS) <= set(re.findall(r"^\| `(\w+)` \|", README, re.MULTILINE))

@@ -1,0 +1,203 @@
+import json
+import random
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hopgraph.state import CorpusError
+from hopgraph.tools.corpora import Reading, SourceRecord, open_corpus
+from hopgraph.tools.retrieval import Index, build_index, memory_index, open_index
+from hypothesis import given
+from hypothesis import strategies as st
+
+bm25s: Any = import_module("bm25s")
+Stemmer: Any = import_module("Stemmer")
+
+WORDS = ["fox", "dog", "hen", "runs", "running", "hides", "the", "of", "12", "île", "Fox's", "x"]
+
+
+def record(name: str, text: str, title: str = "") -> SourceRecord:
+    return SourceRecord(name, title, text, Path("test"), 1)
+
+
+class DirectBm25s:
+    """The same search by nothing but bm25s."""
+
+    def __init__(self, records: list[SourceRecord]) -> None:
+        self._stemmer = Stemmer.Stemmer("english")
+        self._ids = [r.id for r in records]
+        self._scorer = bm25s.BM25(k1=0.9, b=0.4, method="lucene")
+        self._scorer.index(self._tokens([f"{r.title} {r.text}" for r in records]), show_progress=False)
+
+    def _tokens(self, texts: list[str]) -> Any:
+        return bm25s.tokenize(texts, stopwords="en", stemmer=self._stemmer, show_progress=False)
+
+    def scores(self, query: str) -> dict[str, float]:
+        """Score every passage that the query finds."""
+        found = self._scorer.retrieve(self._tokens([query]), k=len(self._ids), show_progress=False)
+        pairs = zip(found.documents[0].tolist(), found.scores[0].tolist(), strict=True)
+        return {self._ids[row]: score for row, score in pairs if score > 0}
+
+    def best(self, query: str, k: int) -> list[tuple[str, float]]:
+        return sorted(self.scores(query).items(), key=lambda pair: (-pair[1], pair[0]))[:k]
+
+
+def found(index: Index, query: str, k: int) -> list[tuple[str, float]]:
+    return [(hit.passage.id, hit.score) for hit in index.search(query, k)]
+
+
+@pytest.fixture(scope="module")
+def hotpotqa(shared_data: Path) -> Path:
+    return shared_data / "hotpotqa" / "train_100.json"
+
+
+def test_real_questions_find_what_bm25s_finds(hotpotqa: Path, tmp_path: Path) -> None:
+    build_index(hotpotqa, tmp_path / "index")
+    index = open_index(tmp_path / "index")
+    records = list(open_corpus(hotpotqa).records(Reading()))
+    direct = DirectBm25s(records)
+    assert len(index) == len(records)
+    for question in json.loads(hotpotqa.read_bytes()):
+        assert found(index, question["question"], 50) == direct.best(question["question"], 50)
+    text = {r.id: (r.title, r.text) for r in records}
+    assert all(text[hit.passage.id] == hit.passage[1:] for hit in index.search("American film director", 50))
+
+
+@given(
+    texts=st.lists(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), min_size=1, max_size=12),
+    query=st.lists(st.sampled_from([*WORDS, "unknown"]), max_size=5).map(" ".join),
+    k=st.integers(1, 14),
+    seed=st.integers(0, 5),
+)
+def test_any_search_finds_what_bm25s_finds_with_ties_by_id(texts: list[str], query: str, k: int, seed: int) -> None:
+    names = [f"p{number}" for number in range(len(texts))]
+    random.Random(seed).shuffle(names)
+    records = [record(name, text) for name, text in zip(names, [*texts[:-1], "fox anchor"], strict=True)]
+    expected = DirectBm25s(records).best(query, k) if "anchor" not in query and _known(query) else []
+    assert found(memory_index(records, "test"), query, k) == expected
+
+
+def _known(query: str) -> bool:
+    """Without a known word, bm25s called directly fails on an index that has no empty word."""
+    return bool(set(query.split()) - {"the", "of", "x", "unknown"})
+
+
+def test_ties_are_cut_by_id() -> None:
+    names = [f"p{number:03}" for number in range(500)]
+    random.Random(3).shuffle(names)
+    index = memory_index([record(name, "same words") for name in names] + [record("q", "same words here")], "test")
+    assert [name for name, _ in found(index, "words", 5)] == [f"p{number:03}" for number in range(5)]
+    assert [name for name, _ in found(index, "words here", 2)] == ["q", "p000"]
+    assert len(found(index, "words", 1000)) == 501
+
+
+@pytest.mark.parametrize("query", ["", "  ", "the of and", "unheardof", "?!", "\x00\ud800"])
+def test_a_query_without_known_terms_finds_nothing(query: str) -> None:
+    assert memory_index([record("1", "some words")], "test").search(query, 5) == []
+
+
+def test_passages_without_the_terms_are_not_found() -> None:
+    index = memory_index([record("1", "red fox"), record("2", "blue hen"), record("3", "the")], "test")
+    assert [name for name, _ in found(index, "foxes", 50)] == ["1"]
+    assert found(index, "fox", 0) == []
+
+
+def test_titles_are_searched_too() -> None:
+    index = memory_index([record("1", "It runs.", title="Fox"), record("2", "It sits.", title="Hen")], "test")
+    assert [name for name, _ in found(index, "hens", 5)] == ["2"]
+
+
+def test_a_query_of_100000_characters_works(hotpotqa: Path) -> None:
+    records = list(open_corpus(hotpotqa).records(Reading()))
+    query = " ".join(r.text for r in records)[:100_000]
+    assert len(found(memory_index(records, "test"), query, 50)) == 50
+
+
+def test_threads_may_share_an_index(hotpotqa: Path, tmp_path: Path) -> None:
+    build_index(hotpotqa, tmp_path / "index")
+    index = open_index(tmp_path / "index")
+    queries = [question["question"] for question in json.loads(hotpotqa.read_bytes())] * 3
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(partial(found, index, k=20), queries))
+    assert together == [found(index, query, 20) for query in queries]
+
+
+@pytest.mark.parametrize(
+    ("records", "reason"),
+    [([], "no word"), ([record("1", "the")], "no word"), ([record("1", "fox"), record("1", "hen")], "twice")],
+)
+def test_memory_indexes_refuse_what_cannot_be_searched(records: list[SourceRecord], reason: str) -> None:
+    with pytest.raises(CorpusError, match=reason):
+        memory_index(records, "test")
+
+
+def edit(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
+    def apply(folder: Path) -> None:
+        content = json.loads((folder / "manifest.json").read_text())
+        change(content)
+        (folder / "manifest.json").write_text(json.dumps(content))
+
+    return apply
+
+
+def write(name: str, content: bytes) -> Callable[[Path], None]:
+    def apply(folder: Path) -> None:
+        (folder / name).write_bytes(content)
+
+    return apply
+
+
+def cut(name: str) -> Callable[[Path], None]:
+    def apply(folder: Path) -> None:
+        (folder / name).write_bytes((folder / name).read_bytes()[:-10])
+
+    return apply
+
+
+def garble_without_a_change_of_size(folder: Path) -> None:
+    path = folder / "passages.offsets.npy"
+    path.write_bytes(b"\x00" * path.stat().st_size)
+
+
+def delete(name: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).unlink()
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (write("manifest.json", b"{"), "manifest.json is corrupt: Expecting"),
+        (write("manifest.json", b"\xff\xfe"), "manifest.json is corrupt"),
+        (write("manifest.json", b"[]"), "manifest.json is corrupt: not an object"),
+        (edit(lambda content: content.pop("kind")), "manifest.json is corrupt: its kind"),
+        (edit(lambda content: content.update(format_version=99)), "an index of format version 99, this hopgraph reads"),
+        (edit(lambda content: content["analyser"].update(stemmer="none")), r"another analyser \(stemmer differ"),
+        (edit(lambda content: content["bm25"].update(method="plus")), r"corrupt: bm25\.method: Input should be"),
+        (edit(lambda content: content.pop("corpus")), "corrupt: corpus: Field required"),
+        (cut("passages.jsonl"), "passages.jsonl has .* bytes instead of"),
+        (cut("bm25/data.csc.index.npy"), "data.csc.index.npy has"),
+        (delete("ranks.npy"), "ranks.npy is missing"),
+        (garble_without_a_change_of_size, "the index is damaged"),
+        (delete("manifest.json"), "not an index: it has no manifest.json; build one with `hopgraph index SOURCE --out"),
+    ],
+)
+def test_a_damaged_index_is_refused_in_one_line(tmp_path: Path, damage: Callable[[Path], None], reason: str) -> None:
+    (tmp_path / "notes.txt").write_text("Some notes on foxes. They run.")
+    build_index(tmp_path / "notes.txt", tmp_path / "index")
+    damage(tmp_path / "index")
+    with pytest.raises(CorpusError, match=reason) as error:
+        open_index(tmp_path / "index")
+    assert "\n" not in str(error.value)
+    assert str(tmp_path / "index") in str(error.value)
+
+
+def test_a_missing_index_and_a_file_are_no_index(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(CorpusError, match="no such index; build one with"):
+        open_index(tmp_path / "missing")
+    with pytest.raises(CorpusError, match="is a file; an index is a folder"):
+        open_index(tmp_path / "file")

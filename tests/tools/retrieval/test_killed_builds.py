@@ -1,0 +1,127 @@
+"""Builds in processes of their own that are killed, run out of disk, or meet each other."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hopgraph.state import CorpusError
+from hopgraph.tools.retrieval import build_index, open_index
+from hopgraph.tools.retrieval.staging import staged
+
+BUILD = """
+import sys
+from pathlib import Path
+from hopgraph.tools.retrieval import build_index
+def stop(stage, done, total):
+    if stage == sys.argv[3] and (done or stage == "save"):
+        print("here", flush=True)
+        sys.stdin.read()
+build_index(Path(sys.argv[1]), Path(sys.argv[2]), progress=stop)
+"""
+
+
+def write_corpus(path: Path, passages: int, word: str) -> Path:
+    path.write_text("".join(f'{{"_id": "{word}{n}", "text": "{word} number {n}"}}\n' for n in range(passages)))
+    return path
+
+
+def start_build(source: Path, out: Path, stop_at: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", BUILD, str(source), str(out), stop_at]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "here\n"
+    return process
+
+
+def end(process: "subprocess.Popen[str]", how: signal.Signals) -> None:
+    process.send_signal(how)
+    process.communicate(timeout=60)
+    assert process.returncode != 0
+
+
+@pytest.mark.parametrize("stage", ["read", "score", "save"])
+def test_a_killed_build_leaves_nothing_half_done(tmp_path: Path, stage: str) -> None:
+    source, out = write_corpus(tmp_path / "corpus.jsonl", 3000, "fox"), tmp_path / "index"
+    end(start_build(source, out, stage), signal.SIGKILL)
+    assert not out.exists()
+    build_index(write_corpus(tmp_path / "corpus.jsonl", 5, "hen"), out)
+    end(start_build(write_corpus(source, 3000, "fox"), out, stage), signal.SIGKILL)
+    assert [hit.passage.id for hit in open_index(out).search("hen", 1)] == ["hen0"]
+    assert len(list(tmp_path.glob(".index.building-*"))) == 1
+    build_index(source, out)
+    assert len(open_index(out)) == 3000
+    assert list(tmp_path.glob(".*")) == []
+
+
+def test_an_interrupted_process_clears_up_behind_itself(tmp_path: Path) -> None:
+    source = write_corpus(tmp_path / "corpus.jsonl", 3000, "fox")
+    end(start_build(source, tmp_path / "index", "score"), signal.SIGINT)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus.jsonl"]
+
+
+def test_two_builds_of_one_index_do_not_meet(tmp_path: Path) -> None:
+    source, out = write_corpus(tmp_path / "corpus.jsonl", 3000, "fox"), tmp_path / "index"
+    process = start_build(source, out, "read")
+    with pytest.raises(CorpusError, match="another build of it is running"):
+        build_index(source, out)
+    process.communicate("", timeout=60)
+    assert process.returncode == 0
+    assert len(open_index(out)) == 3000
+
+
+def test_an_old_index_that_a_killed_build_moved_aside_comes_back(tmp_path: Path) -> None:
+    out = tmp_path / "index"
+    build_index(write_corpus(tmp_path / "corpus.jsonl", 5, "hen"), out)
+    stage = tmp_path / ".index.building-abc"  # what is there between the two renames that put a new index in place
+    stage.mkdir()
+    (stage / "lock").touch()
+    (stage / "new").mkdir()
+    out.rename(stage / "old")
+    assert len(open_index(out)) == 5
+    assert not stage.exists()
+
+
+def test_a_build_that_cannot_be_put_in_place_puts_the_old_one_back(tmp_path: Path) -> None:
+    goal = tmp_path / "index"
+    goal.mkdir()
+    (goal / "old").touch()
+    with pytest.raises(FileNotFoundError), staged(goal) as new:
+        new.rmdir()
+    assert [path.name for path in goal.iterdir()] == ["old"]
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
+
+
+FULL = """
+import resource, sys
+from pathlib import Path
+from hopgraph.tools.retrieval import build_index
+from hopgraph.state import CorpusError
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), int(sys.argv[3])))
+try:
+    build_index(Path(sys.argv[1]), Path(sys.argv[2]))
+except CorpusError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("limit", [0, 5_000, 100_000])
+def test_a_full_disk_is_told_in_one_line_and_harms_nothing(tmp_path: Path, limit: int) -> None:
+    """The system's limit on a file's size makes writes fail as a full disk does, at different stages."""
+    source, out = write_corpus(tmp_path / "corpus.jsonl", 2500, "fox"), tmp_path / "index"
+    build_index(write_corpus(tmp_path / "small.jsonl", 5, "hen"), out)
+    command = [sys.executable, "-c", FULL, str(source), str(out), str(limit)]
+    output = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert output.stdout.startswith(f"{out}: the index cannot be written: ")
+    assert output.stdout.count("\n") == 1
+    assert len(open_index(out)) == 5
+    assert list(tmp_path.glob(".*")) == []
+
+
+def test_a_small_index_is_built_at_once(tmp_path: Path) -> None:
+    source = write_corpus(tmp_path / "corpus.jsonl", 150, "fox")
+    started = time.perf_counter()
+    build_index(source, tmp_path / "index")
+    assert time.perf_counter() - started < 1

@@ -1,0 +1,47 @@
+from pathlib import Path
+
+import pytest
+from hopgraph.tools.retrieval.passages import PassageFile, PassageWriter, StoredPassage
+from hypothesis import given
+from hypothesis import strategies as st
+
+TEXTS = st.text(st.characters(codec="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("passages")
+
+
+@given(st.lists(st.builds(StoredPassage, TEXTS, TEXTS, TEXTS), min_size=1, max_size=8))
+def test_what_is_written_is_read_by_row(folder: Path, passages: list[StoredPassage]) -> None:
+    with PassageWriter(folder) as writer:
+        for passage in passages:
+            writer.add(passage)
+    stored = PassageFile(folder)
+    assert len(stored) == len(passages)
+    assert [stored[row] for row in reversed(range(len(passages)))] == passages[::-1]
+    for row in (-1, len(passages)):
+        with pytest.raises(IndexError):
+            stored[row]
+
+
+def test_a_passage_that_is_no_text_leaves_no_trace(folder: Path) -> None:
+    with PassageWriter(folder) as writer:
+        writer.add(StoredPassage("1", "", "good"))
+        before = writer.fingerprint()
+        with pytest.raises(UnicodeEncodeError):
+            writer.add(StoredPassage("2", "", "lone \ud800 surrogate"))
+        assert writer.fingerprint() == before
+        writer.add(StoredPassage("3", "", "good \U0001f600"))
+    assert [PassageFile(folder)[row].id for row in range(2)] == ["1", "3"]
+    assert writer.fingerprint() != before
+
+
+def test_offsets_that_do_not_fit_are_refused(folder: Path) -> None:
+    with PassageWriter(folder) as writer:
+        writer.add(StoredPassage("1", "", "good"))
+    with (folder / "passages.jsonl").open("ab") as file:
+        file.write(b"more")
+    with pytest.raises(ValueError, match="does not fit"):
+        PassageFile(folder)
