@@ -54,11 +54,11 @@ def what_is_left(state: MigresState) -> Literal["passages kept", "nothing left"]
     return "nothing left" if empty and state["settings"]["recall"] else "passages kept"
 
 
-def enough_information(state: MigresState) -> Literal["answerable", "missing, t < T", "missing, t = T"]:
-    """Read the decision: end with its answer, go on, or give a final answer because a limit is reached."""
+def enough_information(state: MigresState) -> Literal["answerable", "missing", "limit reached"]:
+    """Read the decision: end with its answer, look for what is missing, or give a final answer at t = T."""
     if state["stop_reason"] == "answered":
         return "answerable"
-    return "missing, t = T" if state["stop_reason"] else "missing, t < T"
+    return "limit reached" if state["stop_reason"] else "missing"
 
 
 def any_queries(state: MigresState) -> Literal["new queries", "none left"]:
@@ -98,7 +98,7 @@ def build() -> MethodGraph:
     builder.add_conditional_edges(
         "decide",
         enough_information,
-        {"answerable": "finish", "missing, t < T": "generate_queries", "missing, t = T": "final_answer"},
+        {"answerable": "finish", "missing": "generate_queries", "limit reached": "final_answer"},
     )
     builder.add_conditional_edges(
         "generate_queries", any_queries, {"new queries": "retrieve", "none left": "final_answer"}

@@ -87,13 +87,17 @@ async def ask_all(
     """
     settings: Context = runtime.context
     prompts = await asyncio.to_thread(_render_all, settings, wanted)
-    sizes = [sum(count_tokens(str(message.text)) for message in prompt) for prompt in prompts]
+    sizes = [0 if settings.max_tokens is None else _size(prompt) for prompt in prompts]
     shares = allowances(settings, state, sizes, keep=keep)
     first = place().take(len(wanted))
     return await side_by_side(
         _Conversation(runtime, state, each, prompt, share, first + offset).hold()
         for offset, (each, prompt, share) in enumerate(zip(wanted, prompts, shares, strict=True))
     )
+
+
+def _size(prompt: Sequence[BaseMessage]) -> int:
+    return sum(count_tokens(str(message.text)) for message in prompt)
 
 
 def _render_all(settings: Context, wanted: Sequence[Ask[Any]]) -> list[list[BaseMessage]]:
@@ -188,7 +192,7 @@ class _Conversation(Generic[RecordT]):
 
     async def _until_usable(self, handle: ModelHandle) -> tuple[RecordT, Outcome]:
         settings: Context = self.runtime.context
-        role, key = self.call["role"], self._cache_key(handle)
+        key = self._cache_key(handle) if settings.cache_dir else ""
         if settings.cache_dir and (kept := await asyncio.to_thread(read_cache, settings.cache_dir, key)):
             return parse_reply(kept, self.wanted.schema), "replied"
         sending = Sending(settings.max_parallel_calls, settings.request_retries)
@@ -206,7 +210,7 @@ class _Conversation(Generic[RecordT]):
                 self.messages = [*self.messages, *_again(reply.text, problem)]
                 continue
             if settings.cache_dir:
-                await asyncio.to_thread(write_cache, settings.cache_dir, key, role, reply.text)
+                await asyncio.to_thread(write_cache, settings.cache_dir, key, self.call["role"], reply.text)
             return record, "replied"
         return self.wanted.fallback, "fallback"
 

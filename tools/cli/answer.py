@@ -6,7 +6,7 @@ from importlib.metadata import version
 from typing import Any, cast
 
 from hopgraph.state import Citation, Context, StepEvent, Usage
-from hopgraph.tools.cli.console import on_one_line, print_hanging
+from hopgraph.tools.cli.console import counted, on_one_line, print_hanging
 from hopgraph.tools.models import redact
 from hopgraph.tools.resolve import describe
 from rich.console import Console
@@ -67,19 +67,15 @@ def _print_citations(console: Console, citations: Sequence[Citation]) -> None:
 
 def _usage_line(usage: Usage, seconds: float) -> str:
     parts = [
-        _count(usage["iterations"], "iteration"),
-        _count(usage["llm_calls"], "model call"),
+        counted(usage["iterations"], "iteration"),
+        counted(usage["llm_calls"], "model call"),
         f"{usage['prompt_tokens']:,} + {usage['completion_tokens']:,} tokens",
-        _count(usage["retrievals"], "search", "searches"),
-        f"{_count(usage['passages'], 'passage')} read",
+        counted(usage["retrievals"], "search", "searches"),
+        f"{counted(usage['passages'], 'passage')} read",
     ]
     if usage["parse_failures"]:
-        parts.append(_count(usage["parse_failures"], "unusable reply", "unusable replies"))
+        parts.append(counted(usage["parse_failures"], "unusable reply", "unusable replies"))
     return " · ".join([*parts, f"{seconds:.1f} s"])
-
-
-def _count(number: int, noun: str, plural: str = "") -> str:
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def answer_record(settings: Context, state: Mapping[str, Any], trace: Sequence[StepEvent]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from hopgraph.tools.cli.errors import FAILED, INTERRUPTED, discard_output, reported, say
+from hopgraph.tools.cli.errors import FAILED, INTERRUPTED, discard_output, reported, say, say_refused
 from typer.core import TyperCommand
 from typing_extensions import override
 
@@ -215,10 +215,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except typer.TyperException as error:  # an option or an argument that is wrong
-        say(f"{error.format_message()} See hopgraph --help.")
+        say(f"{error.format_message().rstrip('.')}; see hopgraph --help")
         return error.exit_code
     except BrokenPipeError:  # whoever read the output has seen enough
         discard_output()
+        return FAILED
+    except OSError as error:
+        say_refused(error)
         return FAILED
     except KeyboardInterrupt:
         say("interrupted")

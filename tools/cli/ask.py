@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from hopgraph.nodes.prepare import checked_question
 from hopgraph.state import Context, QuestionError
 from hopgraph.tools.cli.answer import answer_record, print_answer
 from hopgraph.tools.cli.console import console_on
@@ -50,7 +51,7 @@ def run_ask(wanted: Wanted) -> None:
         model=wanted.model,
         corpus=wanted.corpus,
     )
-    question = read_question(wanted.question)
+    question = checked_question(read_question(wanted.question))
     graph = cast("Graph", module.graph)
     watcher = Watcher(verbose=wanted.verbose)
     if wanted.output == "json":

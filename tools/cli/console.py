@@ -39,6 +39,11 @@ def shortened(text: str, columns: int) -> str:
     return line if len(line) <= columns else f"{line[: columns - 1].rstrip()}…"
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Write a number with its noun: `1 passage`, `2,000 passages`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
 def console_on(*, stderr: bool = False) -> Console:
     """Make a console for standard output or standard error: colours only on a terminal, at most 100 columns.
 

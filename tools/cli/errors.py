@@ -40,13 +40,18 @@ def reported() -> Generator[None]:
         discard_output()
         raise typer.Exit(FAILED) from None
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        say(f"{place}{error.strerror or error}")
-        discard_output()
+        say_refused(error)
         raise typer.Exit(FAILED) from None
     except KeyboardInterrupt:
         say("interrupted")
         raise typer.Exit(INTERRUPTED) from None
+
+
+def say_refused(error: OSError) -> None:
+    """Say what the system refused, and where."""
+    place = f"{error.filename}: " if error.filename else ""
+    say(f"{place}{error.strerror or error}")
+    discard_output()
 
 
 def discard_output() -> None:

@@ -6,6 +6,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+_ASIDE = ".hopgraph-"
+
 
 def write_files(contents: Mapping[Path, bytes]) -> None:
     """Write files, replacing those that are there, once all of them could be written aside.
@@ -15,12 +17,12 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
     """
     if not contents:
         return
-    base = Path(os.path.commonpath([path.absolute().parent for path in contents]))
     first = next(iter(contents))
+    base = Path(os.path.commonpath([path.absolute().parent for path in contents]))
     stage: Path | None = None
     try:
-        existing = next(folder for folder in (base, *base.parents) if folder.exists())
-        stage = Path(tempfile.mkdtemp(prefix=".hopgraph-", dir=existing))
+        existing = next(folder for folder in (base, *base.parents) if folder.is_dir())
+        stage = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=existing))
         staged = {path: stage / str(number) for number, path in enumerate(contents)}
         for path, aside in staged.items():
             aside.write_bytes(contents[path])
@@ -29,7 +31,8 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
         for path, aside in staged.items():
             aside.replace(path)
     except OSError as error:
-        place = error.filename if stage is None or not str(error.filename).startswith(str(stage)) else first
+        # An error about the place aside tells nobody anything.
+        place = first if _ASIDE in str(error.filename) else error.filename or first
         raise OSError(error.errno, f"cannot be written: {error.strerror}", str(place)) from None
     finally:
         if stage:

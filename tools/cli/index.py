@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hopgraph.tools.cli.console import console_on, on_one_line, print_hanging
+from hopgraph.tools.cli.console import console_on, counted, on_one_line, print_hanging
 from hopgraph.tools.cli.progress import progress_on
 from hopgraph.tools.retrieval import IndexReport, build_index
 from rich.text import Text
@@ -29,8 +29,7 @@ def run_index(source: Path, out: Path, *, format_name: str | None, skip_bad: boo
 
 
 def _summary(report: IndexReport) -> str:
-    skipped = f"{report.skipped:,} bad records skipped" if report.skipped else "no record skipped"
     return (
-        f"Indexed {report.passages:,} passages ({report.terms:,} terms, {report.format} format) "
-        f"in {report.seconds:.1f} s; {skipped}."
+        f"Indexed {counted(report.passages, 'passage')} ({counted(report.terms, 'term')}, {report.format} format) "
+        f"in {report.seconds:.1f} s; {counted(report.skipped, 'bad record')} skipped."
     )

@@ -23,7 +23,7 @@ def method_named(name: str) -> ModuleType:
     """
     found = METHODS.get(name.strip().lower())
     if found is None:
-        raise SettingsError(f"method {name!r:.80} is unknown{_meant(name, METHODS)}; there are: {', '.join(METHODS)}")
+        raise SettingsError(f"method {name!r:.80} is unknown{_meant(name, METHODS)} There are: {', '.join(METHODS)}")
     return found
 
 
@@ -75,7 +75,7 @@ def _assigned(cls: type[Context], assignment: str) -> tuple[str, object]:
         raise SettingsError(f"--set {assignment!r:.80}: write it as key=value, as in --set max_iterations=3")
     if name not in cls.model_fields:
         raise SettingsError(
-            f"setting {name!r:.80} is unknown for {cls.method}{_meant(name, cls.model_fields)}; "
+            f"setting {name!r:.80} is unknown for {cls.method}{_meant(name, cls.model_fields)} "
             f"`hopgraph methods {cls.method}` lists its settings"
         )
     return name, parse_setting(cls, name, text.strip())
@@ -83,4 +83,4 @@ def _assigned(cls: type[Context], assignment: str) -> tuple[str, object]:
 
 def _meant(name: str, known: Iterable[str]) -> str:
     close = get_close_matches(name.lower(), list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    return f"; did you mean {close[0]!r}?" if close else "."

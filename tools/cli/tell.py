@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from hopgraph.state import Passage
-from hopgraph.tools.cli.console import on_one_line, shortened
+from hopgraph.tools.cli.console import counted, on_one_line, shortened
 
 Style = Literal["heading", "plain", "dim", "good", "bad", "warning"]
 
@@ -71,7 +71,7 @@ def _retrieved(told: Told) -> list[Line]:
     keys = cast("list[str]", told.data["passage_ids"])
     if not keys:
         return [Line("found", f"{told.about()}no passage", "bad")]
-    return [Line("found", f"{told.about()}{_count(len(keys), 'passage')}: {told.titles(keys)}")]
+    return [Line("found", f"{told.about()}{counted(len(keys), 'passage')}: {told.titles(keys)}")]
 
 
 def _filtered(told: Told) -> list[Line]:
@@ -79,9 +79,9 @@ def _filtered(told: Told) -> list[Line]:
     if not data["passages_in"]:
         return []
     sentences = (
-        f", {_count(data['sentences_in'], 'sentence')} read" if data["sentences_in"] else ", passages stay whole"
+        f", {counted(data['sentences_in'], 'sentence')} read" if data["sentences_in"] else ", passages stay whole"
     )
-    counts = f"{len(kept)} of {_count(data['passages_in'], 'passage')} kept{sentences}"
+    counts = f"{len(kept)} of {counted(data['passages_in'], 'passage')} kept{sentences}"
     lines = [Line("filter", told.about() + counts, "plain" if kept else "bad")]
     lines += [_kept(told, each) for each in kept]
     return [*lines, *_dropped(told, kept)]
@@ -90,7 +90,7 @@ def _filtered(told: Told) -> list[Line]:
 def _kept(told: Told, kept: dict[str, Any]) -> Line:
     passage = told.passages.get(kept["passage_id"])
     parts = [passage["text"][start:end] for start, end in kept["spans"]] if passage else []
-    amount = "whole" if kept["whole"] else _count(kept["sentences"], "sentence")
+    amount = "whole" if kept["whole"] else counted(kept["sentences"], "sentence")
     text = f"{told.title(kept['passage_id'])} ({amount})"
     return Line("", f"{text}: {told.cut(' … '.join(parts))}" if parts else text, "good", "+")
 
@@ -105,7 +105,7 @@ def _dropped(told: Told, kept: Sequence[dict[str, Any]]) -> list[Line]:
             lines.append(Line("", text, "dim", "-"))
     passages = told.data["passages_in"] - len(kept)
     if passages:
-        lines.append(Line("", f"{_count(passages, 'passage')} dropped", "dim", "-"))
+        lines.append(Line("", f"{counted(passages, 'passage')} dropped", "dim", "-"))
     return lines
 
 
@@ -118,7 +118,7 @@ def _gaps(text: str, spans: Sequence[Sequence[int]]) -> list[str]:
 
 def _compressed(told: Told) -> list[Line]:
     kept = cast("list[dict[str, Any]]", told.data["kept"])
-    counts = f"{told.data['how']}: {len(kept)} of {_count(told.data['passages_in'], 'passage')} kept"
+    counts = f"{told.data['how']}: {len(kept)} of {counted(told.data['passages_in'], 'passage')} kept"
     shown = [Line("", f"{told.title(each['passage_id'])}: {told.cut(each['text'])}", "good", "+") for each in kept]
     return [Line("compress", told.about() + counts, "plain" if kept else "bad"), *shown]
 
@@ -134,11 +134,11 @@ def _extracted(told: Told) -> list[Line]:
     new = [each for each in statements if each["statement"] not in told.said]
     told.said.update(each["statement"] for each in new)
     again = f", {len(statements) - len(new)} of them seen before" if len(new) < len(statements) else ""
-    counts = f"{_count(len(statements), 'statement')}{again}"
+    counts = f"{counted(len(statements), 'statement')}{again}"
     lines = [Line("extract", told.about() + counts, "plain" if statements else "bad")]
     lines += [Line("", _sourced(told, each["statement"], each["passage_ids"]), "plain", "•") for each in new]
     if dropped := told.data["dropped"]:
-        text = f"{_count(dropped, 'statement')} without a passage that was shown, dropped"
+        text = f"{counted(dropped, 'statement')} without a passage that was shown, dropped"
         lines.append(Line("", text, "warning", "-"))
     return lines
 
@@ -157,7 +157,7 @@ def _verified(told: Told) -> list[Line]:
         return [Line("verify", f"nothing new to check{known}", "dim")] if known else []
     rejected = [each for each in statements if not each["kept"]]
     kept = len(statements) - len(rejected)
-    counts = f"{kept} of {_count(len(statements), 'statement')} verified{known}"
+    counts = f"{kept} of {counted(len(statements), 'statement')} verified{known}"
     lines = [Line("verify", counts, "good" if kept else "bad", "✓" if kept else "✗")]
     for each in rejected:
         text = f"rejected: {on_one_line(each['statement'])} ({each['score']:.2f})"
@@ -180,7 +180,7 @@ def _generated(told: Told) -> list[Line]:
     if not queries:
         return [Line("next", "no new query is left to ask", "bad")]
     # Each of them is told when it is searched for.
-    return [Line("next", _count(len(queries), "new query", "new queries"))]
+    return [Line("next", counted(len(queries), "new query", "new queries"))]
 
 
 def _asked(told: Told) -> list[Line]:
@@ -192,7 +192,7 @@ def _asked(told: Told) -> list[Line]:
         lines.append(Line("call", f"{role}, {on_one_line(data['model'])}: {tokens}", "dim"))
     if failures:
         then = "its fallback is used" if data["outcome"] == "fallback" else "asked again"
-        what = _count(failures, "unusable reply", "unusable replies")
+        what = counted(failures, "unusable reply", "unusable replies")
         lines.append(Line("warning", f"{role}: {what}; {then}", "warning"))
     if data["outcome"] == "budget":
         lines.append(Line("warning", f"{role}: not asked to its end, the budget is used up", "warning"))
@@ -201,10 +201,6 @@ def _asked(told: Told) -> list[Line]:
 
 def _answered(_told: Told) -> list[Line]:
     return []  # the answer itself is printed at the end
-
-
-def _count(number: int, noun: str, plural: str = "") -> str:
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 TELLERS: dict[str, Callable[[Told], list[Line]]] = {

@@ -82,7 +82,7 @@ def memory_index(records: Iterable[SourceRecord], source: str) -> Index:
         term_ids.add(searched_text(passage))
     if not term_ids.vocab:
         raise CorpusError(f"{source}: no word that could be searched for")
-    return Index(source, PassageList(passages), compute_ranking(term_ids, ids, None))
+    return Index(source, PassageList(passages), compute_ranking(term_ids, ids))
 
 
 def searched_text(passage: StoredPassage) -> str:

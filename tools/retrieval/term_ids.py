@@ -1,34 +1,24 @@
-"""The terms of a corpus as numbers: what BM25 is computed from, four bytes for each occurrence."""
+"""The terms of a corpus as numbers, four bytes for each occurrence: what BM25 is computed from."""
 
 from array import array
-from collections.abc import Callable, Iterator
 
+import numpy as np
 from hopgraph.tools.text import Analyser
+from numpy.typing import NDArray
 
 _STOP = -1
 
 
 class TermIds:
-    """The terms of every passage, in the form that `bm25s.BM25.index` takes: `ids` and `vocab`.
-
-    `ids` is the object itself: a sequence of one list of numbers for each passage, made anew from compact
-    arrays each time that bm25s goes over it.
-    """
+    """The terms of every passage, in the order of the passages."""
 
     def __init__(self, analyser: Analyser) -> None:
         self.vocab: dict[str, int] = {}
-        """Term → number, in the order in which the terms were met."""
-        self.on_pass: Callable[[int], None] | None = None
-        """Called while the passages are gone over, with how many were, for progress."""
+        """Term → number, from 0, in the order in which the terms were met."""
         self._analyser = analyser
         self._number_of: dict[str, int] = {}
         """Word → number of its term; a word is stemmed once, when it is met first."""
         self._numbers, self._ends = array("i"), array("q", [0])
-
-    @property
-    def ids(self) -> "TermIds":
-        """The passages' numbers."""
-        return self
 
     def add(self, text: str) -> None:
         """Append a passage; it may have no terms."""
@@ -48,12 +38,13 @@ class TermIds:
         return number
 
     def __len__(self) -> int:
+        """Return the number of passages."""
         return len(self._ends) - 1
 
-    def __iter__(self) -> Iterator[list[int]]:
-        start = 0
-        for row, end in enumerate(self._ends[1:]):
-            yield self._numbers[start:end].tolist()
-            start = end
-            if self.on_pass and not row % 1000:
-                self.on_pass(row)
+    def numbers(self) -> NDArray[np.int32]:
+        """Return the numbers of all passages, one after the other, without a copy."""
+        return np.frombuffer(self._numbers, dtype=np.int32)
+
+    def lengths(self) -> NDArray[np.int64]:
+        """Return the number of terms of each passage."""
+        return np.diff(np.frombuffer(self._ends, dtype=np.int64))

@@ -1,0 +1,137 @@
+"""What a run costs beyond its model, its retriever, its reranker and its sentence splitter."""
+
+import json
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.messages import BaseMessage
+from langchain_core.outputs import ChatResult
+from langchain_core.retrievers import BaseRetriever
+from pytest_benchmark.fixture import BenchmarkFixture
+from servers.scripted_model import ScriptedChatModel
+
+from hopgraph.graphs import migres
+from hopgraph.nodes import sentence_filter
+from hopgraph.tools.rerankers.lexical import LexicalReranker
+from hopgraph.tools.sample import sample_passages
+
+pytestmark = pytest.mark.benchmark
+
+QUESTION = "Where was the director of the film born, and where did she die?"
+STATEMENT = {"useful_information": [{"info": "a fact", "support_passages": [1, 2]}]}
+MISSING = {"answer": {"text": "unanswerable", "confidence": 1}, "explanation": "", "missing_information": "more"}
+ANSWER = {"answer": {"text": "here", "confidence": 5}, "explanation": "so", "missing_information": ""}
+OWN_TIME = 0.003
+"""Seconds per model call, median: the limit that is tested."""
+OVER_CRITICAL_PATH = 1.15
+
+
+class Clock:
+    """Adds up the time that is spent in the parts which do not count."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def timed(self, work: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any, **kwargs: Any) -> Any:
+            began = time.perf_counter()
+            try:
+                return work(*args, **kwargs)
+            finally:
+                self.seconds += time.perf_counter() - began
+
+        return run
+
+
+class Model(ScriptedChatModel):
+    """A model without latency whose own time is taken off."""
+
+    clock: Any
+
+    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        began = time.perf_counter()
+        try:
+            return await super()._agenerate(messages, *args, **kwargs)
+        finally:
+            self.clock.seconds += time.perf_counter() - began
+
+
+class Retriever(BaseRetriever):
+    """Gives fifty real passages at once."""
+
+    documents: list[Document]
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int = 50
+    ) -> list[Document]:
+        return self.documents[:k]
+
+
+def replies() -> Callable[[str, Any], str]:
+    """Two iterations, the second with three queries: nine model calls."""
+    numbers = iter(range(1_000_000))
+    decisions = iter([MISSING, ANSWER] * 100_000)
+
+    def reply(role: str, _messages: Any) -> str:
+        if role.endswith("extract"):
+            return json.dumps(STATEMENT)
+        if role.endswith("decide"):
+            return json.dumps(next(decisions))
+        return json.dumps({"queries": [f"query {next(numbers)}" for _ in range(3)]})
+
+    return reply
+
+
+def settings(model: ScriptedChatModel) -> migres.Context:
+    documents = [
+        Document(id=each["id"], page_content=each["text"], metadata={"title": each["title"]})
+        for each in sample_passages()
+    ]
+    return migres.Context(
+        model=model, retriever=Retriever(documents=documents), threshold=-1.0, memory=False, verify=False
+    )
+
+
+def test_own_time_per_model_call(benchmark: BenchmarkFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(LexicalReranker, "score", clock.timed(LexicalReranker.score))
+    monkeypatch.setattr(sentence_filter, "split_sentences", clock.timed(sentence_filter.split_sentences))
+    monkeypatch.setattr(Retriever, "invoke", clock.timed(Retriever.invoke))
+    model = Model(replies=replies(), clock=clock)
+    context = settings(model)
+    own: list[float] = []
+
+    def run() -> None:
+        clock.seconds, before = 0.0, len(model.calls)
+        began = time.perf_counter()
+        migres.graph.invoke({"question": QUESTION}, context=context)
+        wall = time.perf_counter() - began
+        own.append((wall - clock.seconds) / (len(model.calls) - before))
+
+    benchmark.pedantic(run, rounds=40, warmup_rounds=5)
+    median = statistics.median(own)
+    benchmark.extra_info["own_ms_per_call_median"] = round(1000 * median, 3)
+    print(f"\nown time per model call: median {1000 * median:.2f} ms, worst {1000 * max(own):.2f} ms")  # noqa: T201
+    assert median <= OWN_TIME
+
+
+def test_wall_time_over_critical_path(benchmark: BenchmarkFixture) -> None:
+    latency, path = 0.3, 5  # extract, decide, generate_queries, three extractions at once, decide
+    ratios: list[float] = []
+
+    def run() -> None:
+        context = settings(ScriptedChatModel(replies=replies(), latency=latency))
+        began = time.perf_counter()
+        migres.graph.invoke({"question": QUESTION}, context=context)
+        ratios.append((time.perf_counter() - began) / (latency * path))
+
+    benchmark.pedantic(run, rounds=5, warmup_rounds=1)
+    median = statistics.median(ratios)
+    benchmark.extra_info["wall_over_critical_path"] = round(median, 3)
+    print(f"\nwall time over critical path: median {median:.3f}")  # noqa: T201
+    assert median <= OVER_CRITICAL_PATH
