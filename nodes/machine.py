@@ -5,13 +5,14 @@ coroutine on one background event loop.
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from typing import Any, Self, cast, get_type_hints
 
 from hopgraph.nodes.events import placed
 from hopgraph.state.context import Context, refuse_other_settings, settings_of
 from hopgraph.tools.background import run_in_background
-from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.runnables.config import DEFAULT_RECURSION_LIMIT, ensure_config
 from langgraph.graph import StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime, get_runtime
@@ -47,15 +48,40 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
         # The overloads of `StateGraph.add_node` are for its callers, not for a subclass that forwards.
         return cast("Any", super()).add_node(name, step, **options)
 
-    def compile(self, *args: Any, **options: Any) -> CompiledStateGraph[Any, Any, Any, Any]:
-        """Compile the graph; arguments are those of `StateGraph.compile`.
-
-        A tool or an agent around it hands down LangChain's limit of 25 steps, which five iterations exceed.
-        Every loop of a method ends on a counter in its state, so the limit is set out of reach here; a
-        caller's own `recursion_limit` still wins.
-        """
+    def compile(self, *args: Any, **options: Any) -> "CompiledMethod":
+        """Compile the graph; arguments are those of `StateGraph.compile`."""
         compiled = super().compile(*args, **options)
-        return compiled.with_config(recursion_limit=STEPS_OUT_OF_REACH)
+        attributes = {key: value for key, value in vars(compiled).items() if key != "__orig_class__"}
+        return CompiledMethod(**attributes)
+
+
+class CompiledMethod(CompiledStateGraph[Any, Any, Any, Any]):
+    """A compiled graph that LangChain's default limit of 25 steps does not cut off.
+
+    `batch`, a chain, a tool or an agent around the graph hands that default down as if somebody had chosen
+    it, and five iterations take more steps. Every loop of a method ends on a counter in its state. Any other
+    `recursion_limit` of the caller's holds.
+    """
+
+    def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:  # noqa: A002
+        """Run the graph and give its steps; `invoke` and `batch` come through here too."""
+        return super().stream(input, _without_default_limit(config), **options)
+
+    def astream(  # pyright: ignore[reportIncompatibleMethodOverride] - the overloads are for callers
+        self,
+        input: Any,  # noqa: A002
+        config: RunnableConfig | None = None,
+        **options: Any,
+    ) -> AsyncIterator[Any]:
+        """Run the graph and give its steps; `ainvoke` and `abatch` come through here too."""
+        return super().astream(input, _without_default_limit(config), **options)
+
+
+def _without_default_limit(config: RunnableConfig | None) -> RunnableConfig:
+    chosen = ensure_config(config)
+    if chosen["recursion_limit"] == DEFAULT_RECURSION_LIMIT:
+        chosen["recursion_limit"] = STEPS_OUT_OF_REACH
+    return chosen
 
 
 # A TypedDict that is made at run time has no static type.

@@ -15,10 +15,14 @@ from pydantic import BaseModel
 MODEL_SOURCE = "model"
 """The source of a passage that the model recalled."""
 _KNOWS_NOTHING = re.compile(
-    r"(?:(?:sorry|unfortunately)\W+)?"
-    r"(?:i (?:do not|don\W?t) (?:know|have)|i am not (?:sure|aware)|unknown\b|\W*\Z)",
+    r"(?:(?:sorry|unfortunately)\W+)?(?:i (?:do not|don\W?t) (?:know|have)|i am not (?:sure|aware)|unknown\W*\Z|\W*\Z)",
     re.IGNORECASE,
 )
+
+
+def says_nothing(text: str) -> bool:
+    """Tell whether a reply says that the model does not know."""
+    return _KNOWS_NOTHING.match(text.strip()) is not None
 
 
 class Recalled(BaseModel):
@@ -58,7 +62,7 @@ async def recall_knowledge(state: RecallState, runtime: Runtime[Context]) -> Map
     knowledge, passages = list(state["knowledge"]), list[Passage]()
     for index, answer in zip(empty, answers, strict=True):
         query, text = knowledge[index]["query"], clean(answer.record.knowledge).strip()
-        known = not _KNOWS_NOTHING.match(text)
+        known = not says_nothing(text)
         if known:
             passage = Passage(
                 id=f"model:{state['iteration']}.{index + 1}",

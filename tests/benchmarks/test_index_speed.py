@@ -1,4 +1,8 @@
-"""Building, opening and searching an index, against bm25s called directly with the same analyser."""
+"""Building, opening and searching an index, against bm25s called directly with the same analyser.
+
+Ours and theirs take turns, and the quickest round of each counts: what else the machine does then matters
+least.
+"""
 
 import json
 import subprocess
@@ -48,6 +52,12 @@ def seconds(action: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
+def compare(benchmark: Any, direct: list[float]) -> None:
+    ratio = benchmark.stats.stats.min / min(direct)
+    benchmark.extra_info |= {"bm25s_seconds": min(direct), "ratio": ratio}
+    assert ratio <= RATIO
+
+
 def direct_tokens(texts: list[str]) -> Any:
     return bm25s.tokenize(texts, stopwords="en", stemmer=Stemmer.Stemmer("english"), show_progress=False)
 
@@ -68,10 +78,8 @@ def test_building_costs_little_more_than_bm25s_alone(benchmark: Any, tmp_path: P
     def before() -> None:
         direct.append(seconds(lambda: direct_build(documents, tmp_path / "direct")))
 
-    benchmark.pedantic(build_index, (source, tmp_path / "ours"), setup=before, rounds=5, warmup_rounds=1)
-    ratio = benchmark.stats.stats.median / median(direct)
-    benchmark.extra_info |= {"bm25s_seconds": median(direct), "ratio": ratio}
-    assert ratio <= RATIO
+    benchmark.pedantic(build_index, (source, tmp_path / "ours"), setup=before, rounds=7, warmup_rounds=1)
+    compare(benchmark, direct)
 
 
 @pytest.mark.benchmark
@@ -97,10 +105,8 @@ def test_searching_costs_little_more_than_bm25s_alone(benchmark: Any, tmp_path: 
             index.search(query, 50)
 
     alone: list[float] = []
-    benchmark.pedantic(search, setup=lambda: alone.append(seconds(search_directly)), rounds=7, warmup_rounds=1)
-    ratio = benchmark.stats.stats.median / median(alone)
-    benchmark.extra_info |= {"bm25s_seconds": median(alone), "ratio": ratio}
-    assert ratio <= RATIO
+    benchmark.pedantic(search, setup=lambda: alone.append(seconds(search_directly)), rounds=9, warmup_rounds=1)
+    compare(benchmark, alone)
 
 
 OPEN = """

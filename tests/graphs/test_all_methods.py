@@ -9,9 +9,11 @@ import pytest
 from hopgraph.graphs import METHODS
 from hopgraph.nodes.machine import MethodGraph
 from hopgraph.state import AnswerOutput, SettingsError
+from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.errors import GraphRecursionError
 from langgraph.graph import END, START, StateGraph
 from typing_extensions import TypedDict
 
@@ -114,6 +116,16 @@ def test_it_is_a_tool(method: ModuleType) -> None:
         return method.graph.invoke({"question": question})["answer"]
 
     assert look_up.invoke({"question": QUESTION}) == ANSWER
+
+
+def test_batches_and_chains_do_not_cut_it_off(method: ModuleType) -> None:
+    graph = method.graph
+    questions = [{"question": QUESTION}] * 3
+    assert [result["answer"] for result in graph.batch(questions)] == [ANSWER] * 3
+    chain: Any = RunnableLambda(lambda text: {"question": text}) | graph 
+    assert chain.invoke(QUESTION)["answer"] == ANSWER
+    with pytest.raises(GraphRecursionError, match="limit of 3"):
+        graph.invoke({"question": QUESTION}, {"recursion_limit": 3})
 
 
 def test_a_thread_that_answered_before_begins_anew(method: ModuleType, tmp_path: Path) -> None:

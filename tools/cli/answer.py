@@ -48,7 +48,8 @@ def _print_conclusion(console: Console, state: Mapping[str, Any], *, short: bool
     else:
         print_hanging(console, Text(), Text("No answer", "bold red"), indent=0)
         indent, missing = 9, on_one_line(state.get("missing") or "")
-        why = on_one_line(state["explanation"]) or (f"still missing: {missing}" if missing else "")
+        known = not missing or missing == on_one_line(state["question"])
+        why = on_one_line(state["explanation"]) or ("" if known else f"still missing: {missing}")
     if why and not short:
         print_hanging(console, Text(), Text(why), indent=indent)
 

@@ -1,6 +1,7 @@
 """`hopgraph calibrate`: find a reranker's relevance threshold δ on training questions."""
 
 import json
+import math
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -44,11 +45,13 @@ def _print(found: Calibration, reranker: str) -> None:
     without = f" ({found.without_passages} found no passage)" if found.without_passages else ""
     kept = f"{found.kept:.1%} of {found.questions:,} questions keep a passage{without}"
     name = on_one_line(reranker)
+    # Rounded down: a δ just above the one that was found would drop the question that it comes from.
+    threshold = f"{math.floor(found.threshold * 10_000) / 10_000:.4f}"
     rows = [
-        (f"δ = {found.threshold:.4f}", "bold", f"for the reranker {name}"),
+        (f"δ = {threshold}", "bold", f"for the reranker {name}"),
         ("kept", "", kept),
         ("best scores", "", quantiles),
-        ("use it", "", f"hopgraph ask … --set reranker={name} --set threshold={found.threshold:.4f}"),
+        ("use it", "", f"hopgraph ask … --set reranker={name} --set threshold={threshold}"),
     ]
     for label, style, text in rows:
         print_hanging(console, Text(label, style), Text(text), indent=14)

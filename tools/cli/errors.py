@@ -55,6 +55,9 @@ def say_refused(error: OSError) -> None:
 
 
 def discard_output() -> None:
-    """Give up what standard output could not take; Python would complain about it once more at exit."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Give up what standard output cannot take; Python would complain about it once more at exit."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,5 +1,6 @@
 """`hopgraph index`: build a searchable index of a corpus."""
 
+import shlex
 from pathlib import Path
 
 from hopgraph.tools.cli.console import console_on, counted, on_one_line, print_hanging
@@ -25,7 +26,7 @@ def run_index(source: Path, out: Path, *, format_name: str | None, skip_bad: boo
         errors.print(f"skipped {unnamed:,} more", style="yellow")
     console = console_on()
     print_hanging(console, Text(), Text(_summary(report)), indent=0)
-    print_hanging(console, Text(), Text(f'Use it:  hopgraph ask "…" --corpus {out}', "dim"), indent=0)
+    print_hanging(console, Text(), Text(f'Use it:  hopgraph ask "…" --corpus {shlex.quote(str(out))}', "dim"), indent=0)
 
 
 def _summary(report: IndexReport) -> str:

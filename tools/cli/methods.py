@@ -54,7 +54,7 @@ def settings_of_method(cls: type[Context]) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "default": field.get("default"),
+            "default": cls.model_fields[name].get_default(call_default_factory=True),
             "takes": _takes(field),
             "group": field.get("group", ""),
             "description": field.get("description", ""),
@@ -89,13 +89,15 @@ def _range(kind: Mapping[str, Any], noun: str) -> str:
 def _print_method(console: Console, record: Mapping[str, Any]) -> None:
     about = Text.assemble((record["title"], "bold"), f": {record['about']}")
     print_hanging(console, Text(record["name"], "bold cyan"), about, indent=16)
-    if record["presets"]:
-        presets = Text(f"presets: {', '.join(record['presets'])}", "dim")
-        print_hanging(console, Text(), presets, indent=16)
+    for family, values in record["presets"].items():
+        shown = ", ".join(f"{key}={value}" for key, value in values.items())
+        preset = Text.assemble(f"--preset {family}", (f"  {shown}", "dim"))
+        print_hanging(console, Text(), preset, indent=16)
 
 
 def _print_settings(console: Console, settings: list[dict[str, Any]]) -> None:
-    for group in dict.fromkeys(setting["group"] for setting in settings):
+    groups = dict.fromkeys(setting["group"] for setting in settings)
+    for group in sorted(groups, key=lambda group: group != "Method"):
         console.print(f"\n{group}", style="bold")
         for setting in (each for each in settings if each["group"] == group):
             default = setting["default"]

@@ -1,5 +1,6 @@
 """`hopgraph prompts`: copy a method's prompt files for editing."""
 
+import shlex
 from pathlib import Path
 
 from hopgraph.state import Context, SettingsError
@@ -25,7 +26,7 @@ def run_prompts(method: str, out: Path, *, force: bool) -> None:
     write_files(contents)
     console = console_on()
     print_hanging(console, Text(), Text(f"{len(contents)} files written to {out}. Edit them, then:"), indent=0)
-    use = f'hopgraph ask "…" --method {cls.method} --set prompts_dir={out}'
+    use = f'hopgraph ask "…" --method {cls.method} --set prompts_dir={shlex.quote(str(out))}'
     print_hanging(console, Text(), Text(use, "cyan"), indent=2)
     note = f"Demonstrations: --set demonstrations=FOLDER, with STEP.jsonl files like those in {out / cls.method}."
     print_hanging(console, Text(), Text(note, "dim"), indent=0)

@@ -1,4 +1,4 @@
-"""Building an index on disk: one pass over the source, then bm25s over the numbered terms."""
+"""Building an index on disk: one pass over the source, then the scores of the numbered terms."""
 
 import time
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from hopgraph.tools.retrieval.term_ids import TermIds
 from hopgraph.tools.text import DEFAULT_ANALYSER
 
 Progress = Callable[[str, int, int | None], None]
-"""Called with the stage (`read` in bytes, `score` in passages, `save`), how much is done, and of how much."""
+"""Called with the stage, how much is done, and of how much: `read` in bytes, then `score` and `save`, of None."""
 _OWN_FILES = frozenset({MANIFEST, PASSAGES, OFFSETS, FOLDER, RANKS})
 _EVERY = 1000
 
@@ -48,7 +48,7 @@ def build_index(
 ) -> IndexReport:
     """Build an index of a corpus, which replaces an index that is there only once it is complete.
 
-    Memory: bm25s's own, and for each passage its id and four bytes for each term; never the texts.
+    Memory: for each passage its id, for each occurrence of a term some 40 bytes; never the texts.
 
     Args:
         source: a file or folder in one of the formats of `hopgraph.tools.corpora`.
@@ -123,9 +123,8 @@ class _Build:
 
     def score(self) -> int:
         """Compute and save the scores, then the manifest; return the number of distinct terms."""
-        passes = 3 * len(self.rows)
-        ranking = compute_ranking(self.term_ids, list(self.rows), lambda done: self.progress("score", done, passes))
-        self.progress("score", passes, passes)
+        self.progress("score", 0, None)
+        ranking = compute_ranking(self.term_ids, list(self.rows))
         self.progress("save", 0, None)
         ranking.save(self.folder)
         facts = CorpusFacts(

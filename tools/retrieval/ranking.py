@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 bm25s: Any = import_module("bm25s")
 
 FOLDER, RANKS = "bm25", "ranks.npy"
+_CHUNK = 1 << 20
 K1, B, METHOD = 0.9, 0.4, "lucene"
 
 
@@ -70,11 +71,15 @@ def compute_ranking(term_ids: TermIds, ids: Sequence[str]) -> Ranking:
     terms, rows, counts = _occurrences(term_ids)
     lengths = term_ids.lengths()
     passages_with = np.bincount(terms, minlength=len(term_ids.vocab))
-    norms = K1 * ((1 - B) + B * lengths / lengths.mean())
-    tf = counts.astype(np.float32)
+    idf, norms = _idf(passages_with, len(ids)), K1 * ((1 - B) + B * lengths / lengths.mean())
+    scores = np.empty(len(terms), dtype=np.float32)
+    for start in range(0, len(terms), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        tf = counts[part].astype(np.float32)
+        scores[part] = idf[terms[part]] * (tf / (norms[rows[part]] + tf))
     scorer = bm25s.BM25(k1=K1, b=B, method=METHOD)
     scorer.scores = {
-        "data": (_idf(passages_with, len(ids))[terms] * (tf / (norms[rows] + tf))).astype(np.float32),
+        "data": scores,
         "indices": rows,
         "indptr": np.concatenate(([0], np.cumsum(passages_with))),
         "num_docs": len(ids),
@@ -84,15 +89,15 @@ def compute_ranking(term_ids: TermIds, ids: Sequence[str]) -> Ranking:
     return Ranking(scorer, _ranks(ids))
 
 
-def _occurrences(term_ids: TermIds) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+def _occurrences(term_ids: TermIds) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
     """List every term and passage that meet, by term and then by row, with how often they do."""
     keys = term_ids.numbers().astype(np.int64) << 32
-    keys |= np.repeat(np.arange(len(term_ids)), term_ids.lengths())
+    keys |= np.repeat(np.arange(len(term_ids), dtype=np.int32), term_ids.lengths())
     keys.sort()
-    starts = np.flatnonzero(np.diff(keys, prepend=-1))
-    counts = np.diff(starts, append=len(keys))
+    starts = np.concatenate(([0], np.flatnonzero(keys[1:] != keys[:-1]) + 1))
+    counts = np.diff(starts, append=len(keys)).astype(np.int32)
     keys = keys[starts]
-    return keys >> 32, (keys & 0xFFFFFFFF).astype(np.int32), counts
+    return (keys >> 32).astype(np.int32), (keys & 0xFFFFFFFF).astype(np.int32), counts
 
 
 def _idf(passages_with: NDArray[np.int64], passages: int) -> NDArray[np.float32]:

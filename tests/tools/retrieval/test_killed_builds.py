@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from hopgraph.tools.retrieval import build_index
 def stop(stage, done, total):
-    if stage == sys.argv[3] and (done or stage == "save"):
+    if stage == sys.argv[3] and (done or total is None):
         print("here", flush=True)
         sys.stdin.read()
 build_index(Path(sys.argv[1]), Path(sys.argv[2]), progress=stop)

@@ -1,108 +1,83 @@
-"""Choose the answer: comparison rules first, else the candidate that fits best."""
+"""Choose the answer: the comparison rules where they apply, else the candidate that fits best."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from importlib.resources import files
+from dataclasses import dataclass, replace
 from math import exp
 
-from hopgraph.tools.models.offline.candidates import Candidate, candidates
+from hopgraph.tools.models.offline.candidates import candidates
 from hopgraph.tools.models.offline.chain import Evidence
 from hopgraph.tools.models.offline.compare import Verdict, choose, judge
 from hopgraph.tools.models.offline.question import read_question
 from hopgraph.tools.models.offline.statements import read
+from hopgraph.tools.models.offline.terms import key, terms
 
-UNANSWERABLE = "unanswerable"
+_BY_RULE = 0.9
+"""How sure an answer by a comparison rule is taken to be: its facts were found, their reading may be wrong."""
 
 
 @dataclass(frozen=True)
 class Finding:
     """An answer with how sure it is, what it rests on and what is missing."""
 
-    text: str
-    probability: float
-    used: tuple[int, ...]
-    missing: str
-    covered: float
+    text: str = ""
+    """Empty when the evidence holds no candidate."""
+    probability: float = 0.0
+    used: tuple[int, ...] = ()
+    """The numbers of the statements that it rests on, first link first."""
+    missing: str = ""
+    """What a comparison rule lacks; empty for other questions."""
+    covered: float = 0.0
     """The share of the question's term weight that the chain carries."""
-    short: bool = False
-    """The chain has fewer links than the question names relations."""
-
-
-@lru_cache(maxsize=1)
-def fitted() -> dict[str, float]:
-    """Return the fitted weight of each feature; features without one weigh nothing."""
-    text = files("hopgraph.tools.models.offline").joinpath("weights.txt").read_text(encoding="utf-8")
-    rows = (line.rpartition(" ") for line in text.splitlines() if line and not line.startswith("#"))
-    return {name: float(value) for name, _, value in rows}
-
-
-def score(candidate: Candidate) -> float:
-    """Return the fitted linear score of a candidate."""
-    weights = fitted()
-    return sum(weights.get(name, 0.0) * value for name, value in candidate.features.items())
+    complete: bool = False
+    """The chain has as many links as the question seems to need."""
 
 
 def gather(question: str, items: Sequence[tuple[int, str]]) -> Evidence:
-    """Read question and statements; the same text twice counts once."""
-    unique = {text: number for number, text in reversed(items)}
-    return Evidence(read_question(question), [read(number, text) for number, text in items if unique[text] == number])
+    """Read a question and its numbered statements; the same text twice counts once."""
+    first = {text: number for number, text in reversed(items)}
+    return Evidence(read_question(question), [read(number, text) for number, text in items if first[text] == number])
 
 
 def find(evidence: Evidence, yes_no: bool = False) -> Finding:
-    """Find the best answer; its text is empty when the evidence holds no candidate."""
+    """Find the best answer; `yes_no` asks for yes or no whatever the question looks like."""
     question = evidence.question
-    verdict = Verdict()
     if yes_no or question.kind == "yes_no":
-        verdict = judge(evidence)
-    elif question.options:
-        verdict = choose(evidence)
+        return _by_rule(judge(evidence))
+    verdict = choose(evidence) if question.options else Verdict()
     if verdict.answer:
-        return Finding(verdict.answer, 0.9, tuple(dict.fromkeys(verdict.used)), "", 1.0)
-    if yes_no or question.kind == "yes_no":
-        return Finding("", 0.0, (), verdict.missing, 0.0)
-    found = _ranked(evidence)
+        return _by_rule(verdict)
+    best = _option(evidence) if question.options else _best(evidence)
+    return replace(best, missing=verdict.missing)
+
+
+def _by_rule(verdict: Verdict) -> Finding:
+    if not verdict.answer:
+        return Finding(missing=verdict.missing)
+    sure = 0.0 if verdict.missing else _BY_RULE
+    return Finding(verdict.answer, sure, tuple(dict.fromkeys(verdict.used)), verdict.missing, 1.0, True)
+
+
+def _best(evidence: Evidence) -> Finding:
+    """Return the candidate with the highest score; its probability is its share of all of them."""
+    found = candidates(evidence)
     if not found:
-        return Finding("", 0.0, (), verdict.missing, 0.0)
+        return Finding()
     best = found[0]
-    total = sum(exp(score(other) - score(best)) for other in found)
+    total = sum(exp(other.score - best.score) for other in found)
+    chain = evidence.chains[best.at]
+    used = tuple(evidence.statements[link].number for link in chain)
     covered = evidence.cover(evidence.carried(best.at))
-    used = tuple(evidence.statements[link].number for link in evidence.chains[best.at])
-    short = len(evidence.chains[best.at]) < min(2, question.hops)
-    return Finding(best.text, 1 / total, used, verdict.missing, covered, short)
+    return Finding(best.text, 1 / total, used, "", covered, len(chain) >= min(2, evidence.question.hops))
 
 
-def _ranked(evidence: Evidence) -> list[Candidate]:
-    """Return the candidates, best first; for "A or B" only the options."""
-    found = sorted(candidates(evidence), key=score, reverse=True)
-    if options := evidence.question.options:
-        return [*_options(evidence, options), *found]
-    return found
-
-
-def _options(evidence: Evidence, options: tuple[str, str]) -> list[Candidate]:
-    """Return the options as candidates, the one whose statements carry more of the question first."""
-    from hopgraph.tools.models.offline.terms import key, terms
-
-    def carried(option: str) -> float:
-        named = key(option)
-        inside = terms(option)
-        return max(
-            (
-                evidence.cover(own - inside)
-                for own, s in zip(evidence.own, evidence.statements, strict=True)
-                if named in s.key or (s.key and s.key in named)
-            ),
-            default=0.0,
-        )
-
-    ordered = sorted(options, key=carried, reverse=True)
-    places = {
-        option: next((at for at, s in enumerate(evidence.statements) if key(option) in f"{s.key} {s.flat}"), 0)
-        for option in options
-    }
-    return (
-        [Candidate(option, key(option), places[option], {"option": 1.0}) for option in ordered]
-        if evidence.statements
-        else []
-    )
+def _option(evidence: Evidence) -> Finding:
+    """Return the option whose statements carry more of the rest of the question."""
+    best = Finding()
+    for option in evidence.question.options:
+        name, inside = key(option), terms(option)
+        for at, statement in enumerate(evidence.statements):
+            if name in statement.key or (statement.key and statement.key in name):
+                covered = evidence.cover(evidence.own[at] - inside)
+                if not best.text or covered > best.covered:
+                    best = Finding(option, covered, (statement.number,), "", covered, True)
+    return best

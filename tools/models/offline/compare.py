@@ -22,7 +22,10 @@ Day = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a rule found: an answer with the statements it rests on, or what is missing; both may be empty."""
+    """What a rule found: an answer with the statements it rests on, and what is missing.
+
+    With something missing the answer is a guess from what is there ("no" when only one side is known) or empty.
+    """
 
     answer: str = ""
     used: tuple[int, ...] = ()
@@ -150,7 +153,8 @@ def judge(evidence: Evidence) -> Verdict:
             if place is None
         ]
         if gaps:
-            return Verdict(missing="; ".join(gaps))
+            known = tuple(place[1] for place in found if place)
+            return Verdict("no" if known else "", known, "; ".join(gaps))
         (one, first), (two, second) = (place for place in found if place)
         return Verdict("yes" if one == two else "no", (*both[0].path, first, *both[1].path, second))
     return _carried(evidence, compared)
@@ -165,7 +169,7 @@ def _carried(evidence: Evidence, compared: list[str]) -> Verdict:
     for name in compared:
         about = _about(evidence, name)
         if not about:
-            return Verdict(missing=f"facts about {name}")
+            return Verdict("no" if used else "", tuple(used), f"facts about {name}")
         best = max(about, key=lambda s: (len(s.terms & set(said)), -s.number))
         carried = frozenset[str]().union(*(s.terms for s in about))
         used.append(best.number)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from pydantic import JsonValue
 
-from hopgraph.tools.models.offline.answer import UNANSWERABLE, Finding, find, gather
+from hopgraph.tools.models.offline.answer import Finding, find, gather
 from hopgraph.tools.models.offline.blocks import Prompt
 from hopgraph.tools.models.offline.chain import Evidence
 from hopgraph.tools.models.offline.question import read_question
@@ -12,9 +12,10 @@ from hopgraph.tools.models.offline.select import sentences, useful
 from hopgraph.tools.models.offline.queries import next_queries
 
 Reply = dict[str, JsonValue]
+UNANSWERABLE = "unanswerable"
 _MOST_STATEMENTS = 8
-_ENOUGH_COVER = float(__import__("os").environ.get("EC", "0.9"))
-_ENOUGH_PROBABILITY = float(__import__("os").environ.get("EP", "0.3"))
+_ENOUGH_COVER = 0.9
+_ENOUGH_PROBABILITY = 0.3
 
 
 def extract(prompt: Prompt) -> Reply:
@@ -49,13 +50,9 @@ def _found(prompt: Prompt) -> tuple[Finding, Evidence]:
 def decide(prompt: Prompt) -> Reply:
     """Answer when a chain of statements carries the question well enough, else say what is missing."""
     finding, evidence = _found(prompt)
-    enough = (
-        not finding.short
-        and finding.covered >= _ENOUGH_COVER
-        and finding.probability >= _ENOUGH_PROBABILITY
-        and not finding.missing
-    )
-    return _decision(finding, finding.text if enough and finding.text else UNANSWERABLE, evidence)
+    sure = finding.covered >= _ENOUGH_COVER and finding.probability >= _ENOUGH_PROBABILITY
+    enough = finding.text and finding.complete and sure and not finding.missing
+    return _decision(finding, finding.text if enough else UNANSWERABLE, evidence)
 
 
 def final_answer(prompt: Prompt) -> Reply:
