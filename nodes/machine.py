@@ -79,7 +79,7 @@ class CompiledMethod(CompiledStateGraph[Any, Any, Any, Any]):
 
 def _without_default_limit(config: RunnableConfig | None) -> RunnableConfig:
     chosen = ensure_config(config)
-    if chosen["recursion_limit"] == DEFAULT_RECURSION_LIMIT:
+    if chosen.get("recursion_limit") == DEFAULT_RECURSION_LIMIT:
         chosen["recursion_limit"] = STEPS_OUT_OF_REACH
     return chosen
 

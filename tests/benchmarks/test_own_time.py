@@ -7,6 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hopgraph.graphs import migres
+from hopgraph.nodes import sentence_filter
+from hopgraph.tools.rerankers.lexical import LexicalReranker
+from hopgraph.tools.sample import sample_passages
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
@@ -14,11 +18,6 @@ from langchain_core.outputs import ChatResult
 from langchain_core.retrievers import BaseRetriever
 from pytest_benchmark.fixture import BenchmarkFixture
 from servers.scripted_model import ScriptedChatModel
-
-from hopgraph.graphs import migres
-from hopgraph.nodes import sentence_filter
-from hopgraph.tools.rerankers.lexical import LexicalReranker
-from hopgraph.tools.sample import sample_passages
 
 pytestmark = pytest.mark.benchmark
 

@@ -122,7 +122,7 @@ def test_batches_and_chains_do_not_cut_it_off(method: ModuleType) -> None:
     graph = method.graph
     questions = [{"question": QUESTION}] * 3
     assert [result["answer"] for result in graph.batch(questions)] == [ANSWER] * 3
-    chain: Any = RunnableLambda(lambda text: {"question": text}) | graph 
+    chain: Any = RunnableLambda(lambda text: {"question": text}) | graph
     assert chain.invoke(QUESTION)["answer"] == ANSWER
     with pytest.raises(GraphRecursionError, match="limit of 3"):
         graph.invoke({"question": QUESTION}, {"recursion_limit": 3})

@@ -1,6 +1,7 @@
 """The small decisions inside the steps, each at its edges; how steps work together is in tests/graphs."""
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -114,8 +115,11 @@ def test_a_threshold_counts_for_the_reranker_it_was_found_for(settings: dict[str
 
 
 def test_no_threshold_anywhere_keeps_everything() -> None:
-    class Uncalibrated(LexicalReranker):
-        threshold = None
+    class Uncalibrated:
+        name, threshold = "new", None
+
+        def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+            return [0.0] * len(pairs)
 
     assert threshold_of(MigresContext(), Uncalibrated()) == float("-inf")
 
@@ -316,7 +320,7 @@ def test_a_trace_has_one_order() -> None:
         return StepEvent(event="asked", node="n", step=step, path=path, number=number, data={})
 
     ordered = [event(1, "n", 0), event(2, "n/0001", 0), event(2, "n/0001", 1), event(2, "n/0010", 0), event(10, "a", 0)]
-    assert sorted(reversed(ordered), key=event_order) == ordered
+    assert sorted(ordered[::-1], key=event_order) == ordered
 
 
 # routers

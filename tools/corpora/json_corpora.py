@@ -44,6 +44,8 @@ def read_pooled(
 ) -> Iterator[SourceRecord]:
     """Read the paragraphs of all questions, each title with its text once, with the ids of `passage_id`.
 
+    Paragraphs without text, which some data sets have, are left out.
+
     Raises:
         BadRecordError: a question of another shape, unless bad records are skipped.
         OSError: the file cannot be read.
@@ -59,7 +61,7 @@ def read_pooled(
             continue
         for title, text in paragraphs:
             name = passage_id(title, text)
-            if name not in seen:
+            if text and name not in seen:
                 seen.add(name)
                 yield SourceRecord(name, title, text, path, line)
 

@@ -9,6 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+
 @given(ANY_TEXT)
 def test_foreign_text_is_one_harmless_line(text: str) -> None:
     assert is_harmless(on_one_line(text))

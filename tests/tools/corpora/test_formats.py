@@ -44,7 +44,11 @@ def test_beir(tmp_path: Path) -> None:
 
 HOTPOT = [
     {"_id": "q1", "question": "?", "context": [["Fox", ["A fox runs.", " It hides."]], ["Hen", ["A hen."]]]},
-    {"_id": "q2", "question": "?", "context": [["Hen", ["A hen."]], ["Hen", ["Another hen.", " It flies."]]]},
+    {
+        "_id": "q2",
+        "question": "?",
+        "context": [["Hen", ["A hen."]], ["Hen", ["Another hen.", " It flies."]], ["Owl", [" "]]],
+    },
 ]
 
 
