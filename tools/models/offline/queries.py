@@ -10,7 +10,7 @@ from hopgraph.tools.models.offline.statements import Statement
 from hopgraph.tools.models.offline.terms import WORD, key, term, terms
 
 _SHAPES = (("person", "person"), ("place", "place"), ("organisation", "group"), ("quoted", "work"))
-_OPEN_WORDS = 3
+_OPEN_WORDS = 1
 _UNKNOWN_FIRST = 2
 
 
