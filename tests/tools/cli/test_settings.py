@@ -30,6 +30,7 @@ def test_a_threshold_of_ones_own_is_not_tied_to_the_presets_reranker() -> None:
 @pytest.mark.parametrize("name", sorted(Context.model_fields))
 def test_set_reaches_every_field(name: str) -> None:
     values = {
+        "parse_retries": "3",
         "models": '{"migres/decide": "openai:x"}',
         "compression": "snippet",
         "answer_type": "yes_no",
@@ -37,7 +38,7 @@ def test_set_reaches_every_field(name: str) -> None:
         "verify": "false",
         "memory": "false",
     }
-    settings = settings_for(Context, assignments=[f"{name}={values.get(name, '2')}"])
+    settings = settings_for(Context, assignments=[f"{name}={values.get(name, '1')}"])
     assert settings.model_fields_set == {name}
     assert getattr(settings, name) != Context.model_fields[name].get_default(call_default_factory=True)
 

@@ -1,0 +1,81 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hopgraph.graphs import METHODS
+from hopgraph.tools.prompts import prompt_files
+
+Run = Callable[..., Any]
+
+
+def test_methods_are_listed_with_name_title_line_and_presets(run: Run) -> None:
+    records = json.loads(run("methods", "--json").out)
+    assert [record["name"] for record in records] == list(METHODS)
+    for record in records:
+        assert record["title"]
+        assert record["about"]
+        assert record["presets"] == METHODS[record["name"]].Context.presets
+    out = run("methods").out
+    assert out.startswith("migres ")
+    assert "--preset open_domain" in out
+
+
+def test_the_settings_of_a_method_come_with_default_bounds_and_description(run: Run) -> None:
+    record = json.loads(run("methods", "migres", "--json").out)
+    settings = {setting["name"]: setting for setting in record["settings"]}
+    assert list(settings) == list(METHODS["migres"].Context.model_fields)
+    assert settings["max_iterations"]["default"] == 5
+    assert settings["max_iterations"]["takes"] == "whole number 1 to 20"
+    assert settings["deadline_seconds"]["takes"] == "number above 0 or none"
+    assert settings["compression"]["takes"] == "sentences|none|summary|snippet"
+    assert settings["models"]["default"] == {}
+    assert all(setting["description"] for setting in settings.values())
+    out = run("methods", "migres").out
+    for name in settings:
+        assert f"\n  {name} " in out
+    assert "= none  (number above 0 or none)" in out
+
+
+def test_copied_prompts_are_the_built_in_ones_and_work(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "my prompts"
+    ran = run("prompts", "migres", "--out", str(out))
+    assert ran.code == 0
+    assert f"prompts_dir='{out}'" in "".join(ran.out.split("\n  ")).replace("\n", " ") or "prompts_dir=" in ran.out
+    built_in = dict(prompt_files("migres"))
+    copied = {path.relative_to(out).as_posix(): path for path in out.rglob("*") if path.is_file()}
+    assert copied.keys() == built_in.keys()
+    assert all(path.read_bytes() == built_in[name].read_bytes() for name, path in copied.items())
+    question = "Which film was released first, Metropolis or Nosferatu?"
+    with_copies = json.loads(run("ask", question, "--json", "--set", f"prompts_dir={out}").out)
+    assert with_copies["answer"] == json.loads(run("ask", question, "--json").out)["answer"]
+
+
+def test_calibration_reports_a_threshold_that_keeps_the_share(run: Run, tmp_path: Path) -> None:
+    questions = tmp_path / "questions.jsonl"
+    asked = ["Where was Marie Curie born?", "Who directed Metropolis?", "Which sea does the Volga flow into?"]
+    questions.write_text(
+        "".join(json.dumps({"question": each, "answer": ["x"]}) + "\n" for each in asked), encoding="utf-8"
+    )
+    found = json.loads(run("calibrate", str(questions), "--corpus", "sample", "--keep", "0.6", "--json").out)
+    assert (found["questions"], found["keep"], found["reranker"]) == (3, 0.6, "lexical")
+    assert found["kept"] > 0.6
+    shown = run("calibrate", str(questions), "--corpus", "sample", "--keep", "0.6").out
+    used = float(shown.split("--set threshold=")[1].split()[0])
+    assert found["threshold"] - 0.0001 < used <= found["threshold"]
+
+
+def test_every_command_has_help_with_examples(run: Run) -> None:
+    top = run("--help")
+    assert top.code == 0
+    for command in ("ask", "index", "calibrate", "methods", "prompts", "draw"):
+        assert f" {command} " in top.out
+        ran = run(command, "--help")
+        assert ran.code == 0
+        assert "Examples:" in ran.out
+        assert f"hopgraph {command} " in ran.out
+
+
+def test_without_a_command_there_is_help_and_a_version_on_request(run: Run) -> None:
+    assert run().out == run("--help").out
+    assert run("--version").out.startswith("hopgraph ")
