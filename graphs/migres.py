@@ -20,6 +20,8 @@ Where this differs from the paper:
 
 from typing import Literal
 
+from langgraph.graph import END, START
+
 from hopgraph.nodes.compress import compress
 from hopgraph.nodes.decide import decide, final_answer
 from hopgraph.nodes.extract import extract
@@ -33,7 +35,6 @@ from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.sentence_filter import sentence_filter
 from hopgraph.state.migres import MigresContext, MigresState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
-from langgraph.graph import END, START
 
 Context = MigresContext
 """The settings of MIGRES."""

@@ -11,6 +11,10 @@ from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langgraph.runtime import Runtime
+from pydantic import BaseModel
+
 from hopgraph.nodes.budget import allowances, seconds_left
 from hopgraph.nodes.events import emit, place
 from hopgraph.state import Call, Context, Spent
@@ -19,9 +23,6 @@ from hopgraph.tools.models.cache import cache_key, read_cache, write_cache
 from hopgraph.tools.models.send import Sending, send
 from hopgraph.tools.prompts import Value, render
 from hopgraph.tools.resolve import model_of
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langgraph.runtime import Runtime
-from pydantic import BaseModel
 
 RecordT = TypeVar("RecordT", bound=BaseModel)
 ResultT = TypeVar("ResultT")

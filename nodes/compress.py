@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
+from langgraph.runtime import Runtime
+from pydantic import BaseModel
+
 from hopgraph.nodes.ask import Answered, Ask, ask_all, calls_of
 from hopgraph.nodes.events import emit
 from hopgraph.nodes.knowledge import by_id, shown
 from hopgraph.state import Excerpt, Knowledge, Passage, Spent
-from hopgraph.state.migres import MigresContext
-from langgraph.runtime import Runtime
-from pydantic import BaseModel
+from hopgraph.state.knowledge import KnowledgeContext
 
 
 class Compressed(BaseModel):
@@ -25,7 +26,7 @@ class CompressState(Spent):
     passages: list[Passage]
 
 
-async def compress(state: CompressState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
+async def compress(state: CompressState, runtime: Runtime[KnowledgeContext]) -> Mapping[str, Any]:
     """Ask once per kept passage for what matters to its query (SUMM and SNIPPET of MIGRES, Table 5).
 
     Rewrites `knowledge`: an excerpt's text becomes the model's; a passage that the model calls irrelevant,

@@ -4,6 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from langgraph.runtime import Runtime
+from pydantic import BaseModel, field_validator
+
 from hopgraph.nodes.ask import Answered, Ask, ask, calls_of
 from hopgraph.nodes.budget import is_exhausted
 from hopgraph.nodes.events import emit
@@ -12,8 +15,6 @@ from hopgraph.state import Evidence, Spent, StopReason
 from hopgraph.state.migres import MigresContext
 from hopgraph.state.reducers import merge_calls
 from hopgraph.tools.prompts import Value, clean
-from langgraph.runtime import Runtime
-from pydantic import BaseModel, field_validator
 
 UNANSWERABLE = "unanswerable"
 """What a model writes as the answer when there is none."""

@@ -6,10 +6,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from hopgraph.state import StepEvent
 from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.runtime import Runtime
 from pydantic import JsonValue
+
+from hopgraph.state import StepEvent
 
 
 @dataclass

@@ -4,6 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from langgraph.runtime import Runtime
+from pydantic import BaseModel, field_validator
+
 from hopgraph.nodes.ask import Ask, ask_all, calls_of
 from hopgraph.nodes.events import emit
 from hopgraph.nodes.knowledge import by_id, shown
@@ -11,8 +14,6 @@ from hopgraph.state import Evidence, Excerpt, Knowledge, Passage, Spent
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.prompts import clean
 from hopgraph.tools.text.quotes import best_quote
-from langgraph.runtime import Runtime
-from pydantic import BaseModel, field_validator
 
 
 def numbers_in(value: object) -> object:

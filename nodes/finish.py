@@ -3,15 +3,16 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
+from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
+from pydantic import JsonValue
+
 from hopgraph.nodes.events import emit
 from hopgraph.nodes.knowledge import by_id
 from hopgraph.nodes.recall_knowledge import MODEL_SOURCE
 from hopgraph.state import Call, Citation, Context, Evidence, Passage, Spent, StopReason, Usage
 from hopgraph.tools.text import content_terms
 from hopgraph.tools.text.quotes import best_quote
-from langgraph.runtime import Runtime
-from langgraph.types import Overwrite
-from pydantic import JsonValue
 
 
 class FinishState(Spent):

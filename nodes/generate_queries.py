@@ -4,14 +4,15 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from langgraph.runtime import Runtime
+from pydantic import BaseModel, field_validator
+
 from hopgraph.nodes.ask import Ask, ask, calls_of
 from hopgraph.nodes.events import emit
 from hopgraph.state import Evidence, Query, Spent
 from hopgraph.state.migres import MigresContext
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.prompts import clean
-from langgraph.runtime import Runtime
-from pydantic import BaseModel, field_validator
 
 
 class NewQueries(BaseModel):

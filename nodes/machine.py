@@ -8,9 +8,6 @@ import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from typing import Any, Self, cast, get_type_hints
 
-from hopgraph.nodes.events import placed
-from hopgraph.state.context import Context, refuse_other_settings, settings_of
-from hopgraph.tools.background import run_in_background
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.runnables.config import DEFAULT_RECURSION_LIMIT, ensure_config
 from langgraph.graph import StateGraph
@@ -18,6 +15,10 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime, get_runtime
 from pydantic import JsonValue
 from typing_extensions import TypedDict
+
+from hopgraph.nodes.events import placed
+from hopgraph.state.context import Context, refuse_other_settings, settings_of
+from hopgraph.tools.background import run_in_background
 
 Node = Callable[[Any, Runtime[Any]], Awaitable[Mapping[str, Any]]]
 """A node: `async (state, runtime) -> partial update`; its first parameter's type names the keys it reads."""

@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
+
 from hopgraph.nodes.events import emit
 from hopgraph.nodes.knowledge import by_id, titled
 from hopgraph.state import Evidence, Passage
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.resolve import entailment_of
-from langgraph.runtime import Runtime
-from typing_extensions import TypedDict
 
 
 class VerifyState(TypedDict):

@@ -5,14 +5,15 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
+from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
+
 from hopgraph.nodes.ask import side_by_side
 from hopgraph.state import Context, Query, QuestionError, QuestionInput
 from hopgraph.state.context import record_settings
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.prompts import check_folder, clean
 from hopgraph.tools.resolve import entailment_of, model_of, reranker_of, retriever_of
-from langgraph.runtime import Runtime
-from langgraph.types import Overwrite
 
 
 def prepare_for(

@@ -4,13 +4,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from langgraph.runtime import Runtime
+from pydantic import BaseModel
+
 from hopgraph.nodes.ask import Ask, ask_all, calls_of
 from hopgraph.nodes.events import emit
 from hopgraph.nodes.knowledge import whole
 from hopgraph.state import Context, Knowledge, Passage, Spent
 from hopgraph.tools.prompts import clean
-from langgraph.runtime import Runtime
-from pydantic import BaseModel
 
 MODEL_SOURCE = "model"
 """The source of a passage that the model recalled."""

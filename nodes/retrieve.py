@@ -7,15 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, cast
 
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
+
 from hopgraph.nodes.ask import side_by_side
 from hopgraph.nodes.events import emit, place
 from hopgraph.state import Call, Candidates, Context, Passage, Query
 from hopgraph.tools.prompts import clean
 from hopgraph.tools.resolve import retriever_of
-from langchain_core.documents import Document
-from langchain_core.retrievers import BaseRetriever
-from langgraph.runtime import Runtime
-from typing_extensions import TypedDict
 
 
 class RetrieveState(TypedDict):
@@ -58,6 +59,7 @@ async def retrieve(state: RetrieveState, runtime: Runtime[Context]) -> Mapping[s
         )
         for query, result in zip(queries, results, strict=True)
     ]
+    titles = {passage["id"]: passage["title"] for result in results for passage in result}
     for offset, each in enumerate(candidates, start=emit_first + len(queries)):
         emit(
             runtime,
@@ -65,6 +67,7 @@ async def retrieve(state: RetrieveState, runtime: Runtime[Context]) -> Mapping[s
             number=offset,
             query=each["query"],
             passage_ids=list(each["passage_ids"]),
+            titles=[titles[key] for key in each["passage_ids"]],
             scores=list(each["scores"]),
         )
     return {

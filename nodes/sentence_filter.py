@@ -3,16 +3,18 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
-from hopgraph.nodes.events import emit
-from hopgraph.nodes.knowledge import by_id, titled, whole
-from hopgraph.state import Candidates, Excerpt, Knowledge, Passage, Reranker
-from hopgraph.state.migres import MigresContext
-from hopgraph.tools.resolve import reranker_of
-from hopgraph.tools.text import split_sentences
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
+
+from hopgraph.nodes.events import emit
+from hopgraph.nodes.knowledge import by_id, excerpt_text, titled, whole
+from hopgraph.state import Candidates, Excerpt, Knowledge, Passage, Reranker
+from hopgraph.state.knowledge import KnowledgeContext
+from hopgraph.tools.resolve import reranker_of
+from hopgraph.tools.text import split_sentences
 
 
 class FilterState(TypedDict):
@@ -22,7 +24,7 @@ class FilterState(TypedDict):
     passages: list[Passage]
 
 
-async def sentence_filter(state: FilterState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
+async def sentence_filter(state: FilterState, runtime: Runtime[KnowledgeContext]) -> Mapping[str, Any]:
     """Rerank each passage against its query and keep its relevant sentences (MIGRES section 3.2).
 
     A passage below δ is dropped. Of the others the sentences from δ on are kept; where the passage as a
@@ -49,7 +51,7 @@ async def sentence_filter(state: FilterState, runtime: Runtime[MigresContext]) -
             runtime,
             "filtered",
             query=candidates["query"],
-            threshold=threshold,
+            threshold=threshold if isfinite(threshold) else None,
             passages_in=len(parts),
             sentences_in=sum(len(part.sentences) for part in parts),
             kept=[_reported(excerpt, passages[excerpt["passage_id"]]) for excerpt in kept],
@@ -57,7 +59,7 @@ async def sentence_filter(state: FilterState, runtime: Runtime[MigresContext]) -
     return {"knowledge": knowledge}
 
 
-def threshold_of(settings: MigresContext, reranker: Reranker) -> float:
+def threshold_of(settings: KnowledgeContext, reranker: Reranker) -> float:
     """Choose δ: the setting if it holds for this reranker, else the reranker's calibrated value.
 
     Returns:
@@ -113,11 +115,13 @@ def _excerpt(part: _Scored, threshold: float) -> Excerpt | None:
 
 
 def _reported(excerpt: Excerpt, passage: Passage) -> dict[str, Any]:
+    whole_passage = excerpt["spans"] == [[0, len(passage["text"])]]
     return {
         "passage_id": excerpt["passage_id"],
         "title": passage["title"],
         "score": excerpt["score"],
         "spans": [list(span) for span in excerpt["spans"]],
-        "sentences": len(excerpt["spans"]),
-        "whole": excerpt["spans"] == [[0, len(passage["text"])]],
+        "sentences": 0 if whole_passage else len(excerpt["spans"]),
+        "whole": whole_passage,
+        "text": excerpt_text(excerpt, passage),
     }

@@ -7,14 +7,15 @@ A value comes from the call, else from the environment (`HOPGRAPH_<FIELD>`), els
 import json
 import os
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self, TypeVar, cast, get_args
+from typing import Any, ClassVar, Literal, Self, TypeVar, cast, get_args
 
-from hopgraph.state.errors import SettingsError
-from hopgraph.state.protocols import EntailmentChecker, Reranker
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.retrievers import BaseRetriever
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, JsonValue, ValidationError
 from pydantic.json_schema import SkipJsonSchema
+
+from hopgraph.state.errors import SettingsError
+from hopgraph.state.protocols import EntailmentChecker, Reranker
 
 DEFAULT_MODEL = "offline:extractive"
 DEFAULT_RETRIEVER = "sample"
@@ -110,6 +111,11 @@ class Context(BaseModel):
         default="lexical",
         description="what checks that passages entail a statement",
         json_schema_extra=in_group("Retrieval"),
+    )
+    answer_type: Literal["short", "yes_no"] = Field(
+        default="short",
+        description="yes_no: the answer must be yes or no (StrategyQA)",
+        json_schema_extra=in_group("Method"),
     )
     max_llm_calls: int | None = Field(
         default=None,

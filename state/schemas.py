@@ -5,10 +5,11 @@ A node declares the keys it reads as a TypedDict of its own and returns only the
 
 from typing import Annotated
 
-from hopgraph.state.records import Call, Candidates, Citation, Evidence, Passage, Query, StopReason, Usage
-from hopgraph.state.reducers import merge_calls, merge_evidence, merge_ids, merge_passages
 from pydantic import JsonValue
 from typing_extensions import TypedDict
+
+from hopgraph.state.records import Call, Candidates, Citation, Evidence, Knowledge, Passage, Query, StopReason, Usage
+from hopgraph.state.reducers import merge_calls, merge_evidence, merge_ids, merge_passages
 
 
 class QuestionInput(TypedDict):
@@ -54,8 +55,12 @@ class MethodState(QuestionInput, AnswerOutput, Spent):
     """Memory: ids of passages that are not to be retrieved again."""
     candidates: list[Candidates]
     """What the retriever found in this iteration, one entry per query."""
+    knowledge: list[Knowledge]
+    """What was kept of it, one entry per query; recalled knowledge stands in where nothing was."""
     evidence: Annotated[list[Evidence], merge_evidence]
     """Everything that is known so far, in the order of the run."""
+    used: list[str]
+    """Ids of the evidence that the answer rests on."""
     iteration: int
     """The current iteration, from 1."""
     settings: dict[str, JsonValue]

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from hopgraph.graphs import METHODS
 from hopgraph.tools.models.offline import OfflineExtractive
 from servers.openai_server import OpenAIServer

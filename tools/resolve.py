@@ -6,13 +6,14 @@ and import packages, and are cached by spec; ready objects pass through.
 
 import asyncio
 
+from langchain_core.retrievers import BaseRetriever
+
 from hopgraph.state import Context, EntailmentChecker, Reranker
 from hopgraph.state.context import DEFAULT_MODEL, DEFAULT_RETRIEVER
 from hopgraph.tools.entailment.resolve import resolve_entailment
 from hopgraph.tools.models import ModelHandle, Sampling, model_name, resolve_model
 from hopgraph.tools.rerankers.resolve import resolve_reranker
 from hopgraph.tools.retrieval.resolve import resolve_retriever
-from langchain_core.retrievers import BaseRetriever
 
 
 async def model_of(settings: Context, role: str) -> ModelHandle:

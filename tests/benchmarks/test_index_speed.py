@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from hopgraph.tools.retrieval import build_index, open_index
 
 bm25s: Any = import_module("bm25s")

@@ -7,16 +7,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hopgraph.graphs import migres
-from hopgraph.nodes import sentence_filter
-from hopgraph.tools.rerankers.lexical import LexicalReranker
-from hopgraph.tools.sample import sample_passages
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
 from langchain_core.retrievers import BaseRetriever
 from pytest_benchmark.fixture import BenchmarkFixture
+
+from hopgraph.graphs import migres
+from hopgraph.nodes import sentence_filter
+from hopgraph.tools.rerankers.lexical import LexicalReranker
+from hopgraph.tools.sample import sample_passages
 from servers.scripted_model import ScriptedChatModel
 
 pytestmark = pytest.mark.benchmark

@@ -6,9 +6,6 @@ from types import ModuleType
 from typing import Annotated, Any
 
 import pytest
-from hopgraph.graphs import METHODS
-from hopgraph.nodes.machine import MethodGraph
-from hopgraph.state import AnswerOutput, SettingsError
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -16,6 +13,10 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.errors import GraphRecursionError
 from langgraph.graph import END, START, StateGraph
 from typing_extensions import TypedDict
+
+from hopgraph.graphs import METHODS
+from hopgraph.nodes.machine import MethodGraph
+from hopgraph.state import AnswerOutput, SettingsError
 
 QUESTION = "In which city was the director of the film Pan's Labyrinth born?"
 ANSWER = "Guadalajara"

@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from hopgraph.graphs import migres
-from hopgraph.nodes.events import event_order
-from hopgraph.state import QuestionError, SpecError, StepEvent
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 from langchain_core.retrievers import BaseRetriever
+
+from hopgraph.graphs import migres
+from hopgraph.nodes.events import event_order
+from hopgraph.state import QuestionError, SpecError, StepEvent
 from servers.scripted_model import ScriptedChatModel
 
 QUESTION = "Where was the director of the film Night Harbour born?"

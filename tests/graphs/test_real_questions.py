@@ -13,6 +13,7 @@ import bm25s
 import numpy as np
 import pytest
 import Stemmer
+
 from hopgraph.graphs import migres
 from hopgraph.tools.evaluation.datasets import read_questions
 from hopgraph.tools.evaluation.metrics import EXACT_MATCH, F1

@@ -45,7 +45,8 @@ def client(log_file: Path) -> Iterator[SyncLangGraphClient]:
             command, cwd=log_file.parent, env=environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
         )
     try:
-        yield get_sync_client(url=_address(server, log_file))
+        with get_sync_client(url=_address(server, log_file)) as connected:
+            yield connected
     finally:
         os.killpg(server.pid, signal.SIGINT)
         try:

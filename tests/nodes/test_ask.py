@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hopgraph.nodes.ask import Answered, Ask, ask, ask_all, calls_of
-from hopgraph.state import ModelError, PromptError, Spent, StepEvent
-from hopgraph.state.migres import MigresContext
 from langchain_core.language_models.chat_models import BaseChatModel
 from langgraph.runtime import Runtime
 from pydantic import BaseModel
+
+from hopgraph.nodes.ask import Answered, Ask, ask, ask_all, calls_of
+from hopgraph.state import ModelError, PromptError, Spent, StepEvent
+from hopgraph.state.migres import MigresContext
 from servers import faults
 from servers.openai_server import OpenAIServer
 from servers.scripted_model import ScriptedChatModel

@@ -5,6 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from langgraph.runtime import Runtime
+
 from hopgraph.graphs.migres import any_queries, enough_information, what_is_left, what_was_kept
 from hopgraph.nodes.budget import allowances, calls_left, is_exhausted
 from hopgraph.nodes.decide import Decision, short_answer
@@ -19,12 +26,6 @@ from hopgraph.nodes.sentence_filter import threshold_of
 from hopgraph.state import Call, Evidence, Excerpt, Passage, Query, QuestionError, Spent, StepEvent
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.rerankers.lexical import LexicalReranker
-from hypothesis import given
-from hypothesis import strategies as st
-from langchain_core.callbacks import CallbackManagerForRetrieverRun
-from langchain_core.documents import Document
-from langchain_core.retrievers import BaseRetriever
-from langgraph.runtime import Runtime
 
 
 def passage(key: str, text: str = "One. Two.", **fields: Any) -> Passage:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.utils import count_tokens_approximately
+
 from servers.chat_request import JsonObject
 from servers.faults import Reply, ToolCallText
 

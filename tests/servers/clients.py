@@ -5,6 +5,7 @@ from typing import Any
 import httpx
 from langchain_core.language_models import BaseChatModel
 from langchain_openai import ChatOpenAI
+
 from servers.openai_server import OpenAIServer
 
 

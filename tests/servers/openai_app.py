@@ -10,16 +10,17 @@ from dataclasses import dataclass, field
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
 from pydantic import JsonValue, ValidationError
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
 from servers.chat_reply import as_tool_call, completion, events, reply_of
 from servers.chat_request import ChatRequest, Mode, Problem, request_problem
 from servers.faults import BrokenBody, ChangedReply, Drop, ErrorStatus, Reply, Slow
 from servers.responses import BreakOff, DroppedResponse, error_status, refused
 from servers.scripted_model import role_of
 from servers.traffic import RecordedRequest, Traffic
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.routing import Route
 
 
 @dataclass(frozen=True)

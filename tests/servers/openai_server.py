@@ -13,12 +13,13 @@ from types import TracebackType
 from typing import Self
 
 from langchain_core.language_models import BaseChatModel
+from starlette.types import Receive, Scope, Send
+
 from servers.chat_request import Mode
 from servers.faults import Fault
 from servers.loopback import LoopbackServer
 from servers.openai_app import OpenAIApp, Options
 from servers.traffic import Match, RecordedRequest, Traffic
-from starlette.types import Receive, Scope, Send
 
 
 class OpenAIServer:

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
-from servers.chat_request import Problem
-from servers.faults import Drop, ErrorStatus
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Receive, Scope, Send
+
+from servers.chat_request import Problem
+from servers.faults import Drop, ErrorStatus
 
 BreakOff = Callable[[tuple[str, int]], None]
 """Closes the connection of the client at this address."""

@@ -9,6 +9,7 @@ import pytest
 from langchain_core.exceptions import OutputParserException
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel, ValidationError
+
 from servers.clients import chat_client, chat_request, post_chat
 from servers.faults import (
     Fault,

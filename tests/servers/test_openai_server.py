@@ -13,6 +13,7 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel
+
 from servers.chat_request import Mode
 from servers.clients import chat_client, chat_request, post_chat
 from servers.openai_server import OpenAIServer

@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 import openai
 import pytest
+
 from servers.clients import chat_client, post_chat
 from servers.openai_server import OpenAIServer
 from servers.scripted_model import ScriptedChatModel

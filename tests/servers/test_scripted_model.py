@@ -3,6 +3,7 @@ import time
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+
 from servers.scripted_model import ScriptedChatModel, role_of
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pydantic import JsonValue
+
 from servers.faults import Fault
 
 

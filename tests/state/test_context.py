@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from hopgraph.state import Context, SettingsError
 from hopgraph.state.context import (
     parse_setting,
@@ -13,8 +16,6 @@ from hopgraph.state.context import (
     settings_of,
 )
 from hopgraph.state.migres import MigresContext
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 @dataclass

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hopgraph.state import Call, Evidence, Passage
-from hopgraph.state.reducers import merge_calls, merge_evidence, merge_ids, merge_passages
 from hypothesis import given
 from hypothesis import strategies as st
+
+from hopgraph.state import Call, Evidence, Passage
+from hopgraph.state.reducers import merge_calls, merge_evidence, merge_ids, merge_passages
 
 IDS = st.text(string.ascii_lowercase, min_size=1, max_size=2)
 SCORES = st.floats(-5, 5, allow_nan=False)

@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, cast
 
+from rich.console import Console
+from rich.text import Text
+
 from hopgraph.state import Citation, Context, StepEvent, Usage
 from hopgraph.tools.cli.console import counted, on_one_line, print_hanging
 from hopgraph.tools.models import redact
 from hopgraph.tools.resolve import describe
-from rich.console import Console
-from rich.text import Text
 
 _ENDS = {
     "answered": "answered",

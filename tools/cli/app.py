@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from hopgraph.tools.cli.errors import FAILED, INTERRUPTED, discard_output, reported, say, say_refused
 from typer.core import TyperCommand
 from typing_extensions import override
+
+from hopgraph.tools.cli.errors import FAILED, INTERRUPTED, discard_output, reported, say, say_refused
 
 app = typer.Typer(
     help="Answer multi-hop questions with published methods, and see every step.",

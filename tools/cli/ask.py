@@ -9,6 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from langgraph.graph.state import CompiledStateGraph
+
 from hopgraph.nodes.prepare import checked_question
 from hopgraph.state import Context, QuestionError
 from hopgraph.tools.cli.answer import answer_record, print_answer
@@ -16,7 +18,6 @@ from hopgraph.tools.cli.console import console_on
 from hopgraph.tools.cli.settings import method_named, settings_for
 from hopgraph.tools.cli.show import Shown, print_header
 from hopgraph.tools.cli.watch import Watcher
-from langgraph.graph.state import CompiledStateGraph
 
 Output = Literal["steps", "quiet", "json"]
 Graph = CompiledStateGraph[Any, Any, Any, Any]

@@ -6,6 +6,8 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from rich.text import Text
+
 from hopgraph.tools.cli.console import console_on, on_one_line, print_hanging
 from hopgraph.tools.cli.progress import progress_on
 from hopgraph.tools.cli.settings import corpus_spec
@@ -13,7 +15,6 @@ from hopgraph.tools.evaluation.calibrate import Calibration, calibrate
 from hopgraph.tools.evaluation.datasets import read_questions
 from hopgraph.tools.rerankers import resolve_reranker
 from hopgraph.tools.retrieval import resolve_retriever
-from rich.text import Text
 
 
 def run_calibrate(dataset: Path, corpus: str, *, reranker: str, keep: float, as_json: bool) -> None:

@@ -3,10 +3,11 @@
 import shlex
 from pathlib import Path
 
+from rich.text import Text
+
 from hopgraph.tools.cli.console import console_on, counted, on_one_line, print_hanging
 from hopgraph.tools.cli.progress import progress_on
 from hopgraph.tools.retrieval import IndexReport, build_index
-from rich.text import Text
 
 _STAGES = {"read": "reading", "score": "scoring", "save": "saving"}
 

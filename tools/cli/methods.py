@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, cast
 
+from rich.console import Console
+from rich.text import Text
+
 from hopgraph.graphs import METHODS
 from hopgraph.state import Context
 from hopgraph.tools.cli.console import console_on, print_hanging
 from hopgraph.tools.cli.settings import method_named
-from rich.console import Console
-from rich.text import Text
 
 
 def run_methods(name: str | None, *, as_json: bool) -> None:

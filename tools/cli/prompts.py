@@ -3,12 +3,13 @@
 import shlex
 from pathlib import Path
 
+from rich.text import Text
+
 from hopgraph.state import Context, SettingsError
 from hopgraph.tools.cli.console import console_on, print_hanging
 from hopgraph.tools.cli.files import write_files
 from hopgraph.tools.cli.settings import method_named
 from hopgraph.tools.prompts import prompt_files
-from rich.text import Text
 
 
 def run_prompts(method: str, out: Path, *, force: bool) -> None:

@@ -8,7 +8,7 @@ from types import ModuleType
 
 from hopgraph.graphs import METHODS
 from hopgraph.state import Context, SettingsError
-from hopgraph.state.context import parse_setting, settings_from, with_environment
+from hopgraph.state.context import ContextT, parse_setting, settings_from, with_environment
 
 _SPEC = re.compile(r"[A-Za-z][\w+-]+:.")
 """How a spec begins; one letter before the colon would be a drive."""
@@ -28,13 +28,13 @@ def method_named(name: str) -> ModuleType:
 
 
 def settings_for(
-    cls: type[Context],
+    cls: type[ContextT],
     *,
     preset: str | None = None,
     assignments: Sequence[str] = (),
     model: str | None = None,
     corpus: str | None = None,
-) -> Context:
+) -> ContextT:
     """Make a method's settings: what was given, over the preset, over the environment, over the defaults.
 
     Args:

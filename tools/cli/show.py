@@ -3,14 +3,15 @@
 from types import TracebackType
 from typing import Self
 
+from rich.console import Console
+from rich.status import Status
+from rich.text import Text
+
 from hopgraph.state import Context
 from hopgraph.state.context import DEFAULT_MODEL, DEFAULT_RETRIEVER
 from hopgraph.tools.cli.console import LABEL_WIDTH, on_one_line, print_hanging
 from hopgraph.tools.cli.tell import Line
 from hopgraph.tools.resolve import describe
-from rich.console import Console
-from rich.status import Status
-from rich.text import Text
 
 _STYLES = {"heading": "bold", "plain": "", "dim": "dim", "good": "green", "bad": "red", "warning": "bold yellow"}
 _EMPTY = Text()

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from pydantic import JsonValue
+
 from hopgraph.state import BadRecordError
 from hopgraph.tools.corpora.records import Reading
-from pydantic import JsonValue
 
 _CHUNK = 1 << 20
 _LONGEST_TOKEN = 16

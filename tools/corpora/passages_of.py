@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from hopgraph.tools.corpora.records import MalformedError
 from pydantic import JsonValue
+
+from hopgraph.tools.corpora.records import MalformedError
 
 Object = Mapping[str, JsonValue]
 

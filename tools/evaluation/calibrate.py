@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import floor, inf
 
-from hopgraph.state import CorpusError, Reranker, SettingsError
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
+
+from hopgraph.state import CorpusError, Reranker, SettingsError
 
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 

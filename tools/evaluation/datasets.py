@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from pydantic import ValidationError
+
 from hopgraph.state import CorpusError, SettingsError
 from hopgraph.tools.corpora import Reading
 from hopgraph.tools.corpora.json_values import json_values
@@ -17,7 +19,6 @@ from hopgraph.tools.evaluation.questions import (
     from_open_domain,
     from_strategyqa,
 )
-from pydantic import ValidationError
 
 
 class Format(NamedTuple):

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
+from pydantic import AliasChoices, BaseModel, Field, JsonValue, StringConstraints
+
 from hopgraph.tools.corpora import passage_id
 from hopgraph.tools.corpora.passages_of import of_hotpotqa
-from pydantic import AliasChoices, BaseModel, Field, JsonValue, StringConstraints
 
 Object = Mapping[str, JsonValue]
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]

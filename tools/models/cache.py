@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
-from hopgraph.state import SettingsError
 from pydantic import JsonValue
+
+from hopgraph.state import SettingsError
 
 _FORMAT = 1
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import TypeVar, cast
 
 import json_repair
-from hopgraph.tools.prompts import restore
 from pydantic import BaseModel, JsonValue, ValidationError
+
+from hopgraph.tools.prompts import restore
 
 RecordT = TypeVar("RecordT", bound=BaseModel)
 

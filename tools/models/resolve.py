@@ -13,14 +13,15 @@ from typing import Any, cast
 from urllib.parse import parse_qsl, urlsplit
 from weakref import WeakKeyDictionary
 
-from hopgraph.state import SpecError
-from hopgraph.tools.background import background_loop
-from hopgraph.tools.models.redact import redact
-from hopgraph.tools.models.structured import Mode, bind, modes_of
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel, SecretStr
+
+from hopgraph.state import SpecError
+from hopgraph.tools.background import background_loop
+from hopgraph.tools.models.redact import redact
+from hopgraph.tools.models.structured import Mode, bind, modes_of
 
 VALID_SPECS = (
     "offline:extractive, openai:MODEL, openai:MODEL?base_url=http://HOST:PORT/v1, "

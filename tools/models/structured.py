@@ -1,13 +1,13 @@
 """Ask a model for a JSON object in the strictest way that it offers."""
 
 import json
+import sys
 from collections.abc import Mapping
 from typing import Literal, cast
 
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable
-from langchain_openai.chat_models.base import BaseChatOpenAI
 from pydantic import BaseModel, JsonValue
 
 Mode = Literal["json_schema", "function_calling", "json_mode", "text"]
@@ -15,11 +15,17 @@ Mode = Literal["json_schema", "function_calling", "json_mode", "text"]
 
 def modes_of(model: BaseChatModel) -> tuple[Mode, ...]:
     """List the modes to try, strictest first; `text` is always the last."""
-    if isinstance(model, BaseChatOpenAI):
+    if is_openai(model):
         return "json_schema", "function_calling", "json_mode", "text"
     if type(model).bind_tools is not BaseChatModel.bind_tools:
         return "function_calling", "text"
     return ("text",)
+
+
+def is_openai(model: BaseChatModel) -> bool:
+    """Tell whether a model is one of langchain-openai's; importing that package only to ask would be slow."""
+    module = sys.modules.get("langchain_openai.chat_models.base")
+    return module is not None and isinstance(model, module.BaseChatOpenAI)
 
 
 def bind(model: BaseChatModel, schema: type[BaseModel], mode: Mode) -> Runnable[list[BaseMessage], AIMessage]:

@@ -19,7 +19,7 @@ from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
-from hopgraph.state import PromptError
+from hopgraph.state import PromptError, SettingsError
 
 _PARTS = re.compile(
     r"\Avariables:(?P<variables>[^\n]*)\n--- instructions\n(?P<instructions>.*?)\n--- input\n(?P<input>.*)\Z",
@@ -69,14 +69,15 @@ def check_folder(prompts_dir: str, method: str) -> None:
     """Check every prompt file that a folder replaces for a method, before anything is spent.
 
     Raises:
-        PromptError: no such folder, nothing in it for this method, or a file whose variables do not fit.
+        SettingsError: no such folder, or nothing in it for this method.
+        PromptError: a file whose variables do not fit.
     """
     folder = Path(prompts_dir)
     if not folder.is_dir():
-        raise PromptError(f"prompts_dir {prompts_dir!r} is not a folder")
+        raise SettingsError(f"prompts_dir {prompts_dir!r} is not a folder")
     found = [path for part in ("common", method) for path in sorted((folder / part).glob("*.md"))]
     if not found:
-        raise PromptError(f"prompts_dir {prompts_dir!r} holds no common/STEP.md and no {method}/STEP.md")
+        raise SettingsError(f"prompts_dir {prompts_dir!r} holds no common/STEP.md and no {method}/STEP.md")
     for path in found:
         _checked(path, path.stat().st_mtime_ns)
 

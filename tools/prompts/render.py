@@ -8,11 +8,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from pydantic import JsonValue
+
 from hopgraph.state import PromptError
 from hopgraph.tools.prompts.delimit import Value, block
 from hopgraph.tools.prompts.files import PromptFile, prompts_root, read_prompt
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
-from pydantic import JsonValue
 
 FAMILIES = ("multi_hop", "open_domain", "yes_no")
 """The families of data sets that have built-in demonstrations."""
@@ -61,9 +62,11 @@ def _fill(prompt: PromptFile, text: str, variables: Mapping[str, Value]) -> str:
     if unknown:
         raise PromptError(f"{prompt.source}: variable {min(unknown)!r} is given but the prompt has no place for it")
 
+    for name in prompt.optional - variables.keys():
+        text = re.sub(rf"\{{\{{{name}\}}\}}\n*", "", text)
+
     def place(match: re.Match[str]) -> str:
-        name = match[1]
-        return block(name, variables[name]) if name in variables else ""
+        return block(match[1], variables[match[1]])
 
     return re.sub(r"\{\{(\w+)\}\}", place, text).strip()
 

@@ -5,9 +5,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
 from hopgraph.state import CorpusError
 from hopgraph.tools.text import DEFAULT_ANALYSER
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 MANIFEST = "manifest.json"
 KIND = "hopgraph-index"

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hopgraph.tools.retrieval.term_ids import TermIds
 from numpy.typing import NDArray
+
+from hopgraph.tools.retrieval.term_ids import TermIds
 
 # bm25s has no type stubs. It is imported with this module, not on the first use, as that is slow when it
 # finds numba or scipy beside it, neither of which is needed.

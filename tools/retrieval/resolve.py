@@ -4,12 +4,13 @@ from importlib import resources
 from pathlib import Path
 from threading import Lock
 
+from langchain_core.retrievers import BaseRetriever
+
 from hopgraph.state import SpecError
 from hopgraph.tools.corpora import Reading, open_corpus
 from hopgraph.tools.retrieval.index import Index, memory_index, open_index
 from hopgraph.tools.retrieval.manifest import MANIFEST
 from hopgraph.tools.retrieval.retriever import Bm25Retriever
-from langchain_core.retrievers import BaseRetriever
 
 SAMPLE = "sample"
 VALID_SPECS = "sample (the bundled corpus), bm25:DIR or DIR (a folder made by `hopgraph index SOURCE --out DIR`)"

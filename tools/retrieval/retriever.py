@@ -2,11 +2,12 @@
 
 import asyncio
 
-from hopgraph.tools.retrieval.index import Index
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict, Field, InstanceOf
+
+from hopgraph.tools.retrieval.index import Index
 
 _SMALL_INDEX, _SHORT_QUERY = 20_000, 2_000
 """Passages and characters up to which a search is done sooner than a thread has taken it over."""

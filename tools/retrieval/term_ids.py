@@ -3,8 +3,9 @@
 from array import array
 
 import numpy as np
-from hopgraph.tools.text import Analyser
 from numpy.typing import NDArray
+
+from hopgraph.tools.text import Analyser
 
 _STOP = -1
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
 from hopgraph.nodes.events import event_order
 from hopgraph.tools.cli.answer import answer_record
 from hopgraph.tools.sample import sample_passages
@@ -51,8 +52,7 @@ def test_json_is_one_object_with_a_trace_in_the_order_of_the_run(run: Run) -> No
     assert {"parse_failures", "iterations"} < record["usage"].keys()
     assert record["stop_reason"] in {"answered", "max_iterations", "unanswerable"}
     assert record["trace"] == sorted(record["trace"], key=event_order)
-    assert [each["event"] for each in record["trace"]][0] == "query"
-    assert [each["event"] for each in record["trace"]][-1] == "answered"
+    assert (record["trace"][0]["event"], record["trace"][-1]["event"]) == ("query", "answered")
 
 
 def test_quotes_of_citations_occur_in_their_passages(run: Run) -> None:
@@ -135,15 +135,14 @@ def test_numbers_that_json_does_not_know_and_keys_stay_out_of_the_record() -> No
 @pytest.mark.parametrize(
     ("encoding", "escaped"), [("ascii", True), ("utf-8", False), ("UTF8", False), ("latin-1", True)]
 )
-def test_json_survives_every_encoding(
-    encoding: str, escaped: bool, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_json_survives_every_encoding(encoding: str, escaped: bool, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     from hopgraph.tools.cli import ask
 
-    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    written = io.BytesIO()
+    out = io.TextIOWrapper(written, encoding=encoding)
     monkeypatch.setattr(ask, "sys", SimpleNamespace(stdout=out, stdin=None))
     assert run("ask", "Where was Dvořák born?", "--json", "--set", "max_iterations=1").code == 0
     out.flush()
-    raw = out.buffer.getvalue()  # type: ignore[attr-defined]
+    raw = written.getvalue()
     assert json.loads(raw.decode(encoding))["question"] == "Where was Dvořák born?"
     assert ("ř".encode() in raw) is not escaped

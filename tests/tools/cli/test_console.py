@@ -1,13 +1,14 @@
 import io
 
 import pytest
-from hopgraph.tools.cli.console import on_one_line, print_hanging, shortened
 from hostile_text import ANY_TEXT, is_harmless
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
+
+from hopgraph.tools.cli.console import on_one_line, print_hanging, shortened
 
 
 @given(ANY_TEXT)

@@ -2,19 +2,26 @@ import itertools
 from typing import Any
 
 import pytest
-from hopgraph.state import Passage, StepEvent
-from hopgraph.tools.cli.tell import TELLERS, Line
-from hopgraph.tools.cli.watch import Watcher
 from hostile_text import ANY_TEXT, is_harmless
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hopgraph.state import Passage, StepEvent
+from hopgraph.tools.cli.tell import TELLERS, Line
+from hopgraph.tools.cli.watch import Watcher
+
 NUMBERS = itertools.count()
 
 
-def event(kind: str, *, step: int = 1, path: str = "node", number: int | None = None, **data: Any) -> StepEvent:
+def happened(
+    kind: str, data: dict[str, Any], *, step: int = 1, path: str = "node", number: int | None = None
+) -> StepEvent:
     counted = next(NUMBERS) if number is None else number
     return StepEvent(event=kind, node="node", step=step, path=path, number=counted, data=data)
+
+
+def event(kind: str, **data: Any) -> StepEvent:
+    return happened(kind, data)
 
 
 def passage(key: str, title: str, text: str) -> Passage:
@@ -43,7 +50,7 @@ KEYS = ["query", "passage_ids", "kept", "statements", "answer", "missing", "quer
 )
 @settings(max_examples=300, deadline=None)
 def test_no_event_of_whatever_shape_breaks_the_account(kind: str, data: dict[str, Any], verbose: bool) -> None:
-    for line in told(event(kind, **{"query": "q", **data}), verbose=verbose):
+    for line in told(happened(kind, {"query": "q", **data}), verbose=verbose):
         assert is_harmless(line.label + line.text + line.mark)
 
 
@@ -100,8 +107,8 @@ def test_text_from_the_corpus_and_the_model_stays_harmless(text: str, verbose: b
 
 
 def test_parallel_branches_are_told_in_one_order_whichever_was_faster() -> None:
-    first = event("extracted", path="extract/0000", number=0, query="a", statements=[], dropped=0)
-    second = event("extracted", path="extract/0001", number=0, query="b", statements=[], dropped=0)
+    first = happened("extracted", {"query": "a", "statements": [], "dropped": 0}, path="extract/0000", number=0)
+    second = happened("extracted", {"query": "b", "statements": [], "dropped": 0}, path="extract/0001", number=0)
     assert told(first, second) == told(second, first)
     watcher = Watcher()
     for each in (second, first):
@@ -111,8 +118,8 @@ def test_parallel_branches_are_told_in_one_order_whichever_was_faster() -> None:
 
 def test_a_new_superstep_tells_the_one_before() -> None:
     watcher = Watcher()
-    assert watcher.see(event("generated", step=1, queries=[], missing="x")) == []
-    lines = watcher.see(event("generated", step=2, queries=["a"], missing="x"))
+    assert watcher.see(happened("generated", {"queries": []}, step=1)) == []
+    lines = watcher.see(happened("generated", {"queries": ["a"]}, step=2))
     assert [line.text for line in lines] == ["no new query is left to ask"]
     assert [line.text for line in watcher.flush()] == ["1 new query"]
     assert watcher.flush() == []
@@ -185,8 +192,9 @@ def test_rejected_statements_are_named_and_repeated_ones_told_once() -> None:
     ],
 )
 def test_parse_failures_and_an_empty_budget_are_warned_of(outcome: str, failures: int, warning: list[str]) -> None:
-    call = {"model": "m", "attempts": 1, "prompt_tokens": 1, "completion_tokens": 1, "seconds": 0.1}
-    asked = event("asked", role="migres/decide", outcome=outcome, parse_failures=failures, **call)
+    tokens = {"prompt_tokens": 1, "completion_tokens": 1}
+    call = {"role": "migres/decide", "model": "m", "attempts": 1, "seconds": 0.1, **tokens}
+    asked = happened("asked", {**call, "outcome": outcome, "parse_failures": failures})
     lines = told(asked)
     assert [line.text for line in lines if line.style == "warning"] == warning
     assert len(told(asked, verbose=True)) == len(lines) + 1

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from hopgraph.state import BadRecordError, CorpusError, SettingsError
 from hopgraph.tools.corpora import FORMATS, Reading, SourceRecord, open_corpus, passage_id
 

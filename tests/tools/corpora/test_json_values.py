@@ -3,10 +3,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hopgraph.state import BadRecordError
-from hopgraph.tools.corpora import Reading, json_values
 from hypothesis import given
 from hypothesis import strategies as st
+
+from hopgraph.state import BadRecordError
+from hopgraph.tools.corpora import Reading, json_values
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.text(st.characters(codec="utf-8")),

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+
 from hopgraph.state import BadRecordError
 from hopgraph.tools.corpora import Reading, SourceRecord, open_corpus
 

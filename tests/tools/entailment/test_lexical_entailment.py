@@ -3,11 +3,12 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from hopgraph.state import EntailmentChecker
 from hopgraph.tools.entailment import LexicalEntailment
 from hopgraph.tools.text import split_sentences
-from hypothesis import given
-from hypothesis import strategies as st
 
 ED_WOOD = (
     "Ed Wood (film)\nEd Wood is a 1994 American biographical film. It was directed by Tim Burton and did not make a "

@@ -1,4 +1,5 @@
 import pytest
+
 from hopgraph.tools.entailment.names import fold, missing_names, read_names, words_of
 from hopgraph.tools.text import DEFAULT_ANALYSER
 

@@ -1,4 +1,5 @@
 import pytest
+
 from hopgraph.state import SpecError
 from hopgraph.tools.entailment import LexicalEntailment, resolve_entailment
 

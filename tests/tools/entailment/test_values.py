@@ -1,7 +1,8 @@
 import pytest
-from hopgraph.tools.entailment.values import Date, Values, read_values, union
 from hypothesis import given
 from hypothesis import strategies as st
+
+from hopgraph.tools.entailment.values import Date, Values, read_values, union
 
 MONTHS = ["January", "Feb.", "March", "Apr", "May", "June", "July", "August", "Sept.", "October", "November", "Dec"]
 

@@ -2,14 +2,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hopgraph.state import CorpusError, Reranker, SettingsError
-from hopgraph.tools.evaluation.calibrate import SHARES, calibrate
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import Field
+
+from hopgraph.state import CorpusError, Reranker, SettingsError
+from hopgraph.tools.evaluation.calibrate import SHARES, calibrate
 
 
 class Listed(BaseRetriever):

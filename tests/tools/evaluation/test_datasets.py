@@ -3,6 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from hopgraph.state import BadRecordError, CorpusError, SettingsError
 from hopgraph.tools.corpora import Reading, open_corpus, passage_id
 from hopgraph.tools.evaluation.datasets import read_questions

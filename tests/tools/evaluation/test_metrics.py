@@ -3,6 +3,9 @@ import string
 from collections import Counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from hopgraph.tools.evaluation.metrics import (
     COVER_EM,
     EXACT_MATCH,
@@ -12,8 +15,6 @@ from hopgraph.tools.evaluation.metrics import (
     normalise_answer,
     recall_at,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 ANSWER_METRICS = (EXACT_MATCH, F1, COVER_EM)
 # Few letters, so that texts often share tokens, and everything that normalisation treats specially.

@@ -5,11 +5,12 @@ import re
 import time
 
 import pytest
-from hopgraph.tools.models import UnusableReplyError, parse_reply
-from hopgraph.tools.prompts import restore
 from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import BaseModel
+
+from hopgraph.tools.models import UnusableReplyError, parse_reply
+from hopgraph.tools.prompts import restore
 
 
 class Answer(BaseModel):

@@ -1,9 +1,10 @@
 """No key gets through, and nothing that is not a key is lost."""
 
 import pytest
-from hopgraph.tools.models import redact
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
+
+from hopgraph.tools.models import redact
 
 
 @pytest.mark.parametrize(

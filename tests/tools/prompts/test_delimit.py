@@ -5,9 +5,10 @@ import time
 import unicodedata
 
 import pytest
-from hopgraph.tools.prompts import block, clean, escape, restore
 from hypothesis import example, given
 from hypothesis import strategies as st
+
+from hopgraph.tools.prompts import block, clean, escape, restore
 
 TAG = re.compile(r"<[/\s]*[a-z_]+[^>]*>", re.IGNORECASE)
 ATTACKS = [

@@ -4,6 +4,13 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from pydantic import InstanceOf
+
 from hopgraph.state import Reranker
 from hopgraph.tools.corpora import Reading, open_corpus
 from hopgraph.tools.evaluation.calibrate import calibrate
@@ -12,12 +19,6 @@ from hopgraph.tools.evaluation.metrics import recall_at
 from hopgraph.tools.evaluation.questions import EvalQuestion
 from hopgraph.tools.rerankers import LexicalReranker
 from hopgraph.tools.retrieval import Bm25Retriever, memory_index
-from hypothesis import given
-from hypothesis import strategies as st
-from langchain_core.callbacks import CallbackManagerForRetrieverRun
-from langchain_core.documents import Document
-from langchain_core.retrievers import BaseRetriever
-from pydantic import InstanceOf
 
 words = st.sampled_from(["Tim", "Burton", "film", "the", "1994", "directed", "Wood", "é", "\n", "(", ")"])
 texts = st.one_of(st.text(max_size=20), st.lists(words, max_size=12).map(" ".join))

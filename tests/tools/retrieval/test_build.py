@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from hopgraph.state import BadRecordError, CorpusError, SettingsError
 from hopgraph.tools.retrieval import build_index, open_index
 from hopgraph.tools.text import DEFAULT_ANALYSER

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from hopgraph.state import CorpusError
 from hopgraph.tools.corpora import Reading, SourceRecord, open_corpus
 from hopgraph.tools.retrieval import Index, build_index, memory_index, open_index
-from hypothesis import given
-from hypothesis import strategies as st
 
 bm25s: Any = import_module("bm25s")
 Stemmer: Any = import_module("Stemmer")

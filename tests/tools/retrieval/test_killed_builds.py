@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval import build_index, open_index
 from hopgraph.tools.retrieval.staging import staged

@@ -1,9 +1,10 @@
 from pathlib import Path
 
 import pytest
-from hopgraph.tools.retrieval.passages import PassageFile, PassageWriter, StoredPassage
 from hypothesis import given
 from hypothesis import strategies as st
+
+from hopgraph.tools.retrieval.passages import PassageFile, PassageWriter, StoredPassage
 
 TEXTS = st.text(st.characters(codec="utf-8"))
 

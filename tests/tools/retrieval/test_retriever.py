@@ -6,13 +6,14 @@ import threading
 from pathlib import Path
 
 import pytest
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import RunnableLambda
+
 from hopgraph.state import CorpusError, SpecError
 from hopgraph.tools.corpora import SourceRecord
 from hopgraph.tools.retrieval import Bm25Retriever, build_index, memory_index, resolve_retriever
 from hopgraph.tools.retrieval import retriever as module
-from langchain_core.documents import Document
-from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import RunnableLambda
 
 RECORDS = [
     SourceRecord("2", "Hen", "A hen sits. A hen lays.", Path("x"), 1),

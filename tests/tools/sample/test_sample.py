@@ -3,6 +3,7 @@ from collections import Counter
 from importlib.resources import files
 
 import pytest
+
 from hopgraph.tools.sample import SampleQuestion, sample_passages, sample_questions
 
 PASSAGES = {passage["id"]: passage for passage in sample_passages()}

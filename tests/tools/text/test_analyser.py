@@ -4,9 +4,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from hopgraph.tools.text import DEFAULT_ANALYSER, content_terms
 from hypothesis import given
 from hypothesis import strategies as st
+
+from hopgraph.tools.text import DEFAULT_ANALYSER, content_terms
 
 bm25s: Any = import_module("bm25s")
 Stemmer: Any = import_module("Stemmer")

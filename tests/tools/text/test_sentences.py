@@ -6,9 +6,10 @@ import time
 from pathlib import Path
 
 import pytest
-from hopgraph.tools.text import split_sentences
 from hypothesis import given
 from hypothesis import strategies as st
+
+from hopgraph.tools.text import split_sentences
 
 
 def sentences(text: str) -> list[str]:

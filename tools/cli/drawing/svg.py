@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from html import escape
 from itertools import pairwise
 
+from langchain_core.runnables.graph import Graph
+
 from hopgraph.tools.cli.drawing.edges import DrawnEdge, edges_of, is_end, shown_name
 from hopgraph.tools.cli.drawing.layers import Key, Layers, layers_of
 from hopgraph.tools.cli.drawing.place import Placed, Point, Size, place
-from langchain_core.runnables.graph import Graph
 
 _MARGIN, _TITLE_HEIGHT = 28.0, 44.0
 _BOX_HEIGHT, _LABEL_HEIGHT = 38.0, 20.0

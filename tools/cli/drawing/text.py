@@ -1,7 +1,8 @@
 """A graph as plain text: every node with the edges that leave it."""
 
-from hopgraph.tools.cli.drawing.edges import DrawnEdge, edges_of, is_end, shown_name
 from langchain_core.runnables.graph import Graph
+
+from hopgraph.tools.cli.drawing.edges import DrawnEdge, edges_of, is_end, shown_name
 
 
 def ascii_drawing(graph: Graph, title: str) -> str:

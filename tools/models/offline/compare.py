@@ -9,8 +9,8 @@ from hopgraph.tools.models.offline.spans import Span, country_mentions, life, li
 from hopgraph.tools.models.offline.statements import Statement
 from hopgraph.tools.models.offline.terms import key, term, terms
 
-_LAST = frozenset("later latest last younger youngest recently newer newest".split())
-_FIRST = frozenset("first earlier earliest before older oldest elder".split())
+_LAST = frozenset(["later", "latest", "last", "younger", "youngest", "recently", "newer", "newest"])
+_FIRST = frozenset(["first", "earlier", "earliest", "before", "older", "oldest", "elder"])
 _MAKERS = ("director", "composer", "performer", "writer", "producer", "founder")
 _SAME = re.compile(r"\b(?:same|share|shared)\b.*\b(?:country|nationality|nation|state|city)\b|\bcountry of origin\b")
 _NOT = re.compile(r"\b(?:not|never|no longer|neither|nor|without)\b")

@@ -6,7 +6,6 @@ from hopgraph.tools.models.offline.chain import Evidence
 from hopgraph.tools.models.offline.lexicon import countries, in_class
 from hopgraph.tools.models.offline.shapes import shape
 from hopgraph.tools.models.offline.spans import Span, names
-from hopgraph.tools.models.offline.statements import Statement
 from hopgraph.tools.models.offline.terms import WORD, key, term, terms
 
 _SHAPES = (("person", "person"), ("place", "place"), ("organisation", "group"), ("quoted", "work"))

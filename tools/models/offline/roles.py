@@ -7,9 +7,8 @@ from pydantic import JsonValue
 from hopgraph.tools.models.offline.answer import Finding, find, gather
 from hopgraph.tools.models.offline.blocks import Prompt
 from hopgraph.tools.models.offline.chain import Evidence
-from hopgraph.tools.models.offline.question import read_question
-from hopgraph.tools.models.offline.select import sentences, useful
 from hopgraph.tools.models.offline.queries import next_queries
+from hopgraph.tools.models.offline.select import sentences, useful
 
 Reply = dict[str, JsonValue]
 UNANSWERABLE = "unanswerable"

@@ -11,6 +11,7 @@ from hopgraph.tools.text import split_sentences
 
 _MOST_SENTENCES = 60
 _LONGEST_SENTENCE = 1_000
+_LEFT_OUT = " … "
 
 
 @dataclass(frozen=True)
@@ -26,11 +27,16 @@ class Sentence:
 
 
 def sentences(passage: Passage) -> list[Sentence]:
-    """Return the first sentences of a passage, very long ones cut; empty for a blank one."""
-    cut = [
-        passage.text[start:end][:_LONGEST_SENTENCE] for start, end in split_sentences(passage.text)[:_MOST_SENTENCES]
+    """Return the first sentences of a passage, very long ones cut; empty for a blank one.
+
+    A passage that is shown in part has "…" where sentences were left out.
+    """
+    parts = (part for part in passage.text.split(_LEFT_OUT))
+    texts = [part[start:end] for part in parts for start, end in split_sentences(part)][:_MOST_SENTENCES]
+    return [
+        Sentence(passage.number, place, text[:_LONGEST_SENTENCE], write(passage.title, text[:_LONGEST_SENTENCE]))
+        for place, text in enumerate(texts)
     ]
-    return [Sentence(passage.number, place, text, write(passage.title, text)) for place, text in enumerate(cut)]
 
 
 def useful(question: str, passages: Sequence[Passage]) -> list[Sentence]:

@@ -20,8 +20,36 @@ _NUMBER = re.compile(
 )
 _NICKNAME = re.compile(r' "[^"\n]{1,20}" [A-Z]')
 _QUOTED = re.compile(r"[\"“]([^\"“”\n]{2,80})[\"”]")
-_LINKS = frozenset("of the de von van der den la le du da dos al el ibn bin di del des y e & 's".split())
-_SHORT = frozenset("Jr Sr Dr St Mr Mrs Ms Lt Col Gen No vs Prof Capt Sgt Rev".split())
+_LINKS = frozenset(
+    [
+        "of",
+        "the",
+        "de",
+        "von",
+        "van",
+        "der",
+        "den",
+        "la",
+        "le",
+        "du",
+        "da",
+        "dos",
+        "al",
+        "el",
+        "ibn",
+        "bin",
+        "di",
+        "del",
+        "des",
+        "y",
+        "e",
+        "&",
+        "'s",
+    ]
+)
+_SHORT = frozenset(
+    ["Jr", "Sr", "Dr", "St", "Mr", "Mrs", "Ms", "Lt", "Col", "Gen", "No", "vs", "Prof", "Capt", "Sgt", "Rev"]
+)
 _BRACKET = re.compile(r"\(([^()]{0,200})\)")
 _DASH = re.compile(r"(?<=[\d\s])[–—-](?=\s*(?:[\d–—-]|[A-Zc]))")
 _YEAR = re.compile(r"\b(\d{4})\b")

@@ -1,0 +1,158 @@
+"""Answer a question from what is given: passages, answered sub-questions, or own knowledge."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langgraph.runtime import Runtime
+from pydantic import BaseModel, field_validator
+
+from hopgraph.nodes.ask import Answered, Ask, ask, calls_of
+from hopgraph.nodes.decide import UNANSWERABLE, short_answer
+from hopgraph.nodes.events import emit
+from hopgraph.nodes.extract import numbers_in
+from hopgraph.nodes.knowledge import by_id, shown
+from hopgraph.state import Context, Evidence, Excerpt, Knowledge, Passage, Spent
+from hopgraph.tools.prompts import Value, clean
+
+
+class AnswerReply(BaseModel):
+    """A reply of the roles `answer` and `answer_step_by_step`."""
+
+    reasoning: str = ""
+    answer: str
+    used_passages: list[int] = []
+
+    _numbers = field_validator("used_passages", mode="before")(numbers_in)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a reader made of a question."""
+
+    answer: str
+    """Short, cleaned; empty when the question could not be answered."""
+    reasoning: str
+    evidence: list[Evidence]
+    """One statement, the reasoning or the answer, with the shown passages that it rests on; empty without."""
+
+
+def answer_ask(
+    question: str,
+    settings: Context,
+    *,
+    step: str = "answer",
+    passages: Sequence[Mapping[str, str]] | None = None,
+    sub_answers: Sequence[str] | None = None,
+    sample: int = 0,
+) -> Ask[AnswerReply]:
+    """Make the question to a reader; `passages` and `sub_answers` stay out of the prompt where they are None.
+
+    Args:
+        question: The question, or a sub-question.
+        settings: Gives the answer's type.
+        step: `answer`, or `answer_step_by_step` for a chain of thought.
+        passages: Titles and texts, in the order of their numbers from 1.
+        sub_answers: Lines such as "Who directed it? Ada Brink".
+        sample: Tells repeated questions apart.
+    """
+    variables: dict[str, Value] = {"question": question}
+    if passages is not None:
+        variables["passages"] = passages
+    if sub_answers is not None:
+        variables["sub_answers"] = sub_answers
+    if settings.answer_type == "yes_no":
+        variables["answer_type"] = "yes_no"
+    return Ask(step, variables, AnswerReply, AnswerReply(answer=UNANSWERABLE), sample)
+
+
+def read_answer(
+    answered: Answered[AnswerReply],
+    settings: Context,
+    excerpts: Sequence[Excerpt] = (),
+    *,
+    evidence_id: str = "1.1.1",
+    question: str = "",
+) -> Reading:
+    """Turn a reader's reply into an answer with its evidence.
+
+    Passage numbers that were not shown are ignored. The evidence's statement is the reasoning, else the
+    question with its answer, so that the quote of a citation fits both.
+    """
+    reply = answered.record
+    answer = short_answer(reply.answer, yes_no=settings.answer_type == "yes_no")
+    reasoning = clean(reply.reasoning).strip()
+    in_range = [number for number in reply.used_passages if 1 <= number <= len(excerpts)]
+    ids = list(dict.fromkeys(excerpts[number - 1]["passage_id"] for number in in_range))
+    if not answer or not ids:
+        return Reading(answer, reasoning, [])
+    statement = reasoning or f"{question} {answer}".strip()
+    evidence = Evidence(id=evidence_id, statement=statement, passage_ids=ids, quote="", verified=False)
+    return Reading(answer, reasoning, [evidence])
+
+
+class AnswerState(Spent):
+    """What an answering node reads."""
+
+    question: str
+    knowledge: list[Knowledge]
+    passages: list[Passage]
+
+
+AnswerNode = Callable[[AnswerState, Runtime[Context]], Awaitable[Mapping[str, Any]]]
+
+
+def answer_with(step: str = "answer", *, own_knowledge: bool = False) -> AnswerNode:
+    """Make the node that answers the question from all kept passages of all queries.
+
+    Args:
+        step: `answer`, or `answer_step_by_step` for a chain of thought.
+        own_knowledge: Show no passages: the model answers from what it knows.
+
+    The node writes `answer`, `explanation`, `evidence`, `used` and `stop_reason` (answered, unanswerable or
+    budget). A passage that several queries kept is shown once, at its first place.
+    """
+
+    async def answer(state: AnswerState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+        settings = runtime.context
+        excerpts = [] if own_knowledge else kept_excerpts(state["knowledge"])
+        given = None if own_knowledge else shown(excerpts, by_id(state["passages"]))
+        wanted = answer_ask(state["question"], settings, step=step, passages=given)
+        answered = await ask(runtime, state, wanted)
+        reading = read_answer(answered, settings, excerpts, question=state["question"])
+        return answer_update(reading, answered, runtime)
+
+    return answer
+
+
+def answer_update(reading: Reading, answered: Answered[AnswerReply], runtime: Runtime[Any]) -> dict[str, Any]:
+    """Make a node's update of a final reading, and report it as a `decided` event."""
+    used = [each["id"] for each in reading.evidence]
+    emit(
+        runtime,
+        "decided",
+        answer=reading.answer,
+        confidence=None,
+        explanation=reading.reasoning,
+        missing="",
+        used=list(used),
+        final=True,
+    )
+    budget = answered.outcome == "budget"
+    return {
+        "answer": reading.answer,
+        "explanation": reading.reasoning,
+        "evidence": reading.evidence,
+        "used": used,
+        "stop_reason": "budget" if budget else ("answered" if reading.answer else "unanswerable"),
+        "calls": calls_of([answered]),
+    }
+
+
+def kept_excerpts(knowledge: Sequence[Knowledge]) -> list[Excerpt]:
+    """List the excerpts of all queries in their order, each passage once, at its first place."""
+    first: dict[str, Excerpt] = {}
+    for entry in knowledge:
+        for excerpt in entry["excerpts"]:
+            first.setdefault(excerpt["passage_id"], excerpt)
+    return list(first.values())

@@ -1,0 +1,52 @@
+"""Settings of every method that reranks passages and cuts them down (MIGRES and the baselines of ALCE)."""
+
+from typing import Any, Literal, Self
+
+from pydantic import Field
+from typing_extensions import override
+
+from hopgraph.state.context import Context, in_group
+
+
+class KnowledgeContext(Context):
+    """How retrieved passages become what the model is shown."""
+
+    threshold: float | None = Field(
+        default=None,
+        allow_inf_nan=False,
+        description="δ: a passage or sentence with a lower reranker score is dropped, on the reranker's raw "
+        "scale; none: the reranker's own calibrated value (see `hopgraph calibrate`)",
+        json_schema_extra=in_group("Method"),
+    )
+    threshold_for: str | None = Field(
+        default=None,
+        description="the kind of reranker that δ was found for, as bge; with one of another kind its own "
+        "calibrated value is taken; none: δ holds for any",
+        json_schema_extra=in_group("Method"),
+    )
+    passages_per_extraction: int = Field(
+        default=5,
+        ge=1,
+        le=50,
+        description="k: passages shown to the model at most in one extraction",
+        json_schema_extra=in_group("Method"),
+    )
+    compression: Literal["sentences", "none", "summary", "snippet"] = Field(
+        default="sentences",
+        description="how passages are cut down: sentence filter, not at all, or one model call per passage "
+        "that summarises it or copies a snippet (Table 5)",
+        json_schema_extra=in_group("Method"),
+    )
+
+    @classmethod
+    @override
+    def preset(cls, family: str, **settings: Any) -> Self:
+        """Make the paper's settings for a family of data sets, with some replaced.
+
+        The paper's δ is on the scale of bge-reranker-base; a δ of the caller's holds for any reranker.
+
+        Raises:
+            SettingsError: no such family, or a bad setting.
+        """
+        own = {"threshold_for": None} if "threshold" in settings else {}
+        return super().preset(family, **{**own, **settings})
