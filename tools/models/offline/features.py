@@ -36,8 +36,6 @@ def sentence_features(evidence: Evidence, at: int) -> Features:
         "first anchor": evidence.anchors.get(evidence.statements[chain[0]].key, 0.0),
         "linked by relation": float(evidence.related(chain)),
         "onward": max(onward, default=0.0),
-        "too short": float(len(chain) < evidence.question.hops),
-        "too long": float(len(chain) > evidence.question.hops),
         "asked noun in sentence": float(bool(evidence.question.rest & statement.terms)),
     }
 

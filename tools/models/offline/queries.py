@@ -16,7 +16,7 @@ _UNKNOWN_FIRST = 2
 def _open_words(evidence: Evidence, carried: frozenset[str], limit: int = _OPEN_WORDS) -> str:
     """Return the heaviest of the question's words that the chain does not carry, in the question's order."""
     words = dict.fromkeys(WORD.findall(evidence.question.text))
-    left = [word for word in words if term(word) in evidence.weights and term(word) not in carried]
+    left = [word for word in words if term(word) in evidence.open - carried]
     heavy = sorted(left, key=lambda word: -evidence.weights[term(word)])[:limit]
     return " ".join(word for word in left if word in heavy)
 
@@ -37,9 +37,10 @@ def _reached(evidence: Evidence) -> list[tuple[str, int]]:
             name = key(span.text)
             if name == statement.key or f" {name} " in evidence.question.flat:
                 continue
-            near = terms(statement.text[max(0, span.start - 30) : span.start]) & evidence.question.terms
+            near = terms(statement.text[max(0, span.start - 30) : span.start]) & evidence.open
             value = reach + 0.5 * bool(near) - 0.3 * (name in evidence.keys)
-            value += 0.4 * (evidence.types.get(name, shape(span, statement)) in wanted)
+            looks = evidence.types.get(name, shape(span, statement))
+            value += 0.4 * (looks in wanted)
             if name not in best or value > best[name][0]:
                 text = countries()[span.text.lower()] if span.kind == "country" else span.text
                 best[name] = (value, text, at)
@@ -83,6 +84,8 @@ def next_queries(evidence: Evidence, asked: Sequence[str], missing: str) -> list
     used = {key(text) for text in (evidence.question.text, *asked)}
     fresh: list[str] = []
     for text in _proposals(evidence, missing):
+        name = key(text).rpartition(" ")[0] or key(text)
+        if sum(a.startswith(name+" ") or a==name for a in used) >= 1: continue
         if key(text) and key(text) not in used and len(fresh) < 20:
             used.add(key(text))
             fresh.append(text.strip())

@@ -65,11 +65,6 @@ _CLASSES: tuple[tuple[str, AnswerKind], ...] = (
     ("work", "work"),
     ("group", "group"),
 )
-_DESCRIBED = re.compile(
-    r"\b(?:of|in|at|from|by|for|to|with|during|on|and|did|does|was|is|has) (?:the|a|an) (?:[a-z-]+ ){0,3}?"
-    r"(?:where|that|which|who|whose|in which|of|by|from|in|at)\b|\b(?:the|a|an) [a-z]+ (?:of|that|who|whose|which|where) (?:the|a|an) [a-z]"
-)
-_OWNED = re.compile(r"[A-Z][\w.]*['’]s [a-z]")
 _KIND_WORDS = frozenset(["kind", "type", "sort", "form", "genre", "part", "name", "term", "title"])
 _COMPARING = re.compile(
     r"\b(?:first|earlier|later|last|older|younger|oldest|more|most|larger|longer|higher|recently)\b"
@@ -204,14 +199,9 @@ class Question:
 
     @cached_property
     def hops(self) -> int:
-        """How many links the question seems to need, from 1 to 3: one more for each thing that it only describes.
-
-        "The mayor of the city where …" describes a city, "Anna's brother" a brother; "of the film Name" names it.
-        """
-        described = len(_DESCRIBED.findall(self.text)) + len(_OWNED.findall(self.text))
-        simple = re.match(r"\W*(?:who|what|when|where)\s(?:is|was|are|were)\s", self.text, re.IGNORECASE)
-        owner_only = bool(simple) and not _DESCRIBED.search(self.text)
-        return max(1, min(3, 1 + described - owner_only))
+        """How many links the question seems to need, from 1 to 3: one for each relation that it names."""
+        named = {relations()[word] for word in WORD.findall(self.text) if word in relations()}
+        return max(1, min(3, len(named)))
 
     @cached_property
     def rest(self) -> frozenset[str]:
