@@ -59,7 +59,7 @@ def print_hanging(console: Console, label: Text, body: Text, *, indent: int = LA
     if console.options.ascii_only:
         label, body = _in_ascii(label), _in_ascii(body)
     indent = max(indent, label.cell_len + 1) if label.cell_len else indent
-    width = max(console.width - indent, 20)
+    width = max(console.width - indent, 10)
     for number, line in enumerate(body.wrap(console, width) or [Text()]):
         line.rstrip()
         start = label.copy() if number == 0 else Text()

@@ -85,7 +85,7 @@ def next_queries(evidence: Evidence, asked: Sequence[str], missing: str) -> list
     fresh: list[str] = []
     for text in _proposals(evidence, missing):
         name = key(text).rpartition(" ")[0] or key(text)
-        if sum(a.startswith(name+" ") or a==name for a in used) >= 1: continue
+        if sum(a.startswith(name+" ") or a==name for a in used) >= 2: continue
         if key(text) and key(text) not in used and len(fresh) < 20:
             used.add(key(text))
             fresh.append(text.strip())
