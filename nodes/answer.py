@@ -5,23 +5,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from langgraph.runtime import Runtime
-from pydantic import BaseModel, field_validator
+from pydantic import Field, field_validator
 
 from hopgraph.nodes.ask import Answered, Ask, ask, calls_of
 from hopgraph.nodes.decide import UNANSWERABLE, short_answer
 from hopgraph.nodes.events import emit
 from hopgraph.nodes.extract import numbers_in
 from hopgraph.nodes.knowledge import by_id, shown
-from hopgraph.state import Context, Evidence, Excerpt, Knowledge, Passage, Spent
+from hopgraph.nodes.replies import ReplyModel
+from hopgraph.state import Context, Evidence, Excerpt, Knowledge, Passage, Spent, StopReason
 from hopgraph.tools.prompts import Value, clean
 
 
-class AnswerReply(BaseModel):
+class AnswerReply(ReplyModel):
     """A reply of the roles `answer` and `answer_step_by_step`."""
 
     reasoning: str = ""
     answer: str
-    used_passages: list[int] = []
+    used_passages: list[int] = Field(default_factory=list[int])
 
     _numbers = field_validator("used_passages", mode="before")(numbers_in)
 
@@ -97,6 +98,7 @@ class AnswerState(Spent):
     question: str
     knowledge: list[Knowledge]
     passages: list[Passage]
+    stop_reason: StopReason | None
 
 
 AnswerNode = Callable[[AnswerState, Runtime[Context]], Awaitable[Mapping[str, Any]]]
@@ -109,8 +111,9 @@ def answer_with(step: str = "answer", *, own_knowledge: bool = False) -> AnswerN
         step: `answer`, or `answer_step_by_step` for a chain of thought.
         own_knowledge: Show no passages: the model answers from what it knows.
 
-    The node writes `answer`, `explanation`, `evidence`, `used` and `stop_reason` (answered, unanswerable or
-    budget). A passage that several queries kept is shown once, at its first place.
+    The node writes `answer`, `explanation`, `evidence`, `used` and `stop_reason`: answered, unanswerable or
+    budget, unless a limit that ended the search already stands there. A passage that several queries kept is
+    shown once, at its first place.
     """
 
     async def answer(state: AnswerState, runtime: Runtime[Context]) -> Mapping[str, Any]:
@@ -120,13 +123,24 @@ def answer_with(step: str = "answer", *, own_knowledge: bool = False) -> AnswerN
         wanted = answer_ask(state["question"], settings, step=step, passages=given)
         answered = await ask(runtime, state, wanted)
         reading = read_answer(answered, settings, excerpts, question=state["question"])
-        return answer_update(reading, answered, runtime)
+        return answer_update(reading, answered, runtime, limit=state["stop_reason"])
 
     return answer
 
 
-def answer_update(reading: Reading, answered: Answered[AnswerReply], runtime: Runtime[Any]) -> dict[str, Any]:
-    """Make a node's update of a final reading, and report it as a `decided` event."""
+def answer_update(
+    reading: Reading, answered: Answered[Any], runtime: Runtime[Any], *, limit: StopReason | None = None
+) -> dict[str, Any]:
+    """Make a node's update of a final reading, and report it as a `decided` event.
+
+    `limit` is the stop reason that an earlier step set, if any; it stays.
+    """
+    budget: StopReason | None = "budget" if answered.outcome == "budget" else None
+    return {**reading_update(reading, runtime, limit=limit or budget), "calls": calls_of([answered])}
+
+
+def reading_update(reading: Reading, runtime: Runtime[Any], *, limit: StopReason | None = None) -> dict[str, Any]:
+    """Make a node's update of a final reading that took no call; else as `answer_update`."""
     used = [each["id"] for each in reading.evidence]
     emit(
         runtime,
@@ -138,14 +152,12 @@ def answer_update(reading: Reading, answered: Answered[AnswerReply], runtime: Ru
         used=list(used),
         final=True,
     )
-    budget = answered.outcome == "budget"
     return {
         "answer": reading.answer,
         "explanation": reading.reasoning,
         "evidence": reading.evidence,
         "used": used,
-        "stop_reason": "budget" if budget else ("answered" if reading.answer else "unanswerable"),
-        "calls": calls_of([answered]),
+        "stop_reason": limit or ("answered" if reading.answer else "unanswerable"),
     }
 
 

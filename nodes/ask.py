@@ -21,7 +21,7 @@ from hopgraph.state import Call, Context, Spent
 from hopgraph.tools.models import ModelHandle, UnusableReplyError, count_tokens, parse_reply
 from hopgraph.tools.models.cache import cache_key, read_cache, write_cache
 from hopgraph.tools.models.send import Sending, send
-from hopgraph.tools.prompts import Value, render
+from hopgraph.tools.prompts import Value, clean, render
 from hopgraph.tools.resolve import model_of
 
 RecordT = TypeVar("RecordT", bound=BaseModel)
@@ -44,6 +44,8 @@ class Ask(Generic[RecordT]):
     """What stands in when no reply could be used, or when the budget does not reach."""
     sample: int = 0
     """Tells repeated questions apart, for methods that sample several replies."""
+    sampling: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Sampling options of this question alone, as {"top_p": 0.5}; what it leaves out is as the settings say."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ async def ask_all(
     shares = allowances(settings, state, sizes, keep=keep)
     first = place().take(len(wanted))
     return await side_by_side(
-        _Conversation(runtime, state, each, prompt, share, first + offset).hold()
+        _Conversation(runtime, state, each, prompt, share, first + offset, keep).hold()
         for offset, (each, prompt, share) in enumerate(zip(wanted, prompts, shares, strict=True))
     )
 
@@ -142,8 +144,9 @@ class _Conversation(Generic[RecordT]):
     share: int
     """Requests it may send at most."""
     number: int
-
+    keep: int
     call: Call = field(init=False)
+    cache_key: str = ""
 
     def __post_init__(self) -> None:
         settings: Context = self.runtime.context
@@ -182,7 +185,7 @@ class _Conversation(Generic[RecordT]):
     async def _within_budget(self, handle: ModelHandle) -> tuple[RecordT, Outcome]:
         if not self.share:
             return self.wanted.fallback, "budget"
-        deadline = asyncio.timeout(seconds_left(self.runtime.context, self.state))
+        deadline = asyncio.timeout(seconds_left(self.runtime.context, self.state, self.keep))
         try:
             async with deadline:
                 return await self._until_usable(handle)
@@ -193,10 +196,12 @@ class _Conversation(Generic[RecordT]):
 
     async def _until_usable(self, handle: ModelHandle) -> tuple[RecordT, Outcome]:
         settings: Context = self.runtime.context
-        key = self._cache_key(handle) if settings.cache_dir else ""
-        if settings.cache_dir and (kept := await asyncio.to_thread(read_cache, settings.cache_dir, key)):
-            return parse_reply(kept, self.wanted.schema), "replied"
-        sending = Sending(settings.max_parallel_calls, settings.request_retries)
+        if settings.cache_dir:
+            self.cache_key = self._cache_key(handle)
+            if (kept := await self._from_cache(settings.cache_dir)) is not None:
+                return kept, "replied"
+        sampling = tuple(sorted(self.wanted.sampling.items()))
+        sending = Sending(settings.max_parallel_calls, settings.request_retries, sampling, told=self._tell_retry)
         while self.call["attempts"] < self.share:
             self.call["attempts"] += 1
             reply = await send(handle, self.messages, self.wanted.schema, sending)
@@ -211,9 +216,25 @@ class _Conversation(Generic[RecordT]):
                 self.messages = [*self.messages, *_again(reply.text, problem)]
                 continue
             if settings.cache_dir:
-                await asyncio.to_thread(write_cache, settings.cache_dir, key, self.call["role"], reply.text)
+                await self._into_cache(settings.cache_dir, reply.text)
             return record, "replied"
         return self.wanted.fallback, "fallback"
+
+    async def _from_cache(self, folder: str) -> RecordT | None:
+        kept = await asyncio.to_thread(read_cache, folder, self.cache_key)
+        try:
+            return None if kept is None else parse_reply(kept, self.wanted.schema)
+        except UnusableReplyError:
+            return None  # damaged: asked for anew, and kept anew
+
+    async def _into_cache(self, folder: str, reply: str) -> None:
+        try:
+            await asyncio.to_thread(write_cache, folder, self.cache_key, self.call["role"], reply)
+        except OSError as error:  # a reply that was paid for is not lost because the disk is full
+            emit(self.runtime, "cache_failed", role=self.call["role"], problem=error.strerror or str(error))
+
+    def _tell_retry(self, failed: int, status: int | None, seconds: float) -> None:
+        emit(self.runtime, "retrying", role=self.call["role"], attempt=failed, status=status, wait=round(seconds, 3))
 
     def _cache_key(self, handle: ModelHandle) -> str:
         settings: Context = self.runtime.context
@@ -225,6 +246,7 @@ class _Conversation(Generic[RecordT]):
                 "temperature": settings.temperature if handle.is_spec else None,
                 "seed": settings.seed if handle.is_spec else None,
                 "sample": self.wanted.sample,
+                "sampling": dict(self.wanted.sampling),
                 "schema": self.wanted.schema.model_json_schema(),
             }
         )
@@ -232,7 +254,7 @@ class _Conversation(Generic[RecordT]):
 
 def _again(said: str, problem: UnusableReplyError) -> list[BaseMessage]:
     return [
-        AIMessage(said[:4000] or "(empty)"),
+        AIMessage(clean(said)[:4000] or "(empty)"),
         HumanMessage(f"That reply cannot be used: {problem}. Reply again, with the JSON object only."),
     ]
 

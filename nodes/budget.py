@@ -3,7 +3,12 @@
 import time
 from collections.abc import Sequence
 
-from hopgraph.state import Context, Spent
+from hopgraph.state import Call, Context, Spent
+
+ANSWER_SHARE = 0.25
+"""The part of the token and time budget that is left over for the final answer."""
+REPLY_TOKENS = 150
+"""What a reply is reckoned to take, before it is there."""
 
 
 def allowances(settings: Context, state: Spent, prompt_tokens: Sequence[int], *, keep: int = 0) -> list[int]:
@@ -13,40 +18,29 @@ def allowances(settings: Context, state: Spent, prompt_tokens: Sequence[int], *,
         settings: The limits, and how often an unusable reply is asked for again.
         state: What was spent so far.
         prompt_tokens: The estimated size of each prompt that is about to be sent.
-        keep: Calls to leave over for a later step.
+        keep: Calls to leave over for a later step, and with them ANSWER_SHARE of the tokens and the time.
 
     Returns:
         For each prompt how many requests it may send, re-asks included; 0 where the budget does not reach.
         First requests come before re-asks.
     """
-    most = 1 + settings.parse_retries
-    left = calls_left(settings, state)
-    reached = _within_tokens(settings, state, prompt_tokens)
-    if left is None:
-        return [most if reach else 0 for reach in reached]
-    left -= keep
-    shares: list[int] = []
-    for reach in reached:
-        shares.append(1 if reach and left > 0 else 0)
-        left -= shares[-1]
-    for index, share in enumerate(shares):
-        extra = min(most - 1, max(left, 0)) if share else 0
-        shares[index] += extra
-        left -= extra
+    calls, tokens, seconds = (
+        calls_left(settings, state),
+        tokens_left(settings, state, keep),
+        seconds_left(settings, state, keep),
+    )
+    if seconds is not None and seconds <= 0:
+        return [0] * len(prompt_tokens)
+    shares = [0] * len(prompt_tokens)
+    calls = None if calls is None else calls - keep
+    for _ in range(1 + settings.parse_retries):
+        for index, size in enumerate(prompt_tokens):
+            need = size + REPLY_TOKENS
+            if (calls is None or calls > 0) and (tokens is None or tokens >= need):
+                shares[index] += 1
+                calls = None if calls is None else calls - 1
+                tokens = None if tokens is None else tokens - need
     return shares
-
-
-def _within_tokens(settings: Context, state: Spent, prompt_tokens: Sequence[int]) -> list[bool]:
-    if (left := seconds_left(settings, state)) is not None and left <= 0:
-        return [False] * len(prompt_tokens)
-    if settings.max_tokens is None:
-        return [True] * len(prompt_tokens)
-    spent = tokens_spent(state)
-    reached: list[bool] = []
-    for size in prompt_tokens:
-        reached.append(spent + size <= settings.max_tokens)
-        spent += size if reached[-1] else 0
-    return reached
 
 
 def calls_left(settings: Context, state: Spent) -> int | None:
@@ -61,18 +55,100 @@ def tokens_spent(state: Spent) -> int:
     return sum(call["prompt_tokens"] + call["completion_tokens"] for call in state["calls"].values())
 
 
-def seconds_left(settings: Context, state: Spent) -> float | None:
+def tokens_left(settings: Context, state: Spent, keep: int = 0) -> int | None:
+    """Count the tokens that the budget still allows; None without a limit."""
+    if settings.max_tokens is None:
+        return None
+    most = settings.max_tokens * (1 - ANSWER_SHARE) if keep else settings.max_tokens
+    return int(most) - tokens_spent(state)
+
+
+def seconds_left(settings: Context, state: Spent, keep: int = 0) -> float | None:
     """Count the seconds until the deadline; None without one, at most 0 when it has passed."""
     if settings.deadline_seconds is None:
         return None
-    return settings.deadline_seconds - (time.time() - state["started_at"])
+    most = settings.deadline_seconds * (1 - ANSWER_SHARE) if keep else settings.deadline_seconds
+    return most - (time.time() - state["started_at"])
 
 
 def is_exhausted(settings: Context, state: Spent, calls: int) -> bool:
-    """Tell whether the budget no longer allows `calls` more model calls."""
-    left, seconds = calls_left(settings, state), seconds_left(settings, state)
+    """Tell whether the budget no longer allows `calls` more model calls with something left for an answer."""
+    left, seconds, tokens = (
+        calls_left(settings, state),
+        seconds_left(settings, state, 1),
+        tokens_left(settings, state, 1),
+    )
     return (
         (left is not None and left < calls)
         or (seconds is not None and seconds <= 0)
-        or (settings.max_tokens is not None and tokens_spent(state) >= settings.max_tokens)
+        or (tokens is not None and tokens <= REPLY_TOKENS)
+    )
+
+
+def branch_out(settings: Context, state: Spent, needs: Sequence[tuple[int, int]], *, keep: int = 0) -> list[Call]:
+    """Share the budget out among branches that are about to run side by side, in order.
+
+    None sees what the others spend, so each is told beforehand what counts as spent in it. A branch starts
+    where its whole need is left; the first also with less, from its least need on. What remains is shared
+    for re-asks. Tokens cannot be told beforehand: what is left of them is shared evenly.
+
+    Args:
+        settings: The limits, and how often an unusable reply is asked for again.
+        state: What was spent so far.
+        needs: Per branch, the fewest and the most model calls that it makes sense with, without re-asks.
+        keep: Calls to leave over for a later step.
+
+    Returns:
+        For the branches that can start, the first ones of `needs`, what counts as spent in them. Empty where
+        the budget does not reach for the first.
+    """
+    if is_exhausted(settings, state, 0):
+        return []
+    left = calls_left(settings, state)
+    shares = [most for _, most in needs] if left is None else _shares(needs, left - keep, settings.parse_retries)
+    before, calls = tokens_spent(state), sum(call["attempts"] for call in state["calls"].values())
+    tokens = 0 if settings.max_tokens is None or not shares else (settings.max_tokens - before) // len(shares)
+    return [
+        _reserved(
+            attempts=calls if left is None else calls + left - share,
+            tokens=before if settings.max_tokens is None else settings.max_tokens - tokens,
+        )
+        for share in shares
+    ]
+
+
+def share_out(settings: Context, state: Spent, needs: Sequence[tuple[int, int]], *, keep: int = 0) -> list[Call]:
+    """Share the budget out as `branch_out` does, with an entry for every branch; where it does not reach, all is spent.
+
+    For tasks that run in any case: each works out the same shares from the same state and takes its own.
+    """
+    shares = branch_out(settings, state, needs, keep=keep)
+    nothing_left = _reserved(attempts=settings.max_llm_calls or 0, tokens=settings.max_tokens or 0)
+    return [*shares, *[nothing_left] * (len(needs) - len(shares))]
+
+
+def _shares(needs: Sequence[tuple[int, int]], left: int, retries: int) -> list[int]:
+    shares: list[int] = []
+    for least, most in needs:
+        if left < (most if shares else least):
+            break
+        shares.append(min(most, left))
+        left -= shares[-1]
+    for index, share in enumerate(shares):
+        extra = min(share * retries, left)
+        shares[index] += extra
+        left -= extra
+    return shares
+
+
+def _reserved(attempts: int, tokens: int) -> Call:
+    return Call(
+        kind="model",
+        role="reserved",
+        attempts=attempts,
+        prompt_tokens=tokens,
+        completion_tokens=0,
+        parse_failures=0,
+        passages=0,
+        knowledge_tokens=0,
     )

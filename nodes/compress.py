@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from langgraph.runtime import Runtime
-from pydantic import BaseModel
 
 from hopgraph.nodes.ask import Answered, Ask, ask_all, calls_of
 from hopgraph.nodes.events import emit
 from hopgraph.nodes.knowledge import by_id, shown
+from hopgraph.nodes.replies import ReplyModel
 from hopgraph.state import Excerpt, Knowledge, Passage, Spent
 from hopgraph.state.knowledge import KnowledgeContext
 
 
-class Compressed(BaseModel):
+class Compressed(ReplyModel):
     """A reply of the roles `summarise` and `snippet`."""
 
     text: str

@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from langgraph.runtime import Runtime
-from pydantic import BaseModel, field_validator
+from pydantic import Field, field_validator
 
 from hopgraph.nodes.ask import Answered, Ask, ask, calls_of
 from hopgraph.nodes.budget import is_exhausted
 from hopgraph.nodes.events import emit
 from hopgraph.nodes.extract import numbers_in
+from hopgraph.nodes.replies import ReplyModel
 from hopgraph.state import Evidence, Spent, StopReason
 from hopgraph.state.migres import MigresContext
 from hopgraph.state.reducers import merge_calls
@@ -23,7 +24,7 @@ _CALLS_OF_AN_ITERATION = 4
 final answer kept back."""
 
 
-class DecidedAnswer(BaseModel):
+class DecidedAnswer(ReplyModel):
     """The answer part of a decision."""
 
     text: str
@@ -32,17 +33,17 @@ class DecidedAnswer(BaseModel):
     @field_validator("confidence", mode="before")
     @classmethod
     def _in_range(cls, value: object) -> int | None:
-        found = re.match(r"\s*(\d+)", str(value))
-        return min(max(int(found[1]), 1), 5) if found else None
+        found = re.match(r"\s*(\d{1,6}(?:\.\d+)?)", str(value))
+        return min(max(round(float(found[1])), 1), 5) if found else None
 
 
-class Decision(BaseModel):
+class Decision(ReplyModel):
     """A reply of the roles `decide` and `final_answer`."""
 
     answer: DecidedAnswer
     explanation: str = ""
     missing_information: str = ""
-    used_information: list[int] = []
+    used_information: list[int] = Field(default_factory=list[int])
     """*Ours*: the numbers of the statements that the answer rests on."""
 
     _numbers = field_validator("used_information", mode="before")(numbers_in)
@@ -50,7 +51,7 @@ class Decision(BaseModel):
     @field_validator("answer", mode="before")
     @classmethod
     def _plain_answer(cls, value: object) -> object:
-        return {"text": value} if isinstance(value, str) else value
+        return {"text": value} if isinstance(value, str | int | float) else value
 
 
 class DecideState(Spent):
@@ -77,7 +78,7 @@ async def decide(state: DecideState, runtime: Runtime[MigresContext]) -> Mapping
     spent = Spent(calls=calls, started_at=state["started_at"])
     if update["answer"]:
         update["stop_reason"] = "answered"
-    elif is_exhausted(settings, spent, _CALLS_OF_AN_ITERATION):
+    elif answered.outcome == "budget" or is_exhausted(settings, spent, _CALLS_OF_AN_ITERATION):
         update["stop_reason"] = "budget"
     elif state["iteration"] >= settings.max_iterations:
         update["stop_reason"] = "max_iterations"
@@ -94,7 +95,8 @@ async def final_answer(state: DecideState, runtime: Runtime[MigresContext]) -> M
     fallback = Decision(answer=DecidedAnswer(text=UNANSWERABLE))
     answered = await ask(runtime, state, Ask("final_answer", _variables(state, settings), Decision, fallback))
     update = _read(answered, state, settings)
-    update["stop_reason"] = state["stop_reason"] or ("answered" if update["answer"] else "unanswerable")
+    ended: StopReason = "answered" if update["answer"] else "unanswerable"
+    update["stop_reason"] = state["stop_reason"] or ("budget" if answered.outcome == "budget" else ended)
     _report(runtime, update, final=True)
     return update
 
@@ -129,7 +131,7 @@ def short_answer(text: str, *, yes_no: bool = False) -> str:
     if yes_no:
         found = re.match(r"\W*(yes|no|true|false)\b", answer, re.IGNORECASE)
         return {"yes": "yes", "true": "yes", "no": "no", "false": "no"}[found[1].lower()] if found else ""
-    return "" if answer.casefold().strip(" .\"'") == UNANSWERABLE else answer
+    return "" if re.match(r"\W*unanswerable\b", answer, re.IGNORECASE) else answer
 
 
 def _report(runtime: Runtime[MigresContext], update: Mapping[str, Any], *, final: bool) -> None:

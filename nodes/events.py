@@ -1,6 +1,6 @@
 """Step events: what a node did, for anyone who watches (command line, chat page, evaluation trace)."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -12,6 +12,9 @@ from pydantic import JsonValue
 
 from hopgraph.state import StepEvent
 
+_OUTER = "hopgraph_outer"
+"""The metadata key under which a graph inside another finds the place of the task that runs it."""
+
 
 @dataclass
 class Place:
@@ -19,7 +22,9 @@ class Place:
 
     node: str = ""
     step: int = 0
+    """The superstep of the outermost graph."""
     path: str = ""
+    """The task's path within that superstep, through the graphs in between."""
     taken: int = 0
 
     def take(self, count: int = 1) -> int:
@@ -37,18 +42,29 @@ def placed() -> Generator[None]:
     """Give the node that runs inside a place of its own, read from LangGraph's metadata."""
     config = var_child_runnable_config.get() or {}
     metadata = config.get("metadata") or {}
-    node = str(metadata.get("langgraph_node", ""))
-    token = _place.set(Place(node, int(metadata.get("langgraph_step", 0)), _path(node, metadata)))
+    step, _, path = _whole_path(metadata).partition(":")
+    token = _place.set(Place(str(metadata.get("langgraph_node", "")), int(step), path))
     try:
         yield
     finally:
         _place.reset(token)
 
 
-def _path(node: str, metadata: dict[str, Any]) -> str:
-    """Write a task's path: the node, and its number among the `Send`s of the step before."""
+def outer_place(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """Make the metadata that tells the tasks of a graph which task of an outer graph runs it; empty for none.
+
+    A graph inside another counts its supersteps from 1 again, and its tasks do not know which of several
+    parallel tasks they belong to; what LangGraph tells them of it changes from run to run.
+    """
+    return {_OUTER: _whole_path(metadata)} if "langgraph_node" in metadata else {}
+
+
+def _whole_path(metadata: Mapping[str, Any]) -> str:
+    """Write where a task runs: from the outermost graph inwards, the superstep, the node, its `Send` number."""
     numbers = [f"{part:04}" for part in metadata.get("langgraph_path", ()) if type(part) is int]
-    return "/".join([node, *numbers])
+    task = "/".join([str(metadata.get("langgraph_node", "")), *numbers])
+    own = f"{int(metadata.get('langgraph_step', 0)):05}:{task}"
+    return f"{metadata[_OUTER]}|{own}" if _OUTER in metadata else own
 
 
 def place() -> Place:

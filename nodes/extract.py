@@ -1,15 +1,18 @@
 """Extract the statements of the kept passages that are useful for their query."""
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any, cast
 
 from langgraph.runtime import Runtime
-from pydantic import BaseModel, field_validator
+from pydantic import field_validator
 
 from hopgraph.nodes.ask import Ask, ask_all, calls_of
 from hopgraph.nodes.events import emit
 from hopgraph.nodes.knowledge import by_id, shown
+from hopgraph.nodes.replies import ReplyModel
 from hopgraph.state import Evidence, Excerpt, Knowledge, Passage, Spent
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.prompts import clean
@@ -24,7 +27,7 @@ def numbers_in(value: object) -> object:
     if isinstance(value, bool):
         return value
     if isinstance(value, int | float):
-        return [int(value)]
+        return [int(value)] if isfinite(value) else []
     if isinstance(value, str):
         return [int(digits) for digits in re.findall(r"\d{1,9}", value)]
     if isinstance(value, list):
@@ -33,7 +36,7 @@ def numbers_in(value: object) -> object:
     return value
 
 
-class UsefulStatement(BaseModel):
+class UsefulStatement(ReplyModel):
     """A statement and the numbers of the passages that support it, as shown in the prompt."""
 
     info: str
@@ -42,10 +45,15 @@ class UsefulStatement(BaseModel):
     _numbers = field_validator("support_passages", mode="before")(numbers_in)
 
 
-class Extraction(BaseModel):
+class Extraction(ReplyModel):
     """A reply of the role `extract`."""
 
     useful_information: list[UsefulStatement]
+
+    @field_validator("useful_information", mode="before")
+    @classmethod
+    def _one_is_a_list(cls, value: object) -> object:
+        return [cast("object", value)] if isinstance(value, dict) else value
 
 
 class ExtractState(Spent):
@@ -82,7 +90,9 @@ async def extract(state: ExtractState, runtime: Runtime[MigresContext]) -> Mappi
     drafts: list[Evidence] = []
     shown_ids: set[str] = set()
     for (number, entry), answer in zip(entries, answers, strict=True):
-        found = _statements(answer.record, entry["excerpts"], passages, f"{state['iteration']}.{number}")
+        prefix = f"{state['iteration']}.{number}"
+        # Finding quotes in a long passage takes its time: not on the event loop.
+        found = await asyncio.to_thread(_statements, answer.record, entry["excerpts"], passages, prefix)
         drafts.extend(found)
         if answer.outcome == "replied":
             shown_ids |= {excerpt["passage_id"] for excerpt in entry["excerpts"]}

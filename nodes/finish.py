@@ -1,5 +1,6 @@
 """Close a run: citations, the ranked passages, the totals."""
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
@@ -35,7 +36,7 @@ async def finish(state: FinishState, runtime: Runtime[Context]) -> Mapping[str, 
     """
     passages = by_id(state["passages"])
     used = used_evidence(state) if state["answer"] else []
-    citations = cite(used, passages)
+    citations = await asyncio.to_thread(cite, used, passages)  # long passages take their time
     usage = total(state["calls"].values(), state["iteration"])
     stop_reason = state["stop_reason"] or ("answered" if state["answer"] else "unanswerable")
     emit(

@@ -5,17 +5,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from langgraph.runtime import Runtime
-from pydantic import BaseModel, field_validator
+from pydantic import field_validator
 
 from hopgraph.nodes.ask import Ask, ask, calls_of
 from hopgraph.nodes.events import emit
-from hopgraph.state import Evidence, Query, Spent
+from hopgraph.nodes.replies import ReplyModel
+from hopgraph.state import Evidence, Query, Spent, StopReason
 from hopgraph.state.migres import MigresContext
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.prompts import clean
 
 
-class NewQueries(BaseModel):
+class NewQueries(ReplyModel):
     """A reply of the role `generate_queries`."""
 
     queries: list[str]
@@ -41,7 +42,7 @@ async def generate_queries(state: GenerateState, runtime: Runtime[MigresContext]
 
     Writes `queries` and counts the next `iteration`. Queries that repeat the question or an earlier query,
     but for case, spaces and punctuation, are dropped (Memory Module). No queries left, or no usable reply:
-    `queries` is empty and the iteration stays.
+    `queries` is empty and the iteration stays; where the budget did not reach, `stop_reason` says so.
     """
     settings = runtime.context
     answered = await ask(
@@ -61,20 +62,23 @@ async def generate_queries(state: GenerateState, runtime: Runtime[MigresContext]
         ),
         keep=1,  # a final answer
     )
-    seen = {_folded(query) for query in state["asked"]} if settings.memory else set[str]()
+    seen = {folded(query) for query in state["asked"]} if settings.memory else set[str]()
     queries: list[Query] = []
     for text in (" ".join(clean(query).split()) for query in answered.record.queries):
-        if _folded(text) and _folded(text) not in seen and len(text) <= MAX_QUESTION_CHARACTERS:
-            seen.add(_folded(text))
+        if folded(text) and folded(text) not in seen and len(text) <= MAX_QUESTION_CHARACTERS:
+            seen.add(folded(text))
             queries.append(Query(text=text, why=state["missing"]))
     queries = queries[: settings.max_queries]
     emit(runtime, "generated", queries=[query["text"] for query in queries], missing=state["missing"])
+    ended: dict[str, StopReason] = {"stop_reason": "budget"} if answered.outcome == "budget" else {}
     return {
+        **ended,
         "queries": queries,
         "iteration": state["iteration"] + (1 if queries else 0),
         "calls": calls_of([answered]),
     }
 
 
-def _folded(query: str) -> str:
+def folded(query: str) -> str:
+    """Write a query without case, punctuation and extra spaces, to compare it with others; "" for signs alone."""
     return " ".join(re.sub(r"[^\w\s]", " ", query.casefold()).split())

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from hopgraph.state import Excerpt, Passage
+from hopgraph.tools.models.tokens import end_of_tokens
 
 
 def by_id(passages: Iterable[Passage]) -> dict[str, Passage]:
@@ -39,6 +40,14 @@ def shown(excerpts: Sequence[Excerpt], passages: Mapping[str, Passage]) -> list[
 def whole(passage: Passage, score: float) -> Excerpt:
     """Make the excerpt that is the whole passage."""
     return Excerpt(passage_id=passage["id"], spans=[[0, len(passage["text"])]], text="", score=score)
+
+
+def cut(passage: Passage, score: float, tokens: int | None) -> Excerpt:
+    """Make the excerpt that is the first `tokens` tokens of a passage, by the offline counter; None: the whole."""
+    excerpt = whole(passage, score)
+    if tokens is not None:
+        excerpt["spans"] = [[0, end_of_tokens(passage["text"], tokens)]]
+    return excerpt
 
 
 def titled(passage: Passage, text: str | None = None) -> str:

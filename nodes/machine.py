@@ -16,7 +16,7 @@ from langgraph.runtime import Runtime, get_runtime
 from pydantic import JsonValue
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.events import placed
+from hopgraph.nodes.events import outer_place, placed
 from hopgraph.state.context import Context, refuse_other_settings, settings_of
 from hopgraph.tools.background import run_in_background
 
@@ -59,6 +59,7 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
 class CompiledMethod(CompiledStateGraph[Any, Any, Any, Any]):
     """A compiled graph that LangChain's default limit of 25 steps does not cut off.
 
+    As a node of another graph it tells its tasks which task runs it, so that a trace has one order.
     `batch`, a chain, a tool or an agent around the graph hands that default down as if somebody had chosen
     it, and five iterations take more steps. Every loop of a method ends on a counter in its state. Any other
     `recursion_limit` of the caller's holds.
@@ -66,7 +67,7 @@ class CompiledMethod(CompiledStateGraph[Any, Any, Any, Any]):
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:  # noqa: A002
         """Run the graph and give its steps; `invoke` and `batch` come through here too."""
-        return super().stream(input, _without_default_limit(config), **options)
+        return super().stream(input, _own_config(config), **options)
 
     def astream(  # pyright: ignore[reportIncompatibleMethodOverride] - the overloads are for callers
         self,
@@ -75,11 +76,13 @@ class CompiledMethod(CompiledStateGraph[Any, Any, Any, Any]):
         **options: Any,
     ) -> AsyncIterator[Any]:
         """Run the graph and give its steps; `ainvoke` and `abatch` come through here too."""
-        return super().astream(input, _without_default_limit(config), **options)
+        return super().astream(input, _own_config(config), **options)
 
 
-def _without_default_limit(config: RunnableConfig | None) -> RunnableConfig:
+def _own_config(config: RunnableConfig | None) -> RunnableConfig:
     chosen = ensure_config(config)
+    metadata = chosen.get("metadata") or {}
+    chosen["metadata"] = {**metadata, **outer_place(metadata)}
     if chosen.get("recursion_limit") == DEFAULT_RECURSION_LIMIT:
         chosen["recursion_limit"] = STEPS_OUT_OF_REACH
     return chosen

@@ -1,7 +1,7 @@
 """Keep the statements that their passages entail."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -29,14 +29,9 @@ async def nli_verify(state: VerifyState, runtime: Runtime[MigresContext]) -> Map
     cited passages, whole and titled, joined by blank lines. With `verify` off every draft is kept, marked
     as not verified. No drafts: no evidence.
     """
-    known = {_folded(each["statement"]) for each in state["evidence"]}
-    drafts: list[Evidence] = []
-    for draft in state["drafts"]:
-        if _folded(draft["statement"]) not in known:
-            known.add(_folded(draft["statement"]))
-            drafts.append(draft)
+    drafts = _without_repeats(state["drafts"])
     if not runtime.context.verify:
-        return {"evidence": drafts}
+        return {"evidence": _new(drafts, state["evidence"])}
     checker = await entailment_of(runtime.context)
     passages = by_id(state["passages"])
     pairs = [
@@ -62,7 +57,20 @@ async def nli_verify(state: VerifyState, runtime: Runtime[MigresContext]) -> Map
         ],
         repeated=len(state["drafts"]) - len(drafts),
     )
-    return {"evidence": kept}
+    return {"evidence": _new(kept, state["evidence"])}
+
+
+def _without_repeats(drafts: Sequence[Evidence]) -> list[Evidence]:
+    """Drop drafts that say the same of the same passages; with other passages a statement may fare better."""
+    first = {(_folded(each["statement"]), *each["passage_ids"]): each for each in reversed(drafts)}
+    return list(reversed(first.values()))
+
+
+def _new(evidence: Sequence[Evidence], known: Sequence[Evidence]) -> list[Evidence]:
+    """Drop statements that are known already, and all but the first of those that say the same."""
+    said = {_folded(each["statement"]) for each in known}
+    first = {_folded(each["statement"]): each for each in reversed(evidence)}
+    return [each for statement, each in reversed(first.items()) if statement not in said]
 
 
 def _folded(statement: str) -> str:

@@ -9,9 +9,10 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
 from hopgraph.nodes.ask import side_by_side
-from hopgraph.state import Context, Query, QuestionError, QuestionInput
+from hopgraph.state import Context, Query, QuestionError, QuestionInput, SettingsError
 from hopgraph.state.context import record_settings
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
+from hopgraph.tools.models.cache import check_cache
 from hopgraph.tools.prompts import check_folder, clean
 from hopgraph.tools.resolve import entailment_of, model_of, reranker_of, retriever_of
 
@@ -35,7 +36,7 @@ def prepare_for(
             that cannot work.
         """
         settings = runtime.context
-        question = checked_question(state["question"])
+        question = checked_question(state.get("question", ""))
         await _check(settings)
         return {
             **empty,
@@ -49,7 +50,7 @@ def prepare_for(
     return prepare
 
 
-_EMPTY: dict[Any, Any] = {str: "", int: 0, float: 0.0, list: [], dict: {}}
+_EMPTY: dict[Any, Any] = {str: "", bool: False, int: 0, float: 0.0, list: [], dict: {}}
 
 
 def _empty(hint: Any) -> Any:
@@ -76,7 +77,19 @@ def checked_question(question: str) -> str:
     return checked
 
 
+def _check_roles(settings: Context) -> None:
+    """Refuse a model that is bound to a role of this method which does not exist."""
+    for role in settings.models:
+        method, _, step = role.partition("/")
+        if method == settings.method and step and settings.steps and step not in settings.steps:
+            known = ", ".join(settings.steps)
+            raise SettingsError(f"models: {settings.method} has no role {role!r}; its steps are: {known}")
+
+
 async def _check(settings: Context) -> None:
+    _check_roles(settings)
+    if settings.cache_dir:
+        await asyncio.to_thread(check_cache, settings.cache_dir)
     if settings.prompts_dir:
         await asyncio.to_thread(check_folder, settings.prompts_dir, settings.method)
     await side_by_side([model_of(settings, role) for role in (f"{settings.method}/", *settings.models)])

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from langgraph.runtime import Runtime
-from pydantic import BaseModel
 
 from hopgraph.nodes.ask import Ask, ask_all, calls_of
 from hopgraph.nodes.events import emit
 from hopgraph.nodes.knowledge import whole
+from hopgraph.nodes.replies import ReplyModel
 from hopgraph.state import Context, Knowledge, Passage, Spent
 from hopgraph.tools.prompts import clean
 
@@ -26,7 +26,12 @@ def says_nothing(text: str) -> bool:
     return _KNOWS_NOTHING.match(text.strip()) is not None
 
 
-class Recalled(BaseModel):
+def model_passage(number: str, text: str, *, title: str = "Model knowledge", hop: int = 1) -> Passage:
+    """Make the passage that the model's own knowledge stands in; it is cited as such, and never ranked."""
+    return Passage(id=f"model:{number}", title=title, text=text, score=0.0, source=MODEL_SOURCE, hop=hop)
+
+
+class Recalled(ReplyModel):
     """A reply of the role `recall_knowledge`."""
 
     knowledge: str
@@ -65,14 +70,7 @@ async def recall_knowledge(state: RecallState, runtime: Runtime[Context]) -> Map
         query, text = knowledge[index]["query"], clean(answer.record.knowledge).strip()
         known = not says_nothing(text)
         if known:
-            passage = Passage(
-                id=f"model:{state['iteration']}.{index + 1}",
-                title="Model knowledge",
-                text=text,
-                score=0.0,
-                source=MODEL_SOURCE,
-                hop=state["iteration"],
-            )
+            passage = model_passage(f"{state['iteration']}.{index + 1}", text, hop=state["iteration"])
             passages.append(passage)
             knowledge[index] = Knowledge(query=query, excerpts=[whole(passage, 0.0)])
         emit(runtime, "recalled", query=query, known=known, text=text if known else "")

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, cast
 
@@ -15,6 +15,7 @@ from typing_extensions import TypedDict
 from hopgraph.nodes.ask import side_by_side
 from hopgraph.nodes.events import emit, place
 from hopgraph.state import Call, Candidates, Context, Passage, Query
+from hopgraph.state.context import ContextT
 from hopgraph.tools.prompts import clean
 from hopgraph.tools.resolve import retriever_of
 
@@ -28,6 +29,21 @@ class RetrieveState(TypedDict):
     iteration: int
 
 
+def retrieve_with(
+    count: Callable[[ContextT, int], int],
+) -> Callable[[RetrieveState, Runtime[ContextT]], Awaitable[Mapping[str, Any]]]:
+    """Make the node that searches all queries at once; `count` says how many passages each of them gets.
+
+    Args:
+        count: From the settings and the iteration, from 1, to the number of passages.
+    """
+
+    async def retrieve(state: RetrieveState, runtime: Runtime[ContextT]) -> Mapping[str, Any]:
+        return await _retrieve(state, runtime, count(runtime.context, state["iteration"]))
+
+    return retrieve
+
+
 async def retrieve(state: RetrieveState, runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Search all queries at once, without the passages that memory excludes.
 
@@ -38,6 +54,10 @@ async def retrieve(state: RetrieveState, runtime: Runtime[Context]) -> Mapping[s
     Raises:
         CorpusError, SpecError: the retriever cannot be opened.
     """
+    return await _retrieve(state, runtime, runtime.context.passages_per_query)
+
+
+async def _retrieve(state: RetrieveState, runtime: Runtime[ContextT], count: int) -> Mapping[str, Any]:
     settings = runtime.context
     given = [settings.retriever, *([settings.second_retriever] if settings.second_retriever else [])]
     retrievers = await side_by_side([retriever_of(each) for each in given])
@@ -46,9 +66,7 @@ async def retrieve(state: RetrieveState, runtime: Runtime[Context]) -> Mapping[s
     for offset, query in enumerate(queries):
         emit(runtime, "query", number=emit_first + offset, query=query["text"], why=query["why"], hop=hop)
     found = await side_by_side(
-        _search(retriever, query["text"], settings.passages_per_query, excluded, hop)
-        for query in queries
-        for retriever in retrievers
+        _search(retriever, query["text"], count, excluded, hop) for query in queries for retriever in retrievers
     )
     results = [_unite(found[start : start + len(retrievers)]) for start in range(0, len(found), len(retrievers))]
     candidates = [
@@ -142,12 +160,15 @@ def _hash(text: str) -> str:
 
 
 def _unite(results: Sequence[list[Passage]]) -> list[Passage]:
+    """Unite what several retrievers found; where two corpora use one id for two texts, the later id is marked."""
     if len(results) == 1:
         return results[0]
     united: dict[str, Passage] = {}
-    for result in results:
-        for passage in result:
-            united.setdefault(passage["id"], passage)
+    for passage in (passage for result in results for passage in result):
+        known = united.setdefault(passage["id"], passage)
+        if known["text"] != passage["text"]:
+            marked = f"{passage['id']}#{_hash(passage['text'])[:8]}"
+            united.setdefault(marked, Passage({**passage, "id": marked}))
     return list(united.values())
 
 

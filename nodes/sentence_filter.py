@@ -54,7 +54,7 @@ async def sentence_filter(state: FilterState, runtime: Runtime[KnowledgeContext]
             threshold=threshold if isfinite(threshold) else None,
             passages_in=len(parts),
             sentences_in=sum(len(part.sentences) for part in parts),
-            kept=[_reported(excerpt, passages[excerpt["passage_id"]]) for excerpt in kept],
+            kept=[reported(excerpt, passages[excerpt["passage_id"]]) for excerpt in kept],
         )
     return {"knowledge": knowledge}
 
@@ -114,7 +114,8 @@ def _excerpt(part: _Scored, threshold: float) -> Excerpt | None:
     return Excerpt(passage_id=part.passage["id"], spans=kept, text="", score=part.score)
 
 
-def _reported(excerpt: Excerpt, passage: Passage) -> dict[str, Any]:
+def reported(excerpt: Excerpt, passage: Passage) -> dict[str, Any]:
+    """Describe a kept excerpt for a `filtered` event."""
     whole_passage = excerpt["spans"] == [[0, len(passage["text"])]]
     return {
         "passage_id": excerpt["passage_id"],

@@ -6,7 +6,8 @@ A value comes from the call, else from the environment (`HOPGRAPH_<FIELD>`), els
 
 import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self, TypeVar, cast, get_args
 
 from langchain_core.language_models.chat_models import BaseChatModel
@@ -19,6 +20,9 @@ from hopgraph.state.protocols import EntailmentChecker, Reranker
 
 DEFAULT_MODEL = "offline:extractive"
 DEFAULT_RETRIEVER = "sample"
+
+_PASSWORD = re.compile(r"://[^/@\s]*@")
+"""Name and password in an address."""
 
 ContextT = TypeVar("ContextT", bound="Context")
 
@@ -39,6 +43,8 @@ class Context(BaseModel):
 
     method: ClassVar[str] = ""
     """The method's name: the first part of its roles."""
+    steps: ClassVar[tuple[str, ...]] = ()
+    """The second parts of its roles."""
     presets: ClassVar[dict[str, dict[str, Any]]] = {}
     """The paper's settings by family of data sets."""
 
@@ -258,21 +264,26 @@ def with_environment(settings: ContextT) -> ContextT:
         return settings
     given = {name: getattr(settings, name) for name in settings.model_fields_set}
     try:
-        parsed = {name: parse_setting(cls, name, value) for name, value in found.items()}
+        parsed = {
+            name: parse_setting(cls, name, value, f"environment variable HOPGRAPH_{name.upper()}")
+            for name, value in found.items()
+        }
         return cls.model_validate({**given, **parsed})
     except ValidationError as error:
         raise SettingsError(_one_line(cls, error, "environment variable HOPGRAPH_{NAME}")) from None
 
 
-def parse_setting(cls: type[Context], name: str, text: str) -> object:
+def parse_setting(cls: type[Context], name: str, text: str, subject: str = "setting {name!r}") -> object:
     """Read a setting's value as people write it: `none` where a setting may be none, JSON for maps.
+
+    `subject` is what an error calls the setting.
 
     Raises:
         SettingsError: an unknown name, or a map that is not JSON.
     """
     field = cls.model_fields.get(name)
     if field is None:
-        raise SettingsError(_unknown(cls, f"setting {name!r}"))
+        raise SettingsError(_unknown(cls, subject.format(name=name)))
     if text.lower() in {"none", "null"} and type(None) in get_args(field.annotation):
         return None
     if field.default_factory is None:
@@ -280,7 +291,7 @@ def parse_setting(cls: type[Context], name: str, text: str) -> object:
     try:
         return json.loads(text)
     except ValueError:
-        raise SettingsError(f"setting {name!r}: write a JSON object, got {text!r:.80}") from None
+        raise SettingsError(f"{subject.format(name=name)}: write a JSON object, got {text!r:.80}") from None
 
 
 def record_settings(settings: Context) -> dict[str, JsonValue]:
@@ -298,11 +309,15 @@ def record_settings(settings: Context) -> dict[str, JsonValue]:
 
 
 def _plain(value: object) -> JsonValue:
-    if value is None or isinstance(value, str | int | float):
+    if isinstance(value, str):
+        return _PASSWORD.sub("://", value)
+    if value is None or isinstance(value, int | float):
         return value
     if isinstance(value, Mapping):
         entries = cast("Mapping[str, object]", value)
         return {key: _plain(entry) for key, entry in entries.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(entry) for entry in cast("Sequence[object]", value)]
     return f"<{type(value).__name__}>"
 
 

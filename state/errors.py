@@ -9,6 +9,9 @@ HopgraphError
 │   └── BadRecordError one record of a source file, named by file and line
 └── ModelError         a model call that failed for good: no key, unreachable, refused by the server
 
+They are also ValueErrors or RuntimeErrors: the LangGraph server shows a client only the messages of Python's
+own errors and hides all others.
+
 Each message is one line that says what went wrong, with which value, and what to do.
 No message ever holds a key: text that comes from a server passes through
 `hopgraph.tools.models.redact` first.
@@ -19,7 +22,7 @@ class HopgraphError(Exception):
     """The root of the tree; catch it to catch everything that hopgraph raises on purpose."""
 
 
-class SettingsError(HopgraphError):
+class SettingsError(HopgraphError, ValueError):
     """A setting has an unknown name or a value out of range."""
 
 
@@ -31,11 +34,11 @@ class QuestionError(SettingsError):
     """A question that is empty, blank or longer than the limit."""
 
 
-class PromptError(HopgraphError):
+class PromptError(HopgraphError, ValueError):
     """A prompt file or a demonstrations file that cannot be used."""
 
 
-class CorpusError(HopgraphError):
+class CorpusError(HopgraphError, RuntimeError):
     """A corpus, an index or a data-set file that is missing, damaged or of another version."""
 
 
@@ -43,5 +46,5 @@ class BadRecordError(CorpusError):
     """One record of a source file that cannot be read; the message names file and line."""
 
 
-class ModelError(HopgraphError):
+class ModelError(HopgraphError, RuntimeError):
     """A model call that failed for good."""

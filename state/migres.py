@@ -25,6 +25,15 @@ class MigresContext(KnowledgeContext):
     """The settings of MIGRES; defaults are the paper's for multi-hop questions (Table 11)."""
 
     method: ClassVar[str] = "migres"
+    steps: ClassVar[tuple[str, ...]] = (
+        "extract",
+        "recall_knowledge",
+        "decide",
+        "generate_queries",
+        "final_answer",
+        "summarise",
+        "snippet",
+    )
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "multi_hop": {"max_iterations": 5, "threshold": 3.0, "threshold_for": "bge"},
         "open_domain": {"max_iterations": 3, "threshold": 5.0, "threshold_for": "bge"},

@@ -66,7 +66,8 @@ class Evidence(TypedDict):
     """A statement with the passages that support it."""
 
     id: str
-    """`hop.query.number`, all from 1, so that the order of ids is the order of the run."""
+    """`hop.query.number`, all from 1, so that the order of ids is the order of the run; in a tree the id of
+    the node that it was found at."""
     statement: str
     passage_ids: list[str]
     """In the order in which the model cited them; never empty."""

@@ -5,9 +5,14 @@ update twice, or two updates the other way round, gives the same value. A new ru
 because its first node writes `Overwrite` values, which pass the reducers by.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar, get_args
 
-from hopgraph.state.records import Call, Evidence, Passage
+from hopgraph.state.questions import QuestionNode, QuestionStatus
+from hopgraph.state.records import Call, Evidence, Knowledge, Passage
+
+NodeT = TypeVar("NodeT", bound=Mapping[str, object])
 
 
 def _rank(passage: Passage) -> tuple[int, float, str]:
@@ -31,8 +36,8 @@ def merge_passages(old: Sequence[Passage], new: Sequence[Passage]) -> list[Passa
 
 
 def evidence_order(evidence: Evidence) -> tuple[int, ...]:
-    """Sort key of evidence: its id `hop.query.number` as numbers."""
-    return tuple(int(part) for part in evidence["id"].split("."))
+    """Sort key of evidence: its id as numbers."""
+    return path_order(evidence["id"])
 
 
 def merge_evidence(old: Sequence[Evidence], new: Sequence[Evidence]) -> list[Evidence]:
@@ -80,6 +85,31 @@ def _call_rank(call: Call) -> tuple[int, int, int, int, int, int, str, str]:
     )
 
 
+def merge_knowledge(old: Sequence[Knowledge], new: Sequence[Knowledge]) -> list[Knowledge]:
+    """Unite what was kept for several queries, one entry for each.
+
+    A filter only narrows: of two entries for one query the one with fewer excerpts stays.
+
+    Returns:
+        By the query's text. Empty for two empty lists.
+    """
+    merged: dict[str, Knowledge] = {}
+    for entry in (*old, *new):
+        known = merged.get(entry["query"])
+        if known is None or _narrowness(entry) < _narrowness(known):
+            merged[entry["query"]] = entry
+    return sorted(merged.values(), key=lambda entry: entry["query"])
+
+
+def _narrowness(entry: Knowledge) -> tuple[int, str]:
+    return len(entry["excerpts"]), json.dumps(entry["excerpts"], sort_keys=True)
+
+
+def either(old: bool, new: bool) -> bool:
+    """Tell whether any branch said so."""
+    return old or new
+
+
 def merge_ids(old: Sequence[str], new: Sequence[str]) -> list[str]:
     """Unite two lists of ids.
 
@@ -87,3 +117,39 @@ def merge_ids(old: Sequence[str], new: Sequence[str]) -> list[str]:
         Each id once, sorted. Empty for two empty lists.
     """
     return sorted({*old, *new})
+
+
+def path_order(path: str) -> tuple[int, ...]:
+    """Sort key of ids that are paths of numbers, as `0.1.2`."""
+    return tuple(int(part) for part in path.split("."))
+
+
+def merge_tree(
+    statuses: Sequence[str],
+) -> Callable[[Mapping[str, NodeT], Mapping[str, NodeT]], dict[str, NodeT]]:
+    """Make the reducer of a tree whose nodes are kept by id, given the statuses of a node in their order.
+
+    The reducer unites two trees by id. A status only moves forward: of two records with one id the one whose
+    `status` comes later stays. It gives the nodes by path: each before its children, and they in their order.
+    """
+    rank = {status: number for number, status in enumerate(statuses)}
+
+    def progress(node: Mapping[str, object]) -> tuple[int, str]:
+        # Different records with one status do not come of one run; their text makes the choice sure.
+        return rank[str(node["status"])], json.dumps(node, sort_keys=True)
+
+    def merge(old: Mapping[str, NodeT], new: Mapping[str, NodeT]) -> dict[str, NodeT]:
+        merged = dict(old)
+        for key, node in new.items():
+            known = merged.get(key)
+            if known is None or progress(node) > progress(known):
+                merged[key] = node
+        return dict(sorted(merged.items(), key=lambda entry: path_order(entry[0])))
+
+    return merge
+
+
+merge_questions: Callable[[Mapping[str, QuestionNode], Mapping[str, QuestionNode]], dict[str, QuestionNode]] = (
+    merge_tree(get_args(QuestionStatus))
+)
+"""Unite two question trees by id; a question's status moves forward: open, split, unknown, answered."""

@@ -7,6 +7,7 @@ and one client per loop would connect anew in each.
 """
 
 import asyncio
+import os
 import threading
 from collections.abc import Coroutine
 from functools import cache
@@ -23,6 +24,11 @@ def background_loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name=_THREAD, daemon=True).start()
     return loop
+
+
+if hasattr(os, "register_at_fork"):
+    # A forked child has the loop but not its thread; it begins one of its own.
+    os.register_at_fork(after_in_child=background_loop.cache_clear)
 
 
 async def run_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, ResultT]) -> ResultT:

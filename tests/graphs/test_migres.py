@@ -7,15 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
-from langchain_core.retrievers import BaseRetriever
 
 from hopgraph.graphs import migres
 from hopgraph.nodes.events import event_order
 from hopgraph.state import QuestionError, SpecError, StepEvent
 from servers.scripted_model import ScriptedChatModel
+from walks import FixedRetriever, Script, drawn_edges, walk
 
 QUESTION = "Where was the director of the film Night Harbour born?"
 CORPUS = {
@@ -25,19 +24,9 @@ CORPUS = {
 }
 
 
-class Fixed(BaseRetriever):
-    """Returns the same passages for every query, best first."""
-
-    passages: dict[str, tuple[str, str]] = CORPUS
-
-    def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int = 50
-    ) -> list[Document]:
-        every = [
-            Document(id=key, page_content=text, metadata={"title": title})
-            for key, (title, text) in self.passages.items()
-        ]
-        return every[:k]
+def fixed(passages: dict[str, tuple[str, str]] = CORPUS) -> FixedRetriever:
+    """Find the same passages for every query, best first."""
+    return FixedRetriever(found={"": passages})
 
 
 def all_but_the_person(query: str, text: str) -> float:
@@ -77,26 +66,12 @@ FILM = ("Night Harbour was directed by Ada Brink.", [1])
 PERSON = ("Ada Brink was born in Tallinn.", [2])
 
 
-class Script:
-    """Replies by step, in the order of asking; raises when a step is asked more often than it has replies."""
-
-    def __init__(self, **replies: list[str]) -> None:
-        self.replies = {step: list(each) for step, each in replies.items()}
-        self.steps: list[str] = []
-        self.prompts: list[str] = []
-
-    def __call__(self, role: str, messages: list[BaseMessage]) -> str:
-        step = role.removeprefix("migres/")
-        self.steps.append(step)
-        self.prompts.append(messages[-1].text)
-        return self.replies[step].pop(0)
-
-    def model(self) -> ScriptedChatModel:
-        return ScriptedChatModel(replies=self)
+def script_of(**replies: list[str]) -> Script:
+    return Script(replies)
 
 
 def two_hops() -> Script:
-    return Script(
+    return script_of(
         extract=[found(FILM), found(PERSON)],
         decide=[decision(missing="the birthplace of Ada Brink"), decision("Tallinn", used=[1, 2])],
         generate_queries=[json.dumps({"queries": ["birthplace of Ada Brink"]})],
@@ -104,7 +79,7 @@ def two_hops() -> Script:
 
 
 def settings(script: Script, **more: Any) -> migres.Context:
-    given: dict[str, Any] = {"model": script.model(), "retriever": Fixed(), "reranker": Flat(), **more}
+    given: dict[str, Any] = {"model": script.model(), "retriever": fixed(), "reranker": Flat(), **more}
     return migres.Context(**given)
 
 
@@ -165,13 +140,12 @@ def test_a_passage_that_nothing_cites_is_not_retrieved_again() -> None:
     assert "A harbour shelters ships" in script.prompts[0]
     assert "A harbour shelters ships" not in script.prompts[3]
     script = two_hops()
-    script.replies["extract"][1] = found((PERSON[0], [2]))
     run(script, memory=False)
     assert "A harbour shelters ships" in script.prompts[3]
 
 
 def test_memory_keeps_queries_from_being_asked_twice() -> None:
-    script = Script(
+    script = script_of(
         extract=[found(FILM)],
         decide=[decision(missing="x")],
         generate_queries=[json.dumps({"queries": [QUESTION.upper(), QUESTION.strip("?").lower()]})],
@@ -183,7 +157,7 @@ def test_memory_keeps_queries_from_being_asked_twice() -> None:
 
 
 def test_the_last_iteration_ends_in_one_final_answer() -> None:
-    script = Script(
+    script = script_of(
         extract=[found(FILM), found(PERSON)],
         decide=[decision(missing="a"), decision(missing="b")],
         generate_queries=[json.dumps({"queries": ["one"]})],
@@ -195,19 +169,19 @@ def test_the_last_iteration_ends_in_one_final_answer() -> None:
 
 
 def test_a_statement_that_its_passage_does_not_entail_is_dropped() -> None:
-    script = Script(
+    script = script_of(
         extract=[found(("Night Harbour was directed by Carl Moon.", [1]), FILM)], decide=[decision("x", used=[1])]
     )
     run(script)
     assert "Carl Moon" not in script.prompts[-1]
     assert "Ada Brink" in script.prompts[-1]
-    script = Script(extract=[found(("Night Harbour was directed by Carl Moon.", [1]))], decide=[decision("x")])
+    script = script_of(extract=[found(("Night Harbour was directed by Carl Moon.", [1]))], decide=[decision("x")])
     run(script, verify=False)
     assert "Carl Moon" in script.prompts[-1]
 
 
 def test_citations_of_passages_that_were_not_shown_are_ignored() -> None:
-    script = Script(
+    script = script_of(
         extract=[found((FILM[0], "Passage 1"), ("Ada Brink was born in Tallinn.", [12]), ("Many a film.", []))],
         decide=[decision("x", used=[1, 7])],
     )
@@ -218,13 +192,13 @@ def test_citations_of_passages_that_were_not_shown_are_ignored() -> None:
 
 def test_twelve_is_not_one_and_two() -> None:
     many = {f"p{number}": (f"Title {number}", f"Fact number {number} is here.") for number in range(1, 13)}
-    script = Script(extract=[found(("Fact number 12 is here.", "[12]"))], decide=[decision("12", used=[1])])
-    result = run(script, retriever=Fixed(passages=many), passages_per_extraction=12)
+    script = script_of(extract=[found(("Fact number 12 is here.", "[12]"))], decide=[decision("12", used=[1])])
+    result = run(script, retriever=fixed(many), passages_per_extraction=12)
     assert [each["passage_id"] for each in result["citations"]] == ["p12"]
 
 
 def test_queries_without_passages_get_recalled_knowledge_each_for_itself() -> None:
-    script = Script(
+    script = script_of(
         extract=[found(FILM), found(("Ada Brink was born in Tallinn.", [1]))],
         decide=[decision(missing="a"), decision("Tallinn", used=[1, 2])],
         generate_queries=[json.dumps({"queries": ["one", "two"]})],
@@ -244,7 +218,7 @@ def test_queries_without_passages_get_recalled_knowledge_each_for_itself() -> No
 
 
 def test_without_recall_nothing_left_means_no_extraction() -> None:
-    script = Script(decide=[decision()], final_answer=[decision()])
+    script = script_of(decide=[decision()], final_answer=[decision()])
     run(script, recall=False, max_iterations=1, reranker=Flat(lambda *_: -1.0))
     assert script.steps == ["decide", "final_answer"]
 
@@ -266,14 +240,14 @@ def test_without_recall_nothing_left_means_no_extraction() -> None:
     ids=["one sentence", "whole passage", "neighbours", "a gap"],
 )
 def test_sentences_are_kept_by_their_score(rule: Callable[[str, str], float], shown: str) -> None:
-    script = Script(extract=[found(FILM)], decide=[decision("x")])
+    script = script_of(extract=[found(FILM)], decide=[decision("x")])
     run(script, reranker=Flat(rule))
     assert shown in script.prompts[0]
     assert re.search(r'id="1" title="Night Harbour">\n' + re.escape(shown) + r"\n</passage>", script.prompts[0])
 
 
 def test_at_most_k_passages_are_shown_best_first() -> None:
-    script = Script(extract=[found(FILM)], decide=[decision("x")])
+    script = script_of(extract=[found(FILM)], decide=[decision("x")])
     run(script, passages_per_extraction=1, reranker=Flat(lambda _q, text: 2.0 if text.startswith("Ada") else 1.0))
     assert "She was born" in script.prompts[0]
     assert "1961" not in script.prompts[0]
@@ -282,7 +256,8 @@ def test_at_most_k_passages_are_shown_best_first() -> None:
 @pytest.mark.parametrize(("compression", "step"), [("summary", "summarise"), ("snippet", "snippet")])
 def test_compression_by_the_model_in_place_of_the_sentence_filter(compression: str, step: str) -> None:
     texts = [json.dumps({"text": text}) for text in ("Brink directed it.", "Irrelevant.")]
-    script = Script(**{step: texts}, extract=[found(("Brink directed it.", [1]))], decide=[decision("Brink", used=[1])])
+    extraction = [found(("Brink directed it.", [1]))]
+    script = script_of(**{step: texts}, extract=extraction, decide=[decision("Brink", used=[1])])
     result = run(script, compression=compression, verify=False)
     assert script.steps == [step, step, "extract", "decide"]
     assert "Brink directed it." in script.prompts[2]
@@ -292,21 +267,21 @@ def test_compression_by_the_model_in_place_of_the_sentence_filter(compression: s
 
 def test_two_retrievers_make_a_mixture() -> None:
     one, two = {"film": CORPUS["film"]}, {"film": CORPUS["film"], "person": CORPUS["person"]}
-    script = Script(extract=[found(FILM, PERSON)], decide=[decision("Tallinn", used=[1, 2])])
-    result = run(script, retriever=Fixed(passages=one), second_retriever=Fixed(passages=two))
+    script = script_of(extract=[found(FILM, PERSON)], decide=[decision("Tallinn", used=[1, 2])])
+    result = run(script, retriever=fixed(one), second_retriever=fixed(two))
     assert [passage["id"] for passage in result["passages"]] == ["film", "person"]
     assert result["usage"]["retrievals"] == 2
 
 
 def test_yes_no_answers_are_yes_or_no() -> None:
-    script = Script(extract=[found(FILM)], decide=[decision("Yes, because it was.", used=[1])])
+    script = script_of(extract=[found(FILM)], decide=[decision("Yes, because it was.", used=[1])])
     assert run(script, answer_type="yes_no")["answer"] == "yes"
     assert "yes_no" in script.prompts[-1]
 
 
 def test_demonstrations_stand_between_instructions_and_question() -> None:
     seen: list[list[str]] = []
-    script = Script(extract=[found(FILM)], decide=[decision("x")])
+    script = script_of(extract=[found(FILM)], decide=[decision("x")])
 
     def reply(role: str, messages: list[BaseMessage]) -> str:
         seen.append([message.type for message in messages])
@@ -317,7 +292,7 @@ def test_demonstrations_stand_between_instructions_and_question() -> None:
 
 
 def test_unusable_replies_take_the_declared_way_and_are_counted() -> None:
-    script = Script(extract=["no idea"] * 3, decide=["what?"] * 3, generate_queries=["?"] * 3, final_answer=["?"] * 3)
+    script = script_of(extract=["what?"] * 3, decide=["?"] * 3, generate_queries=["?"] * 3, final_answer=["?"] * 3)
     result = run(script)
     assert (result["answer"], result["stop_reason"]) == ("", "unanswerable")
     assert result["usage"]["parse_failures"] == 12
@@ -325,7 +300,7 @@ def test_unusable_replies_take_the_declared_way_and_are_counted() -> None:
 
 @pytest.mark.parametrize(("limit", "steps"), [(1, ["final_answer"]), (2, ["extract", "final_answer"])])
 def test_a_small_budget_keeps_its_last_call_for_an_answer(limit: int, steps: list[str]) -> None:
-    script = Script(extract=[found(FILM)], decide=[decision()], final_answer=[decision("Brink", used=[1])])
+    script = script_of(extract=[found(FILM)], decide=[decision()], final_answer=[decision("Brink", used=[1])])
     result = run(script, max_llm_calls=limit, parse_retries=0)
     assert script.steps == steps
     assert (result["stop_reason"], result["answer"]) == ("budget", "Brink")
@@ -343,7 +318,7 @@ def test_no_budget_is_ever_exceeded(limit: int) -> None:
     model = ScriptedChatModel(replies=reply)
     result = migres.graph.invoke(
         {"question": QUESTION},
-        context=migres.Context(model=model, retriever=Fixed(), reranker=Flat(), memory=False, max_llm_calls=limit),
+        context=migres.Context(model=model, retriever=fixed(), reranker=Flat(), memory=False, max_llm_calls=limit),
     )
     assert result["usage"]["llm_calls"] <= limit
     assert len(model.calls) == result["usage"]["llm_calls"]
@@ -357,7 +332,7 @@ def test_a_deadline_ends_a_run_with_what_is_there() -> None:
     model = ScriptedChatModel(replies=reply, latency=0.4)
     result = migres.graph.invoke(
         {"question": QUESTION},
-        context=migres.Context(model=model, retriever=Fixed(), reranker=Flat(), deadline_seconds=0.6),
+        context=migres.Context(model=model, retriever=fixed(), reranker=Flat(), deadline_seconds=0.6),
     )
     assert result["stop_reason"] == "budget"
 
@@ -365,7 +340,7 @@ def test_a_deadline_ends_a_run_with_what_is_there() -> None:
 def test_results_and_traces_do_not_depend_on_which_branch_is_first() -> None:
     def outcome(order: Sequence[float]) -> tuple[Any, list[Any]]:
         delays: dict[str, float] = dict(zip(("one", "two", "three"), order, strict=True))
-        script = Script(
+        script = script_of(
             decide=[decision(missing="a"), decision("Tallinn", used=[1, 2, 3])],
             generate_queries=[json.dumps({"queries": ["one", "two", "three"]})],
         )
@@ -373,7 +348,7 @@ def test_results_and_traces_do_not_depend_on_which_branch_is_first() -> None:
         async def search(query: str) -> None:
             await asyncio.sleep(delays.get(query, 0))
 
-        class Slow(Fixed):
+        class Slow(FixedRetriever):
             async def _aget_relevant_documents(self, query: str, *, run_manager: Any, k: int = 50) -> list[Document]:
                 await search(query)
                 return self._get_relevant_documents(query, run_manager=run_manager, k=k)
@@ -390,7 +365,8 @@ def test_results_and_traces_do_not_depend_on_which_branch_is_first() -> None:
             query = re.search(r"<question>\n(.*)\n", messages[-1].text)
             return found(FILM if query and query[1] != "two" else PERSON)
 
-        context = migres.Context(model=SlowModel(replies=reply), retriever=Slow(), reranker=Flat(), memory=False)
+        slow = Slow(found={"": CORPUS})
+        context = migres.Context(model=SlowModel(replies=reply), retriever=slow, reranker=Flat(), memory=False)
         events: list[StepEvent] = []
         result: Any = None
         chunk: Any
@@ -411,7 +387,7 @@ def test_results_and_traces_do_not_depend_on_which_branch_is_first() -> None:
 
 @pytest.mark.parametrize("question", ["", "  \n\t", "\u200b\x00", "x" * 100_000])
 def test_a_question_that_cannot_be_asked_is_refused_before_anything_is_spent(question: str) -> None:
-    script = Script()
+    script = script_of()
     with pytest.raises(QuestionError):
         run(script, question)
     assert script.steps == []
@@ -422,7 +398,52 @@ def test_a_question_that_cannot_be_asked_is_refused_before_anything_is_spent(que
     [{"model": "openai"}, {"model": "offline:gpt"}, {"retriever": "bm52:x"}, {"reranker": "best"}, {"entailment": "x"}],
 )
 def test_a_bad_spec_is_refused_before_anything_is_spent(wrong: dict[str, Any]) -> None:
-    script = Script()
+    script = script_of()
     with pytest.raises(SpecError, match=next(iter(wrong.values()))[:4]):
         run(script, **wrong)
     assert script.steps == []
+
+
+def test_every_edge_of_the_drawing_is_walked() -> None:
+    missing, answer = decision(missing="more"), decision("x", used=[1])
+    queries, none = json.dumps({"queries": ["one"]}), json.dumps({"queries": []})
+    summary, known = json.dumps({"text": "Brink directed it."}), json.dumps({"knowledge": "Brink directed it."})
+    shared: dict[str, Any] = {"verify": False, "max_iterations": 2}
+
+    def hidden(query: str, _text: str) -> float:
+        return -1.0 if query == "one" else 1.0
+
+    scenarios: list[tuple[dict[str, list[str]], dict[str, Any]]] = [
+        ({"extract": [found(FILM)] * 2, "decide": [missing, answer], "generate_queries": [queries]}, {}),
+        (
+            {
+                "extract": [found(FILM)] * 2,
+                "decide": [missing, missing],
+                "generate_queries": [queries],
+                "final_answer": [answer],
+                "recall_knowledge": [known],
+            },
+            {"reranker": Flat(hidden)},
+        ),
+        ({"extract": [found(FILM)], "decide": [missing], "generate_queries": [none], "final_answer": [answer]}, {}),
+        (
+            {
+                "summarise": [summary, summary, '{"text": "irrelevant"}', '{"text": "irrelevant"}'],
+                "extract": [found(FILM)] * 2,
+                "decide": [missing, answer],
+                "generate_queries": [queries],
+                "recall_knowledge": [known],
+            },
+            {
+                "compression": "summary",
+                "memory": False,
+                "retriever": fixed({key: CORPUS[key] for key in ("film", "noise")}),
+            },
+        ),
+    ]
+    walked = {
+        edge
+        for replies, more in scenarios
+        for edge in walk(migres.graph, {"question": QUESTION}, settings(Script(replies), **shared, **more)).edges
+    }
+    assert walked == drawn_edges(migres.graph)

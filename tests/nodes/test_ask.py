@@ -1,6 +1,10 @@
 """`ask` against a real OpenAI-compatible server: modes, faults, re-asks, fallbacks, counting, budgets, keys."""
 
 import asyncio
+import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +12,7 @@ from typing import Any
 
 import pytest
 from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_openai import ChatOpenAI
 from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
@@ -281,3 +286,83 @@ def test_one_model_serves_many_event_loops() -> None:
 
 async def _ask_in_a_new_loop(make: Callable[[], Runtime[MigresContext]]) -> Answered[Recalled]:
     return (await ask_all(make(), spent(), [question("a?"), question("b?")]))[0]
+
+
+async def test_a_way_that_another_request_learnt_is_taken() -> None:
+    with OpenAIServer(
+        ScriptedChatModel(replies=knowing, latency=0.1), api_key=KEY, rejects=frozenset({"json_schema"}), latency=0.05
+    ) as server:
+        context = served(server, max_parallel_calls=2, request_retries=0)
+
+        async def later(number: int) -> Answered[Recalled]:
+            await asyncio.sleep(0.03 * number)
+            return await ask(context, spent(), question(f"question {number}"))
+
+        answers = await asyncio.gather(*(later(number) for number in range(6)))
+    assert {answer.outcome for answer in answers} == {"replied"}
+
+
+async def test_a_corrected_key_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    with OpenAIServer(scripted(GOOD), api_key=KEY) as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-0123456789")
+        with pytest.raises(ModelError, match="check OPENAI_API_KEY"):
+            await ask(served(server), spent(), question())
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        assert (await ask(served(server), spent(), question())).outcome == "replied"
+
+
+def test_a_ready_model_serves_many_event_loops() -> None:
+    with OpenAIServer(ScriptedChatModel(replies=knowing), api_key=KEY, models=("m",)) as server:
+        model = ChatOpenAI(model="m", base_url=server.base_url, max_retries=0)
+        outcomes = [asyncio.run(_ask_in_a_new_loop(lambda: runtime(model=model))).outcome for _ in range(4)]
+    assert outcomes == ["replied"] * 4
+
+
+async def test_retries_are_told() -> None:
+    events: list[StepEvent] = []
+    with OpenAIServer(scripted(GOOD), api_key=KEY) as server:
+        server.fail_next(faults.rate_limited(retry_after=0.1))
+        await ask(runtime(events, model=f"openai:scripted?base_url={server.base_url}"), spent(), question())
+    told = next(event["data"] for event in events if event["event"] == "retrying")
+    assert (told["role"], told["attempt"], told["status"]) == ("migres/recall_knowledge", 1, 429)
+
+
+async def test_hostile_characters_in_a_reply_do_no_harm(tmp_path: Path) -> None:
+    odd = json.dumps({"knowledge": "x\ud800y"})
+    with OpenAIServer(ScriptedChatModel(replies=["\ud800 no", odd]), api_key=KEY) as server:
+        answered = await ask(served(server, cache_dir=str(tmp_path)), spent(), question())
+    assert (answered.record.knowledge, answered.call["parse_failures"]) == ("xy", 1)
+
+
+async def test_a_damaged_or_full_cache_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[StepEvent] = []
+    context = runtime(events, model=scripted(GOOD, GOOD, GOOD), cache_dir=str(tmp_path))
+    await ask(context, spent(), question())
+    (kept,) = tmp_path.rglob("*.json")
+    kept.write_text('{"reply": "garbage"}')
+    assert (await ask(context, spent(), question())).call["attempts"] == 1
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    assert (await ask(context, spent(), question("another?"))).outcome == "replied"
+    assert events[-2]["event"] == "cache_failed"
+    assert not list(tmp_path.rglob("*.part"))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_answers() -> None:
+    code = """
+import os, sys, warnings
+warnings.simplefilter("ignore")
+from hopgraph.graphs import migres
+question = {"question": "Who wrote the opera Fidelio?"}
+migres.graph.invoke(question)
+child = os.fork()
+if child == 0:
+    migres.graph.invoke(question)
+    os._exit(0)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -13,18 +13,20 @@ from langchain_core.retrievers import BaseRetriever
 from langgraph.runtime import Runtime
 
 from hopgraph.graphs.migres import any_queries, enough_information, what_is_left, what_was_kept
-from hopgraph.nodes.budget import allowances, calls_left, is_exhausted
+from hopgraph.nodes.budget import REPLY_TOKENS, allowances, calls_left, is_exhausted
 from hopgraph.nodes.decide import Decision, short_answer
 from hopgraph.nodes.events import event_order
 from hopgraph.nodes.extract import numbers_in
 from hopgraph.nodes.finish import FinishState, cite, finish, total, used_evidence
 from hopgraph.nodes.knowledge import by_id, excerpt_text, shown, titled
+from hopgraph.nodes.nli_verify import nli_verify
 from hopgraph.nodes.prepare import checked_question
 from hopgraph.nodes.recall_knowledge import says_nothing
 from hopgraph.nodes.retrieve import passages_of, retrieve
 from hopgraph.nodes.sentence_filter import threshold_of
 from hopgraph.state import Call, Evidence, Excerpt, Passage, Query, QuestionError, Spent, StepEvent
 from hopgraph.state.migres import MigresContext
+from hopgraph.tools.models import parse_reply
 from hopgraph.tools.rerankers.lexical import LexicalReranker
 
 
@@ -170,6 +172,7 @@ def test_knowing_is_understood(text: str) -> None:
         ("Passages 1 and 12", [1, 12]),
         ([1, "2", [3]], [1, 2, 3]),
         (2.0, [2]),
+        (float("inf"), []),
         ([], []),
     ],
 )
@@ -182,7 +185,14 @@ def test_passage_numbers_are_read_as_models_write_them(written: object, numbers:
 
 @pytest.mark.parametrize(
     ("said", "answer"),
-    [("Lima", "Lima"), (" Lima \n Peru ", "Lima Peru"), ("unanswerable", ""), ('"Unanswerable."', ""), ("", "")],
+    [
+        ("Lima", "Lima"),
+        (" Lima \n Peru ", "Lima Peru"),
+        ("unanswerable", ""),
+        ('"Unanswerable."', ""),
+        ("**unanswerable**: no", ""),
+        ("", ""),
+    ],
 )
 def test_an_answer_is_one_line_or_nothing(said: str, answer: str) -> None:
     assert short_answer(said) == answer
@@ -195,13 +205,54 @@ def test_a_yes_no_answer_is_yes_or_no_or_nothing(said: str, answer: str) -> None
     assert short_answer(said, yes_no=True) == answer
 
 
-@pytest.mark.parametrize(("said", "confidence"), [(4, 4), ("5/5", 5), (9, 5), (0, 1), ("high", None), (None, None)])
+@pytest.mark.parametrize(
+    ("said", "confidence"), [(4, 4), ("5/5", 5), (9, 5), (0, 1), (4.6, 5), ("high", None), (None, None)]
+)
 def test_confidence_is_one_to_five_or_unknown(said: object, confidence: int | None) -> None:
     assert Decision.model_validate({"answer": {"text": "x", "confidence": said}}).answer.confidence == confidence
 
 
-def test_a_bare_answer_is_understood() -> None:
-    assert Decision.model_validate({"answer": "Lima"}).answer.text == "Lima"
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"answer": "1994"}',
+        '{"answer": 1994}',
+        '{"answer": {"text": 1994}}',
+        '{"answer": {"text": "1994"}, "explanation": null, "missing_information": null, "used_information": null}',
+        '{"answer": {"text": "1994"}, "used_information": [1e999]}',
+        'Perhaps {"answer": "1995"}? No.</think>{"answer": "1994"}',
+    ],
+)
+def test_usual_slips_cost_no_second_call(reply: str) -> None:
+    assert parse_reply(reply, Decision).answer.text == "1994"
+
+
+async def test_a_statement_is_kept_for_the_passage_that_entails_it() -> None:
+    passages = [passage("a", "Cats purr."), passage("b", "Lima is the capital of Peru.")]
+    drafts = [evidence(1, "Lima is the capital of Peru.", "a"), evidence(2, "Lima is the capital of Peru.", "b")]
+    update = await nli_verify(
+        {"drafts": [*drafts, *drafts], "evidence": [], "passages": passages}, Runtime(context=MigresContext())
+    )
+    assert [(each["id"], each["passage_ids"]) for each in update["evidence"]] == [("1.1.2", ["b"])]
+    again = await nli_verify(
+        {"drafts": drafts, "evidence": update["evidence"], "passages": passages}, Runtime(context=MigresContext())
+    )
+    assert again["evidence"] == []
+
+
+async def test_one_id_in_two_corpora_is_two_passages() -> None:
+    class Other(WithOptions):
+        def _get_relevant_documents(
+            self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
+        ) -> list[Document]:
+            return [Document(page_content="q 0", id="0"), Document(page_content="another text", id="1")]
+
+    update = await retrieve(
+        {"queries": [Query(text="q", why="")], "asked": [], "excluded": [], "iteration": 1},
+        Runtime(context=MigresContext(retriever=WithOptions(), second_retriever=Other(), passages_per_query=2)),
+    )
+    assert [each["text"] for each in update["passages"]] == ["q 0", "q 1", "another text"]
+    assert len(set(update["candidates"][0]["passage_ids"])) == 3
 
 
 # finish
@@ -287,8 +338,9 @@ def test_without_a_limit_everybody_may_ask_again() -> None:
 
 
 def test_tokens_are_given_out_in_order() -> None:
-    settings = MigresContext(max_tokens=100, parse_retries=0)
+    settings = MigresContext(max_tokens=15 + 80 + 2 * REPLY_TOKENS, parse_retries=0)
     assert allowances(settings, spent(call()), [60, 60, 20]) == [1, 0, 1]
+    assert allowances(settings, spent(call()), [60, 60, 20], keep=1) == [1, 0, 0]
 
 
 @pytest.mark.parametrize(

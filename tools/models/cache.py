@@ -42,16 +42,30 @@ def write_cache(folder: str, key: str, role: str, reply: str) -> None:
     """Keep a reply.
 
     Raises:
-        SettingsError: the folder cannot be written.
+        OSError: it cannot be written; nothing of it is left behind.
     """
     target = _file(folder, key)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=target.parent, suffix=".part", delete=False) as part:
+        try:
+            json.dump({"role": role, "reply": reply}, part)
+            part.close()
+            os.replace(part.name, target)
+        except OSError:
+            Path(part.name).unlink(missing_ok=True)
+            raise
+
+
+def check_cache(folder: str) -> None:
+    """Check that replies can be kept, before anything is spent.
+
+    Raises:
+        SettingsError: the folder cannot be made or written.
+    """
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=target.parent, prefix=".", suffix=".part", delete=False
-        ) as part:
-            json.dump({"role": role, "reply": reply}, part, ensure_ascii=False)
-        os.replace(part.name, target)
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
     except OSError as error:
         raise SettingsError(f"cache_dir {folder!r} cannot be written: {error.strerror}") from None
 

@@ -62,8 +62,9 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
     """Say in one line what a server or a connection did; errors of other kinds stay what they are."""
     status = status_of(error)
     said = " ".join(redact(str(error), handle.model).split())[:300]
-    if status in (401, 403):
-        return ModelError(f"{handle.name}: the server refused the key (HTTP {status}); check OPENAI_API_KEY")
+    if status == 401:
+        which = "OPENAI_API_KEY" if is_openai(handle.model) else "its provider's API key"
+        return ModelError(f"{handle.name}: the server refused the key (HTTP 401: {said}); check {which}")
     if status is not None:
         hint = "; try temperature=none" if "temperature" in said else ""
         return ModelError(f"{handle.name}: HTTP {status}: {said}{hint}")

@@ -13,6 +13,7 @@ from hopgraph.tools.prompts import restore
 RecordT = TypeVar("RecordT", bound=BaseModel)
 
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_THOUGHT = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
 _FENCE = re.compile(r"```[\w-]*[ \t]*\n?(.*?)```", re.DOTALL)
 _ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
 _SHORT_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
@@ -34,7 +35,8 @@ def parse_reply(text: str, schema: type[RecordT]) -> RecordT:
     Raises:
         UnusableReplyError: empty, no object, or none that fits the schema.
     """
-    said = _THINKING.sub("", text).strip()
+    # Some servers leave out the opening tag, so that what stands before a lone closing one is reasoning too.
+    said = _THOUGHT.split(_THINKING.sub("", text))[-1].strip()
     if not said:
         raise UnusableReplyError("the reply is empty")
     problem = "the reply holds no JSON object"

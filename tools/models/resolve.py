@@ -1,17 +1,17 @@
 """From a model's spec to a model.
 
 A model that was made from a spec lives on the background loop, with its HTTP client and its limit of
-parallel requests, so that every event loop of the process shares both. A ready object is used on the loop of
-whoever gave it.
+parallel requests, so that every event loop of the process shares both. So does a ready object of the openai
+package; any other is used on the loop of whoever gave it.
 """
 
 import asyncio
 import os
 import threading
+import weakref
 from dataclasses import dataclass, field
 from typing import Any, cast
 from urllib.parse import parse_qsl, urlsplit
-from weakref import WeakKeyDictionary
 
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
@@ -21,7 +21,7 @@ from pydantic import BaseModel, SecretStr
 from hopgraph.state import SpecError
 from hopgraph.tools.background import background_loop
 from hopgraph.tools.models.redact import redact
-from hopgraph.tools.models.structured import Mode, bind, modes_of
+from hopgraph.tools.models.structured import Mode, bind, is_openai
 
 VALID_SPECS = (
     "offline:extractive, openai:MODEL, openai:MODEL?base_url=http://HOST:PORT/v1, "
@@ -32,7 +32,10 @@ _OPENAI_OPTIONS = {"base_url": str, "max_tokens": int, "top_p": float, "reasonin
 
 Bound = Runnable[list[BaseMessage], AIMessage]
 """A model with the options of one way of asking."""
-_BoundKey = tuple[type[BaseModel], Mode]
+Options = tuple[tuple[str, float], ...]
+"""Sampling options of one question, as (("top_p", 0.5),), by name."""
+_READ_BY_CLIENTS = ("_KEY", "_BASE_URL", "_API_BASE", "_ENDPOINT", "_ORGANIZATION")
+_BoundKey = tuple[type[BaseModel], Mode, Options]
 
 
 @dataclass(frozen=True)
@@ -45,67 +48,102 @@ class Sampling:
 
 
 @dataclass
+class Learnt:
+    """What was learnt about a model, and how many of its requests are under way."""
+
+    mode: Mode | None = None
+    """How it takes a schema; None until a first request succeeded."""
+    limits: dict[tuple[asyncio.AbstractEventLoop, int], asyncio.Semaphore] = field(
+        default_factory=dict[tuple[asyncio.AbstractEventLoop, int], asyncio.Semaphore]
+    )
+
+    def limit(self, parallel: int) -> asyncio.Semaphore:
+        """Get the running loop's semaphore that lets `parallel` requests through at once."""
+        for loop, most in list(self.limits):
+            if loop.is_closed():
+                del self.limits[loop, most]
+        return self.limits.setdefault((asyncio.get_running_loop(), parallel), asyncio.Semaphore(parallel))
+
+
+@dataclass
 class ModelHandle:
-    """A model on one event loop, with what was learnt about it."""
+    """A model, ready for requests."""
 
     name: str
     """The spec, or the class of a ready object; without keys."""
     model: BaseChatModel
     is_spec: bool
     """True when it was made from a spec, and so samples as the settings say."""
-    loop: asyncio.AbstractEventLoop
-    """Where its requests are made."""
-    mode: Mode | None = None
-    """How it takes a schema; None until a first request succeeded."""
+    in_background: bool
+    """True when its HTTP client lives on the background loop."""
+    learnt: Learnt
     _bound: dict[_BoundKey, Bound] = field(default_factory=dict[_BoundKey, Bound])
-    _limits: dict[int, asyncio.Semaphore] = field(default_factory=dict[int, asyncio.Semaphore])
 
-    def bound(self, schema: type[BaseModel], mode: Mode) -> Bound:
-        """Get the model with a mode's request options, made once for each schema."""
-        key = (schema, mode)
+    def bound(self, schema: type[BaseModel], mode: Mode, sampling: Options = ()) -> Bound:
+        """Get the model with a mode's request options and sampling options, made once for each."""
+        key = (schema, mode, sampling)
         if key not in self._bound:
-            self._bound[key] = bind(self.model, schema, mode)
+            model = bind(self.model, schema, mode)
+            self._bound[key] = model.bind(**dict(sampling)) if sampling else model
         return self._bound[key]
 
-    def modes(self) -> tuple[Mode, ...]:
-        """List the modes still to try: the learnt one alone, else all, strictest first."""
-        return (self.mode,) if self.mode else modes_of(self.model)
-
-    def limit(self, parallel: int) -> asyncio.Semaphore:
-        """Get the semaphore that lets `parallel` requests through at once."""
-        return self._limits.setdefault(parallel, asyncio.Semaphore(parallel))
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """Get the event loop on which its requests are made."""
+        return background_loop() if self.in_background else asyncio.get_running_loop()
 
 
-_handles: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[object, ModelHandle]] = WeakKeyDictionary()
+_by_spec: dict[object, ModelHandle] = {}
+_about_objects: dict[int, Learnt] = {}
 _making = threading.Lock()
 
 
+def _begin_anew() -> None:
+    """In a forked child: clients and locks of the parent are of no use."""
+    global _making
+    _by_spec.clear()
+    _about_objects.clear()
+    _making = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
+
+
 async def resolve_model(given: str | BaseChatModel, sampling: Sampling) -> ModelHandle:
-    """Resolve a spec, or wrap a ready model; the same handle each time.
+    """Resolve a spec, or wrap a ready model.
+
+    A spec gives the same handle each time, as long as the keys and addresses of the environment are the same.
 
     Raises:
         SpecError: an unknown spec, a missing package or a missing key; it names the valid specs.
     """
-    loop = background_loop() if isinstance(given, str) else asyncio.get_running_loop()
-    handles = _handles.setdefault(loop, {})
-    # A ready object is kept alive by its handle, so its id cannot come back as another object's.
-    key = (given, sampling) if isinstance(given, str) else id(given)
-    if key not in handles:
+    if isinstance(given, BaseChatModel):
+        # A client of the openai package is bound to the loop of its first request, so it gets the one that stays.
+        return ModelHandle(model_name(given), given, False, is_openai(given), _learnt_about(given))
+    key = (given, sampling, _environment())
+    if key not in _by_spec:
         # Clients read certificates and import packages: not on an event loop.
-        await asyncio.to_thread(_make_once, handles, key, given, sampling, loop)
-    return handles[key]
+        await asyncio.to_thread(_make_once, key, given, sampling)
+    return _by_spec[key]
 
 
-def _make_once(
-    handles: dict[object, ModelHandle],
-    key: object,
-    given: str | BaseChatModel,
-    sampling: Sampling,
-    loop: asyncio.AbstractEventLoop,
-) -> None:
+def _environment() -> int:
+    """Fingerprint what clients read from the environment, so that a corrected key is a new client."""
+    return hash(tuple(sorted(each for each in os.environ.items() if each[0].endswith(_READ_BY_CLIENTS))))
+
+
+def _learnt_about(model: BaseChatModel) -> Learnt:
+    """Get what is known about a ready model; forgotten when the model goes."""
+    if id(model) not in _about_objects:
+        _about_objects[id(model)] = Learnt()
+        weakref.finalize(model, _about_objects.pop, id(model), None)
+    return _about_objects[id(model)]
+
+
+def _make_once(key: object, given: str, sampling: Sampling) -> None:
     with _making:
-        if key not in handles:
-            handles[key] = _make(given, sampling, loop)
+        if key not in _by_spec:
+            _by_spec[key] = ModelHandle(redact(given), _make(given, sampling), True, True, Learnt())
 
 
 def model_name(given: str | BaseChatModel) -> str:
@@ -116,23 +154,20 @@ def model_name(given: str | BaseChatModel) -> str:
     return f"{type(given).__name__}({own})" if own else type(given).__name__
 
 
-def _make(given: str | BaseChatModel, sampling: Sampling, loop: asyncio.AbstractEventLoop) -> ModelHandle:
-    if isinstance(given, BaseChatModel):
-        return ModelHandle(model_name(given), given, is_spec=False, loop=loop)
+def _make(given: str, sampling: Sampling) -> BaseChatModel:
     provider, colon, rest = given.partition(":")
     if not colon or not provider or not rest:
         raise SpecError(f"model {redact(given)!r} is not a spec; valid: {VALID_SPECS}")
     if provider == "offline":
-        return ModelHandle(given, _offline(rest), is_spec=True, loop=loop)
-    make = _openai if provider == "openai" else _other
-    return ModelHandle(redact(given), make(provider, rest, sampling), is_spec=True, loop=loop)
+        return _offline(rest)
+    return (_openai if provider == "openai" else _other)(provider, rest, sampling)
 
 
 def _offline(name: str) -> BaseChatModel:
     from hopgraph.tools.models.offline import OfflineExtractive
 
     if name != "extractive":
-        raise SpecError(f"model 'offline:{name}' is unknown; the embedded model is offline:extractive")
+        raise SpecError(f"model {redact(f'offline:{name}')!r} is unknown; the embedded model is offline:extractive")
     return OfflineExtractive()
 
 
@@ -147,7 +182,7 @@ def _openai(_provider: str, rest: str, sampling: Sampling) -> BaseChatModel:
     key = os.environ.get("OPENAI_API_KEY")
     if not key and not base_url:
         raise SpecError(
-            f"model 'openai:{name}' needs a key: set OPENAI_API_KEY, or name a local server with "
+            f"model {redact(f'openai:{name}')!r} needs a key: set OPENAI_API_KEY, or name a local server with "
             f"openai:{name}?base_url=http://HOST:PORT/v1"
         )
     if sampling.seed is not None:
@@ -159,7 +194,7 @@ def _openai(_provider: str, rest: str, sampling: Sampling) -> BaseChatModel:
         temperature=sampling.temperature,
         # An openai.Timeout, unlike a number, gives the model an HTTP client of its own.
         timeout=openai.Timeout(sampling.request_timeout),
-        max_retries=0,  # `send` retries, and says so
+        max_retries=0,  # `send` retries
         **options,
     )
 
@@ -170,11 +205,15 @@ def _options(rest: str) -> tuple[str, dict[str, Any]]:
     for key, value in parse_qsl(query, keep_blank_values=True):
         if key not in _OPENAI_OPTIONS:
             hint = " (keys come from OPENAI_API_KEY)" if "key" in key else ""
-            raise SpecError(f"option {key!r} of 'openai:{name}' is unknown{hint}; valid: {', '.join(_OPENAI_OPTIONS)}")
+            raise SpecError(
+                f"option {key!r} of {redact(f'openai:{name}')!r} is unknown{hint}; valid: {', '.join(_OPENAI_OPTIONS)}"
+            )
         try:
             options[key] = _OPENAI_OPTIONS[key](value)
         except ValueError:
-            raise SpecError(f"option {key!r} of 'openai:{name}' is not a number: {value!r}") from None
+            raise SpecError(
+                f"option {key!r} of {redact(f'openai:{name}')!r} is not a number: {redact(value)!r}"
+            ) from None
     return name, options
 
 
@@ -183,7 +222,8 @@ def _other(provider: str, rest: str, sampling: Sampling) -> BaseChatModel:
         from langchain.chat_models import init_chat_model
     except ImportError:
         raise SpecError(
-            f"model '{provider}:{rest}' needs the packages langchain and langchain-{provider}; valid: {VALID_SPECS}"
+            f"model {redact(f'{provider}:{rest}')!r} needs the packages langchain and langchain-{provider}; "
+            f"valid: {VALID_SPECS}"
         ) from None
     options: dict[str, Any] = {"timeout": sampling.request_timeout, "max_retries": 0}
     if sampling.temperature is not None:

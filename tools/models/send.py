@@ -9,8 +9,15 @@ from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel
 
 from hopgraph.tools.background import run_on
-from hopgraph.tools.models.failures import as_model_error, is_openai_error, is_unsupported, may_pass, retry_after
-from hopgraph.tools.models.resolve import ModelHandle
+from hopgraph.tools.models.failures import (
+    as_model_error,
+    is_openai_error,
+    is_unsupported,
+    may_pass,
+    retry_after,
+    status_of,
+)
+from hopgraph.tools.models.resolve import Bound, ModelHandle, Options
 from hopgraph.tools.models.structured import Mode, modes_of, reply_text
 from hopgraph.tools.models.tokens import count_tokens
 
@@ -34,8 +41,11 @@ class Sending:
 
     parallel: int
     retries: int
+    sampling: Options = ()
     first_wait: float = 0.5
     """Seconds before the first retry; doubled for each further one, unless the server says how long."""
+    told: Callable[[int, int | None, float], None] | None = None
+    """Called before each retry: how many requests failed, the HTTP status if any, the seconds until the next."""
 
 
 async def send(handle: ModelHandle, messages: list[BaseMessage], schema: type[BaseModel], sending: Sending) -> Reply:
@@ -47,42 +57,52 @@ async def send(handle: ModelHandle, messages: list[BaseMessage], schema: type[Ba
     Raises:
         ModelError: refused, unreachable, or still failing after the retries; without keys.
     """
-    return await run_on(handle.loop, _in_its_way(handle, messages, schema, sending))
+    return await run_on(handle.loop(), _in_its_way(handle, messages, schema, sending))
 
 
 async def _in_its_way(
     handle: ModelHandle, messages: list[BaseMessage], schema: type[BaseModel], sending: Sending
 ) -> Reply:
-    refused: Exception | None = None
-    for mode in handle.modes():
-        try:
-            async with handle.limit(sending.parallel):
+    untried = list(modes_of(handle.model))
+    first_refusal: Exception | None = None
+    while True:
+        async with handle.learnt.limit(sending.parallel):
+            # While this request waited, another one may have learnt the way.
+            known = handle.learnt.mode
+            mode = known or untried[0]
+            try:
                 reply = await _retrying(handle, messages, schema, mode, sending)
-        except Exception as error:  # noqa: BLE001 - each provider has error classes of its own; others pass
-            if mode != "text" and handle.mode is None and is_unsupported(error):
-                refused = refused or error
+            except Exception as error:  # noqa: BLE001 - each provider has error classes of its own; others pass
+                if mode == "text" or known or not is_unsupported(error):
+                    raise as_model_error(handle, first_refusal or error) from None
+                first_refusal = first_refusal or error
+                untried.remove(mode)
                 continue
-            raise as_model_error(handle, refused or error) from None
-        handle.mode = mode
+        handle.learnt.mode = mode
         return reply
-    raise AssertionError(f"no mode for {handle.name}: {modes_of(handle.model)}")
 
 
 async def _retrying(
     handle: ModelHandle, messages: list[BaseMessage], schema: type[BaseModel], mode: Mode, sending: Sending
 ) -> Reply:
+    def tell(state: tenacity.RetryCallState) -> None:
+        error = state.outcome.exception() if state.outcome else None
+        if error and sending.told:
+            sending.told(state.attempt_number, status_of(error), state.upcoming_sleep)
+
     retrying = tenacity.AsyncRetrying(
         retry=tenacity.retry_if_exception(may_pass),
         stop=tenacity.stop_after_attempt(sending.retries + 1),
         wait=_wait(sending.first_wait),
+        before_sleep=tell,
         reraise=True,
     )
-    return await retrying(_request, handle, messages, schema, mode)
+    return await retrying(_request, handle.bound(schema, mode, sending.sampling), messages)
 
 
-async def _request(handle: ModelHandle, messages: list[BaseMessage], schema: type[BaseModel], mode: Mode) -> Reply:
+async def _request(model: Bound, messages: list[BaseMessage]) -> Reply:
     try:
-        message = await handle.bound(schema, mode).ainvoke(messages, config={"tags": ["nostream"]})
+        message = await model.ainvoke(messages, config={"tags": ["nostream"]})
     except Exception as error:
         if reply := _stopped(error, messages):
             return reply

@@ -58,8 +58,13 @@ def _by_rule(verdict: Verdict) -> Finding:
 
 
 def _best(evidence: Evidence) -> Finding:
-    """Return the candidate with the highest score; its probability is its share of all of them."""
-    found = candidates(evidence)
+    """Return the candidate with the highest score; its probability is its share of all of them.
+
+    A chain that carries not one word of the names in the question is about something else and is left out.
+    """
+    named = frozenset[str]().union(*(terms(name) for name in evidence.question.names))
+    every = candidates(evidence)
+    found = [one for one in every if not named or not named.isdisjoint(evidence.carried(one.at))]
     if not found:
         return Finding()
     best = found[0]

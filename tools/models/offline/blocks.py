@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
@@ -14,6 +15,7 @@ _AT_MOST = re.compile(r"at most (\d{1,3})")
 _LONGEST_PASSAGE = 20_000
 _LONGEST_ITEM = 2_000
 _LONGEST_QUESTION = 3_000
+_MOST_PARTS = 250
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def unescape(text: str) -> str:
 
 def _split(opening: re.Pattern[str], block: str, closing: str, longest: int) -> list[tuple[re.Match[str], str]]:
     """Return each opening tag with the text up to its closing tag, or up to the next one if that is missing."""
-    found = list(opening.finditer(block))
+    found = list(islice(opening.finditer(block), _MOST_PARTS))
     ends = [*(match.start() for match in found[1:]), len(block)][: len(found)]
     parts: list[tuple[re.Match[str], str]] = []
     for match, limit in zip(found, ends, strict=True):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from hopgraph.tools.models.offline.chain import Evidence
+from hopgraph.tools.models.offline.dates import when
 from hopgraph.tools.models.offline.features import Features, score, sentence_features, span_features
 from hopgraph.tools.models.offline.lexicon import countries, in_class
 from hopgraph.tools.models.offline.spans import Span
@@ -64,6 +65,12 @@ def _asked_already(evidence: Evidence, span: Span) -> bool:
     return span.kind != "number" and terms(name) <= evidence.question.terms
 
 
+def _said(evidence: Evidence, span: Span) -> str:
+    """Return a span as an answer: of a date only the year when a year is asked for."""
+    day = when(span.text) if span.kind == "date" and evidence.question.noun == "year" else None
+    return str(day[0]) if day else span.text
+
+
 def candidates(evidence: Evidence) -> list[Candidate]:
     """Return the candidate answers, best first, ties in the order of the statements; empty without any."""
     spans = [(at, span) for at, s in enumerate(evidence.statements) for span in _possible(evidence, s)]
@@ -73,5 +80,5 @@ def candidates(evidence: Evidence) -> list[Candidate]:
     for at, span in spans:
         if not _asked_already(evidence, span):
             features = {**shared[at], **span_features(evidence, at, span, counts[key(span.text)])}
-            found.append(Candidate(span.text, at, features, score(features)))
+            found.append(Candidate(_said(evidence, span), at, features, score(features)))
     return sorted(found, key=lambda candidate: -candidate.score)

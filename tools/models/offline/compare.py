@@ -1,23 +1,30 @@
 """Comparison rules: which came first, who is older, the same country, both of a kind."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from hopgraph.tools.models.offline.chain import Evidence
-from hopgraph.tools.models.offline.spans import Span, country_mentions, life, life_date, when
+from hopgraph.tools.models.offline.dates import life, life_event, when
+from hopgraph.tools.models.offline.lexicon import class_words
+from hopgraph.tools.models.offline.spans import country_mentions
 from hopgraph.tools.models.offline.statements import Statement
 from hopgraph.tools.models.offline.terms import key, term, terms
 
-_LAST = frozenset(["later", "latest", "last", "younger", "youngest", "recently", "newer", "newest"])
-_FIRST = frozenset(["first", "earlier", "earliest", "before", "older", "oldest", "elder"])
 _MAKERS = ("director", "composer", "performer", "writer", "producer", "founder")
 _SAME = re.compile(r"\b(?:same|share|shared)\b.*\b(?:country|nationality|nation|state|city)\b|\bcountry of origin\b")
+_ORDER = frozenset({"before", "after", "than"})
 _NOT = re.compile(r"\b(?:not|never|no longer|neither|nor|without)\b")
+_MADE = re.compile(r"(?:the )?(\w+) of (?:the )?(?:film |song |book )?(.+)")
 _PLACE = re.compile(
     r" (?:is|was) an? (?:[\w-]+ ){0,3}?(?:village|town|city|river|county|district|airport|hamlet|municipality)\b"
 )
-Day = tuple[int, int, int]
+_DATES = {"born": "the date of birth", "died": "the date of death", "date": "the date"}
+_ENOUGH_SHARED = 0.5
+"""Share of what is said that the statements about a side must carry for a yes."""
+
+_Fact = tuple[str, int]
+"""A value and the number of the statement that tells it; days are written so that they sort as text."""
 
 
 @dataclass(frozen=True)
@@ -33,75 +40,100 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class _Side:
-    """One side of a comparison: how the question names it, and the statements about it or about its maker."""
+class _Facts:
+    """A fact looked up for each side: what was found, where, and what is missing."""
 
-    name: str
-    about: tuple[Statement, ...]
+    names: list[str]
+    """The sides as an answer names them: for the option "the director of X" the director."""
+    found: list[str]
+    used: tuple[int, ...]
     missing: str
-    path: tuple[int, ...] = ()
 
 
-def _about(evidence: Evidence, option: str) -> tuple[Statement, ...]:
+def _about(evidence: Evidence, option: str) -> list[Statement]:
     """Return the statements about an option: those with its very title, else those whose title has its words."""
     wanted = key(option)
-    exact = tuple(s for s in evidence.statements if wanted and wanted in (key(s.title), s.key))
-    full = tuple(s for s in exact if key(s.title) == wanted)
-    if exact:
-        return full or exact
     words = set(wanted.split())
-    near = [s for s in evidence.statements if words and s.key and words <= set(key(s.title).split())]
-    near = near or [s for s in evidence.statements if len(s.key) > 4 and set(s.key.split()) < words]
-    return tuple(s for s in near if s.title == near[0].title)
+    tests: tuple[Callable[[Statement], bool], ...] = (
+        lambda s: key(s.title) == wanted,
+        lambda s: s.key == wanted,
+        lambda s: bool(s.key) and words <= set(key(s.title).split()),
+        lambda s: len(s.key) > 4 and set(s.key.split()) < words,
+    )
+    for test in tests if wanted else ():
+        if found := [s for s in evidence.statements if test(s)]:
+            return [s for s in found if s.title == found[0].title]
+    return []
 
 
 def sides(evidence: Evidence) -> list[str]:
-    """Return the things that the question compares: its options, else the titles and names that stand in it."""
+    """Return the two things that the question compares: its options, else the titles and names that stand in it.
+
+    In the question's order; fewer than two when it compares nothing.
+    """
     question = evidence.question
     if question.options:
         return list(question.options)
-    titles = [s.title for s in evidence.statements if evidence.anchors.get(s.key) == 1.0]
-    found = sorted(dict.fromkeys(titles), key=lambda title: -len(title))
+    titles = {s.title: len(s.title) for s in evidence.statements if evidence.anchors.get(s.key) == 1.0}
     kept: list[str] = []
-    for title in found:
+    for title in sorted(titles, key=lambda title: -titles[title]):
         if all(key(title) not in key(other) for other in kept):
             kept.append(title)
-    rest = [name for name in question.names if all(name not in key(k) and key(k) not in name for k in kept)]
+    rest = [name for name in question.names if all(key(name) not in key(k) and key(k) not in key(name) for k in kept)]
     return sorted([*kept, *rest], key=lambda name: question.flat.find(key(name)))[:2]
 
 
-def _side(evidence: Evidence, option: str, wanted: str) -> _Side:
-    """Resolve one side; for "the director of the film X" go on from the film to its director."""
-    about = _about(evidence, option)
-    maker = next((name for name in _MAKERS if name in evidence.question.terms), "")
-    if not maker or any(s.key in evidence.question.flat and life(s.text) for s in about):
-        return _Side(option, about, "" if about else f"{wanted} of {option}")
-    best: tuple[int, Span, Statement] | None = None
+def _maker(about: Sequence[Statement], relation: str) -> _Fact | None:
+    """Return the first name after a relation ("directed by …") and its statement."""
     for statement in about:
         for span in statement.spans:
-            before = terms(statement.text[max(0, span.start - 30) : span.start])
-            if span.kind == "name" and maker in before and (best is None or len(span.text) > best[0]):
-                best = best or (len(span.text), span, statement)
-    if best is None:
-        return _Side(option, (), f"the {maker} of {option}")
-    person = _about(evidence, best[1].text)
-    missing = "" if person else f"{wanted} of {best[1].text}"
-    return _Side(option, person, missing, (best[2].number,))
-
-
-def _day(side: _Side, wanted: str) -> tuple[Day, int] | None:
-    """Return a side's date of the wanted kind (`born`, `died` or any) and its statement."""
-    for statement in side.about:
-        for span in statement.spans:
-            fits = wanted == "date" or life_date(statement.text, span) == wanted
-            if span.kind == "date" and fits and (found := when(span.text)):
-                return found, statement.number
+            if span.kind == "name" and relation in terms(statement.text[max(0, span.start - 30) : span.start]):
+                return span.text, statement.number
     return None
 
 
-def country(statements: Sequence[Statement]) -> tuple[str, int] | None:
-    """Return the country that the first telling statement names: for people the first one, for places the last."""
-    for statement in statements:
+def _facts(evidence: Evidence, wanted: str, look_up: Callable[[Sequence[Statement]], _Fact | None]) -> _Facts:
+    """Look a fact up for each side; for "the director of the film X" go on from the film to its director."""
+    asked = next((name for name in _MAKERS if name in evidence.question.terms), "")
+    names: list[str] = []
+    found: list[str] = []
+    used: list[int] = []
+    missing: list[str] = []
+    for side in sides(evidence):
+        made = _MADE.match(side)
+        own = term(made[1]) if made and term(made[1]) in _MAKERS else ""
+        relation, name = own or asked, made[2] if made and own else side
+        about = _about(evidence, name)
+        if relation and not any(life(s.text) for s in about):
+            maker = _maker(about, relation)
+            if maker is None:
+                missing.append(f"the {relation} of {name}")
+                continue
+            name, about = maker[0], _about(evidence, maker[0])
+            used.append(maker[1])
+        names.append(name if own else side)
+        fact = look_up(about)
+        if fact is None:
+            missing.append(f"{wanted} of {about[0].name if about else name}")
+        else:
+            found.append(fact[0])
+            used.append(fact[1])
+    return _Facts(names, found, tuple(used), "; ".join(missing))
+
+
+def _day(about: Sequence[Statement], wanted: str) -> _Fact | None:
+    """Return the first date of the wanted kind (`born`, `died` or any `date`) and its statement."""
+    for statement in about:
+        for span in statement.spans:
+            fits = wanted == "date" or life_event(statement.text, span.start) == wanted
+            if span.kind == "date" and fits and (found := when(span.text)):
+                return "{:04}-{:02}-{:02}".format(*found), statement.number
+    return None
+
+
+def _country(about: Sequence[Statement]) -> _Fact | None:
+    """Return the country that the first telling statement names: for places the last one, else the first."""
+    for statement in about:
         text = statement.text
         found = country_mentions(text)
         outside = [named for named in found if text.count("(", 0, named[0]) == text.count(")", 0, named[0])]
@@ -110,71 +142,50 @@ def country(statements: Sequence[Statement]) -> tuple[str, int] | None:
     return None
 
 
-def _kind(evidence: Evidence) -> str:
-    asked = evidence.question.terms
-    if "died" in asked:
-        return "died"
-    return "born" if asked & {"born", "old", "young"} else "date"
-
-
-_PHRASE = {"born": "the date of birth", "died": "the date of death", "date": "the date"}
-
-
 def choose(evidence: Evidence) -> Verdict:
     """Decide "A or B" by dates; empty when the question is about something else than time."""
     words = set(evidence.question.words)
-    if not words & (_LAST | _FIRST) or len(sides(evidence)) < 2:
+    early, late = words & class_words("earliest"), words & class_words("latest")
+    if not (early or late) or len(sides(evidence)) < 2:
         return Verdict()
-    wanted = _kind(evidence)
-    both = [_side(evidence, option, _PHRASE[wanted]) for option in sides(evidence)]
-    found = [_day(side, wanted) for side in both]
-    gaps = [
-        side.missing or f"{_PHRASE[wanted]} of {side.about[0].name}"
-        for side, day in zip(both, found, strict=True)
-        if day is None
-    ]
-    if gaps:
-        return Verdict(missing="; ".join(gaps))
-    (one, first), (two, second) = (day for day in found if day)
-    late = bool(words & _LAST) and not words & {"older", "oldest"}
-    pick = both[int((two > one) == late)] if one != two else both[0]
-    return Verdict(pick.name, (*both[0].path, first, *both[1].path, second))
+    asked = evidence.question.terms
+    wanted = "died" if "died" in asked else "born" if asked & {"born", "old", "young"} else "date"
+    facts = _facts(evidence, _DATES[wanted], lambda about: _day(about, wanted))
+    if facts.missing:
+        return Verdict(missing=facts.missing)
+    one, two = facts.found
+    second = two > one if late and not words & {"older", "oldest"} else two < one
+    return Verdict(facts.names[int(second)], facts.used)
 
 
 def judge(evidence: Evidence) -> Verdict:
-    """Answer a yes/no question: same country, both of a kind, or carried by the statements."""
+    """Answer a yes/no question: one before the other, same country, both of a kind, or carried by the statements."""
+    if _ORDER.intersection(evidence.question.words) and (order := choose(evidence)) != Verdict():
+        return replace(order, answer=("yes" if order.answer == sides(evidence)[0] else "no") if order.answer else "")
+    if not _SAME.search(evidence.question.text.lower()) or len(sides(evidence)) < 2:
+        return _carried(evidence)
+    facts = _facts(evidence, "the country", _country)
+    if facts.missing:
+        return Verdict("no" if facts.found else "", facts.used, facts.missing)
+    return Verdict("yes" if facts.found[0] == facts.found[1] else "no", facts.used)
+
+
+def _carried(evidence: Evidence) -> Verdict:
+    """Say yes when what is said of each side is carried by the statements about it, and nothing is denied."""
     compared = sides(evidence)
-    if _SAME.search(evidence.question.text.lower()) and len(compared) == 2:
-        both = [_side(evidence, name, "the country") for name in compared]
-        found = [country(side.about) for side in both]
-        gaps = [
-            side.missing or f"the country of {side.about[0].name}"
-            for side, place in zip(both, found, strict=True)
-            if place is None
-        ]
-        if gaps:
-            known = tuple(place[1] for place in found if place)
-            return Verdict("no" if known else "", known, "; ".join(gaps))
-        (one, first), (two, second) = (place for place in found if place)
-        return Verdict("yes" if one == two else "no", (*both[0].path, first, *both[1].path, second))
-    return _carried(evidence, compared)
-
-
-def _carried(evidence: Evidence, compared: list[str]) -> Verdict:
-    """Say yes when what is said of each side is carried by the statements about it."""
     names = frozenset[str]().union(*(terms(name) for name in compared)) | {term("both")}
-    said = [stem for stem in evidence.weights if stem not in names]
-    used: list[int] = []
+    said = frozenset(evidence.weights) - names
+    used: list[Statement] = []
     shares: list[float] = []
     for name in compared:
         about = _about(evidence, name)
         if not about:
-            return Verdict("no" if used else "", tuple(used), f"facts about {name}")
-        best = max(about, key=lambda s: (len(s.terms & set(said)), -s.number))
+            return Verdict("no" if used else "", tuple(s.number for s in used), f"facts about {name}")
         carried = frozenset[str]().union(*(s.terms for s in about))
-        used.append(best.number)
-        shares.append(sum(stem in carried for stem in said) / len(said) if said else 1.0)
+        used.append(max(about, key=lambda s: (len(s.terms & said), -s.number)))
+        shares.append(len(said & carried) / len(said) if said else 1.0)
     if not shares:
         return Verdict(missing="facts about the question")
-    denied = any(_NOT.search(s.text) for s in evidence.statements if s.number in used)
-    return Verdict("yes" if min(shares) >= 0.5 and not denied else "no", tuple(used))
+    denied = any(_NOT.search(s.text) for s in used)
+    yes = min(shares) >= _ENOUGH_SHARED and not denied
+    return Verdict("yes" if yes else "no", tuple(s.number for s in used))

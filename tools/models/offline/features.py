@@ -4,9 +4,10 @@ from functools import lru_cache
 from importlib.resources import files
 
 from hopgraph.tools.models.offline.chain import Evidence
+from hopgraph.tools.models.offline.dates import life_event
 from hopgraph.tools.models.offline.question import Question
 from hopgraph.tools.models.offline.shapes import FITS, shape
-from hopgraph.tools.models.offline.spans import Span, life_date
+from hopgraph.tools.models.offline.spans import Span
 from hopgraph.tools.models.offline.statements import Statement
 from hopgraph.tools.models.offline.terms import WORD, key, term, terms
 
@@ -89,7 +90,7 @@ def _life(question: Question, statement: Statement, span: Span, looks: str) -> F
     """Return how a date or place agrees with a question about birth or death."""
     if looks not in ("date", "place", "name", "country") or span.start < 0:
         return {}
-    told = life_date(statement.text, span)
+    told = life_event(statement.text, span.start)
     asked = question.terms & {"born", "died"}
     what = "date" if looks == "date" else "place"
     if asked and (told or looks == "date"):

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from hopgraph.tools.models.offline.chain import Evidence
 from hopgraph.tools.models.offline.lexicon import countries, in_class
 from hopgraph.tools.models.offline.shapes import shape
-from hopgraph.tools.models.offline.spans import Span, names
+from hopgraph.tools.models.offline.spans import Span
 from hopgraph.tools.models.offline.terms import WORD, key, term, terms
 
 _SHAPES = (("person", "person"), ("place", "place"), ("organisation", "group"), ("quoted", "work"))
@@ -70,8 +70,7 @@ def _proposals(evidence: Evidence, missing: str) -> Iterator[str]:
     """Yield queries, best first: what is known to be missing, unknown names of the question, reached names."""
     if " of " in missing and "?" not in missing:
         yield from missing.split(";")
-    named = [span.text for span in names(evidence.question.text) if key(span.text) in evidence.question.names]
-    unknown = [name for name in named if all(key(name) not in known for known in evidence.keys)]
+    unknown = [name for name in evidence.question.names if all(key(name) not in known for known in evidence.keys)]
     yield from unknown[:_UNKNOWN_FIRST]
     for name, at in _reached(evidence):
         yield f"{name} {_open_words(evidence, evidence.carried(at))}"
@@ -84,8 +83,6 @@ def next_queries(evidence: Evidence, asked: Sequence[str], missing: str) -> list
     used = {key(text) for text in (evidence.question.text, *asked)}
     fresh: list[str] = []
     for text in _proposals(evidence, missing):
-        name = key(text).rpartition(" ")[0] or key(text)
-        if sum(a.startswith(name+" ") or a==name for a in used) >= 2: continue
         if key(text) and key(text) not in used and len(fresh) < 20:
             used.add(key(text))
             fresh.append(text.strip())

@@ -5,57 +5,11 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Literal
 
-from hopgraph.tools.models.offline.lexicon import in_class, relations
-from hopgraph.tools.models.offline.spans import Span, names
-from hopgraph.tools.models.offline.terms import WORD, key, term, terms
+from hopgraph.tools.models.offline.lexicon import class_words, in_class, relations
+from hopgraph.tools.models.offline.spans import names
+from hopgraph.tools.models.offline.terms import WORD, fold, key, term, terms
 
 AnswerKind = Literal["person", "place", "country", "date", "number", "work", "group", "thing", "yes_no"]
-_AUXILIARY = frozenset(
-    [
-        "is",
-        "are",
-        "was",
-        "were",
-        "do",
-        "does",
-        "did",
-        "has",
-        "have",
-        "had",
-        "can",
-        "could",
-        "will",
-        "would",
-        "am",
-        "be",
-        "should",
-        "may",
-    ]
-)
-_ASKING = frozenset(["who", "whom", "whose", "what", "which", "where", "when", "how"])
-_BEFORE = frozenset(
-    [
-        "in",
-        "on",
-        "at",
-        "of",
-        "for",
-        "by",
-        "to",
-        "from",
-        "with",
-        "into",
-        "under",
-        "is",
-        "was",
-        "are",
-        "were",
-        "during",
-        "the",
-        "and",
-        "name",
-    ]
-)
 _CLASSES: tuple[tuple[str, AnswerKind], ...] = (
     ("person", "person"),
     ("date", "date"),
@@ -65,10 +19,17 @@ _CLASSES: tuple[tuple[str, AnswerKind], ...] = (
     ("work", "work"),
     ("group", "group"),
 )
-_KIND_WORDS = frozenset(["kind", "type", "sort", "form", "genre", "part", "name", "term", "title"])
-_COMPARING = re.compile(
-    r"\b(?:first|earlier|later|last|older|younger|oldest|more|most|larger|longer|higher|recently)\b"
-)
+_WORD_KINDS: dict[str, AnswerKind] = {
+    "who": "person",
+    "whom": "person",
+    "whose": "person",
+    "when": "date",
+    "where": "place",
+    "how": "number",
+}
+_BREAK = re.compile(r"[.?!:,] +")
+_BETWEEN = re.compile(r"\b(?:between|among|of) (.{2,150}) and (.{2,150})$")
+_OPTION_END = re.compile(r" (?:was|is|has|had|born|died|the (?:older|younger)|first\b)")
 
 
 @dataclass(frozen=True)
@@ -89,32 +50,34 @@ class Question:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The names in it, as keys, in order."""
-        found = (key(span.text) for span in names(self.text) if span.start or " " in span.text)
-        return tuple(dict.fromkeys(found))
+        """The names in it, as they stand there, in order; a single first word is none."""
+        found = {key(span.text): span.text for span in names(self.text) if span.start or " " in span.text}
+        return tuple(found.values())
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """Its words in lower case."""
-        return tuple(word.lower().replace("’", "'") for word in WORD.findall(self.text))
+        """Its words in lower case, without the possessive ending."""
+        return tuple(fold(word) for word in WORD.findall(self.text))
 
     @cached_property
     def _asking(self) -> int:
-        """The index of the main question word, -1 without one: the first word of a sentence, else the best placed."""
+        """The index of the main question word, -1 without one.
+
+        A question word that opens the text or a sentence counts most; then "what" and "how", and one after a
+        preposition ("in which"), since a bare "who" or "which" inside a sentence only adds a clause.
+        """
+        starts = {len(WORD.findall(self.text[: found.end()])) for found in _BREAK.finditer(self.text)}
         best, at = 0, -1
-        starts = {0} | {len(WORD.findall(self.text[: m.end()])) for m in re.finditer(r"[.?!:,] +", self.text)}
         for place, word in enumerate(self.words):
             base = word.removesuffix("'s")
-            if base not in _ASKING:
+            if base not in class_words("asking"):
                 continue
-            before = self.words[place - 1] if place else ""
-            score = (
-                1 + 2 * (base in ("what", "how")) + 2 * (before in _BEFORE) + (base == "which" and before in _BEFORE)
-            )
-            score += 6 * (place == 0) + 2 * (place in starts and base != "which" and place > 0)
-            score += 2 * (place == 1 and before in _BEFORE) + (place == len(self.words) - 1)
-            if score > best or (score == best and base in ("what", "which")):
-                best, at = score, place
+            led = place > 0 and self.words[place - 1] in class_words("before_asking")
+            value = 1 + 2 * (base in ("what", "how")) + 2 * led + (base == "which" and led)
+            value += 6 * (place == 0) + 2 * (place in starts and base != "which") + 2 * (place == 1 and led)
+            value += place == len(self.words) - 1
+            if value > best or (value == best and base in ("what", "which")):
+                best, at = value, place
         return at
 
     @cached_property
@@ -133,64 +96,60 @@ class Question:
         """The asked-for noun ("medal" in "what medal"), in lower case; empty when there is none."""
         rest = self.words[self._asking + 1 :] if self._asking >= 0 else ()
         if self.asking == "how":
-            return rest[1] if rest[:1] in (("many",), ("much",)) and len(rest) > 1 else ""
+            return rest[1] if rest[0:1] in (("many",), ("much",)) and len(rest) > 1 else ""
         if self.asking not in ("what", "which"):
             return ""
-        if rest and rest[0] in _AUXILIARY:
+        if rest and rest[0] in class_words("auxiliary"):
             rest = rest[1:]
-            if rest[:1] and rest[0] in ("the", "a", "an", "his", "her", "its"):
-                rest = rest[1:]
+            rest = rest[1:] if rest[:1] and rest[0] in ("the", "a", "an", "his", "her", "its") else rest
         return _head(rest)
 
     @cached_property
     def _described(self) -> str:
-        """The noun after "kind of", "name of" and the like when that is asked for."""
-        match = (
-            re.search(rf"\b{re.escape(self.noun)}s? of (?:the |an? )?(.*)", " ".join(self.words)) if self.noun else None
-        )
-        return _head(tuple(match[1].split())) if match else ""
+        """The noun after "kind of", "name of" and the like when that is asked for; else empty."""
+        told = re.search(rf"\b{re.escape(self.noun)}s? of (?:the |an? )?(.*)", " ".join(self.words))
+        return _head(tuple(told[1].split())) if self.noun and told else ""
+
+    @cached_property
+    def rest(self) -> frozenset[str]:
+        """The terms of the asked-for noun and of what it describes."""
+        return frozenset(filter(None, (term(self.noun), term(self._described))))
 
     @cached_property
     def kind(self) -> AnswerKind:
         """The kind of answer that is asked for; the main question word decides most."""
         last = key(re.split(r"[.?!] +", self.text.strip())[-1]).split(" ")
-        if not self.options and _AUXILIARY.intersection((*self.words[:1], last[0])):
+        if not self.options and class_words("auxiliary").intersection((*self.words[:1], last[0])):
             return "yes_no"
-        if self.asking in ("who", "whom", "whose"):
-            return "person"
-        if self.asking in ("when", "where"):
-            return "date" if self.asking == "when" else "place"
-        if self.asking == "how":
-            return (
-                "thing"
-                if self.words[self._asking + 1 : self._asking + 2] in (("did",), ("is",), ("does",), ("do",))
-                else "number"
-            )
-        return self._noun_kind(self.noun)
+        if self.asking == "how" and self.words[self._asking + 1 : self._asking + 2] in (("did",), ("is",), ("do",)):
+            return "thing"
+        return _WORD_KINDS.get(self.asking) or self._noun_kind()
 
-    def _noun_kind(self, noun: str) -> AnswerKind:
-        described = self._described
-        if described and noun in ("date", "place", "year", "day"):
+    def _noun_kind(self) -> AnswerKind:
+        noun = self.noun
+        if self._described and noun in ("date", "place", "year", "day"):
             return "place" if noun == "place" else "date"
-        if described and noun in ("name", "title", "names"):
-            noun = described
-        if noun in ("nationality", "country", "countries", "citizenship", "nation"):
+        if self._described and noun in ("name", "title", "names"):
+            noun = self._described
+        if term(noun) == "nationality":
             return "country"
-        return next((kind for name, kind in _CLASSES if noun and in_class(noun, name)), "thing")
+        kinds: list[AnswerKind] = [kind for name, kind in _CLASSES if noun and in_class(noun, name)]
+        return kinds[0] if kinds else "thing"
 
     @cached_property
     def options(self) -> tuple[str, str] | tuple[()]:
-        """The two options of "A or B" (or "between A and B"); empty when there are none."""
+        """The two options of "A or B" (or of a comparison "between A and B"); empty when there are none."""
         text = self.text[-400:].rstrip(" ?")
-        between = (
-            re.search(r"\b(?:between|among|of) (.{2,150}) and (.{2,150})$", text) if _COMPARING.search(text) else None
-        )
         left, _, right = text.rpartition(" or ")
-        if left and right[:1].isupper():
+        first = ""
+        compared = not class_words("comparing").isdisjoint(self.words)
+        if left and (right.removeprefix("the ")[:1].isupper() or (compared and right.startswith("the "))):
             start = max(left.rfind(", "), left.rfind(": "), left.rfind("? ")) + 2
-            first = left[start:] if start > 1 else (names(left) or [Span("", 0, "name")])[-1].text
-            return (first.strip(' ",'), _leading(right)) if first.strip(' ",') else ()
-        return (between[1].strip(' ",'), _leading(between[2])) if between else ()
+            first = left[start:] if start > 1 else next((span.text for span in reversed(names(left))), "")
+        elif compared and (pair := _BETWEEN.search(text)):
+            first, right = pair[1], pair[2]
+        first, second = first.strip(' ",?'), _OPTION_END.split(right, maxsplit=1)[0].strip(' ",')
+        return (first, second) if first and second else ()
 
     @cached_property
     def relations(self) -> frozenset[str]:
@@ -203,28 +162,15 @@ class Question:
         named = {relations()[word] for word in WORD.findall(self.text) if word in relations()}
         return max(1, min(3, len(named)))
 
-    @cached_property
-    def rest(self) -> frozenset[str]:
-        """Terms of the asked-for noun."""
-        return frozenset(filter(None, (term(self.noun), term(self._described)))) if self.noun else frozenset()
-
-
-def _leading(text: str) -> str:
-    """Return an option without the question's last words ("born first")."""
-    return re.split(r" (?:was|is|has|had|born|died|the (?:older|younger)|first\b)", text, maxsplit=1)[0].strip(' ",')
-
 
 def _head(words: tuple[str, ...]) -> str:
-    """Return the last content word of the noun phrase at the start of `words`."""
+    """Return the last content word of the noun phrase at the start of `words`; empty without one."""
     head = ""
     for word in words[:6]:
-        if in_class(word, "stop") or word in _AUXILIARY:
+        ended = head and (word.endswith("ed") or in_class(head, "person", "place", "date", "number", "work", "group"))
+        if in_class(word, "stop", "auxiliary") or ended:
             break
-        if head and (word.endswith("ed") or in_class(head, "person", "place", "date", "number", "work", "group")):
-            break
-        head = word
-        if word.endswith("'s"):
-            head = ""
+        head = "" if word.endswith("'s") else word
     return head
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pydantic import JsonValue
 
 from hopgraph.tools.models.offline.answer import Finding, find, gather
-from hopgraph.tools.models.offline.blocks import Prompt
+from hopgraph.tools.models.offline.blocks import Prompt, unescape
 from hopgraph.tools.models.offline.chain import Evidence
 from hopgraph.tools.models.offline.queries import next_queries
 from hopgraph.tools.models.offline.select import sentences, useful
@@ -64,7 +64,9 @@ def generate_queries(prompt: Prompt) -> Reply:
     """Ask for the names that the chain has reached, with what the question still asks of them."""
     evidence = gather(prompt.question, prompt.items("information"))
     asked = [text for _, text in prompt.items("asked")]
-    return {"queries": list(next_queries(evidence, asked, prompt.blocks.get("missing", ""))[: prompt.at_most])}
+    return {
+        "queries": list(next_queries(evidence, asked, unescape(prompt.blocks.get("missing", "")))[: prompt.at_most])
+    }
 
 
 def snippet(prompt: Prompt) -> Reply:
@@ -75,7 +77,7 @@ def snippet(prompt: Prompt) -> Reply:
 
 def answer(prompt: Prompt) -> Reply:
     """Answer from passages directly, for a step that this model does not know by name."""
-    chosen = [s for passage in prompt.passages for s in sentences(passage)]
+    chosen = sentences(prompt.passages)
     items = [(at, s.info) for at, s in enumerate(chosen, start=1)] + prompt.items("information")
     finding = find(gather(prompt.question, items))
     cited = sorted({chosen[number - 1].passage for number in finding.used if number <= len(chosen)})

@@ -1,7 +1,8 @@
 """Choose the sentences of the shown passages that a chain of evidence may need."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from hopgraph.tools.models.offline.blocks import Passage
 from hopgraph.tools.models.offline.chain import Evidence
@@ -9,7 +10,8 @@ from hopgraph.tools.models.offline.question import read_question
 from hopgraph.tools.models.offline.statements import read, write
 from hopgraph.tools.text import split_sentences
 
-_MOST_SENTENCES = 60
+_MOST_SENTENCES = 300
+"""Of all passages of a prompt together; far more than any step shows, so that a reply always comes soon."""
 _LONGEST_SENTENCE = 1_000
 _LEFT_OUT = " … "
 
@@ -26,17 +28,20 @@ class Sentence:
     """The sentence as a statement that stands alone."""
 
 
-def sentences(passage: Passage) -> list[Sentence]:
-    """Return the first sentences of a passage, very long ones cut; empty for a blank one.
+def sentences(passages: Iterable[Passage]) -> list[Sentence]:
+    """Return the sentences of the passages up to a limit, very long ones cut; empty when all are blank.
 
     A passage that is shown in part has "…" where sentences were left out.
     """
-    parts = (part for part in passage.text.split(_LEFT_OUT))
-    texts = [part[start:end] for part in parts for start, end in split_sentences(part)][:_MOST_SENTENCES]
-    return [
-        Sentence(passage.number, place, text[:_LONGEST_SENTENCE], write(passage.title, text[:_LONGEST_SENTENCE]))
-        for place, text in enumerate(texts)
-    ]
+    return list(islice(_sentences(passages), _MOST_SENTENCES))
+
+
+def _sentences(passages: Iterable[Passage]) -> Iterator[Sentence]:
+    for passage in passages:
+        parts = passage.text.split(_LEFT_OUT)
+        texts = (part[start:end][:_LONGEST_SENTENCE] for part in parts for start, end in split_sentences(part))
+        for place, text in enumerate(texts):
+            yield Sentence(passage.number, place, text, write(passage.title, text))
 
 
 def useful(question: str, passages: Sequence[Passage]) -> list[Sentence]:
@@ -45,7 +50,7 @@ def useful(question: str, passages: Sequence[Passage]) -> list[Sentence]:
     A sentence counts by the question's terms in it and in its chain, by how far its title stands in the
     question, and more when it opens its passage, since that sentence says what the title is.
     """
-    every = [sentence for passage in passages for sentence in sentences(passage)]
+    every = sentences(passages)
     evidence = Evidence(read_question(question), [read(at, s.info) for at, s in enumerate(every)])
     scored: list[tuple[float, int]] = []
     for at, sentence in enumerate(every):

@@ -2,8 +2,9 @@
 
 import re
 
+from hopgraph.tools.models.offline.dates import life
 from hopgraph.tools.models.offline.lexicon import class_words, country_parts, in_class
-from hopgraph.tools.models.offline.spans import Span, life
+from hopgraph.tools.models.offline.spans import Span
 from hopgraph.tools.models.offline.statements import Statement
 from hopgraph.tools.models.offline.terms import key
 

@@ -4,11 +4,11 @@ import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from hopgraph.tools.models.offline.lexicon import in_class
-from hopgraph.tools.models.offline.spans import Span, life, names, spans
+from hopgraph.tools.models.offline.dates import life
+from hopgraph.tools.models.offline.lexicon import class_words, in_class
+from hopgraph.tools.models.offline.spans import Span, names, spans
 from hopgraph.tools.models.offline.terms import WORD, key, terms
 
-_VERBS = frozenset(["is", "was", "are", "were", "has", "had", "have", "said", "says", "became"])
 _DATED = re.compile(r" (?:is|was) an? (?:\w+ )?\d{4}\b")
 _IS_A = re.compile(r" (?:is|was|are|were) (?:an?|the|one of the) ([^.;:()]{3,60})")
 _ASIDE = re.compile(r"\s*\([^()]{0,80}\)\s*$")
@@ -51,7 +51,7 @@ class Statement:
 
     @cached_property
     def type(self) -> str:
-        """What the title is, from the dates of a life or from "is a …": person, place, organisation, quoted; else empty."""
+        """The title's shape: `person` with the dates of a life, else by the noun after "is a"; may be empty."""
         told = _IS_A.search(self.text[:300])
         if life(self.text) or not told:
             return "person" if life(self.text) else ""
@@ -87,7 +87,7 @@ def read(number: int, text: str) -> Statement:
     for colon in re.finditer(r": ", text[:160]):
         title, rest = text[: colon.start()], text[colon.end() :]
         if rest.split(": ", 1)[0].startswith(title.split(" ")[0]) or ": " not in rest[:80]:
-            if _VERBS.isdisjoint(WORD.findall(title)) and title.count("(") == title.count(")"):
+            if class_words("verb").isdisjoint(WORD.findall(title)) and title.count("(") == title.count(")"):
                 return Statement(number, title, rest)
             break
     return Statement(number, _lead(text), text)

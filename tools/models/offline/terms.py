@@ -7,11 +7,10 @@ from functools import lru_cache
 from math import log
 from unicodedata import combining, normalize
 
-import Stemmer
-
 from hopgraph.tools.models.offline.lexicon import class_words, in_class, relations
+from hopgraph.tools.text import content_terms
 
-WORD = re.compile(r"[^\W_]+(?:[-'’.&/][^\W_]+)*")
+WORD = re.compile(r"[^\W_]+(?:[-'\u2019.&/][^\W_]+)*")
 """One word; the separators are outside the class of letters, so matching is linear."""
 _COMMON_WEIGHT = 0.4
 
@@ -22,7 +21,7 @@ def term(word: str) -> str:
     low = fold(word).removesuffix("'s")
     if in_class(low, "stop"):
         return ""
-    return relations().get(low) or Stemmer.Stemmer("english").stemWord(low)
+    return relations().get(low) or next(iter(content_terms(low)), low)
 
 
 def terms(text: str) -> frozenset[str]:
@@ -35,7 +34,7 @@ def terms(text: str) -> frozenset[str]:
 @lru_cache(maxsize=65_536)
 def fold(word: str) -> str:
     """Return a word in lower case without accents."""
-    low = word.lower().replace("’", "'")
+    low = word.lower().replace("\u2019", "'")
     return low if low.isascii() else "".join(c for c in normalize("NFKD", low) if not combining(c))
 
 
