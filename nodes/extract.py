@@ -13,6 +13,7 @@ from hopgraph.nodes.ask import Ask, ask_all, calls_of
 from hopgraph.nodes.events import emit
 from hopgraph.nodes.knowledge import by_id, shown
 from hopgraph.nodes.replies import ReplyModel
+from hopgraph.nodes.retrieve import LONG_WORK
 from hopgraph.state import Evidence, Excerpt, Knowledge, Passage, Spent
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.prompts import clean
@@ -91,8 +92,7 @@ async def extract(state: ExtractState, runtime: Runtime[MigresContext]) -> Mappi
     shown_ids: set[str] = set()
     for (number, entry), answer in zip(entries, answers, strict=True):
         prefix = f"{state['iteration']}.{number}"
-        # Finding quotes in a long passage takes its time: not on the event loop.
-        found = await asyncio.to_thread(_statements, answer.record, entry["excerpts"], passages, prefix)
+        found = await _statements_aside(answer.record, entry["excerpts"], passages, prefix)
         drafts.extend(found)
         if answer.outcome == "replied":
             shown_ids |= {excerpt["passage_id"] for excerpt in entry["excerpts"]}
@@ -109,6 +109,16 @@ async def extract(state: ExtractState, runtime: Runtime[MigresContext]) -> Mappi
     cited = {key for draft in drafts for key in draft["passage_ids"]}
     excluded = sorted(shown_ids - cited) if runtime.context.memory else []
     return {"drafts": drafts, "excluded": excluded, "calls": calls_of(answers)}
+
+
+async def _statements_aside(
+    extraction: Extraction, excerpts: Sequence[Excerpt], passages: Mapping[str, Passage], prefix: str
+) -> list[Evidence]:
+    """Find the statements; their quotes take time in long passages, so these are read off the event loop."""
+    size = sum(len(passages[excerpt["passage_id"]]["text"]) for excerpt in excerpts)
+    if size * len(extraction.useful_information) > LONG_WORK:
+        return await asyncio.to_thread(_statements, extraction, excerpts, passages, prefix)
+    return _statements(extraction, excerpts, passages, prefix)
 
 
 def _statements(

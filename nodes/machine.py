@@ -113,4 +113,7 @@ def _both_ways(name: str, node: Node, context: type[Context]) -> Runnable[Any, A
     def run_sync(state: Mapping[str, Any]) -> Mapping[str, Any]:
         return run_in_background(run(state))
 
+    for each in (run, run_sync):
+        # LangChain asks for the signature at every call; told once, it is at hand.
+        each.__signature__ = inspect.signature(each)  # pyright: ignore[reportFunctionMemberAccess]
     return RunnableLambda(run_sync, run, name=name)

@@ -19,6 +19,9 @@ from hopgraph.state.context import ContextT
 from hopgraph.tools.prompts import clean
 from hopgraph.tools.resolve import retriever_of
 
+LONG_WORK = 200_000
+"""Characters from which on text is worked on in a thread, so that the event loop is not held up."""
+
 
 class RetrieveState(TypedDict):
     """What `retrieve` reads."""
@@ -101,7 +104,11 @@ async def _search(
 ) -> list[Passage]:
     # Excluded passages are left out after the search, so as many more are asked for.
     documents = await _documents(retriever, query, count + len(excluded))
-    passages = await asyncio.to_thread(passages_of, documents, type(retriever).__name__, hop)
+    name = type(retriever).__name__
+    if sum(len(document.page_content) for document in documents) > LONG_WORK:
+        passages = await asyncio.to_thread(passages_of, documents, name, hop)
+    else:
+        passages = passages_of(documents, name, hop)
     return [passage for passage in passages if passage["id"] not in excluded][:count]
 
 

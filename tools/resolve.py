@@ -15,6 +15,9 @@ from hopgraph.tools.models import ModelHandle, Sampling, model_name, resolve_mod
 from hopgraph.tools.rerankers.resolve import resolve_reranker
 from hopgraph.tools.retrieval.resolve import resolve_retriever
 
+_rerankers: dict[str, Reranker] = {}
+_checkers: dict[str, EntailmentChecker] = {}
+
 
 async def model_of(settings: Context, role: str) -> ModelHandle:
     """Get the model of a role: bound to the role itself, else to its longest prefix, else the general one.
@@ -46,7 +49,11 @@ async def reranker_of(settings: Context) -> Reranker:
         SpecError: the spec cannot be resolved.
     """
     given = settings.reranker
-    return await asyncio.to_thread(resolve_reranker, given) if isinstance(given, str) else given
+    if not isinstance(given, str):
+        return given
+    if given not in _rerankers:
+        _rerankers[given] = await asyncio.to_thread(resolve_reranker, given)
+    return _rerankers[given]
 
 
 async def entailment_of(settings: Context) -> EntailmentChecker:
@@ -56,7 +63,11 @@ async def entailment_of(settings: Context) -> EntailmentChecker:
         SpecError: the spec cannot be resolved.
     """
     given = settings.entailment
-    return await asyncio.to_thread(resolve_entailment, given) if isinstance(given, str) else given
+    if not isinstance(given, str):
+        return given
+    if given not in _checkers:
+        _checkers[given] = await asyncio.to_thread(resolve_entailment, given)
+    return _checkers[given]
 
 
 def describe(settings: Context) -> tuple[str, str]:
