@@ -12,7 +12,7 @@ from hopgraph.nodes.decide import UNANSWERABLE, short_answer
 from hopgraph.nodes.events import emit
 from hopgraph.nodes.extract import numbers_in
 from hopgraph.nodes.knowledge import by_id, shown
-from hopgraph.nodes.replies import ReplyModel
+from hopgraph.nodes.replies import ReplyModel, ShortText
 from hopgraph.state import Context, Evidence, Excerpt, Knowledge, Passage, Spent, StopReason
 from hopgraph.tools.prompts import Value, clean
 
@@ -21,7 +21,7 @@ class AnswerReply(ReplyModel):
     """A reply of the roles `answer` and `answer_step_by_step`."""
 
     reasoning: str = ""
-    answer: str
+    answer: ShortText
     used_passages: list[int] = Field(default_factory=list[int])
 
     _numbers = field_validator("used_passages", mode="before")(numbers_in)

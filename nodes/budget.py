@@ -96,7 +96,8 @@ def branch_out(settings: Context, state: Spent, needs: Sequence[tuple[int, int]]
         settings: The limits, and how often an unusable reply is asked for again.
         state: What was spent so far.
         needs: Per branch, the fewest and the most model calls that it makes sense with, without re-asks.
-        keep: Calls to leave over for a later step.
+        keep: Calls to leave over for a later step; 0 where the branches leave them over themselves, each in
+            its own need, and ask with a `keep`: then the share of the final answer is not divided.
 
     Returns:
         For the branches that can start, the first ones of `needs`, what counts as spent in them. Empty where
@@ -106,15 +107,15 @@ def branch_out(settings: Context, state: Spent, needs: Sequence[tuple[int, int]]
         return []
     left = calls_left(settings, state)
     shares = [most for _, most in needs] if left is None else _shares(needs, left - keep, settings.parse_retries)
-    before, calls = tokens_spent(state), sum(call["attempts"] for call in state["calls"].values())
-    tokens = 0 if settings.max_tokens is None or not shares else (settings.max_tokens - before) // len(shares)
-    return [
-        _reserved(
-            attempts=calls if left is None else calls + left - share,
-            tokens=before if settings.max_tokens is None else settings.max_tokens - tokens,
-        )
-        for share in shares
-    ]
+    calls = sum(call["attempts"] for call in state["calls"].values())
+    tokens = _tokens_of_a_branch(settings, state, len(shares), 0 if keep else 1)
+    return [reserve(attempts=calls if left is None else calls + left - share, tokens=tokens) for share in shares]
+
+
+def _tokens_of_a_branch(settings: Context, state: Spent, branches: int, keep: int) -> int:
+    """Count what is spent for each of some branches: all before, and the shares of the others."""
+    left = tokens_left(settings, state, keep)
+    return tokens_spent(state) + (0 if left is None or not branches else left - left // branches)
 
 
 def share_out(settings: Context, state: Spent, needs: Sequence[tuple[int, int]], *, keep: int = 0) -> list[Call]:
@@ -123,7 +124,7 @@ def share_out(settings: Context, state: Spent, needs: Sequence[tuple[int, int]],
     For tasks that run in any case: each works out the same shares from the same state and takes its own.
     """
     shares = branch_out(settings, state, needs, keep=keep)
-    nothing_left = _reserved(attempts=settings.max_llm_calls or 0, tokens=settings.max_tokens or 0)
+    nothing_left = reserve(attempts=settings.max_llm_calls or 0, tokens=settings.max_tokens or 0)
     return [*shares, *[nothing_left] * (len(needs) - len(shares))]
 
 
@@ -141,7 +142,8 @@ def _shares(needs: Sequence[tuple[int, int]], left: int, retries: int) -> list[i
     return shares
 
 
-def _reserved(attempts: int, tokens: int) -> Call:
+def reserve(attempts: int = 0, tokens: int = 0) -> Call:
+    """Make the record that counts as spent in a branch, though others may spend it."""
     return Call(
         kind="model",
         role="reserved",

@@ -8,15 +8,22 @@ from langgraph.runtime import Runtime
 from hopgraph.nodes.ask import Answered, Ask, ask_all, calls_of
 from hopgraph.nodes.events import emit
 from hopgraph.nodes.knowledge import by_id, shown
-from hopgraph.nodes.replies import ReplyModel
+from hopgraph.nodes.replies import ReplyModel, ShortText
 from hopgraph.state import Excerpt, Knowledge, Passage, Spent
 from hopgraph.state.knowledge import KnowledgeContext
+from hopgraph.tools.prompts import Value, clean
 
 
 class Compressed(ReplyModel):
     """A reply of the roles `summarise` and `snippet`."""
 
-    text: str
+    text: ShortText
+
+
+def compress_ask(step: str, query: str, excerpt: Excerpt, passages: Mapping[str, Passage]) -> Ask[Compressed]:
+    """Make the call that cuts one passage down to what matters to a query; step is `summarise` or `snippet`."""
+    variables: dict[str, Value] = {"passages": shown([excerpt], passages), "question": query}
+    return Ask(step, variables, Compressed, Compressed(text="irrelevant"))
 
 
 class CompressState(Spent):
@@ -38,22 +45,14 @@ async def compress(state: CompressState, runtime: Runtime[KnowledgeContext]) -> 
     answers = await ask_all(
         runtime,
         state,
-        [
-            Ask(
-                step,
-                {"passages": shown([excerpt], passages), "question": query},
-                Compressed,
-                Compressed(text="irrelevant"),
-            )
-            for query, excerpt in places
-        ],
+        [compress_ask(step, query, excerpt, passages) for query, excerpt in places],
         keep=3,  # an extraction, a decision and a final answer
     )
     written = iter(answers)
     knowledge = [
         Knowledge(
             query=entry["query"],
-            excerpts=[rewritten for each in entry["excerpts"] if (rewritten := _rewritten(each, next(written)))],
+            excerpts=[shorter for each in entry["excerpts"] if (shorter := rewritten(each, next(written)))],
         )
         for entry in state["knowledge"]
     ]
@@ -69,8 +68,9 @@ async def compress(state: CompressState, runtime: Runtime[KnowledgeContext]) -> 
     return {"knowledge": knowledge, "calls": calls_of(answers)}
 
 
-def _rewritten(excerpt: Excerpt, answer: Answered[Compressed]) -> Excerpt | None:
-    text = answer.record.text.strip()
+def rewritten(excerpt: Excerpt, answer: Answered[Compressed]) -> Excerpt | None:
+    """Put the model's text in place of an excerpt's; None where the passage is irrelevant or the reply unusable."""
+    text = clean(answer.record.text).strip()
     if text.casefold().rstrip(".") in {"", "irrelevant"}:
         return None
     return Excerpt(passage_id=excerpt["passage_id"], spans=[], text=text, score=excerpt["score"])

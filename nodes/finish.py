@@ -7,6 +7,7 @@ from typing import Any, cast
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 from pydantic import JsonValue
+from typing_extensions import TypedDict
 
 from hopgraph.nodes.events import emit
 from hopgraph.nodes.knowledge import by_id
@@ -16,13 +17,18 @@ from hopgraph.tools.text import content_terms
 from hopgraph.tools.text.quotes import best_quote
 
 
-class FinishState(Spent):
-    """What `finish` reads."""
+class AnsweredState(TypedDict):
+    """What tells the evidence that the answer rests on."""
 
     answer: str
     explanation: str
     evidence: list[Evidence]
     used: list[str]
+
+
+class FinishState(AnsweredState, Spent):
+    """What `finish` reads."""
+
     passages: list[Passage]
     iteration: int
     stop_reason: StopReason | None
@@ -56,7 +62,7 @@ async def finish(state: FinishState, runtime: Runtime[Context]) -> Mapping[str, 
     }
 
 
-def used_evidence(state: FinishState) -> list[Evidence]:
+def used_evidence(state: AnsweredState) -> list[Evidence]:
     """Choose the evidence that the answer rests on.
 
     It is what the model named. Where it named none: the statements that share a content word with the

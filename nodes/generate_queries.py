@@ -1,7 +1,7 @@
 """Write queries for the missing information."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -13,7 +13,7 @@ from hopgraph.nodes.replies import ReplyModel
 from hopgraph.state import Evidence, Query, Spent, StopReason
 from hopgraph.state.migres import MigresContext
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
-from hopgraph.tools.prompts import clean
+from hopgraph.tools.prompts import Value, clean
 
 
 class NewQueries(ReplyModel):
@@ -45,30 +45,16 @@ async def generate_queries(state: GenerateState, runtime: Runtime[MigresContext]
     `queries` is empty and the iteration stays; where the budget did not reach, `stop_reason` says so.
     """
     settings = runtime.context
-    answered = await ask(
-        runtime,
-        state,
-        Ask(
-            "generate_queries",
-            {
-                "question": state["question"],
-                "asked": state["asked"] if settings.memory else state["asked"][:1],
-                "information": [each["statement"] for each in state["evidence"]],
-                "missing": state["missing"],
-                "max_queries": settings.max_queries,
-            },
-            NewQueries,
-            NewQueries(queries=[]),
-        ),
-        keep=1,  # a final answer
+    wanted = queries_ask(
+        state["question"],
+        asked=state["asked"] if settings.memory else state["asked"][:1],
+        information=[each["statement"] for each in state["evidence"]],
+        missing=state["missing"],
+        most=settings.max_queries,
     )
-    seen = {folded(query) for query in state["asked"]} if settings.memory else set[str]()
-    queries: list[Query] = []
-    for text in (" ".join(clean(query).split()) for query in answered.record.queries):
-        if folded(text) and folded(text) not in seen and len(text) <= MAX_QUESTION_CHARACTERS:
-            seen.add(folded(text))
-            queries.append(Query(text=text, why=state["missing"]))
-    queries = queries[: settings.max_queries]
+    answered = await ask(runtime, state, wanted, keep=1)  # a final answer
+    known = state["asked"] if settings.memory else []
+    queries = new_queries(answered.record, known=known, why=state["missing"])[: settings.max_queries]
     emit(runtime, "generated", queries=[query["text"] for query in queries], missing=state["missing"])
     ended: dict[str, StopReason] = {"stop_reason": "budget"} if answered.outcome == "budget" else {}
     return {
@@ -77,6 +63,39 @@ async def generate_queries(state: GenerateState, runtime: Runtime[MigresContext]
         "iteration": state["iteration"] + (1 if queries else 0),
         "calls": calls_of([answered]),
     }
+
+
+def queries_ask(
+    question: str, *, asked: Sequence[str], information: Sequence[str], missing: str, most: int
+) -> Ask[NewQueries]:
+    """Make the call that writes at most `most` queries for what the information lacks; the fallback is none.
+
+    Args:
+        question: The question to be answered in the end.
+        asked: Earlier queries, which the model should not repeat.
+        information: What is known, as statements.
+        missing: What is not, in words.
+        most: Given to the model; `new_queries` does not cut.
+    """
+    variables: dict[str, Value] = {
+        "question": question,
+        "asked": asked,
+        "information": information,
+        "missing": missing,
+        "max_queries": most,
+    }
+    return Ask("generate_queries", variables, NewQueries, NewQueries(queries=[]))
+
+
+def new_queries(reply: NewQueries, *, known: Sequence[str], why: str) -> list[Query]:
+    """Read the queries of a reply that repeat neither a known one nor each other, in its order."""
+    seen = {folded(query) for query in known}
+    queries: list[Query] = []
+    for text in (" ".join(clean(query).split()) for query in reply.queries):
+        if folded(text) and folded(text) not in seen and len(text) <= MAX_QUESTION_CHARACTERS:
+            seen.add(folded(text))
+            queries.append(Query(text=text, why=why))
+    return queries
 
 
 def folded(query: str) -> str:

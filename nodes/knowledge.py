@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from hopgraph.state import Excerpt, Passage
+from hopgraph.state import Candidates, Excerpt, Passage
 from hopgraph.tools.models.tokens import end_of_tokens
 
 
@@ -48,6 +48,17 @@ def cut(passage: Passage, score: float, tokens: int | None) -> Excerpt:
     if tokens is not None:
         excerpt["spans"] = [[0, end_of_tokens(passage["text"], tokens)]]
     return excerpt
+
+
+def candidate_excerpts(
+    candidates: Iterable[Candidates], passages: Mapping[str, Passage], tokens: int | None = None
+) -> list[Excerpt]:
+    """List what was retrieved, query by query in rank order, cut to `tokens`; empty when nothing was found."""
+    return [
+        cut(passages[key], score, tokens)
+        for each in candidates
+        for key, score in zip(each["passage_ids"], each["scores"], strict=True)
+    ]
 
 
 def titled(passage: Passage, text: str | None = None) -> str:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from langgraph.runtime import Runtime
@@ -19,14 +19,18 @@ from hopgraph.tools.resolve import entailment_of, model_of, reranker_of, retriev
 
 def prepare_for(
     state: type[Any],
+    *,
+    given: Collection[str] = (),
 ) -> Callable[[QuestionInput, Runtime[Context]], Awaitable[Mapping[str, Any]]]:
-    """Make the first node of a method, given the method's state.
+    """Make the first node of a method, given the method's state and what a caller gives beside the question.
 
     The node checks the question and the settings, resolves the model, the retriever, the reranker and the
     entailment checker once, records the settings, and sets every key of the state to empty: on a thread
-    that answered before, the reducers would otherwise unite the old run with the new one.
+    that answered before, the reducers would otherwise unite the old run with the new one. The keys in `given`
+    stay as they are; the node that reads them must empty them for the next run.
     """
-    empty = {key: _empty(hint) for key, hint in get_type_hints(state, include_extras=True).items()}
+    hints = get_type_hints(state, include_extras=True)
+    empty = {key: _empty(hint) for key, hint in hints.items() if key not in given}
 
     async def prepare(state: QuestionInput, runtime: Runtime[Context]) -> Mapping[str, Any]:
         """Check the question and the settings; the question becomes the first query.

@@ -1,9 +1,21 @@
 """What every reply of a model has in common."""
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Annotated, cast
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
+
+from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
+
+
+def _short(text: str) -> str:
+    if len(text) > MAX_QUESTION_CHARACTERS:
+        raise ValueError(f"at most {MAX_QUESTION_CHARACTERS:,} characters, got {len(text):,}")
+    return text
+
+
+ShortText = Annotated[str, AfterValidator(_short)]
+"""A question or an answer: a longer text than `MAX_QUESTION_CHARACTERS` is neither, and is refused."""
 
 
 class ReplyModel(BaseModel):

@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 from hopgraph.nodes.events import emit
 from hopgraph.nodes.knowledge import by_id, excerpt_text, titled, whole
 from hopgraph.state import Candidates, Excerpt, Knowledge, Passage, Reranker
-from hopgraph.state.knowledge import KnowledgeContext
+from hopgraph.state.knowledge import FilterContext
 from hopgraph.tools.resolve import reranker_of
 from hopgraph.tools.text import split_sentences
 
@@ -24,7 +24,7 @@ class FilterState(TypedDict):
     passages: list[Passage]
 
 
-async def sentence_filter(state: FilterState, runtime: Runtime[KnowledgeContext]) -> Mapping[str, Any]:
+async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -> Mapping[str, Any]:
     """Rerank each passage against its query and keep its relevant sentences (MIGRES section 3.2).
 
     A passage below δ is dropped. Of the others the sentences from δ on are kept; where the passage as a
@@ -33,13 +33,12 @@ async def sentence_filter(state: FilterState, runtime: Runtime[KnowledgeContext]
 
     Writes `knowledge`: one entry per query, excerpts by passage score, best first, ties in retrieval
     order; no excerpts where nothing was kept. *Ours*: a sentence is scored below its passage's title, since
-    "He was born there" names nobody. With `compression` other than `sentences` passages stay whole.
+    "He was born there" names nobody. Where the settings compress in another way passages stay whole.
     """
     settings = runtime.context
     reranker = await reranker_of(settings)
     passages = by_id(state["passages"])
-    split = settings.compression == "sentences"
-    scored = await asyncio.to_thread(_score, reranker, state["candidates"], passages, split)
+    scored = await asyncio.to_thread(_score, reranker, state["candidates"], passages, settings.by_sentences)
     threshold = threshold_of(settings, reranker)
     knowledge: list[Knowledge] = []
     for candidates, parts in zip(state["candidates"], scored, strict=True):
@@ -59,7 +58,7 @@ async def sentence_filter(state: FilterState, runtime: Runtime[KnowledgeContext]
     return {"knowledge": knowledge}
 
 
-def threshold_of(settings: KnowledgeContext, reranker: Reranker) -> float:
+def threshold_of(settings: FilterContext, reranker: Reranker) -> float:
     """Choose δ: the setting if it holds for this reranker, else the reranker's calibrated value.
 
     Returns:

@@ -1,6 +1,6 @@
-"""Keep the best retrieved passages as they are, without a reranker."""
+"""Keep the first passages of a ranking as they are."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -8,32 +8,49 @@ from typing_extensions import TypedDict
 
 from hopgraph.nodes.knowledge import by_id, whole
 from hopgraph.state import Candidates, Context, Knowledge, Passage
+from hopgraph.state.context import ContextT
 
 
 class TakeState(TypedDict):
-    """What `take_top` reads."""
+    """What a taking node reads."""
 
     candidates: list[Candidates]
     passages: list[Passage]
 
 
-async def take_top(state: TakeState, runtime: Runtime[Context]) -> Mapping[str, Any]:
-    """Turn each query's candidates into knowledge, whole and in the retriever's order.
+def take_top_with(
+    count: Callable[[ContextT], int],
+) -> Callable[[TakeState, Runtime[ContextT]], Awaitable[Mapping[str, Any]]]:
+    """Make the node that turns each query's candidates into knowledge, whole and in their order.
 
-    Writes `knowledge`, one entry per query; at most `passages_per_query` excerpts each, none for a query
-    that found nothing.
+    Args:
+        count: From the settings to the number of passages that each query keeps at most.
+
+    The node writes `knowledge`, one entry per query; no excerpts for a query that found nothing.
     """
-    passages = by_id(state["passages"])
-    most = runtime.context.passages_per_query
-    return {
-        "knowledge": [
-            Knowledge(
-                query=each["query"],
-                excerpts=[
-                    whole(passages[key], score)
-                    for key, score in zip(each["passage_ids"][:most], each["scores"], strict=False)
-                ],
-            )
-            for each in state["candidates"]
-        ]
-    }
+
+    async def take_top(state: TakeState, runtime: Runtime[ContextT]) -> Mapping[str, Any]:
+        passages = by_id(state["passages"])
+        most = count(runtime.context)
+        return {
+            "knowledge": [
+                Knowledge(
+                    query=each["query"],
+                    excerpts=[
+                        whole(passages[key], score)
+                        for key, score in zip(each["passage_ids"][:most], each["scores"], strict=False)
+                    ],
+                )
+                for each in state["candidates"]
+            ]
+        }
+
+    return take_top
+
+
+def _as_retrieved(settings: Context) -> int:
+    return settings.passages_per_query
+
+
+take_top = take_top_with(_as_retrieved)
+"""Take as many passages as were asked for, in the retriever's order."""

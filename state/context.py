@@ -143,7 +143,7 @@ class Context(BaseModel):
         json_schema_extra=in_group("Limits"),
     )
     max_parallel_calls: int = Field(
-        default=8,
+        default=32,
         ge=1,
         le=256,
         description="model calls under way at once, per model",

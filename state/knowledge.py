@@ -1,4 +1,4 @@
-"""Settings of every method that reranks passages and cuts them down (MIGRES and the baselines of ALCE)."""
+"""Settings of every method that reranks passages, and of those that cut them down (MIGRES and ALCE's baselines)."""
 
 from typing import Any, Literal, Self
 
@@ -8,8 +8,20 @@ from typing_extensions import override
 from hopgraph.state.context import Context, in_group
 
 
-class KnowledgeContext(Context):
-    """How retrieved passages become what the model is shown."""
+class RankedContext(Context):
+    """How many reranked passages the model is shown."""
+
+    passages_per_extraction: int = Field(
+        default=5,
+        ge=1,
+        le=50,
+        description="k: passages shown to the model at most in one prompt",
+        json_schema_extra=in_group("Method"),
+    )
+
+
+class FilterContext(RankedContext):
+    """Which passages and sentences are relevant enough."""
 
     threshold: float | None = Field(
         default=None,
@@ -24,19 +36,11 @@ class KnowledgeContext(Context):
         "calibrated value is taken; none: δ holds for any",
         json_schema_extra=in_group("Method"),
     )
-    passages_per_extraction: int = Field(
-        default=5,
-        ge=1,
-        le=50,
-        description="k: passages shown to the model at most in one extraction",
-        json_schema_extra=in_group("Method"),
-    )
-    compression: Literal["sentences", "none", "summary", "snippet"] = Field(
-        default="sentences",
-        description="how passages are cut down: sentence filter, not at all, or one model call per passage "
-        "that summarises it or copies a snippet (Table 5)",
-        json_schema_extra=in_group("Method"),
-    )
+
+    @property
+    def by_sentences(self) -> bool:
+        """Whether passages are cut down to their relevant sentences."""
+        return True
 
     @classmethod
     @override
@@ -50,3 +54,20 @@ class KnowledgeContext(Context):
         """
         own = {"threshold_for": None} if "threshold" in settings else {}
         return super().preset(family, **{**own, **settings})
+
+
+class KnowledgeContext(FilterContext):
+    """How retrieved passages become what the model is shown."""
+
+    compression: Literal["sentences", "none", "summary", "snippet"] = Field(
+        default="sentences",
+        description="how passages are cut down: sentence filter, not at all, or one model call per passage "
+        "that summarises it or copies a snippet (Table 5)",
+        json_schema_extra=in_group("Method"),
+    )
+
+    @property
+    @override
+    def by_sentences(self) -> bool:
+        """Whether passages are cut down to their relevant sentences, not as a whole or by the model."""
+        return self.compression == "sentences"

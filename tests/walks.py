@@ -10,10 +10,10 @@ from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 from langchain_core.retrievers import BaseRetriever
-from servers.scripted_model import ScriptedChatModel
 
 from hopgraph.nodes.events import event_order
 from hopgraph.state import StepEvent
+from servers.scripted_model import ScriptedChatModel
 
 Edge = tuple[str, str]
 
@@ -98,15 +98,28 @@ def walk(graph: Any, given: Mapping[str, Any], context: Any) -> Walk:
 
 
 def _taken(drawn: set[Edge], prefix: str, steps: Mapping[int, set[str]]) -> set[Edge]:
-    """Read the edges off consecutive steps: a node that ran before one that ran next, if an edge is drawn."""
+    """Read the edges off consecutive steps: a node that ran before one that ran next, if an edge is drawn.
+
+    An edge into or out of a subgraph is drawn at the subgraph's own nodes, and is taken when the subgraph ran.
+    """
+    between: dict[Edge, set[Edge]] = defaultdict(set)
+    for edge in drawn:
+        source, target = (_at_level(end, prefix) for end in edge)
+        if source and target and (source != target or edge[0] == edge[1]):
+            between[source, target].add(edge)
     numbers = sorted(steps)
     taken: set[Edge] = set()
     for before, after in zip([None, *numbers], [*numbers, None], strict=True):
         sources = {"__start__"} if before is None else steps[before]
         targets = {"__end__"} if after is None else steps[after]
-        pairs = {(prefix + source, prefix + target) for source in sources for target in targets}
-        taken |= pairs & drawn
+        for pair in ((source, target) for source in sources for target in targets):
+            taken |= between[pair]
     return taken
+
+
+def _at_level(end: str, prefix: str) -> str:
+    """Name the node of one graph that an end of an edge lies in; empty outside that graph."""
+    return end[len(prefix) :].split(":")[0] if end.startswith(prefix) else ""
 
 
 def drawn_edges(graph: Any) -> set[Edge]:

@@ -8,8 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopgraph.state import Call, Evidence, Passage
-from hopgraph.state.reducers import merge_calls, merge_evidence, merge_ids, merge_passages
+from hopgraph.state import Call, Evidence, Excerpt, Knowledge, Passage
+from hopgraph.state.questions import QuestionNode
+from hopgraph.state.reducers import (
+    either,
+    merge_calls,
+    merge_evidence,
+    merge_ids,
+    merge_knowledge,
+    merge_passages,
+    merge_questions,
+)
 
 IDS = st.text(string.ascii_lowercase, min_size=1, max_size=2)
 SCORES = st.floats(-5, 5, allow_nan=False)
@@ -57,6 +66,42 @@ def calls() -> st.SearchStrategy[dict[str, Call]]:
     return st.dictionaries(IDS, one, max_size=4)
 
 
+def knowledge() -> st.SearchStrategy[list[Knowledge]]:
+    one = st.builds(
+        lambda query, kept: Knowledge(
+            query=query, excerpts=[Excerpt(passage_id=key, spans=[[0, 1]], text="", score=1.0) for key in kept]
+        ),
+        IDS,
+        st.lists(IDS, max_size=3),
+    )
+    return st.lists(one, max_size=5)
+
+
+def question_trees() -> st.SearchStrategy[dict[str, QuestionNode]]:
+    def made(key: str, status: Any, how: Any, answer: str, passage_ids: list[str]) -> QuestionNode:
+        return QuestionNode(
+            id=key,
+            parent=key.rpartition(".")[0],
+            depth=key.count("."),
+            question="q",
+            status=status,
+            answer=answer,
+            how=how,
+            explanation="",
+            passage_ids=passage_ids,
+        )
+
+    one = st.builds(
+        made,
+        st.sampled_from(["0", "0.1", "0.2", "0.10", "0.1.1"]),
+        st.sampled_from(["open", "split", "unknown", "answered"]),
+        st.sampled_from(["", "known", "depth"]),
+        IDS,
+        st.lists(IDS, max_size=2),
+    )
+    return st.lists(one, max_size=5).map(lambda nodes: {node["id"]: node for node in nodes})
+
+
 @pytest.mark.parametrize(
     ("merge", "values", "empty"),
     [
@@ -64,8 +109,11 @@ def calls() -> st.SearchStrategy[dict[str, Call]]:
         (merge_evidence, evidence(), []),
         (merge_calls, calls(), {}),
         (merge_ids, st.lists(IDS, max_size=6), []),
+        (merge_questions, question_trees(), {}),
+        (merge_knowledge, knowledge(), []),
+        (either, st.booleans(), False),
     ],
-    ids=["passages", "evidence", "calls", "ids"],
+    ids=["passages", "evidence", "calls", "ids", "questions", "knowledge", "either"],
 )
 def test_order_of_arrival_does_not_matter(
     merge: Callable[[Any, Any], Any], values: st.SearchStrategy[Any], empty: Any
@@ -93,3 +141,33 @@ def test_evidence_is_in_the_order_of_the_run_not_of_the_alphabet() -> None:
 
     merged = merge_evidence([known("10.1.1")], [known("2.1.1"), known("2.1.10"), known("2.1.9")])
     assert [each["id"] for each in merged] == ["2.1.1", "2.1.9", "2.1.10", "10.1.1"]
+
+
+def test_a_filter_only_narrows_what_was_kept() -> None:
+    def kept(*keys: str) -> list[Knowledge]:
+        return [
+            Knowledge(query="q", excerpts=[Excerpt(passage_id=key, spans=[[0, 1]], text="", score=1.0) for key in keys])
+        ]
+
+    assert merge_knowledge(kept("a", "b"), kept("b")) == kept("b") == merge_knowledge(kept("b"), kept("a", "b"))
+
+
+@given(question_trees(), question_trees())
+def test_a_questions_status_only_moves_forward(old: dict[str, QuestionNode], new: dict[str, QuestionNode]) -> None:
+    ranks = ["open", "split", "unknown", "answered"]
+    merged = merge_questions(old, new)
+    assert merged.keys() == old.keys() | new.keys()
+    for key, node in merged.items():
+        given_ = [tree[key] for tree in (old, new) if key in tree]
+        assert node in given_
+        assert ranks.index(node["status"]) == max(ranks.index(each["status"]) for each in given_)
+
+
+def test_questions_are_in_the_order_of_their_paths() -> None:
+    tree = {
+        key: QuestionNode(
+            id=key, parent="", depth=0, question="", status="open", answer="", how="", explanation="", passage_ids=[]
+        )
+        for key in ("0.10", "0.2", "0", "0.2.1")
+    }
+    assert list(merge_questions({}, tree)) == ["0", "0.2", "0.2.1", "0.10"]

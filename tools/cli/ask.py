@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import StreamMode
 
 from hopgraph.nodes.prepare import checked_question
 from hopgraph.state import Context, QuestionError
@@ -70,10 +71,13 @@ def run_ask(wanted: Wanted) -> None:
 async def _run(graph: Graph, question: str, settings: Context, watcher: Watcher, shown: Shown) -> Mapping[str, Any]:
     """Run a graph to its end, showing each superstep; returns the last state."""
     state: Mapping[str, Any] = {}
-    stream = graph.astream({"question": question}, context=settings, stream_mode=["custom", "values", "tasks"])
-    async for mode, chunk in cast("Any", stream):
+    modes: list[StreamMode] = ["custom", "values", "tasks"]
+    stream = graph.astream({"question": question}, context=settings, stream_mode=modes, subgraphs=True)
+    async for namespace, mode, chunk in cast("Any", stream):
         if mode == "custom":
             shown.lines(watcher.see(chunk))
+        elif namespace:
+            continue  # of subgraphs only what they report is shown
         elif mode == "values":
             state = chunk
             shown.lines(watcher.learn(chunk["passages"]))

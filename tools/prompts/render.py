@@ -39,7 +39,7 @@ def render(
 
     The system message's first line names the role, so that a stand-in model can serve any role, also over
     HTTP and under edited prompts. A variable that holds a number goes in as it is; all others as
-    delimited blocks.
+    delimited blocks. A demonstration shows the variables that are given, so that it looks like the input.
 
     Raises:
         PromptError: no prompt for the role, or a variable that is missing or unknown.
@@ -48,7 +48,8 @@ def render(
     examples: list[BaseMessage] = []
     for example in read_demonstrations(role, demonstrations):
         shared = {name: value for name, value in variables.items() if isinstance(value, int)}
-        examples.append(HumanMessage(_fill(prompt, prompt.input, {**shared, **example.input})))
+        given = {name: value for name, value in example.input.items() if name in variables}
+        examples.append(HumanMessage(_fill(prompt, prompt.input, {**shared, **given})))
         examples.append(AIMessage(json.dumps(example.output, ensure_ascii=False)))
     system = f"Role: {role}\n\n{_fill(prompt, prompt.instructions, variables)}"
     return [SystemMessage(system), *examples, HumanMessage(_fill(prompt, prompt.input, variables))]
@@ -74,6 +75,8 @@ def _fill(prompt: PromptFile, text: str, variables: Mapping[str, Value]) -> str:
 def read_demonstrations(role: str, where: str | None) -> tuple[Demonstration, ...]:
     """Read the worked examples of a role: STEP.FAMILY.jsonl of a built-in family, or STEP.jsonl of a folder.
 
+    Built-in ones are looked for in the method's folder, then in `common`.
+
     Returns:
         In the order of the file; empty without demonstrations, or where the role has no file.
 
@@ -84,7 +87,9 @@ def read_demonstrations(role: str, where: str | None) -> tuple[Demonstration, ..
         return ()
     method, step = role.split("/", 1)
     if where in FAMILIES:
-        path = prompts_root() / method / f"{step}.{where}.jsonl"
+        name = f"{step}.{where}.jsonl"
+        path = prompts_root() / method / name
+        path = path if path.is_file() else prompts_root() / "common" / name
     elif Path(where).is_dir():
         path = Path(where) / f"{step}.jsonl"
     else:

@@ -1,0 +1,42 @@
+"""CoT-SC: several chains of thought, and the answer that most of them come to.
+
+The paper's claim: different ways of thinking that lead to one answer make it more likely to be right, so
+sampling many chains of thought and taking the most frequent answer beats the single likeliest chain.
+
+Paper: "Self-Consistency Improves Chain of Thought Reasoning in Language Models" (Wang et al., 2023), as
+GenGround compares with it (section 5.2 and Table 2). Five samples where the paper has up to forty; answers
+are equal when they differ in case and punctuation only, and of a tie the first one is taken (*ours*).
+One call per sample, all at the same time. Nothing is cited: there are no passages.
+"""
+
+from langgraph.graph import END, START
+
+from hopgraph.nodes.finish import finish
+from hopgraph.nodes.machine import MethodGraph
+from hopgraph.nodes.prepare import prepare_for
+from hopgraph.nodes.sample_answers import sample_answers_with
+from hopgraph.nodes.vote import vote
+from hopgraph.state.baselines import CotScContext, SamplesState
+from hopgraph.state.schemas import AnswerOutput, QuestionInput
+
+Context = CotScContext
+"""The settings of CoT-SC."""
+
+
+def build() -> MethodGraph:
+    """Draw the figure: nodes and edges, not yet compiled."""
+    builder = MethodGraph(SamplesState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
+    builder.add_node("prepare", prepare_for(SamplesState))
+    builder.add_node("sample", sample_answers_with(own_knowledge=True))
+    builder.add_node("vote", vote)
+    builder.add_node("finish", finish)
+
+    builder.add_edge(START, "prepare")
+    builder.add_edge("prepare", "sample")
+    builder.add_edge("sample", "vote")
+    builder.add_edge("vote", "finish")
+    builder.add_edge("finish", END)
+    return builder
+
+
+graph = build().compile(name="CoT-SC")

@@ -1,0 +1,66 @@
+"""GRG: generate and retrieve, then generate.
+
+The claim: passages that are retrieved and a passage that the model writes from its own knowledge make up for
+each other's gaps, so a reader that is shown both answers better than with either.
+
+Paper: Abdallah and Jatowt 2023, as GenGround compares with it (Table 1 and section 5). `decomposition` is its
+variant for multi-hop questions: each sub-question gets passages and an answer of its own, all at the same time,
+and the question is answered from theirs. The written passage is cited as the model's own knowledge.
+*Ours*: one written passage for each query, and the reader that every baseline has, not a trained one.
+"""
+
+from typing import Literal
+
+from langgraph.graph import END, START
+
+from hopgraph.graphs.baselines.genread import what_was_asked
+from hopgraph.nodes.answer import answer_with
+from hopgraph.nodes.answer_parts import answer_parts
+from hopgraph.nodes.best_answer import best_answer_with
+from hopgraph.nodes.finish import finish
+from hopgraph.nodes.machine import MethodGraph
+from hopgraph.nodes.mix_passages import mix_passages
+from hopgraph.nodes.prepare import prepare_for
+from hopgraph.nodes.retrieve import retrieve
+from hopgraph.nodes.sub_questions import sub_questions
+from hopgraph.nodes.write_passages import write_passages
+from hopgraph.state.baselines_genread import GenReadState, GrgContext
+from hopgraph.state.schemas import AnswerOutput, QuestionInput
+
+Context = GrgContext
+"""The settings of GRG."""
+
+
+def where_to_begin(state: GenReadState) -> list[Literal["decompose", "generate", "retrieve"]]:
+    """Break the question down first, or generate and retrieve at once."""
+    return ["decompose"] if state["settings"]["decomposition"] else ["generate", "retrieve"]
+
+
+def build() -> MethodGraph:
+    """Draw the figure: nodes and edges, not yet compiled."""
+    builder = MethodGraph(GenReadState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
+    builder.add_node("prepare", prepare_for(GenReadState))
+    builder.add_node("decompose", sub_questions)
+    builder.add_node("generate", write_passages)
+    builder.add_node("retrieve", retrieve)
+    builder.add_node("mix", mix_passages)
+    builder.add_node("read", answer_with())
+    builder.add_node("read_parts", answer_parts)
+    builder.add_node("compose", best_answer_with())
+    builder.add_node("finish", finish)
+
+    builder.add_edge(START, "prepare")
+    builder.add_conditional_edges("prepare", where_to_begin, ["decompose", "generate", "retrieve"])
+    builder.add_edge("decompose", "generate")
+    builder.add_edge("decompose", "retrieve")
+    builder.add_edge("generate", "mix")
+    builder.add_edge("retrieve", "mix")
+    builder.add_conditional_edges("mix", what_was_asked, {"whole question": "read", "in parts": "read_parts"})
+    builder.add_edge("read_parts", "compose")
+    builder.add_edge("read", "finish")
+    builder.add_edge("compose", "finish")
+    builder.add_edge("finish", END)
+    return builder
+
+
+graph = build().compile(name="GRG")

@@ -1,0 +1,62 @@
+"""IRCoT: one sentence of a chain of thought, one retrieval, by turns.
+
+The paper's claim: what to look up next depends on what has been derived, and what to derive on what has been
+found; so each sentence of the chain becomes a query, and each retrieval guides the next sentence.
+
+Paper: "Interleaving Retrieval with Chain-of-Thought Reasoning for Knowledge-Intensive Multi-Step Questions"
+(Trivedi et al., 2023), as RA-ISF (section 4.4) and Tree of Reviews (section 4.3) compare with it. At most
+eight sentences and fifteen passages; Tree of Reviews stops at three turns.
+
+Where this differs from the paper:
+* zero-shot, as all baselines here; five passages per query, as Tree of Reviews has it;
+* a sentence that is missing, or repeats an earlier one, ends the chain too;
+* the reader is a chain of thought over all passages that were collected; at the limit of sentences and at
+  the end of the budget it answers from what is there.
+
+N sentences cost N + 1 calls.
+"""
+
+from typing import Literal
+
+from langgraph.graph import END, START
+
+from hopgraph.nodes.answer import answer_with
+from hopgraph.nodes.collect import collect
+from hopgraph.nodes.finish import finish
+from hopgraph.nodes.machine import MethodGraph
+from hopgraph.nodes.next_thought import next_thought
+from hopgraph.nodes.prepare import prepare_for
+from hopgraph.nodes.retrieve import retrieve
+from hopgraph.state.baselines import IrcotContext, IrcotState
+from hopgraph.state.schemas import AnswerOutput, QuestionInput
+
+Context = IrcotContext
+"""The settings of IRCoT."""
+
+
+def chain_goes_on(state: IrcotState) -> Literal["next sentence", "chain ends"]:
+    """Tell whether the last sentence is to be searched for."""
+    return "next sentence" if state["queries"] else "chain ends"
+
+
+def build() -> MethodGraph:
+    """Draw the figure: nodes and edges, not yet compiled."""
+    builder = MethodGraph(IrcotState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
+    builder.add_node("prepare", prepare_for(IrcotState))
+    builder.add_node("retrieve", retrieve)
+    builder.add_node("collect", collect)
+    builder.add_node("reason", next_thought)
+    builder.add_node("read", answer_with("answer_step_by_step"))
+    builder.add_node("finish", finish)
+
+    builder.add_edge(START, "prepare")
+    builder.add_edge("prepare", "retrieve")
+    builder.add_edge("retrieve", "collect")
+    builder.add_edge("collect", "reason")
+    builder.add_conditional_edges("reason", chain_goes_on, {"next sentence": "retrieve", "chain ends": "read"})
+    builder.add_edge("read", "finish")
+    builder.add_edge("finish", END)
+    return builder
+
+
+graph = build().compile(name="IRCoT")

@@ -1,0 +1,62 @@
+"""ITER-RETGEN: retrieval and generation by turns, each helped by the other.
+
+The paper's claim: what a model generates from the passages of one turn says what is relevant better than the
+question does, so searching with both together finds better passages for the next turn, without any control
+over how the model reasons.
+
+Paper: "Enhancing Retrieval-Augmented Large Language Models with Iterative Retrieval-Generation Synergy" (Shao
+et al., 2023), as all five papers compare with it: MIGRES (Tables 3 and 4: two turns, five passages),
+BlendFilter, GenGround (as RetGen), RA-ISF and Tree of Reviews.
+
+Where this differs from the paper:
+* zero-shot, as all baselines here;
+* a turn whose reply has no answer leaves the answer of an earlier turn;
+* when nothing was generated the run ends, since the same query would be searched again.
+
+T turns cost T calls and T searches.
+"""
+
+from typing import Literal, cast
+
+from langgraph.graph import END, START
+
+from hopgraph.nodes.answer_again import answer_again, extend_query
+from hopgraph.nodes.finish import finish
+from hopgraph.nodes.machine import MethodGraph
+from hopgraph.nodes.prepare import prepare_for
+from hopgraph.nodes.retrieve import retrieve
+from hopgraph.nodes.take_top import take_top
+from hopgraph.state.baselines import IterRetgenContext, IterRetgenState
+from hopgraph.state.schemas import AnswerOutput, QuestionInput
+
+Context = IterRetgenContext
+"""The settings of ITER-RETGEN."""
+
+
+def another_turn(state: IterRetgenState) -> Literal["next turn", "last turn"]:
+    """Tell whether turns are left, and something was generated that adds to the question."""
+    left = state["iteration"] < cast("int", state["settings"]["iterations"]) and state["stop_reason"] != "budget"
+    return "next turn" if left and state["generated"] else "last turn"
+
+
+def build() -> MethodGraph:
+    """Draw the figure: nodes and edges, not yet compiled."""
+    builder = MethodGraph(IterRetgenState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
+    builder.add_node("prepare", prepare_for(IterRetgenState))
+    builder.add_node("retrieve", retrieve)
+    builder.add_node("take_top", take_top)
+    builder.add_node("generate", answer_again)
+    builder.add_node("extend_query", extend_query)
+    builder.add_node("finish", finish)
+
+    builder.add_edge(START, "prepare")
+    builder.add_edge("prepare", "retrieve")
+    builder.add_edge("retrieve", "take_top")
+    builder.add_edge("take_top", "generate")
+    builder.add_conditional_edges("generate", another_turn, {"next turn": "extend_query", "last turn": "finish"})
+    builder.add_edge("extend_query", "retrieve")
+    builder.add_edge("finish", END)
+    return builder
+
+
+graph = build().compile(name="ITER-RETGEN")

@@ -1,0 +1,62 @@
+"""Least-to-most: break the question down, then answer from the simplest part to the question itself.
+
+The paper's claim: a problem that is harder than any worked example can be solved by reducing it to simpler
+ones first and solving these in order, each with the answers before it. RA-ISF's tables run it without
+retrieval, which is the default here.
+
+Paper: "Least-to-Most Prompting Enables Complex Reasoning in Large Language Models" (Zhou et al., 2023);
+the table: RA-ISF, section 4.4 and Tables 1 and 2.
+
+Where this differs from the paper:
+* zero-shot, as all baselines here;
+* an answer is short, not a rationale;
+* with retrieval (`retrieval=true`; the paper has none) each question looks up its own passages, with the
+  answers before it in the query.
+
+N sub-questions cost N + 2 calls.
+"""
+
+from langgraph.graph import END, START
+
+from hopgraph.nodes.answer_part import answer_part
+from hopgraph.nodes.finish import finish
+from hopgraph.nodes.machine import MethodGraph
+from hopgraph.nodes.next_part import next_part, what_is_next
+from hopgraph.nodes.prepare import prepare_for
+from hopgraph.nodes.retrieve import retrieve
+from hopgraph.nodes.split import plant, split_with
+from hopgraph.state.baselines_decomposing import LeastToMostContext
+from hopgraph.state.decomposing import DecomposingState
+from hopgraph.state.schemas import AnswerOutput, QuestionInput
+
+Context = LeastToMostContext
+"""The settings of Least-to-most."""
+
+
+def build() -> MethodGraph:
+    """Draw the figure: nodes and edges, not yet compiled."""
+    builder = MethodGraph(DecomposingState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
+    builder.add_node("prepare", prepare_for(DecomposingState))
+    builder.add_node("plant", plant)
+    builder.add_node("next_part", next_part)
+    builder.add_node("decompose", split_with(needs_parts=False))
+    builder.add_node("retrieve", retrieve)
+    builder.add_node("answer_part", answer_part)
+    builder.add_node("finish", finish)
+
+    builder.add_edge(START, "prepare")
+    builder.add_edge("prepare", "plant")
+    builder.add_edge("plant", "next_part")
+    builder.add_conditional_edges(
+        "next_part",
+        what_is_next,
+        {"whole": "decompose", "look up": "retrieve", "from knowledge": "answer_part", "settled": "finish"},
+    )
+    builder.add_edge("decompose", "next_part")
+    builder.add_edge("retrieve", "answer_part")
+    builder.add_edge("answer_part", "next_part")
+    builder.add_edge("finish", END)
+    return builder
+
+
+graph = build().compile(name="Least-to-most")

@@ -1,0 +1,63 @@
+"""ReAct: reason and act by turns.
+
+The paper's claim: thoughts and actions that follow on one another do better than either alone, for a thought
+tells what to look up next, and what was found keeps the next thought from being made up.
+
+Paper: "ReAct: Synergizing Reasoning and Acting in Language Models" (Yao et al., 2023), as the papers of
+MIGRES, BlendFilter and Tree of Reviews run it: one call gives a thought and an action, the action is a
+search or the answer, the observation is what the search brought.
+
+Where this differs from the paper:
+* the actions are `search` and `finish`; `lookup` in a Wikipedia page has no place over passages;
+* a turn is one call with a JSON reply; the passages stand in one numbered list and the observations name
+  them by number, so that a passage that is found again is shown once;
+* `finish` names the passages that the answer rests on, for the citations;
+* a limit of searches, and an end when a search is repeated, both with one more call for a best-effort answer;
+* zero-shot, as all baselines here.
+
+H searches cost H + 1 calls.
+"""
+
+from langgraph.graph import END, START
+
+from hopgraph.nodes.best_answer import best_answer_with
+from hopgraph.nodes.deduce import deduce_with, what_was_deduced
+from hopgraph.nodes.finish import finish
+from hopgraph.nodes.machine import MethodGraph
+from hopgraph.nodes.next_step import Action
+from hopgraph.nodes.prepare import prepare_for
+from hopgraph.nodes.read_passages import observe
+from hopgraph.nodes.retrieve import retrieve
+from hopgraph.state.baselines_steps import ReactContext
+from hopgraph.state.hops import HopsState
+from hopgraph.state.schemas import AnswerOutput, QuestionInput
+
+Context = ReactContext
+"""The settings of ReAct."""
+
+
+def build() -> MethodGraph:
+    """Draw the figure: nodes and edges, not yet compiled."""
+    builder = MethodGraph(HopsState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
+    builder.add_node("prepare", prepare_for(HopsState))
+    builder.add_node("act", deduce_with("act", Action, show_passages=True))
+    builder.add_node("retrieve", retrieve)
+    builder.add_node("observe", observe)
+    builder.add_node("best_answer", best_answer_with(show_passages=True))
+    builder.add_node("finish", finish)
+
+    builder.add_edge(START, "prepare")
+    builder.add_edge("prepare", "act")
+    builder.add_conditional_edges(
+        "act",
+        what_was_deduced,
+        {"next question": "retrieve", "finished": "finish", "no further hop": "best_answer"},
+    )
+    builder.add_edge("retrieve", "observe")
+    builder.add_edge("observe", "act")
+    builder.add_edge("best_answer", "finish")
+    builder.add_edge("finish", END)
+    return builder
+
+
+graph = build().compile(name="ReAct")

@@ -1,0 +1,58 @@
+"""SUMM: retrieve, rerank, summarise the best passages, then answer from the summaries.
+
+The paper's claim: summaries let a prompt hold the content of more passages; MIGRES finds that it helps
+with several hops, at one call for each passage.
+
+Paper: "Enabling Large Language Models to Generate Text with Citations" (ALCE; Gao et al., 2023), as MIGRES
+compares with it (sections 4.2 and 4.4, Tables 3 and 16): passages are summarised from the best one down until
+k = 5 are relevant, as many at the same time as are missing to k; zero-shot. *Ours*: at most `max_compressed`
+of them. One call per summary, and one for the answer, which cites the passages, not the summaries.
+"""
+
+from typing import Literal, cast
+
+from langgraph.graph import END, START
+
+from hopgraph.nodes.answer import answer_with, kept_excerpts
+from hopgraph.nodes.compress_next import compress_next_with
+from hopgraph.nodes.finish import finish
+from hopgraph.nodes.machine import MethodGraph
+from hopgraph.nodes.prepare import prepare_for
+from hopgraph.nodes.rerank import rerank
+from hopgraph.nodes.retrieve import retrieve
+from hopgraph.state.baselines import CompressedState, SummContext
+from hopgraph.state.schemas import AnswerOutput, QuestionInput
+
+Context = SummContext
+"""The settings of SUMM."""
+
+
+def enough_relevant(state: CompressedState) -> Literal["enough", "too few, more left"]:
+    """Tell whether k passages are relevant, or nothing is left that could be read."""
+    most, k = (cast("int", state["settings"][name]) for name in ("max_compressed", "passages_per_extraction"))
+    found = sum(len(each["passage_ids"]) for each in state["candidates"])
+    left = state["read"] < min(found, most) and state["stop_reason"] != "budget"
+    return "too few, more left" if left and len(kept_excerpts(state["knowledge"])) < k else "enough"
+
+
+def build() -> MethodGraph:
+    """Draw the figure: nodes and edges, not yet compiled."""
+    builder = MethodGraph(CompressedState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
+    builder.add_node("prepare", prepare_for(CompressedState))
+    builder.add_node("retrieve", retrieve)
+    builder.add_node("rerank", rerank)
+    builder.add_node("summarise", compress_next_with("summarise"))
+    builder.add_node("answer", answer_with())
+    builder.add_node("finish", finish)
+
+    builder.add_edge(START, "prepare")
+    builder.add_edge("prepare", "retrieve")
+    builder.add_edge("retrieve", "rerank")
+    builder.add_edge("rerank", "summarise")
+    builder.add_conditional_edges("summarise", enough_relevant, {"enough": "answer", "too few, more left": "summarise"})
+    builder.add_edge("answer", "finish")
+    builder.add_edge("finish", END)
+    return builder
+
+
+graph = build().compile(name="SUMM")

@@ -1,0 +1,134 @@
+"""BlendFilter: query generation blending and knowledge filtering.
+
+The paper's claim: a complex question alone misses the passages that it needs, so it is searched three times,
+as it is, with a chain of thought over the first passages, and with what the model knows itself; the model is
+its own best filter of what that brings. Filtered and united, the passages beat those of any single query.
+
+Paper: "BlendFilter: Advancing Retrieval-Augmented Large Language Models via Query Generation Blending and
+Knowledge Filtering". Sections: retrieve, reason, recall and blend 3.2; each branch's judge and select, and
+unite 3.3; answer 3.4; topic, shorten and the two calls of a filter appendix F. Switches: the queries Table 5,
+the union before the filter Remark 2, the number of passages Fig. 3, three samples Fig. 4.
+
+Eleven model calls, ten for yes-or-no questions (no topic); the longest chain of them is five: reason, judge,
+select, answer, shorten.
+
+Where this differs from the paper:
+* reason and answer are one prompt, as they are in appendix F, and so one role, `answer_step_by_step`;
+* an augmentation that came to nothing leaves the question itself as the query; a query that another branch
+  has already is not searched and filtered again;
+* a filter whose replies cannot be used keeps everything, and numbers that were not shown are ignored;
+* when no branch keeps anything, the answer is made from the model's own knowledge and cited as such;
+* an answer that is too long or empty after the last call is the chain of thought's own;
+* of several samples the answer that most agree on is given, all of them in `sampled`; the paper counts the
+  best of three. They share one run up to the union, and differ in the answer;
+* demonstrations are off by default and on in the presets of the families that the paper has them for;
+* the budget: what it does not reach is left out, filters from the last query on, and the last two calls are
+  kept for the answer.
+"""
+
+from typing import Literal, cast
+
+from langgraph.graph import END, START
+from langgraph.types import Send
+
+from hopgraph.nodes.blend import blend, branch_input, first_steps, reason, recall, topic
+from hopgraph.nodes.draft_answers import draft_answers
+from hopgraph.nodes.filter_passages import select_passages, weigh_passages
+from hopgraph.nodes.finish import finish
+from hopgraph.nodes.machine import CompiledMethod, MethodGraph
+from hopgraph.nodes.prepare import prepare_for
+from hopgraph.nodes.retrieve import retrieve
+from hopgraph.nodes.shorten import shorten
+from hopgraph.nodes.take_top import take_top
+from hopgraph.nodes.unite import unite
+from hopgraph.state.blendfilter import (
+    BlendFilterContext,
+    BlendFilterState,
+    BranchName,
+    BranchOutput,
+    BranchState,
+    SampledOutput,
+)
+from hopgraph.state.schemas import QuestionInput
+
+Context = BlendFilterContext
+"""The settings of BlendFilter."""
+
+
+def what_to_ask(state: BlendFilterState) -> list[Literal["reason", "recall", "topic", "blend"]]:
+    """List what is asked at the same time before the queries are blended; nothing leads straight to blending."""
+    return cast("list[Literal['reason', 'recall', 'topic', 'blend']]", first_steps(state["settings"]) or ["blend"])
+
+
+def all_queries(state: BlendFilterState) -> list[Send]:
+    """Send each query to its branch."""
+    return [Send(branch["name"], branch_input(state, branch)) for branch in state["branches"]]
+
+
+def is_filtered(state: BranchState) -> Literal["filter", "as found"]:
+    """Tell whether the branch filters its passages."""
+    return "filter" if state["branch"]["reserved"] else "as found"
+
+
+def filter_the_union(state: BlendFilterState) -> Literal["union to filter", "ready"]:
+    """Tell whether the filter comes after the union."""
+    return "union to filter" if state["settings"]["filtering"] == "union" else "ready"
+
+
+def build_branch(name: BranchName) -> CompiledMethod:
+    """Draw one query's branch; the question itself has been searched by then."""
+    builder = MethodGraph(BranchState, Context, output_schema=BranchOutput)
+    builder.add_node("take_top", take_top)
+    builder.add_node("judge", weigh_passages)
+    builder.add_node("select", select_passages)
+    if name == "original":
+        builder.add_edge(START, "take_top")
+    else:
+        builder.add_node("retrieve", retrieve)
+        builder.add_edge(START, "retrieve")
+        builder.add_edge("retrieve", "take_top")
+    builder.add_conditional_edges("take_top", is_filtered, {"filter": "judge", "as found": END})
+    builder.add_edge("judge", "select")
+    builder.add_edge("select", END)
+    return builder.compile(name=name)
+
+
+def build() -> MethodGraph:
+    """Draw the figure: nodes and edges, not yet compiled."""
+    builder = MethodGraph(BlendFilterState, Context, input_schema=QuestionInput, output_schema=SampledOutput)
+    builder.add_node("prepare", prepare_for(BlendFilterState))
+    builder.add_node("retrieve", retrieve)
+    builder.add_node("reason", reason)
+    builder.add_node("recall", recall)
+    builder.add_node("topic", topic)
+    builder.add_node("blend", blend)
+    builder.add_node("original", build_branch("original"))
+    builder.add_node("external", build_branch("external"))
+    builder.add_node("internal", build_branch("internal"))
+    builder.add_node("unite", unite)
+    builder.add_node("judge", weigh_passages)
+    builder.add_node("select", select_passages)
+    builder.add_node("answer", draft_answers)
+    builder.add_node("shorten", shorten)
+    builder.add_node("finish", finish)
+
+    builder.add_edge(START, "prepare")
+    builder.add_edge("prepare", "retrieve")
+    builder.add_conditional_edges("retrieve", what_to_ask, ["reason", "recall", "topic", "blend"])
+    builder.add_edge("reason", "blend")
+    builder.add_edge("recall", "blend")
+    builder.add_edge("topic", "blend")
+    builder.add_conditional_edges("blend", all_queries, ["original", "external", "internal"])
+    builder.add_edge("original", "unite")
+    builder.add_edge("external", "unite")
+    builder.add_edge("internal", "unite")
+    builder.add_conditional_edges("unite", filter_the_union, {"union to filter": "judge", "ready": "answer"})
+    builder.add_edge("judge", "select")
+    builder.add_edge("select", "answer")
+    builder.add_edge("answer", "shorten")
+    builder.add_edge("shorten", "finish")
+    builder.add_edge("finish", END)
+    return builder
+
+
+graph = build().compile(name="BlendFilter")

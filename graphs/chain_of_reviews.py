@@ -1,0 +1,82 @@
+"""Chain of Reviews (CoR): the reviews of Tree of Reviews on one growing path.
+
+It is the paper's own contrast: the same review, but of everything that was retrieved so far, so that one
+irrelevant paragraph stays in every later prompt. What Tree of Reviews gains over it is the worth of the tree.
+
+Paper: "Tree of Reviews: A Tree-based Dynamic Iterative Retrieval Framework for Multi-hop Question Answering".
+Sections: retrieve 4.3 (top 5 per query, at most 3 turns); lengthen, review and expand 4.4 and Table 13.
+
+Where the paper is silent:
+* the answer is the accepted review's own, without a further call;
+* REJECT ends the chain, as it ends a path of the tree; without relevance pruning the chain goes on;
+* a turn that retrieves nothing new ends the chain, since its review would only be repeated;
+* a chain that ends without an answer leaves it to a reader of its relevant paragraphs, if there are any.
+"""
+
+from typing import Literal
+
+from langgraph.graph import END, START
+
+from hopgraph.graphs.tree_of_reviews import what_was_found
+from hopgraph.nodes.answer import answer_with
+from hopgraph.nodes.conclude import conclude
+from hopgraph.nodes.expand import expand
+from hopgraph.nodes.finish import finish
+from hopgraph.nodes.gather import gather
+from hopgraph.nodes.lengthen import lengthen
+from hopgraph.nodes.machine import MethodGraph
+from hopgraph.nodes.paths import with_status
+from hopgraph.nodes.prepare import prepare_for
+from hopgraph.nodes.retrieve import retrieve
+from hopgraph.nodes.review import every_open, review_with
+from hopgraph.state.chain_of_reviews import ChainOfReviewsContext
+from hopgraph.state.review_tree import ReviewTreeState
+from hopgraph.state.schemas import AnswerOutput, QuestionInput
+
+Context = ChainOfReviewsContext
+"""The settings of Chain of Reviews."""
+
+
+def anything_new(state: ReviewTreeState) -> Literal["new paragraphs", "nothing new"]:
+    """Tell whether the chain grew."""
+    return "new paragraphs" if with_status(state["tree"], "open") else "nothing new"
+
+
+def what_was_decided(state: ReviewTreeState) -> Literal["SEARCH", "ACCEPT or REJECT, or the last turn"]:
+    """Go on with a new query, or end the chain; a budget ends it too."""
+    return "SEARCH" if state["frontier"] and not state["stop_reason"] else "ACCEPT or REJECT, or the last turn"
+
+
+def build() -> MethodGraph:
+    """Draw the figure: nodes and edges, not yet compiled."""
+    builder = MethodGraph(ReviewTreeState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
+    builder.add_node("prepare", prepare_for(ReviewTreeState))
+    builder.add_node("retrieve", retrieve)
+    builder.add_node("lengthen", lengthen)
+    builder.add_node("review", review_with(every_open))
+    builder.add_node("expand", expand)
+    builder.add_node("gather", gather)
+    builder.add_node("conclude", conclude)
+    builder.add_node("answer", answer_with("answer_step_by_step"))
+    builder.add_node("finish", finish)
+
+    builder.add_edge(START, "prepare")
+    builder.add_edge("prepare", "retrieve")
+    builder.add_edge("retrieve", "lengthen")
+    builder.add_conditional_edges("lengthen", anything_new, {"new paragraphs": "review", "nothing new": "gather"})
+    builder.add_conditional_edges(
+        "review", what_was_decided, {"SEARCH": "expand", "ACCEPT or REJECT, or the last turn": "gather"}
+    )
+    builder.add_edge("expand", "retrieve")
+    builder.add_conditional_edges(
+        "gather",
+        what_was_found,
+        {"evidence": "conclude", "relevant paragraphs only": "answer", "nothing": "finish"},
+    )
+    builder.add_edge("conclude", "finish")
+    builder.add_edge("answer", "finish")
+    builder.add_edge("finish", END)
+    return builder
+
+
+graph = build().compile(name="Chain of Reviews")

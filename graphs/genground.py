@@ -1,0 +1,103 @@
+"""GenGround: generate, then ground.
+
+The paper's claim: reading an answer off retrieved passages leaves what a language model knows unused and is
+at the mercy of the retriever. Letting the model answer one simple question at a time from memory, and then
+correct that answer by what the passages say, joins both sources and suffers less from noise.
+
+Paper: "Generate-then-Ground in Retrieval-Augmented Generation for Multi-hop Question Answering". Sections:
+deduce 3.1; retrieve, ground, revise and keep 3.2; batches 3.3; the switches `deduction`, `grounding` and
+`batches` Table 4; what the `revised` events count 7.2.
+
+Where this differs from the paper:
+* a hop limit, and an end when a question is asked again, both with one more call for a best-effort answer;
+* a citation must be carried by a shown passage (the share of its words that stand there), else it counts as
+  Empty; citation and revision come as JSON keys in place of the tags <ref> and <revise>;
+* later hops see an answer with the sentence of the passage that carries the citation, not the citation in
+  the model's words, so that nothing which stands in no passage is passed on as its content;
+* Equation 3 gives the whole question to the grounding, the text of section 3.2 and Equation 4 do not: here
+  it sees the sub-question, its immediate answer and the passages;
+* a deduction that cannot be used asks the whole question; one whose immediate answer is "I don't know" has
+  none, and if no passage can be cited either, the hop's answer is unknown;
+* batches are read one after the other, as in the paper, unless `speculative_batches` reads all at once.
+
+H hops cost H + 1 deductions and one call for each batch that is read.
+"""
+
+from typing import Literal
+
+from langgraph.graph import END, START
+
+from hopgraph.nodes.best_answer import accept, best_answer_with
+from hopgraph.nodes.deduce import deduce_with, what_was_deduced
+from hopgraph.nodes.finish import finish
+from hopgraph.nodes.generate import generate
+from hopgraph.nodes.ground import ground
+from hopgraph.nodes.machine import MethodGraph
+from hopgraph.nodes.next_step import NextQuestion
+from hopgraph.nodes.prepare import prepare_for
+from hopgraph.nodes.read_passages import read_passages
+from hopgraph.nodes.retrieve import retrieve
+from hopgraph.nodes.revise import keep, revise
+from hopgraph.state.genground import GengroundContext, GengroundState
+from hopgraph.state.schemas import AnswerOutput, QuestionInput
+
+Context = GengroundContext
+"""The settings of GenGround."""
+
+
+def how_to_answer(state: GengroundState) -> Literal["hop by hop", "at once"]:
+    """Choose between deduction and one answer to the whole question."""
+    return "hop by hop" if state["settings"]["deduction"] else "at once"
+
+
+def how_to_use(state: GengroundState) -> Literal["grounding", "no grounding"]:
+    """Choose between grounding the generated answer and reading one off the passages."""
+    return "grounding" if state["settings"]["grounding"] else "no grounding"
+
+
+def what_was_cited(state: GengroundState) -> Literal["cited", "empty, more", "empty, none left"]:
+    """Read the grounding: revise by it, go on to the next batch, or keep the generated answer."""
+    if state["grounding"]:
+        return "cited"
+    found = sum(len(each["passage_ids"]) for each in state["candidates"])
+    return "empty, more" if state["read"] < found else "empty, none left"
+
+
+def build() -> MethodGraph:
+    """Draw the figure: nodes and edges, not yet compiled."""
+    builder = MethodGraph(GengroundState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
+    builder.add_node("prepare", prepare_for(GengroundState))
+    builder.add_node("deduce", deduce_with("deduce", NextQuestion))
+    builder.add_node("generate", generate)
+    builder.add_node("retrieve", retrieve)
+    builder.add_node("ground", ground)
+    builder.add_node("revise", revise)
+    builder.add_node("keep", keep)
+    builder.add_node("read_passages", read_passages)
+    builder.add_node("best_answer", best_answer_with())
+    builder.add_node("accept", accept)
+    builder.add_node("finish", finish)
+
+    builder.add_edge(START, "prepare")
+    builder.add_conditional_edges("prepare", how_to_answer, {"hop by hop": "deduce", "at once": "generate"})
+    builder.add_edge("generate", "retrieve")
+    builder.add_conditional_edges(
+        "deduce",
+        what_was_deduced,
+        {"next question": "retrieve", "finished": "finish", "no further hop": "best_answer"},
+    )
+    builder.add_conditional_edges("retrieve", how_to_use, {"grounding": "ground", "no grounding": "read_passages"})
+    builder.add_conditional_edges(
+        "ground",
+        what_was_cited,
+        {"cited": "revise", "empty, more": "ground", "empty, none left": "keep"},
+    )
+    for closing in ("revise", "keep", "read_passages"):
+        builder.add_conditional_edges(closing, how_to_answer, {"hop by hop": "deduce", "at once": "accept"})
+    builder.add_edge("best_answer", "finish")
+    builder.add_edge("accept", "finish")
+    builder.add_edge("finish", END)
+    return builder
+
+
+graph = build().compile(name="GenGround")

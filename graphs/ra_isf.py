@@ -1,0 +1,133 @@
+"""RA-ISF: retrieval augmentation with iterative self-feedback.
+
+The paper's claim: a model that first tells whether it knows the answer itself, then whether a retrieved
+passage is relevant, and breaks a question down only when neither helps, is not led astray by irrelevant
+passages and spends its effort on the hard parts. Each part is solved in the same way, down to a depth of D_th.
+
+Paper: "RA-ISF: Learning to Answer and Understand from Retrieval Augmentation via Iterative Self-Feedback".
+Sections: self_knowledge, retrieve, judge_relevance, both answers, decompose and compose 3.1 and Algorithm 1;
+give_up its lines 2-4 and Table 2; passages cut to 64 tokens 4.3; listwise judging Tables 11-13.
+
+The questions form a tree in the state. Open questions are solved side by side, a level at a time, each in
+a run of the subgraph `solve`; a question is composed when all its parts are settled.
+
+Where this differs from the paper:
+* what is judged of a passage is that it is relevant and enough to answer (as in Tables 11-13): with
+  "relevant" alone any passage on the topic would end the search;
+* the answer is made from the relevant passages (Equation 3), not from all (Algorithm 1, line 14);
+* sub-questions stand alone, since they are solved side by side; at most `max_sub_questions` of them, and
+  none that repeats a question above it;
+* only the question itself is answered with yes or no in that setting, its parts with what they ask for;
+* an answer rests on its parts' passages; `carry_evidence`, off by default, shows these to the parent;
+* the paper's three sub-models are roles that can have models of their own; prompts stand in for training;
+* the budget: when it is used up, its last call answers from what is settled by then.
+"""
+
+from typing import Literal, cast
+
+from langgraph.graph import END, START
+from langgraph.types import Send
+
+from hopgraph.nodes.answer_question import answer_question, give_up
+from hopgraph.nodes.branch import branch_input, question_of
+from hopgraph.nodes.compose import best_effort, compose
+from hopgraph.nodes.finish import finish
+from hopgraph.nodes.frontier import frontier
+from hopgraph.nodes.judge_relevance import judge_relevance
+from hopgraph.nodes.machine import MethodGraph
+from hopgraph.nodes.prepare import prepare_for
+from hopgraph.nodes.retrieve import retrieve
+from hopgraph.nodes.self_knowledge import self_knowledge
+from hopgraph.nodes.split import plant, split_with
+from hopgraph.state.questions import ROOT
+from hopgraph.state.ra_isf import RaIsfContext, RaIsfState, SolveOutput, SolveState
+from hopgraph.state.schemas import AnswerOutput, QuestionInput
+
+Context = RaIsfContext
+"""The settings of RA-ISF."""
+
+
+def where_to_begin(state: SolveState) -> Literal["within D_th", "too deep", "look up", "break down", "give up"]:
+    """Choose the first module: none beyond D_th; the self-knowledge module unless it is switched off."""
+    if question_of(state)["depth"] > cast("int", state["settings"]["max_depth"]):
+        return "too deep"
+    return "within D_th" if state["settings"]["self_knowledge"] else _without_knowledge(state)
+
+
+def _without_knowledge(state: SolveState) -> Literal["look up", "break down", "give up"]:
+    if state["settings"]["passage_relevance"]:
+        return "look up"
+    return "break down" if state["settings"]["decomposition"] else "give up"
+
+
+def knows(state: SolveState) -> Literal["known", "look up", "break down", "give up"]:
+    """Read the self-knowledge module's verdict."""
+    return "known" if state["known"] else _without_knowledge(state)
+
+
+def any_relevant(state: SolveState) -> Literal["relevant", "none", "give up"]:
+    """Tell whether a passage is relevant; if none is, the question is broken down unless that is switched off."""
+    if state["knowledge"][0]["excerpts"]:
+        return "relevant"
+    return "none" if state["settings"]["decomposition"] else "give up"
+
+
+def what_can_go_on(state: RaIsfState) -> list[Send] | Literal["settled", "budget used up"]:
+    """Send every question that can go on to its step; without any, end."""
+    if state["branches"]:
+        return [Send(branch["step"], branch_input(state, branch)) for branch in state["branches"]]
+    return "settled" if state["tree"][ROOT]["how"] not in ("", "budget") else "budget used up"
+
+
+def build_solve() -> MethodGraph:
+    """Draw how one question is solved (Algorithm 1, lines 2-16)."""
+    builder = MethodGraph(SolveState, Context, output_schema=SolveOutput)
+    builder.add_node("self_knowledge", self_knowledge)
+    builder.add_node("answer_known", answer_question(own_knowledge=True))
+    builder.add_node("retrieve", retrieve)
+    builder.add_node("judge_relevance", judge_relevance)
+    builder.add_node("answer", answer_question(own_knowledge=False))
+    builder.add_node("decompose", split_with(needs_parts=True))
+    builder.add_node("give_up", give_up)
+
+    further = {"look up": "retrieve", "break down": "decompose", "give up": "give_up"}
+    builder.add_conditional_edges(
+        START, where_to_begin, {"within D_th": "self_knowledge", "too deep": "give_up", **further}
+    )
+    builder.add_conditional_edges("self_knowledge", knows, {"known": "answer_known", **further})
+    builder.add_edge("retrieve", "judge_relevance")
+    builder.add_conditional_edges(
+        "judge_relevance", any_relevant, {"relevant": "answer", "none": "decompose", "give up": "give_up"}
+    )
+    for last in ("answer_known", "answer", "decompose", "give_up"):
+        builder.add_edge(last, END)
+    return builder
+
+
+def build() -> MethodGraph:
+    """Draw the figure: nodes and edges, not yet compiled."""
+    builder = MethodGraph(RaIsfState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
+    builder.add_node("prepare", prepare_for(RaIsfState))
+    builder.add_node("plant", plant)
+    builder.add_node("frontier", frontier)
+    builder.add_node("solve", build_solve().compile(name="solve"))
+    builder.add_node("compose", compose)
+    builder.add_node("best_effort", best_effort)
+    builder.add_node("finish", finish)
+
+    builder.add_edge(START, "prepare")
+    builder.add_edge("prepare", "plant")
+    builder.add_edge("plant", "frontier")
+    builder.add_conditional_edges(
+        "frontier",
+        what_can_go_on,
+        {"open": "solve", "parts settled": "compose", "settled": "finish", "budget used up": "best_effort"},
+    )
+    builder.add_edge("solve", "frontier")
+    builder.add_edge("compose", "frontier")
+    builder.add_edge("best_effort", "finish")
+    builder.add_edge("finish", END)
+    return builder
+
+
+graph = build().compile(name="RA-ISF")

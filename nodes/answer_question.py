@@ -1,0 +1,92 @@
+"""Answer one question of a question tree, or give it up."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from hopgraph.nodes.answer import Reading, answer_ask, kept_excerpts, read_answer
+from hopgraph.nodes.ask import ask, calls_of
+from hopgraph.nodes.branch import BranchState, kept_back, question_of, settings_for, spent_in
+from hopgraph.nodes.knowledge import by_id, shown
+from hopgraph.nodes.recall_knowledge import MODEL_SOURCE
+from hopgraph.nodes.settle import settle
+from hopgraph.state import Evidence, Knowledge, Passage
+from hopgraph.state.questions import QuestionNode
+from hopgraph.state.ra_isf import RaIsfContext
+
+
+class AnswerState(BranchState):
+    """What an answering step reads."""
+
+    knowledge: list[Knowledge]
+    passages: list[Passage]
+
+
+AnswerNode = Callable[[AnswerState, Runtime[RaIsfContext]], Awaitable[Mapping[str, Any]]]
+
+
+def answer_question(*, own_knowledge: bool) -> AnswerNode:
+    """Make the step that answers the branch's question with one call (RA-ISF, Equations 2 and 3).
+
+    Args:
+        own_knowledge: Show no passages: the model answers from what it knows, and is cited as such.
+
+    The step writes `tree`, `evidence` (under the question's id) and, for own knowledge, the passage that it
+    stands in. Without a usable answer the question is unknown. From passages: the evidence is what the reply
+    names, else all that were shown, since each was judged to be enough.
+    """
+
+    async def answer(state: AnswerState, runtime: Runtime[RaIsfContext]) -> Mapping[str, Any]:
+        node = question_of(state)
+        settings = settings_for(node, runtime.context)
+        excerpts = [] if own_knowledge else kept_excerpts(state["knowledge"])
+        passages = None if own_knowledge else shown(excerpts, by_id(state["passages"]))
+        wanted = answer_ask(node["question"], settings, passages=passages)
+        answered = await ask(runtime, spent_in(state), wanted, keep=kept_back(node))
+        reading = read_answer(answered, settings, excerpts, evidence_id=node["id"], question=node["question"])
+        said = [own_words(node, reading)] if own_knowledge and reading.answer else []
+        rests_on = [each["id"] for each in said] or [each["passage_id"] for each in excerpts]
+        how = "known" if own_knowledge else "passages"
+        if not reading.answer:
+            how = "budget" if answered.outcome == "budget" else "unsolved"
+        update = settle(runtime, node, how, reading=grounded(node, reading, rests_on))
+        return {**update, "passages": said, "calls": calls_of([answered])}
+
+    return answer
+
+
+def grounded(node: QuestionNode, reading: Reading, passage_ids: list[str]) -> Reading:
+    """Let an answer without evidence rest on these passages; one without an answer, or with evidence, stays."""
+    if not reading.answer or reading.evidence or not passage_ids:
+        return reading
+    statement = reading.reasoning or f"{node['question']} {reading.answer}"
+    evidence = Evidence(id=node["id"], statement=statement, passage_ids=passage_ids, quote="", verified=False)
+    return replace(reading, evidence=[evidence])
+
+
+def own_words(node: QuestionNode, reading: Reading) -> Passage:
+    """Make the passage that own knowledge stands in: the question as its title, what the model said as its text."""
+    return Passage(
+        id=f"model:{node['id']}",
+        title=node["question"],
+        text=reading.reasoning or reading.answer,
+        score=0.0,
+        source=MODEL_SOURCE,
+        hop=node["depth"] + 1,
+    )
+
+
+class GiveUpState(BranchState):
+    """What `give_up` reads."""
+
+    cut_off: bool
+
+
+async def give_up(state: GiveUpState, runtime: Runtime[RaIsfContext]) -> Mapping[str, Any]:
+    """Settle the branch's question as unknown, without a call (RA-ISF, Algorithm 1, line 3, and No QDM)."""
+    node = question_of(state)
+    if node["depth"] > runtime.context.max_depth:
+        return settle(runtime, node, "depth")
+    return settle(runtime, node, "budget" if state["cut_off"] else "unsolved")

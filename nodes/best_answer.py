@@ -1,0 +1,68 @@
+"""Give the best answer that the hops so far allow."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from hopgraph.nodes.answer import AnswerReply, Reading, answer_ask, answer_update, read_answer, reading_update
+from hopgraph.nodes.ask import ask
+from hopgraph.nodes.decide import UNANSWERABLE, short_answer
+from hopgraph.nodes.hops import answered_lines, observed, resting_on
+from hopgraph.nodes.knowledge import by_id, shown
+from hopgraph.state import Evidence, Passage, Spent, StopReason
+from hopgraph.state.hops import Hop, HopsContext
+
+
+class BestState(Spent):
+    """What an ending node reads."""
+
+    question: str
+    hops: list[Hop]
+    passages: list[Passage]
+    evidence: list[Evidence]
+    stop_reason: StopReason | None
+
+
+BestNode = Callable[[BestState, Runtime[HopsContext]], Awaitable[Mapping[str, Any]]]
+
+
+def best_answer_with(*, show_passages: bool = False) -> BestNode:
+    """Make the node that must answer when no further hop is asked (*ours*): one call of the role `answer`.
+
+    Args:
+        show_passages: From the passages of all hops; else from the hops' answers.
+
+    A reply that cannot be used, or a budget that does not reach, leaves the last hop's answer.
+    The node writes what a final answer is made of; `stop_reason` stays if a limit set it.
+    """
+
+    async def best_answer(state: BestState, runtime: Runtime[HopsContext]) -> Mapping[str, Any]:
+        settings, passages = runtime.context, by_id(state["passages"])
+        excerpts = observed(state["hops"], passages) if show_passages else []
+        wanted = answer_ask(
+            state["question"],
+            settings,
+            passages=shown(excerpts, passages) if show_passages else None,
+            sub_answers=None if show_passages else answered_lines(state["hops"]),
+        )
+        answered = await ask(runtime, state, replace(wanted, fallback=last_answer(state["hops"])))
+        number = len(state["hops"]) + 1
+        reading = read_answer(answered, settings, excerpts, evidence_id=f"{number}.1.1", question=state["question"])
+        resting = resting_on(reading, state["hops"], state["evidence"])
+        return answer_update(resting, answered, runtime, limit=state["stop_reason"])
+
+    return best_answer
+
+
+async def accept(state: BestState, runtime: Runtime[HopsContext]) -> Mapping[str, Any]:
+    """Take the last hop's answer as the answer, without a call (GenGround without deduction, Table 4)."""
+    said = last_answer(state["hops"]).answer
+    reading = Reading(short_answer(said, yes_no=runtime.context.answer_type == "yes_no"), "", [])
+    return reading_update(resting_on(reading, state["hops"], state["evidence"]), runtime, limit=state["stop_reason"])
+
+
+def last_answer(hops: list[Hop]) -> AnswerReply:
+    """Take the answer of the latest hop that has one as the answer to the question; unanswerable without."""
+    return AnswerReply(answer=next((hop["answer"] for hop in reversed(hops) if hop["answer"]), UNANSWERABLE))

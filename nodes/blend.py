@@ -1,0 +1,170 @@
+"""Blend queries: the question, with what a chain of thought says, with what the model knows itself."""
+
+from collections.abc import Mapping
+from itertools import zip_longest
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from hopgraph.nodes.answer import answer_ask
+from hopgraph.nodes.ask import Ask, ask, calls_of
+from hopgraph.nodes.budget import branch_out, share_out
+from hopgraph.nodes.draft_answers import draft_of
+from hopgraph.nodes.events import emit
+from hopgraph.nodes.knowledge import by_id, candidate_excerpts, shown
+from hopgraph.nodes.replies import ReplyModel
+from hopgraph.nodes.write_passages import passage_ask, read_passage
+from hopgraph.state import Candidates, Passage, Query, Spent
+from hopgraph.state.blendfilter import BlendFilterContext, BlendFilterState, BranchName, Draft, QueryBranch
+from hopgraph.state.context import record_settings
+from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
+from hopgraph.tools.prompts import clean
+
+FINAL_CALLS = 2
+"""The calls that are kept back for the end: an answer, and its short form."""
+_CALLS_OF_A_FILTER = 2
+_LONGEST_TOPIC = 200
+"""Characters; a topic is a few words."""
+
+
+class Topic(ReplyModel):
+    """A reply of the role `name_topic`."""
+
+    topic: str
+
+
+class QuestionState(Spent):
+    """What a step reads that looks at the question alone."""
+
+    question: str
+
+
+class ReasonState(QuestionState):
+    """What `reason` reads."""
+
+    candidates: list[Candidates]
+    passages: list[Passage]
+
+
+def first_steps(settings: Mapping[str, Any]) -> list[str]:
+    """List the steps that are asked at the same time before the queries are blended, by their nodes' names.
+
+    The topic is for the filter alone, and not for yes-or-no questions (appendix F). Empty when only the
+    question itself is searched, without a topic.
+    """
+    topical = settings["filtering"] != "none" and settings["answer_type"] != "yes_no"
+    wanted = {"reason": settings["external_query"], "recall": settings["internal_query"], "topic": topical}
+    return [step for step, on in wanted.items() if on]
+
+
+def _spent_beside(state: Spent, settings: BlendFilterContext, step: str) -> Spent:
+    """Count what the other first steps may spend, since none of them sees what the others do."""
+    steps = first_steps(record_settings(settings))
+    # A topic without a filter after it would be of no use.
+    needs = [(1, 1) if each != "topic" else (1 + _CALLS_OF_A_FILTER, 1 + _CALLS_OF_A_FILTER) for each in steps]
+    share = share_out(settings, state, needs, keep=FINAL_CALLS)[steps.index(step)]
+    return Spent(calls={"before": share}, started_at=state["started_at"])
+
+
+async def reason(state: ReasonState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
+    """Answer by a chain of thought over what the question itself found (external augmentation, section 3.2).
+
+    Writes `reasoned`, the chain, from which a_ex is made; it also stands in when the budget does not reach
+    the final answer. Empty where no reply could be used.
+    """
+    settings, passages = runtime.context, by_id(state["passages"])
+    excerpts = candidate_excerpts(state["candidates"], passages)
+    wanted = answer_ask(
+        state["question"], settings, step="answer_step_by_step", passages=shown(excerpts, passages) or None
+    )
+    answered = await ask(runtime, _spent_beside(state, settings, "reason"), wanted)
+    draft = draft_of(answered, settings, excerpts, number=1, question=state["question"])
+    emit(runtime, "reasoned", reasoning=draft["reasoning"], answer=draft["answer"])
+    useful = [draft] if draft["reasoning"] or draft["answer"] else []
+    return {"reasoned": useful, "cut_off": answered.outcome == "budget", "calls": calls_of([answered])}
+
+
+async def recall(state: QuestionState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
+    """Write a passage from own knowledge (internal augmentation, section 3.2); writes `recalled`, a_in."""
+    spent = _spent_beside(state, runtime.context, "recall")
+    answered = await ask(runtime, spent, passage_ask(state["question"]))
+    text = read_passage(answered, state["question"], runtime)
+    return {"recalled": text, "cut_off": answered.outcome == "budget", "calls": calls_of([answered])}
+
+
+async def topic(state: QuestionState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
+    """Name the question's general topic, once for all filters (appendix F); writes `topic`."""
+    spent = _spent_beside(state, runtime.context, "topic")
+    wanted = Ask("name_topic", {"question": state["question"]}, Topic, Topic(topic=""))
+    answered = await ask(runtime, spent, wanted)
+    named = " ".join(clean(answered.record.topic).split())[:_LONGEST_TOPIC]
+    emit(runtime, "topic", topic=named)
+    return {"topic": named, "cut_off": answered.outcome == "budget", "calls": calls_of([answered])}
+
+
+class BlendState(QuestionState):
+    """What `blend` reads."""
+
+    reasoned: list[Draft]
+    recalled: str
+    asked: list[str]
+
+
+async def blend(state: BlendState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
+    """Put the queries together: q, a_ex ‖ q, a_in ‖ q (section 3.2), and share the budget among them.
+
+    Writes `branches`, in this order, without those that are switched off. Where nothing was reasoned or
+    recalled, the query is q again; a query that another branch has already is left out (*ours*), since it
+    would find and keep the same. As many branches are filtered as the budget reaches for, the first ones.
+    """
+    settings = runtime.context
+    queries = _queries(state, settings)
+    wanted = len(queries) if settings.filtering == "branch" else 0
+    shares = branch_out(settings, state, [(_CALLS_OF_A_FILTER, _CALLS_OF_A_FILTER)] * wanted, keep=FINAL_CALLS)
+    branches = [
+        QueryBranch(name=name, query=query, reserved=share)
+        for (name, query), share in zip_longest(queries.items(), shares)
+    ]
+    emit(runtime, "blended", queries={each["name"]: each["query"] for each in branches})
+    return {
+        "branches": branches,
+        "asked": list(dict.fromkeys([*state["asked"], *queries.values()])),
+        "cut_off": len(shares) < wanted,
+    }
+
+
+def _queries(state: BlendState, settings: BlendFilterContext) -> dict[BranchName, str]:
+    question = state["question"]
+    reasoned = [said for draft in state["reasoned"] for said in (draft["reasoning"], draft["answer"]) if said]
+    augmented: dict[BranchName, tuple[bool, str]] = {
+        "original": (settings.original_query, ""),
+        "external": (settings.external_query, " ".join(reasoned)),
+        "internal": (settings.internal_query, state["recalled"]),
+    }
+    queries: dict[BranchName, str] = {}
+    for name, (on, text) in augmented.items():
+        query = f"{text[:MAX_QUESTION_CHARACTERS]} {question}".strip()
+        if on and query not in queries.values():
+            queries[name] = query
+    return queries
+
+
+def branch_input(state: BlendFilterState, branch: QueryBranch) -> dict[str, Any]:
+    """Make what the task of a branch gets.
+
+    The question's own branch comes with what was found for it, another one with its query. Calls are counted
+    from nothing, since those so far are in the branch's reserve.
+    """
+    own = branch["name"] == "original"
+    shared: dict[str, Any] = {
+        "branch": branch,
+        "question": state["question"],
+        "topic": state["topic"],
+        "settings": state["settings"],
+        "calls": {},
+        "started_at": state["started_at"],
+    }
+    if own:
+        return {**shared, "candidates": state["candidates"], "passages": state["passages"]}
+    query = Query(text=branch["query"], why=branch["name"])
+    return {**shared, "queries": [query], "asked": [], "excluded": [], "iteration": 2}

@@ -1,0 +1,112 @@
+"""Answer a question from the answers to its parts."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from hopgraph.nodes.answer import answer_ask, answer_update, read_answer
+from hopgraph.nodes.answer_question import grounded, own_words
+from hopgraph.nodes.ask import ask, calls_of
+from hopgraph.nodes.branch import (
+    BranchState,
+    kept_back,
+    parts_of,
+    question_of,
+    settings_for,
+    spent_in,
+)
+from hopgraph.nodes.knowledge import by_id, cut, shown
+from hopgraph.nodes.recall_knowledge import MODEL_SOURCE
+from hopgraph.nodes.settle import evidence_under, resting_on, settle, sub_answers
+from hopgraph.state import Evidence, Excerpt, Passage, Spent
+from hopgraph.state.questions import ROOT, QuestionNode
+from hopgraph.state.ra_isf import RaIsfContext
+
+
+class ComposeState(BranchState):
+    """What `compose` reads."""
+
+    evidence: list[Evidence]
+    passages: list[Passage]
+
+
+async def compose(state: ComposeState, runtime: Runtime[RaIsfContext]) -> Mapping[str, Any]:
+    """Answer the branch's question from its parts' questions and answers (RA-ISF, Equation 4).
+
+    Parts that are unknown are shown as such. With `carry_evidence` (*ours*) the passages that the parts'
+    answers rest on are shown too, and the answer's evidence is those of them that the reply names. Writes
+    `tree` and `evidence`; without a usable answer the question is unknown.
+    """
+    node, parts = question_of(state), parts_of(state["tree"], state["branch"]["id"])
+    settings = settings_for(node, runtime.context)
+    below = [key for part in parts for key in evidence_under(state["tree"], part["id"])]
+    passages = by_id(state["passages"])
+    carried = _carried(below, state["evidence"], passages, runtime.context) if runtime.context.carry_evidence else []
+    wanted = answer_ask(
+        node["question"], settings, passages=shown(carried, passages) or None, sub_answers=sub_answers(parts)
+    )
+    answered = await ask(runtime, spent_in(state), wanted, keep=kept_back(node))
+    reading = read_answer(answered, settings, carried, evidence_id=node["id"], question=node["question"])
+    how = "composed" if reading.answer else "budget" if answered.outcome == "budget" else "unsolved"
+    return {**settle(runtime, node, how, reading=reading, event="composed"), "calls": calls_of([answered])}
+
+
+def _carried(
+    keys: Sequence[str], evidence: Sequence[Evidence], passages: Mapping[str, Passage], settings: RaIsfContext
+) -> list[Excerpt]:
+    """Cut the passages of some evidence as they were shown before; own knowledge stands in the answers."""
+    of = {each["id"]: each["passage_ids"] for each in evidence}
+    ids = dict.fromkeys(passage_id for key in keys for passage_id in of[key])
+    return [
+        cut(passages[key], passages[key]["score"], settings.passage_tokens)
+        for key in ids
+        if passages[key]["source"] != MODEL_SOURCE
+    ]
+
+
+class BestEffortState(Spent):
+    """What `best_effort` reads."""
+
+    tree: dict[str, QuestionNode]
+    passages: list[Passage]
+
+
+async def best_effort(state: BestEffortState, runtime: Runtime[RaIsfContext]) -> Mapping[str, Any]:
+    """Answer the question from what there is when the budget is used up (*ours*), with the one call kept back.
+
+    That is the answered questions of the tree that stand highest; where there are none, the passages that
+    were found for the question itself, judged or not; where there are none either, own knowledge. Writes
+    `answer`, `explanation`, `evidence`, `used`, `stop_reason` and `tree`.
+    """
+    settings, root = runtime.context, state["tree"][ROOT]
+    answered_parts = _highest_answered(state["tree"], ROOT)
+    passages = by_id(state["passages"])
+    found = [each for each in state["passages"] if each["hop"] == 1 and each["source"] != MODEL_SOURCE]
+    excerpts = [] if answered_parts else [cut(each, each["score"], settings.passage_tokens) for each in found]
+    wanted = answer_ask(
+        root["question"],
+        settings,
+        passages=shown(excerpts, passages) or None,
+        sub_answers=sub_answers(answered_parts) or None,
+    )
+    answered = await ask(runtime, state, wanted)
+    reading = read_answer(answered, settings, excerpts, evidence_id=ROOT, question=root["question"])
+    said = [own_words(root, reading)] if reading.answer and not answered_parts and not excerpts else []
+    reading = grounded(root, reading, [each["id"] for each in said])
+    how = "best_effort" if reading.answer else "budget"
+    update = settle(runtime, root, how, reading=reading, event="composed")
+    used = [key for part in answered_parts for key in evidence_under(state["tree"], part["id"])]
+    return {
+        **answer_update(reading, answered, runtime, limit="budget"),
+        **update,
+        "passages": said,
+        **resting_on(([ROOT] if reading.evidence else used) if reading.answer else []),
+    }
+
+
+def _highest_answered(tree: Mapping[str, QuestionNode], key: str) -> list[QuestionNode]:
+    found: list[QuestionNode] = []
+    for part in parts_of(tree, key):
+        found += [part] if part["status"] == "answered" else _highest_answered(tree, part["id"])
+    return found

@@ -1,0 +1,32 @@
+"""Take the answer of the accepted path as it is."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
+
+from hopgraph.nodes.answer import Reading, reading_update
+from hopgraph.nodes.paths import agreeing
+from hopgraph.state import Evidence, StopReason
+from hopgraph.state.review_tree import ReviewContext, ReviewNode
+
+
+class ConcludeState(TypedDict):
+    """What `conclude` reads."""
+
+    tree: dict[str, ReviewNode]
+    evidence: list[Evidence]
+    stop_reason: StopReason | None
+
+
+async def conclude(state: ConcludeState, runtime: Runtime[ReviewContext]) -> Mapping[str, Any]:
+    """Answer without a call, as most accepted paths do; on a chain there is one (CoR, Table 13).
+
+    Writes `answer`, `explanation` (its analysis), `evidence`, `used` and `stop_reason`.
+    """
+    chosen = agreeing(state["tree"])
+    ids = {node["id"] for node in chosen}
+    evidence = [piece for piece in state["evidence"] if piece["id"] in ids]
+    answer, analysis = (chosen[0]["answer"], chosen[0]["analysis"]) if chosen else ("", "")
+    return reading_update(Reading(answer, analysis, evidence), runtime, limit=state["stop_reason"])

@@ -1,0 +1,128 @@
+"""Deduce the next question to ask on the way to an answer, or the final answer."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Literal
+
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
+
+from hopgraph.nodes.answer import AnswerReply, answer_update, read_answer
+from hopgraph.nodes.ask import Answered, Ask, ask, calls_of
+from hopgraph.nodes.decide import short_answer
+from hopgraph.nodes.events import emit
+from hopgraph.nodes.generate_queries import folded
+from hopgraph.nodes.hops import answered_lines, observed, observed_lines, open_hop, resting_on
+from hopgraph.nodes.knowledge import by_id, shown
+from hopgraph.nodes.next_step import Deduction, NextStep
+from hopgraph.nodes.recall_knowledge import says_nothing
+from hopgraph.state import Evidence, Excerpt, Passage, Query, Spent, StopReason
+from hopgraph.state.hops import Hop, HopsContext
+from hopgraph.tools.prompts import Value, clean
+
+
+class DeduceState(Spent):
+    """What a deducing node reads."""
+
+    question: str
+    hops: list[Hop]
+    passages: list[Passage]
+    evidence: list[Evidence]
+    stop_reason: StopReason | None
+
+
+DeduceNode = Callable[[DeduceState, Runtime[HopsContext]], Awaitable[Mapping[str, Any]]]
+
+
+def deduce_with(step: str, reply: type[NextStep], *, show_passages: bool = False) -> DeduceNode:
+    """Make the node that asks for the next question or the final answer (GenGround, section 3.1).
+
+    Args:
+        step: The role's step, whose prompt is filled: `deduce`, `follow_up`, `act`.
+        reply: The role's reply.
+        show_passages: Show the passages of all hops, with the hops as thoughts, actions and observations;
+            else the hops' questions with their answers.
+
+    The node opens a hop and makes its question the only query, or writes a final `answer` with all that it
+    rests on. Without queries and without an answer no further hop makes sense: the hop limit is reached
+    (`max_iterations`), the budget is used up (`budget`), or the question was asked before.
+    A reply that cannot be used asks the whole question.
+    """
+
+    async def deduce(state: DeduceState, runtime: Runtime[HopsContext]) -> Mapping[str, Any]:
+        if state["stop_reason"] == "budget":  # it cut the last hop short
+            return {"queries": []}
+        excerpts = observed(state["hops"], by_id(state["passages"])) if show_passages else []
+        variables = _variables(state, runtime.context, excerpts if show_passages else None)
+        wanted = Ask[NextStep](step, variables, reply, reply.asking(state["question"]))
+        answered = await ask(runtime, state, wanted, keep=1)  # a best-effort answer
+        calls, wish = calls_of([answered]), answered.record.deduction()
+        if answered.outcome == "budget":
+            return {"queries": [], "stop_reason": "budget", "calls": calls}
+        if wish.final is not None:
+            return _finished(
+                state, runtime, Answered(wish.final, answered.outcome, answered.id, answered.call), excerpts
+            )
+        return {**_next_hop(state, runtime, wish), "calls": calls}
+
+    return deduce
+
+
+def _variables(state: DeduceState, settings: HopsContext, excerpts: list[Excerpt] | None) -> dict[str, Value]:
+    variables: dict[str, Value] = {"question": state["question"]}
+    if excerpts is None:
+        variables["history"] = answered_lines(state["hops"])
+    else:
+        variables["history"] = observed_lines(state["hops"], excerpts)
+        variables["passages"] = shown(excerpts, by_id(state["passages"]))
+    if settings.answer_type == "yes_no":
+        variables["answer_type"] = "yes_no"
+    return variables
+
+
+def _finished(
+    state: DeduceState, runtime: Runtime[HopsContext], answered: Answered[AnswerReply], excerpts: list[Excerpt]
+) -> dict[str, Any]:
+    number = len(state["hops"]) + 1
+    reading = read_answer(answered, runtime.context, excerpts, evidence_id=f"{number}.1.1", question=state["question"])
+    update = answer_update(resting_on(reading, state["hops"], state["evidence"]), answered, runtime)
+    return {**update, "queries": [], "iteration": len(state["hops"])}
+
+
+def _next_hop(state: DeduceState, runtime: Runtime[HopsContext], wish: Deduction) -> dict[str, Any]:
+    hops, question = state["hops"], wish.question
+    number, generated = len(hops) + 1, short_answer(wish.generated)
+    repeated = folded(question) in {folded(hop["question"]) for hop in hops}
+    at_limit = len(hops) >= runtime.context.max_hops
+    hop = open_hop(
+        number,
+        question,
+        generated="" if says_nothing(generated) else generated,
+        thought=clean(wish.thought).strip(),
+    )
+    emit(
+        runtime,
+        "deduced",
+        hop=number,
+        question=question,
+        thought=hop["thought"],
+        generated=hop["generated"],
+        repeated=repeated,
+        limit=at_limit,
+    )
+    if at_limit or repeated:
+        return {"queries": [], "stop_reason": "max_iterations" if at_limit else None, "iteration": len(hops)}
+    return {"hops": [*hops, hop], "queries": [Query(text=question, why=hop["thought"])], "iteration": number}
+
+
+class DeducedState(TypedDict):
+    """What `what_was_deduced` reads."""
+
+    queries: list[Query]
+    stop_reason: StopReason | None
+
+
+def what_was_deduced(state: DeducedState) -> Literal["next question", "finished", "no further hop"]:
+    """Read a deduction: look a question up, end with the final answer, or answer as well as possible."""
+    if state["queries"]:
+        return "next question"
+    return "finished" if state["stop_reason"] in ("answered", "unanswerable") else "no further hop"

@@ -1,0 +1,90 @@
+"""Answer the question by chains of thought over what was kept, once or once for each sample."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from hopgraph.nodes.answer import AnswerReply, answer_ask, kept_excerpts, read_answer
+from hopgraph.nodes.ask import Answered, ask_all, calls_of
+from hopgraph.nodes.knowledge import by_id, shown
+from hopgraph.nodes.recall_knowledge import model_passage
+from hopgraph.state import Context, Evidence, Excerpt, Knowledge, Passage, Spent
+from hopgraph.state.blendfilter import BlendFilterContext, Draft
+from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
+
+
+class DraftState(Spent):
+    """What `draft_answers` reads."""
+
+    question: str
+    knowledge: list[Knowledge]
+    passages: list[Passage]
+    reasoned: list[Draft]
+
+
+async def draft_answers(state: DraftState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
+    """Answer step by step from the kept passages (BlendFilter, section 3.4), for all samples at the same time.
+
+    Where nothing was kept the answer is made without knowledge, and rests on a passage of the model's own, so
+    that it is cited as such. A sample that the budget does not reach is left out; without any, what was
+    reasoned before stands in. Writes `drafts`, and `passages` for own knowledge.
+    """
+    settings, passages = runtime.context, by_id(state["passages"])
+    excerpts = kept_excerpts(state["knowledge"])
+    wanted = answer_ask(
+        state["question"], settings, step="answer_step_by_step", passages=shown(excerpts, passages) or None
+    )
+    samples = [sampling_at(top_p, settings.temperature) for top_p in settings.sample_top_p] or [{}]
+    answers = await ask_all(
+        runtime,
+        state,
+        [replace(wanted, sample=number, sampling=sampling) for number, sampling in enumerate(samples)],
+    )
+    drafts = [
+        draft_of(answered, settings, excerpts, number=number, question=state["question"])
+        for number, answered in enumerate(answers, start=1)
+        if answered.outcome != "budget"
+    ]
+    own = [] if excerpts else _own_words(drafts)
+    return {
+        "drafts": drafts or state["reasoned"],
+        "passages": own,
+        "cut_off": len(drafts) < len(samples),
+        "calls": calls_of(answers),
+    }
+
+
+def sampling_at(top_p: float, temperature: float | None) -> dict[str, float]:
+    """Say how to sample from the most likely words that make up `top_p` of the probability.
+
+    At 0 that is the likeliest word alone, which is asked for by a temperature of 0, since some servers refuse
+    a top_p of 0. Above it the temperature must not be 0; it is the settings' one, else 1.
+    """
+    if top_p <= 0:
+        return {"temperature": 0.0}
+    return {"temperature": temperature or 1.0, "top_p": top_p}
+
+
+def draft_of(
+    answered: Answered[AnswerReply], settings: Context, excerpts: Sequence[Excerpt], *, number: int, question: str
+) -> Draft:
+    """Read a chain of thought; its evidence has the id `1.1.number`."""
+    reading = read_answer(answered, settings, excerpts, evidence_id=f"1.1.{number}", question=question)
+    reasoning = reading.reasoning[:MAX_QUESTION_CHARACTERS]
+    return Draft(reasoning=reasoning, answer=reading.answer[:MAX_QUESTION_CHARACTERS], evidence=reading.evidence)
+
+
+def _own_words(drafts: Sequence[Draft]) -> list[Passage]:
+    """Let each draft with an answer rest on a passage of the model's own, which is what it says."""
+    own: list[Passage] = []
+    for number, draft in enumerate(drafts, start=1):
+        if draft["answer"]:
+            said = draft["reasoning"] or draft["answer"]
+            own.append(model_passage(f"1.{number}", said))
+            ids = [own[-1]["id"]]
+            draft["evidence"] = [
+                Evidence(id=f"1.1.{number}", statement=said, passage_ids=ids, quote="", verified=False)
+            ]
+    return own

@@ -1,0 +1,127 @@
+"""Write the queries that look for what open paths still lack."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from langgraph.runtime import Runtime
+
+from hopgraph.nodes.ask import Answered, Ask, RecordT, ask_all, calls_of
+from hopgraph.nodes.events import emit
+from hopgraph.nodes.knowledge import by_id, shown
+from hopgraph.nodes.paths import excerpts_of, passages_to
+from hopgraph.nodes.recall_knowledge import says_nothing
+from hopgraph.nodes.replies import ReplyModel, ShortText
+from hopgraph.state import Passage, Query, Spent, StopReason
+from hopgraph.state.review_tree import ReviewContext, ReviewNode
+from hopgraph.tools.prompts import clean
+
+ReviewContextT = TypeVar("ReviewContextT", bound=ReviewContext)
+
+
+class Completion(ReplyModel):
+    """A reply of the role `complete`: the paragraph that is missing, from the model's own knowledge."""
+
+    passage: ShortText
+
+
+@dataclass(frozen=True)
+class OpenPath:
+    """A path that needs one more paragraph, as a query is written for it."""
+
+    question: str
+    node: ReviewNode
+    """The path's last node; its `analysis` says what is missing, its `query` is the review's own."""
+    passages: list[dict[str, str]]
+    """The paragraphs on the path, as a prompt takes them."""
+    asked: list[str]
+    """Every query so far."""
+
+
+class ExpandState(Spent):
+    """What an expanding node reads."""
+
+    question: str
+    tree: dict[str, ReviewNode]
+    frontier: list[str]
+    passages: list[Passage]
+    asked: list[str]
+    stop_reason: StopReason | None
+
+
+ExpandNode = Callable[[ExpandState, Runtime[ReviewContextT]], Awaitable[Mapping[str, Any]]]
+
+
+def expand_with(
+    write: Callable[[OpenPath, ReviewContextT], Ask[RecordT] | None], read: Callable[[RecordT], str]
+) -> ExpandNode[ReviewContextT]:
+    """Make the node that writes a query for each path of the frontier, side by side (section 3.4).
+
+    Args:
+        write: Makes the call that writes a path's query; None where the review's own query is taken.
+        read: Takes the query from its reply; blank where there is none.
+
+    The node writes `tree`, `queries` with `frontier` in the same order, and the next `iteration`, which is
+    the depth of what will be found. Where a call gave no query the review's own stands in, else the question.
+    A path that the budget does not reach is left as it is, and `stop_reason` says so.
+    """
+
+    async def expand(state: ExpandState, runtime: Runtime[ReviewContextT]) -> Mapping[str, Any]:
+        nodes = [state["tree"][key] for key in state["frontier"]]
+        wanted = {node["id"]: write(_open_path(state, node), runtime.context) for node in nodes}
+        asks = {key: each for key, each in wanted.items() if each is not None}
+        answers = await ask_all(runtime, state, list(asks.values()), keep=2)  # a review and a fusion
+        replies = dict(zip(asks, answers, strict=True))
+        reached = [node for node in nodes if not _cut_off(replies.get(node["id"]))]
+        expanded: list[ReviewNode] = []
+        for node in reached:
+            written = _written(replies.get(node["id"]), read)
+            query = written or node["query"] or state["question"]
+            expanded.append({**node, "status": "expanded", "query": query})
+            author = "call" if written else "review" if node["query"] else "question"
+            emit(runtime, "expanded", id=node["id"], depth=node["depth"], query=query, written_by=author)
+        update: dict[str, Any] = {
+            "tree": {node["id"]: node for node in expanded},
+            "queries": [Query(text=node["query"], why=node["analysis"]) for node in expanded],
+            "frontier": [node["id"] for node in expanded],
+            "calls": calls_of(answers),
+        }
+        if expanded:
+            update["iteration"] = expanded[0]["depth"] + 1
+        if len(reached) < len(nodes):
+            update["stop_reason"] = "budget"
+        return update
+
+    return expand
+
+
+def _open_path(state: ExpandState, node: ReviewNode) -> OpenPath:
+    passages = by_id(state["passages"])
+    excerpts = excerpts_of(passages_to(state["tree"], node), passages)
+    return OpenPath(state["question"], node, shown(excerpts, passages), state["asked"])
+
+
+def _cut_off(answer: Answered[Any] | None) -> bool:
+    return answer is not None and answer.outcome == "budget"
+
+
+def _written(answer: Answered[RecordT] | None, read: Callable[[RecordT], str]) -> str:
+    if answer is None or answer.outcome != "replied":
+        return ""
+    text = " ".join(clean(read(answer.record)).split())
+    return "" if says_nothing(text) else text
+
+
+def _complete(path: OpenPath, settings: ReviewContext) -> Ask[Completion] | None:
+    if settings.expansion != "mpc":
+        return None
+    variables = {"passages": path.passages, "question": path.question}
+    return Ask("complete", variables, Completion, Completion(passage=""))
+
+
+def _passage(reply: Completion) -> str:
+    return reply.passage
+
+
+expand = expand_with(_complete, _passage)
+"""Expand as the setting `expansion` says: with missing paragraph completion, or the review's own queries."""

@@ -1,0 +1,144 @@
+"""Let the model filter passages: weigh each of them, then name the relevant ones."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langgraph.runtime import Runtime
+from pydantic import JsonValue
+
+from hopgraph.nodes.ask import Ask, ask_all, calls_of
+from hopgraph.nodes.blend import FINAL_CALLS
+from hopgraph.nodes.events import emit
+from hopgraph.nodes.judge_relevance import Relevance
+from hopgraph.nodes.knowledge import by_id, shown
+from hopgraph.nodes.replies import ReplyModel
+from hopgraph.nodes.sentence_filter import reported
+from hopgraph.state import Context, Knowledge, Passage, Spent
+from hopgraph.state.blendfilter import QueryBranch
+from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
+from hopgraph.tools.prompts import Value, clean
+
+
+class Judgement(ReplyModel):
+    """A reply of the role `weigh_passages`."""
+
+    judgement: str
+
+
+class WeighState(Spent):
+    """What `weigh_passages` reads."""
+
+    question: str
+    topic: str
+    knowledge: list[Knowledge]
+    passages: list[Passage]
+    branch: QueryBranch | None
+
+
+class SelectState(WeighState):
+    """What `select_passages` reads."""
+
+    judgements: list[str]
+
+
+async def weigh_passages(state: WeighState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+    """Judge the passages one by one, with own knowledge of the topic set aside (BlendFilter, section 3.3).
+
+    One call for each entry of `knowledge` that has passages, side by side. Writes `judgements`, one for each
+    entry; empty without passages, and where no reply could be used. Yes-or-no questions have no topic, and it
+    may be that no passage is relevant.
+    """
+    entries = [entry for entry in state["knowledge"] if entry["excerpts"]]
+    topic: dict[str, Value] = {"topic": state["topic"]} if state["topic"] else {}
+    answers = await ask_all(
+        runtime,
+        _spent(state),
+        [
+            Ask("weigh_passages", {**topic, **_variables(entry, state, runtime)}, Judgement, Judgement(judgement=""))
+            for entry in entries
+        ],
+        keep=len(entries) + _kept_back(state),
+    )
+    replies = iter(answers)
+    judgements = [
+        clean(next(replies).record.judgement).strip()[:MAX_QUESTION_CHARACTERS] if entry["excerpts"] else ""
+        for entry in state["knowledge"]
+    ]
+    for entry, judgement in zip(state["knowledge"], judgements, strict=True):
+        emit(runtime, "weighed", query=entry["query"], judgement=judgement)
+    cut_off = any(answered.outcome == "budget" for answered in answers)
+    return {"judgements": judgements, "cut_off": cut_off, "calls": calls_of(answers)}
+
+
+async def select_passages(state: SelectState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+    """Keep the passages that the model names after its judgement (BlendFilter, appendix F).
+
+    Numbers that were not shown are ignored; naming none keeps none. Where no reply could be used, or the
+    budget did not reach, the entry stays as it is (*ours*). Narrows `knowledge`.
+    """
+    entries = [
+        (entry, said) for entry, said in zip(state["knowledge"], state["judgements"], strict=True) if entry["excerpts"]
+    ]
+    answers = await ask_all(
+        runtime,
+        _spent(state),
+        [
+            Ask(
+                "select_passages",
+                {"judgement": judgement, **_variables(entry, state, runtime)},
+                Relevance,
+                Relevance(relevant=list(range(1, len(entry["excerpts"]) + 1))),
+            )
+            for entry, judgement in entries
+        ],
+        keep=_kept_back(state),
+    )
+    kept = {
+        entry["query"]: Knowledge(query=entry["query"], excerpts=_named(entry, answered.record.relevant))
+        for (entry, _), answered in zip(entries, answers, strict=True)
+    }
+    knowledge = [kept.get(entry["query"], entry) for entry in state["knowledge"]]
+    _report(state, knowledge, runtime)
+    cut_off = any(answered.outcome == "budget" for answered in answers)
+    return {"knowledge": knowledge, "cut_off": cut_off, "calls": calls_of(answers)}
+
+
+def _spent(state: WeighState) -> Spent:
+    """Count, in a branch, what is reserved for others; without a branch what was spent so far."""
+    branch = state["branch"]
+    if branch is None or branch["reserved"] is None:
+        return state
+    return Spent(calls={**state["calls"], "reserved": branch["reserved"]}, started_at=state["started_at"])
+
+
+def _kept_back(state: WeighState) -> int:
+    return FINAL_CALLS if state["branch"] is None else 0  # a branch's reserve holds what comes after it
+
+
+def _variables(entry: Knowledge, state: WeighState, runtime: Runtime[Context]) -> dict[str, Value]:
+    variables: dict[str, Value] = {
+        "passages": shown(entry["excerpts"], by_id(state["passages"])),
+        "question": state["question"],
+    }
+    if runtime.context.answer_type == "yes_no":
+        variables["answer_type"] = "yes_no"
+    return variables
+
+
+def _named(entry: Knowledge, numbers: Sequence[int]) -> list[Any]:
+    return [excerpt for number, excerpt in enumerate(entry["excerpts"], start=1) if number in numbers]
+
+
+def _report(state: WeighState, knowledge: Sequence[Knowledge], runtime: Runtime[Context]) -> None:
+    passages = by_id(state["passages"])
+    for before, after in zip(state["knowledge"], knowledge, strict=True):
+        kept: list[JsonValue] = [reported(each, passages[each["passage_id"]]) for each in after["excerpts"]]
+        emit(
+            runtime,
+            "filtered",
+            query=before["query"],
+            threshold=None,
+            passages_in=len(before["excerpts"]),
+            sentences_in=0,
+            kept=kept,
+        )

@@ -1,0 +1,118 @@
+"""Fuse the evidence of all accepted paths into one answer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from langgraph.runtime import Runtime
+from pydantic import Field, field_validator
+
+from hopgraph.nodes.answer import AnswerReply, Reading, answer_ask, answer_update, read_answer
+from hopgraph.nodes.ask import Answered, Ask, ask
+from hopgraph.nodes.decide import short_answer
+from hopgraph.nodes.events import emit
+from hopgraph.nodes.extract import numbers_in
+from hopgraph.nodes.gather import within
+from hopgraph.nodes.knowledge import by_id, shown, titled
+from hopgraph.nodes.paths import agreeing, excerpts_of
+from hopgraph.nodes.replies import ReplyModel, ShortText
+from hopgraph.state import Evidence, Excerpt, Passage, Spent, StopReason
+from hopgraph.state.review_tree import ReviewNode
+from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
+from hopgraph.tools.prompts import Value, clean
+
+
+class Fusion(ReplyModel):
+    """A reply of the role `fuse`."""
+
+    reasoning: str = ""
+    answer: ShortText
+    used_assertions: list[int] = Field(default_factory=list[int])
+
+    _numbers = field_validator("used_assertions", mode="before")(numbers_in)
+
+
+class FuseState(Spent):
+    """What `fuse` reads."""
+
+    question: str
+    tree: dict[str, ReviewNode]
+    passages: list[Passage]
+    evidence: list[Evidence]
+    stop_reason: StopReason | None
+
+
+async def fuse(state: FuseState, runtime: Runtime[TreeOfReviewsContext]) -> Mapping[str, Any]:
+    """Answer from the evidence pool in one call (section 3.3).
+
+    The reader sees each piece's brief analysis (`analysis`), its paragraphs (`paragraph`), or both
+    (`evidence`), as many pieces as `reader_tokens` takes. Each paragraph is shown once, and the analyses name
+    the paragraphs that they rest on by number. Where no reply can be used, or the budget does not reach, the
+    answer is the one that most pieces give. Writes what an answering node writes.
+    """
+    settings, passages = runtime.context, by_id(state["passages"])
+    pool = state["evidence"]
+    chosen = [
+        pool[index] for index in within([_text(piece, passages, settings) for piece in pool], settings.reader_tokens)
+    ]
+    agreed = [node["id"] for node in agreeing(state["tree"])]
+    best = state["tree"][agreed[0]]["answer"] if agreed else ""
+    excerpts = excerpts_of(list(dict.fromkeys(key for piece in chosen for key in piece["passage_ids"])), passages)
+    if settings.fusion == "paragraph":
+        reader = answer_ask(state["question"], settings, step="answer_step_by_step", passages=shown(excerpts, passages))
+        read = await ask(runtime, state, replace(reader, fallback=AnswerReply(answer=best)))
+        reading = read_answer(read, settings, excerpts, question=state["question"])
+        answered: Answered[Any] = read
+    else:
+        fused = await ask(runtime, state, _ask(state["question"], chosen, excerpts, passages, settings, best))
+        reading, answered = _read(fused, chosen, settings), fused
+    if answered.outcome != "replied":
+        reading = replace(reading, evidence=[piece for piece in pool if piece["id"] in agreed])
+    emit(
+        runtime,
+        "fused",
+        mode=settings.fusion,
+        pieces=[{"id": piece["id"], "passage_ids": list(piece["passage_ids"])} for piece in chosen],
+        left_out=[piece["id"] for piece in pool if piece not in chosen],
+        answer=reading.answer,
+    )
+    return answer_update(reading, answered, runtime, limit=state["stop_reason"])
+
+
+def _text(piece: Evidence, passages: Mapping[str, Passage], settings: TreeOfReviewsContext) -> str:
+    paragraphs = "\n".join(titled(passages[key]) for key in piece["passage_ids"])
+    return {
+        "analysis": piece["statement"],
+        "paragraph": paragraphs,
+        "evidence": f"{piece['statement']}\n{paragraphs}",
+    }[settings.fusion]
+
+
+def _ask(
+    question: str,
+    chosen: Sequence[Evidence],
+    excerpts: Sequence[Excerpt],
+    passages: Mapping[str, Passage],
+    settings: TreeOfReviewsContext,
+    best: str,
+) -> Ask[Fusion]:
+    variables: dict[str, Value] = {"question": question}
+    if settings.fusion == "evidence":
+        numbers = {excerpt["passage_id"]: number for number, excerpt in enumerate(excerpts, start=1)}
+        variables["passages"] = shown(excerpts, passages)
+        variables["assertions"] = [
+            f"{piece['statement']} [passages {', '.join(str(numbers[key]) for key in piece['passage_ids'])}]"
+            for piece in chosen
+        ]
+    else:
+        variables["assertions"] = [piece["statement"] for piece in chosen]
+    if settings.answer_type == "yes_no":
+        variables["answer_type"] = "yes_no"
+    return Ask("fuse", variables, Fusion, Fusion(answer=best))
+
+
+def _read(fused: Answered[Fusion], chosen: Sequence[Evidence], settings: TreeOfReviewsContext) -> Reading:
+    reply = fused.record
+    used = [chosen[number - 1] for number in dict.fromkeys(reply.used_assertions) if 1 <= number <= len(chosen)]
+    answer = short_answer(reply.answer, yes_no=settings.answer_type == "yes_no")
+    return Reading(answer, clean(reply.reasoning).strip(), used if answer else [])

@@ -1,0 +1,40 @@
+"""Generate an answer to the whole question from own knowledge, to be grounded."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from hopgraph.nodes.answer import answer_ask, read_answer
+from hopgraph.nodes.ask import ask, calls_of
+from hopgraph.nodes.events import emit
+from hopgraph.nodes.hops import open_hop
+from hopgraph.state import Context, Spent
+
+
+class GenerateState(Spent):
+    """What `generate` reads."""
+
+    question: str
+
+
+async def generate(state: GenerateState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+    """Answer the question without passages and make it the only hop (GenGround without deduction, Table 4).
+
+    The question stays the query. No usable reply, or "unanswerable": the hop has no generated answer.
+    """
+    question = state["question"]
+    answered = await ask(runtime, state, answer_ask(question, runtime.context))
+    hop = open_hop(1, question, generated=read_answer(answered, runtime.context).answer)
+    emit(
+        runtime,
+        "deduced",
+        hop=1,
+        question=question,
+        thought="",
+        generated=hop["generated"],
+        repeated=False,
+        limit=False,
+    )
+    update = {"hops": [hop], "calls": calls_of([answered])}
+    return {**update, "stop_reason": "budget"} if answered.outcome == "budget" else update

@@ -1,0 +1,90 @@
+"""Judge which passages answer a question."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langgraph.runtime import Runtime
+from pydantic import field_validator
+
+from hopgraph.nodes.ask import Ask, ask_all, calls_of
+from hopgraph.nodes.branch import BranchState, kept_back, question_of, spent_in
+from hopgraph.nodes.events import emit
+from hopgraph.nodes.extract import numbers_in
+from hopgraph.nodes.knowledge import by_id, candidate_excerpts, shown
+from hopgraph.nodes.replies import ReplyModel
+from hopgraph.state import Candidates, Excerpt, Knowledge, Passage
+from hopgraph.state.ra_isf import RaIsfContext
+
+
+class Relevance(ReplyModel):
+    """A reply of the role `judge_relevance`: the numbers of the passages that count."""
+
+    relevant: list[int]
+
+    @field_validator("relevant", mode="before")
+    @classmethod
+    def _numbers(cls, value: object) -> object:
+        """Read numbers, or a word for none; any other text without a number is left to be refused."""
+        if value is False or (isinstance(value, str) and value.casefold().strip(" .") in {"", "no", "none"}):
+            return []
+        return numbers_in(value) or (value if isinstance(value, str) else [])
+
+
+class JudgeState(BranchState):
+    """What `judge_relevance` reads."""
+
+    candidates: list[Candidates]
+    passages: list[Passage]
+    cut_off: bool
+
+
+async def judge_relevance(state: JudgeState, runtime: Runtime[RaIsfContext]) -> Mapping[str, Any]:
+    """Ask which passages are relevant to the branch's question and enough to answer it (RA-ISF, section 3.1).
+
+    With `judge=each` one call per passage, side by side; with `listwise` one for all. Passages are shown
+    down to `passage_tokens`. Writes `knowledge`, one entry with the relevant passages in retrieval order, no
+    excerpts where none is relevant. No passages: no call. A reply that cannot be used counts as irrelevant,
+    numbers that were not shown are ignored, and so is a passage for which the budget did not reach (`cut_off`).
+    """
+    settings, node = runtime.context, question_of(state)
+    passages = by_id(state["passages"])
+    excerpts = candidate_excerpts(state["candidates"], passages, settings.passage_tokens)
+    groups = [[each] for each in excerpts] if settings.judge == "each" else [excerpts] if excerpts else []
+    answers = await ask_all(
+        runtime,
+        spent_in(state),
+        [
+            Ask(
+                "judge_relevance",
+                {"passages": shown(group, passages), "question": node["question"]},
+                Relevance,
+                Relevance(relevant=[]),
+            )
+            for group in groups
+        ],
+        keep=1 + kept_back(node),  # an answer
+    )
+    kept = [
+        excerpt
+        for group, answer in zip(groups, answers, strict=True)
+        for number, excerpt in enumerate(group, start=1)
+        if number in answer.record.relevant
+    ]
+    emit(
+        runtime,
+        "judged",
+        id=node["id"],
+        question=node["question"],
+        of="passages",
+        passage_ids=_ids(excerpts),
+        relevant=_ids(kept),
+    )
+    return {
+        "knowledge": [Knowledge(query=node["question"], excerpts=kept)],
+        "cut_off": state["cut_off"] or any(answer.outcome == "budget" for answer in answers),
+        "calls": calls_of(answers),
+    }
+
+
+def _ids(excerpts: Sequence[Excerpt]) -> list[Any]:
+    return [excerpt["passage_id"] for excerpt in excerpts]

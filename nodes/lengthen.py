@@ -1,0 +1,28 @@
+"""Add all newly retrieved paragraphs to the one path of a chain."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from hopgraph.nodes.knowledge import by_id
+from hopgraph.nodes.paths import child_of, passages_to
+from hopgraph.nodes.prune import PruneState, grown_update, parents_of
+from hopgraph.state.review_tree import ReviewContext
+
+
+async def lengthen(state: PruneState, runtime: Runtime[ReviewContext]) -> Mapping[str, Any]:
+    """Make one node of all retrieved paragraphs that are not on the path yet (CoR, section 4.4).
+
+    Nothing new: no node, since a review would only be repeated. Writes `tree` and empties `frontier`.
+    """
+    grown = [
+        child_of(parent, 1, new)
+        for parent, found in zip(parents_of(state), state["candidates"], strict=True)
+        if (new := _new(found["passage_ids"], passages_to(state["tree"], parent)))
+    ]
+    return grown_update(state, grown, by_id(state["passages"]), runtime)
+
+
+def _new(found: list[str], known: list[str]) -> list[str]:
+    return [key for key in found if key not in known]

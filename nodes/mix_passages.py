@@ -1,0 +1,32 @@
+"""Put retrieved passages beside those that the model wrote."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
+
+from hopgraph.nodes.knowledge import by_id, candidate_excerpts
+from hopgraph.state import Candidates, Context, Knowledge, Passage
+
+
+class MixState(TypedDict):
+    """What `mix_passages` reads."""
+
+    candidates: list[Candidates]
+    knowledge: list[Knowledge]
+    passages: list[Passage]
+
+
+async def mix_passages(state: MixState, _runtime: Runtime[Context]) -> Mapping[str, Any]:
+    """Show each query's retrieved passages in rank order, then its written one (GRG).
+
+    Reads `candidates` and `knowledge`, which hold the same queries in the same order; writes `knowledge`.
+    """
+    passages = by_id(state["passages"])
+    return {
+        "knowledge": [
+            Knowledge(query=written["query"], excerpts=[*candidate_excerpts([found], passages), *written["excerpts"]])
+            for found, written in zip(state["candidates"], state["knowledge"], strict=True)
+        ]
+    }

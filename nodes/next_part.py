@@ -1,0 +1,65 @@
+"""Choose the next question of a tree that is answered part by part, in order."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from langgraph.runtime import Runtime
+
+from hopgraph.nodes.branch import only_branch, parts_of
+from hopgraph.nodes.budget import is_exhausted
+from hopgraph.nodes.settle import evidence_under, settle, settled_root
+from hopgraph.state import Context, Query, Spent, StopReason
+from hopgraph.state.questions import ROOT, QuestionNode
+
+
+class NextState(Spent):
+    """What `next_part` reads."""
+
+    tree: dict[str, QuestionNode]
+    stop_reason: StopReason | None
+
+
+async def next_part(state: NextState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+    """Take up the first part that is still open, and after the last one the question itself.
+
+    Writes the `branch` and its only query, which is the question with the answers before it, since later
+    parts build on them; `iteration` counts the questions that were taken up. Where the budget has but one
+    call left, the parts that are open are settled as unknown and the question is next. When it is settled:
+    `answer`, `explanation`, `used` and `stop_reason`.
+    """
+    tree, root = dict(state["tree"]), state["tree"][ROOT]
+    parts = parts_of(tree, ROOT)
+    if root["how"]:
+        own = [ROOT] if root["passage_ids"] else []
+        used = [key for part in parts for key in evidence_under(tree, part["id"])] + own
+        return settled_root(tree, used, limit=state["stop_reason"])
+    waiting = [part for part in parts if not part["how"]]
+    skipped: dict[str, QuestionNode] = {}
+    if waiting and is_exhausted(runtime.context, state, 2):
+        for part in waiting:
+            skipped |= settle(runtime, part, "budget")["tree"]
+        waiting = []
+    chosen = waiting[0] if waiting else root
+    known = [part["answer"] for part in parts if part["answer"]]
+    return {
+        "tree": skipped,
+        "branch": only_branch(chosen["id"], "solve" if waiting else "compose"),
+        "queries": [Query(text=" ".join([chosen["question"], *known]), why=root["question"] if waiting else "")],
+        "iteration": 1 + sum(bool(part["how"]) for part in parts),
+    }
+
+
+class ChosenState(NextState):
+    """What `what_is_next` reads."""
+
+    settings: dict[str, Any]
+
+
+def what_is_next(state: ChosenState) -> Literal["whole", "look up", "from knowledge", "settled"]:
+    """Break the question down first, then answer each part and the question, with passages or without."""
+    root = state["tree"][ROOT]
+    if root["how"]:
+        return "settled"
+    if root["status"] == "open":
+        return "whole"
+    return "look up" if state["settings"]["retrieval"] else "from knowledge"

@@ -1,0 +1,81 @@
+"""Write the next sentence of a chain of thought."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from hopgraph.nodes.answer import kept_excerpts
+from hopgraph.nodes.ask import Ask, ask, calls_of
+from hopgraph.nodes.events import emit
+from hopgraph.nodes.generate_queries import folded
+from hopgraph.nodes.knowledge import by_id, shown
+from hopgraph.nodes.replies import ReplyModel, ShortText
+from hopgraph.state import Knowledge, Passage, Query, Spent, StopReason
+from hopgraph.state.baselines import IrcotContext
+from hopgraph.tools.prompts import Value, clean
+from hopgraph.tools.text import split_sentences
+
+ANSWER_IS_REACHED = "answer is"
+"""What ends a chain of thought, as the prompt has it."""
+
+
+class Thought(ReplyModel):
+    """A reply of the role `next_thought`."""
+
+    thought: ShortText
+
+
+class ThoughtState(Spent):
+    """What `next_thought` reads."""
+
+    question: str
+    thoughts: list[str]
+    knowledge: list[Knowledge]
+    passages: list[Passage]
+    iteration: int
+    stop_reason: StopReason | None
+
+
+async def next_thought(state: ThoughtState, runtime: Runtime[IrcotContext]) -> Mapping[str, Any]:
+    """Ask for one more sentence from all passages so far, which becomes the next query (IRCoT's reasoning).
+
+    Of a longer reply the first sentence counts. Writes `thoughts`, `queries` and the next `iteration`.
+    `queries` is empty when the chain ends: the answer is reached, `max_thoughts` is (`max_iterations`), the
+    budget is used up (`budget`), or the sentence is missing or repeats an earlier one.
+    """
+    settings, passages = runtime.context, by_id(state["passages"])
+    variables: dict[str, Value] = {
+        "passages": shown(kept_excerpts(state["knowledge"]), passages),
+        "thoughts": state["thoughts"],
+        "question": state["question"],
+    }
+    if settings.answer_type == "yes_no":
+        variables["answer_type"] = "yes_no"
+    answered = await ask(runtime, state, Ask("next_thought", variables, Thought, Thought(thought="")), keep=1)
+    thought = _first_sentence(answered.record.thought)
+    new = bool(folded(thought)) and folded(thought) not in {folded(each) for each in state["thoughts"]}
+    thoughts = [*state["thoughts"], thought] if new else state["thoughts"]
+    reached = ANSWER_IS_REACHED in thought.casefold()
+    at_limit = len(thoughts) >= settings.max_thoughts
+    emit(runtime, "thought", number=len(state["thoughts"]) + 1, text=thought, new=new, reached=reached, limit=at_limit)
+    goes_on = new and not reached and not at_limit
+    return {
+        "thoughts": thoughts,
+        "queries": [Query(text=thought, why="")] if goes_on else [],
+        "iteration": state["iteration"] + 1 if goes_on else state["iteration"],
+        "stop_reason": _limit(answered.outcome == "budget", at_limit and new and not reached, state["stop_reason"]),
+        "calls": calls_of([answered]),
+    }
+
+
+def _limit(cut_off: bool, at_limit: bool, before: StopReason | None) -> StopReason | None:
+    if cut_off:
+        return "budget"
+    return "max_iterations" if at_limit else before
+
+
+def _first_sentence(text: str) -> str:
+    said = " ".join(clean(text).split())
+    spans = split_sentences(said)
+    return said[spans[0][0] : spans[0][1]] if spans else ""

@@ -1,0 +1,97 @@
+"""Hang retrieved paragraphs into the review tree, without those that are not worth a review."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
+
+from hopgraph.nodes.events import emit
+from hopgraph.nodes.knowledge import by_id, titled
+from hopgraph.nodes.paths import Tree, child_of, passages_to, root_of
+from hopgraph.state import Candidates, Evidence, Passage
+from hopgraph.state.review_tree import ROOT, ReviewNode
+from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
+from hopgraph.tools.text.similarity import lexical_similarity
+
+
+class PruneState(TypedDict):
+    """What `prune` and `lengthen` read."""
+
+    question: str
+    candidates: list[Candidates]
+    passages: list[Passage]
+    tree: dict[str, ReviewNode]
+    frontier: list[str]
+    evidence: list[Evidence]
+
+
+async def prune(state: PruneState, runtime: Runtime[TreeOfReviewsContext]) -> Mapping[str, Any]:
+    """Make a node of each retrieved paragraph (section 3.1), open or pruned (section 3.4).
+
+    A paragraph is pruned when the evidence pool holds it, and under the options of the same names when it is
+    similar to one, or was rejected before. The pool is that of before this retrieval, so that in a breadth
+    search the order of reviews within a level does not matter. Pruned paragraphs are not replaced.
+
+    Writes `tree` and empties `frontier`; reports the new nodes as `grown` and `pruned` events.
+    """
+    settings, passages = runtime.context, by_id(state["passages"])
+    parents = parents_of(state)
+    pool = list(dict.fromkeys(key for piece in state["evidence"] for key in piece["passage_ids"]))
+    rejected = {node["passage_ids"][-1] for node in state["tree"].values() if node["verdict"] == "reject"}
+    grown: list[ReviewNode] = []
+    for parent, found in zip(parents, state["candidates"], strict=True):
+        own = [] if settings.prune_similar is None else passages_to(state["tree"], parent)
+        kept: list[str] = []
+        for number, key in enumerate(found["passage_ids"], start=1):
+            why = ""
+            if settings.prune_repetitive and key in pool:
+                why = "in the evidence pool"
+            elif settings.remember_rejected and key in rejected:
+                why = "rejected before"
+            elif settings.prune_similar is not None:
+                why = _similar(passages, settings.prune_similar, key, [*pool, *own, *kept])
+            grown.append(child_of(parent, number, [key], why=why))
+            if not why:
+                kept.append(key)
+    return grown_update(state, grown, passages, runtime)
+
+
+def _similar(passages: Mapping[str, Passage], least: float, key: str, others: list[str]) -> str:
+    text = titled(passages[key])
+    for other in others:
+        if lexical_similarity(text, titled(passages[other])) >= least:
+            return f"similar to {other}"
+    return ""
+
+
+def parents_of(state: PruneState) -> list[ReviewNode]:
+    """List the nodes whose queries were searched, in the order of the candidates; at first the root."""
+    if not state["tree"]:
+        return [root_of(state["question"])]
+    return [state["tree"][key] for key in state["frontier"]]
+
+
+def grown_update(
+    state: PruneState, grown: list[ReviewNode], passages: Mapping[str, Passage], runtime: Runtime[Any]
+) -> dict[str, Any]:
+    """Make a node's update of new tree nodes, and report them."""
+    for event, wanted in (("grown", "open"), ("pruned", "pruned")):
+        nodes = [node for node in grown if node["status"] == wanted]
+        if nodes:
+            emit(
+                runtime,
+                event,
+                nodes=[
+                    {
+                        "id": node["id"],
+                        "parent": node["parent"],
+                        "passage_ids": list(node["passage_ids"]),
+                        "titles": [passages[key]["title"] for key in node["passage_ids"]],
+                        **({"why": node["why"]} if node["why"] else {}),
+                    }
+                    for node in nodes
+                ],
+            )
+    first: Tree = {} if state["tree"] else {ROOT: root_of(state["question"])}
+    return {"tree": {**first, **{node["id"]: node for node in grown}}, "frontier": []}

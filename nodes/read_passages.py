@@ -1,0 +1,67 @@
+"""Read the answer to a hop's question off its passages, or take the passages as they are."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
+
+from hopgraph.nodes.answer import answer_ask, read_answer
+from hopgraph.nodes.ask import ask, calls_of
+from hopgraph.nodes.hops import closed, is_whole, standing
+from hopgraph.nodes.knowledge import by_id, candidate_excerpts, shown
+from hopgraph.state import Candidates, Context, Evidence, Passage, Spent
+from hopgraph.state.hops import Hop
+from hopgraph.tools.text.quotes import best_quote
+
+
+class ReadState(Spent):
+    """What `read_passages` reads."""
+
+    question: str
+    hops: list[Hop]
+    candidates: list[Candidates]
+    passages: list[Passage]
+
+
+class ObserveState(TypedDict):
+    """What `observe` reads."""
+
+    hops: list[Hop]
+    candidates: list[Candidates]
+
+
+async def read_passages(state: ReadState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+    """Answer the hop's question from all that was retrieved for it, in one call.
+
+    It is Self-Ask's intermediate answer, and GenGround's without grounding (Table 4). Closes the hop and
+    writes its `evidence`, if the reply names passages that were shown. Where the passages give no answer
+    the generated one stands, if the method has one. Nothing retrieved: no call.
+    """
+    hop, passages = state["hops"][-1], by_id(state["passages"])
+    excerpts = candidate_excerpts(state["candidates"], passages)
+    if not excerpts:
+        return standing(state["hops"], runtime)
+    final = is_whole(hop, state["question"])
+    settings = runtime.context if final else runtime.context.model_copy(update={"answer_type": "short"})
+    wanted = answer_ask(hop["question"], settings, passages=shown(excerpts, passages))
+    answered = await ask(runtime, state, wanted, keep=0 if final else 1)  # a best-effort answer
+    reading = read_answer(answered, settings, excerpts, evidence_id=f"{hop['number']}.1.1", question=hop["question"])
+    limit = {"stop_reason": "budget"} if answered.outcome == "budget" else {}
+    if not reading.answer:
+        return {**standing(state["hops"], runtime), "calls": calls_of([answered]), **limit}
+    evidence = [_quoted(each, passages) for each in reading.evidence]
+    hops = closed(state["hops"], evidence[0] if evidence else None, reading.answer, runtime)
+    return {"hops": hops, "evidence": evidence, "calls": calls_of([answered]), **limit}
+
+
+def _quoted(evidence: Evidence, passages: Mapping[str, Passage]) -> Evidence:
+    passage = passages[evidence["passage_ids"][0]]
+    start, end = best_quote(evidence["statement"], passage["text"], passage["title"])
+    return Evidence({**evidence, "quote": passage["text"][start:end]})
+
+
+async def observe(state: ObserveState, _runtime: Runtime[Context]) -> Mapping[str, Any]:
+    """Take what the search brought as the hop's observation (ReAct); the model reads it in its next thought."""
+    seen = [key for each in state["candidates"] for key in each["passage_ids"]]
+    return {"hops": [*state["hops"][:-1], Hop({**state["hops"][-1], "passage_ids": seen})]}

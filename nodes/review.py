@@ -1,0 +1,199 @@
+"""Review paths of paragraphs: reject, accept, or search further."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from langgraph.runtime import Runtime
+from pydantic import field_validator, model_validator
+
+from hopgraph.nodes.ask import Answered, Ask, ask_all, calls_of
+from hopgraph.nodes.budget import is_exhausted
+from hopgraph.nodes.decide import short_answer
+from hopgraph.nodes.events import emit
+from hopgraph.nodes.knowledge import by_id, shown
+from hopgraph.nodes.paths import excerpts_of, passages_to, with_status
+from hopgraph.nodes.replies import ReplyModel, ShortText
+from hopgraph.state import Evidence, Passage, Spent, StopReason
+from hopgraph.state.reducers import merge_calls
+from hopgraph.state.review_tree import ReviewContext, ReviewNode, Verdict
+from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
+from hopgraph.tools.prompts import Value, clean
+
+ReviewContextT = TypeVar("ReviewContextT", bound=ReviewContext)
+_JUDGEMENT = re.compile(
+    r"\W*(?:(?P<no>no|not|false|irrelevant|unsupported|insufficient)|(?P<yes>yes|true|relevant|supported|enough))\b",
+    re.IGNORECASE,
+)
+
+
+class Review(ReplyModel):
+    """A reply of the roles `review` and `review_directly`."""
+
+    relevant: bool
+    enough: bool = False
+    analysis: ShortText = ""
+    answer: ShortText = ""
+    query: ShortText = ""
+
+    @field_validator("relevant", "enough", mode="before")
+    @classmethod
+    def _judgement(cls, value: object) -> object:
+        """Read the paper's words, [RELEVANT] or [UNSUPPORTED], as true and false."""
+        found = _JUDGEMENT.match(value) if isinstance(value, str) else None
+        return value if found is None else found["no"] is None
+
+    @model_validator(mode="after")
+    def _answered(self) -> "Review":
+        if self.relevant and self.enough and not short_answer(self.answer):
+            raise ValueError("the paragraphs are enough, but answer is missing")
+        return self
+
+    @property
+    def verdict(self) -> Verdict:
+        """What follows of the two judgements (section 3.2)."""
+        if not self.relevant:
+            return "reject"
+        return "accept" if self.enough else "search"
+
+
+class ReviewWithQuery(Review):
+    """A review that must write the next query itself."""
+
+    @model_validator(mode="after")
+    def _searchable(self) -> "ReviewWithQuery":
+        if self.verdict == "search" and not clean(self.query).strip():
+            raise ValueError("the paragraphs are not enough, but query is missing")
+        return self
+
+
+class ReviewState(Spent):
+    """What a reviewing node reads."""
+
+    question: str
+    tree: dict[str, ReviewNode]
+    passages: list[Passage]
+    stop_reason: StopReason | None
+
+
+def review_with(
+    choose: Callable[[list[ReviewNode], ReviewContextT], list[ReviewNode]],
+) -> Callable[[ReviewState, Runtime[ReviewContextT]], Awaitable[Mapping[str, Any]]]:
+    """Make the node that reviews open paths, one call each, side by side (section 3.2).
+
+    Args:
+        choose: Takes from the open nodes, in the tree's order, those to review now.
+
+    A review sees the question and all paragraphs on the path. The node writes `tree`, `evidence` (accepted
+    paths, with the node's id), `frontier` (nodes to expand next), and `stop_reason` when the budget does not
+    reach for what is left. A reply that cannot be used leaves its node `unread`: nothing is built on it.
+    """
+
+    async def review(state: ReviewState, runtime: Runtime[ReviewContextT]) -> Mapping[str, Any]:
+        chosen = choose(with_status(state["tree"], "open"), runtime.context)
+        passages = by_id(state["passages"])
+        paths = [passages_to(state["tree"], node) for node in chosen]
+        wanted = [_ask(state["question"], path, passages, runtime.context) for path in paths]
+        answers = await ask_all(runtime, state, wanted, keep=1)  # a fusion
+        reviewed = [
+            _reviewed(node, answer, runtime.context)
+            for node, answer in zip(chosen, answers, strict=True)
+            if answer.outcome != "budget"
+        ]
+        evidence = [
+            _evidence(node, passages_to(state["tree"], node), state["question"])
+            for node in reviewed
+            if node["verdict"] == "accept"
+        ]
+        _report(runtime, reviewed, passages)
+        frontier = [node["id"] for node in reviewed if is_to_expand(node, runtime.context)]
+        tree = {**state["tree"], **{node["id"]: node for node in reviewed}}
+        update: dict[str, Any] = {
+            "tree": {node["id"]: node for node in reviewed},
+            "evidence": evidence,
+            "frontier": frontier,
+            "calls": calls_of(answers),
+        }
+        waiting = len(with_status(tree, "open"))
+        if (waiting or frontier) and _ends(state, answers, bool(frontier), runtime.context):
+            update["stop_reason"] = "budget"
+        return update
+
+    return review
+
+
+def every_open(opened: list[ReviewNode], _settings: ReviewContext) -> list[ReviewNode]:
+    """Choose all open nodes."""
+    return opened
+
+
+def by_search_order(opened: list[ReviewNode], settings: TreeOfReviewsContext) -> list[ReviewNode]:
+    """Choose a whole level at once, or in a depth search the first node in the tree's order."""
+    return opened if settings.search == "breadth" else opened[:1]
+
+
+def _ask(question: str, path: Sequence[str], passages: Mapping[str, Passage], settings: ReviewContext) -> Ask[Review]:
+    variables: dict[str, Value] = {
+        "passages": shown(excerpts_of(path, passages), passages),
+        "question": question,
+    }
+    if settings.answer_type == "yes_no":
+        variables["answer_type"] = "yes_no"
+    step = "review_directly" if settings.expansion == "direct" else "review"
+    schema = Review if settings.expansion == "mpc" else ReviewWithQuery
+    return Ask(step, variables, schema, Review(relevant=False))
+
+
+def _reviewed(node: ReviewNode, answered: Answered[Review], settings: ReviewContext) -> ReviewNode:
+    reply = answered.record
+    if answered.outcome == "fallback":
+        return {**node, "status": "reviewed", "verdict": "unread"}
+    accepted = reply.verdict == "accept"
+    return {
+        **node,
+        "status": "reviewed",
+        "verdict": reply.verdict,
+        "analysis": clean(reply.analysis).strip(),
+        "answer": short_answer(reply.answer, yes_no=settings.answer_type == "yes_no") if accepted else "",
+        "query": "" if accepted else " ".join(clean(reply.query).split()),
+    }
+
+
+def is_to_expand(node: ReviewNode, settings: ReviewContext) -> bool:
+    """Tell whether a reviewed path is to be searched further: relevance pruning and the depth limit."""
+    searched = node["verdict"] == "search" or (node["verdict"] == "reject" and not settings.prune_relevance)
+    return searched and node["depth"] < settings.max_depth
+
+
+def _evidence(node: ReviewNode, path: list[str], question: str) -> Evidence:
+    """Write an accepted path as evidence: its brief analysis, with the answer, and its paragraphs."""
+    analysis, answer = node["analysis"] or question, node["answer"]
+    said = answer.casefold() in analysis.casefold()
+    statement = analysis if said else f"{analysis} {answer}"
+    return Evidence(id=node["id"], statement=statement, passage_ids=path, quote="", verified=False)
+
+
+def _ends(state: ReviewState, answers: Sequence[Answered[Review]], expands: bool, settings: ReviewContext) -> bool:
+    """Tell whether the budget ends the search: for one step more it takes a review, and the fusion."""
+    if any(answer.outcome == "budget" for answer in answers):
+        return True
+    calls = merge_calls(state["calls"], calls_of(answers))
+    completion = 1 if expands and settings.expansion == "mpc" else 0
+    return is_exhausted(settings, Spent(calls=calls, started_at=state["started_at"]), 2 + completion)
+
+
+def _report(runtime: Runtime[Any], reviewed: Sequence[ReviewNode], passages: Mapping[str, Passage]) -> None:
+    for node in reviewed:
+        emit(
+            runtime,
+            "reviewed",
+            id=node["id"],
+            parent=node["parent"],
+            depth=node["depth"],
+            passage_ids=list(node["passage_ids"]),
+            titles=[passages[key]["title"] for key in node["passage_ids"]],
+            verdict=node["verdict"],
+            analysis=node["analysis"],
+            answer=node["answer"],
+            query=node["query"],
+        )

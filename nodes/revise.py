@@ -1,0 +1,55 @@
+"""Close a hop with the answer that was found for it, or with the generated one."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
+
+from hopgraph.nodes.hops import closed, standing
+from hopgraph.nodes.knowledge import by_id
+from hopgraph.state import Context, Evidence, Passage
+from hopgraph.state.genground import Grounding
+from hopgraph.state.hops import Hop
+from hopgraph.tools.text.quotes import best_quote
+
+
+class ReviseState(TypedDict):
+    """What `revise` reads."""
+
+    hops: list[Hop]
+    grounding: Grounding | None
+    passages: list[Passage]
+
+
+class KeepState(TypedDict):
+    """What `keep` reads."""
+
+    hops: list[Hop]
+
+
+async def revise(state: ReviseState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+    """Replace the generated answer by the revised one, resting on the cited passage (GenGround, section 3.2).
+
+    Closes the hop and writes its `evidence`: the citation in the model's words, with the passage's
+    sentence that carries it as the quote.
+    """
+    grounding = state["grounding"]
+    if grounding is None:  # the graph comes here only with one
+        return {}
+    passage = by_id(state["passages"])[grounding["passage_id"]]
+    start, end = best_quote(grounding["cited"], passage["text"], passage["title"])
+    evidence = Evidence(
+        id=f"{state['hops'][-1]['number']}.{grounding['batch']}.1",
+        statement=grounding["cited"],
+        passage_ids=[passage["id"]],
+        quote=passage["text"][start:end],
+        verified=True,
+    )
+    hops = closed(state["hops"], evidence, grounding["answer"], runtime)
+    return {"hops": hops, "evidence": [evidence], "grounding": None, "read": 0}
+
+
+async def keep(state: KeepState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+    """Let the generated answer stand, marked as not grounded, since no passage could be cited (section 3.3)."""
+    return {**standing(state["hops"], runtime), "read": 0}

@@ -1,0 +1,65 @@
+"""Sample several answers to the question."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from hopgraph.nodes.answer import answer_ask, kept_excerpts
+from hopgraph.nodes.ask import ask_all, calls_of
+from hopgraph.nodes.draft_answers import draft_of
+from hopgraph.nodes.events import emit
+from hopgraph.nodes.knowledge import by_id, shown
+from hopgraph.state import Knowledge, Passage, Spent, StopReason
+from hopgraph.state.baselines import SamplingContext
+
+
+class SampleState(Spent):
+    """What a sampling node reads."""
+
+    question: str
+    knowledge: list[Knowledge]
+    passages: list[Passage]
+    stop_reason: StopReason | None
+
+
+SampleNode = Callable[[SampleState, Runtime[SamplingContext]], Awaitable[Mapping[str, Any]]]
+
+
+def sample_answers_with(*, own_knowledge: bool = False) -> SampleNode:
+    """Make the node that asks for chains of thought with the same prompt, all at the same time.
+
+    Args:
+        own_knowledge: Show no passages: the model answers from what it knows.
+
+    The node writes `drafts`, in the order of asking. Those that the budget does not reach are left out, and
+    `stop_reason` says so.
+    """
+
+    async def sample_answers(state: SampleState, runtime: Runtime[SamplingContext]) -> Mapping[str, Any]:
+        settings = runtime.context
+        excerpts = [] if own_knowledge else kept_excerpts(state["knowledge"])
+        given = None if own_knowledge else shown(excerpts, by_id(state["passages"]))
+        wanted = answer_ask(state["question"], settings, step="answer_step_by_step", passages=given)
+        samples = [replace(wanted, sample=each, sampling=_sampling(settings, each)) for each in range(settings.samples)]
+        answers = await ask_all(runtime, state, samples)
+        drafts = [
+            draft_of(answered, settings, excerpts, number=number, question=state["question"])
+            for number, answered in enumerate(answers, start=1)
+            if answered.outcome != "budget"
+        ]
+        emit(runtime, "sampled", answers=[draft["answer"] for draft in drafts])
+        return {
+            "drafts": drafts,
+            "stop_reason": "budget" if len(drafts) < len(answers) else state["stop_reason"],
+            "calls": calls_of(answers),
+        }
+
+    return sample_answers
+
+
+def _sampling(settings: SamplingContext, number: int) -> dict[str, float]:
+    """Say how to sample one answer; with a seed each has its own, since one seed for all would make them equal."""
+    seed = {} if settings.seed is None else {"seed": settings.seed + number}
+    return {"temperature": settings.sample_temperature, **seed}

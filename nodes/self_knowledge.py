@@ -1,0 +1,44 @@
+"""Ask whether the model knows the answer itself."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.runtime import Runtime
+from pydantic import field_validator
+
+from hopgraph.nodes.ask import Ask, ask, calls_of
+from hopgraph.nodes.branch import BranchState, kept_back, question_of, spent_in
+from hopgraph.nodes.events import emit
+from hopgraph.nodes.replies import ReplyModel
+from hopgraph.state import Context
+
+
+class SelfKnowledge(ReplyModel):
+    """A reply of the role `self_knowledge`."""
+
+    known: bool
+
+    @field_validator("known", mode="before")
+    @classmethod
+    def _in_words(cls, value: object) -> object:
+        """Take "Yes.", "know" and the like for what they mean; anything else is left to be refused."""
+        words = {"know": True, "known": True, "unknown": False, "unknow": False, "i don't know": False}
+        said = value.casefold().strip(" .!\n") if isinstance(value, str) else value
+        return words.get(said, said) if isinstance(said, str) else said
+
+
+async def self_knowledge(state: BranchState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+    """Ask whether the branch's question can be answered without looking anything up (RA-ISF, section 3.1).
+
+    Writes `known`; False where the reply could not be used, and where the budget did not reach (`cut_off`).
+    """
+    node = question_of(state)
+    answered = await ask(
+        runtime,
+        spent_in(state),
+        Ask("self_knowledge", {"question": node["question"]}, SelfKnowledge, SelfKnowledge(known=False)),
+        keep=1 + kept_back(node),  # an answer
+    )
+    known = answered.record.known
+    emit(runtime, "judged", id=node["id"], question=node["question"], of="self_knowledge", known=known)
+    return {"known": known, "cut_off": answered.outcome == "budget", "calls": calls_of([answered])}

@@ -1,0 +1,84 @@
+"""Cut chains of thought down to short answers, and take the one that most of them come to."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from hopgraph.nodes.answer import Reading, reading_update
+from hopgraph.nodes.ask import Answered, Ask, ask_all, calls_of
+from hopgraph.nodes.decide import UNANSWERABLE, short_answer
+from hopgraph.nodes.events import emit
+from hopgraph.nodes.generate_queries import folded
+from hopgraph.nodes.replies import ReplyModel, ShortText
+from hopgraph.state import Context, Spent
+from hopgraph.state.blendfilter import Draft
+from hopgraph.tools.prompts import Value
+
+
+class ShortAnswer(ReplyModel):
+    """A reply of the role `shorten`."""
+
+    answer: ShortText
+
+
+class ShortenState(Spent):
+    """What `shorten` reads."""
+
+    question: str
+    drafts: list[Draft]
+    cut_off: bool
+
+
+async def shorten(state: ShortenState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+    """Give each chain of thought a short answer, yes or no where it is asked for (BlendFilter, appendix F).
+
+    A chain without a word is not asked about; where no short answer comes back, the chain's own answer stands.
+    The answer is the one that most samples agree on, the first of those on a tie (*ours*; the paper scores the
+    best of three). Writes `sampled`, `answer`, `explanation`, `evidence`, `used` and `stop_reason`.
+    """
+    settings, drafts = runtime.context, state["drafts"]
+    said = [number for number, draft in enumerate(drafts) if draft["reasoning"] or draft["answer"]]
+    answers = await ask_all(
+        runtime, state, [_short_ask(state["question"], drafts[number], settings, sample=number) for number in said]
+    )
+    replies = dict(zip(said, answers, strict=True))
+    sampled = [_short(draft, replies.get(number), settings) for number, draft in enumerate(drafts)]
+    cut_off = state["cut_off"] or any(answered.outcome == "budget" for answered in answers)
+    chosen = agreed(sampled)
+    draft = drafts[chosen] if chosen is not None else Draft(reasoning="", answer="", evidence=[])
+    answer = sampled[chosen] if chosen is not None else ""
+    emit(runtime, "shortened", sampled=list(sampled))
+    reading = Reading(answer, draft["reasoning"], draft["evidence"] if answer else [])
+    return {
+        **reading_update(reading, runtime, limit="budget" if cut_off else None),
+        "sampled": [each for each in sampled if each],
+        "calls": calls_of(answers),
+    }
+
+
+def _short_ask(question: str, draft: Draft, settings: Context, *, sample: int) -> Ask[ShortAnswer]:
+    said = " ".join(part for part in (draft["reasoning"], f"The answer is: {draft['answer']}") if part)
+    variables: dict[str, Value] = {"reasoning": said if draft["answer"] else draft["reasoning"], "question": question}
+    if settings.answer_type == "yes_no":
+        variables["answer_type"] = "yes_no"
+    return Ask("shorten", variables, ShortAnswer, ShortAnswer(answer=draft["answer"] or UNANSWERABLE), sample)
+
+
+def _short(draft: Draft, answered: Answered[ShortAnswer] | None, settings: Context) -> str:
+    text = answered.record.answer if answered else ""
+    return short_answer(text, yes_no=settings.answer_type == "yes_no") or draft["answer"]
+
+
+def agreed(answers: Sequence[str]) -> int | None:
+    """Find the answer that occurs most, but for case and punctuation; empty ones do not count.
+
+    Returns:
+        Its first place; of several that occur as often the first. None where all are empty.
+    """
+    votes = Counter(folded(answer) for answer in answers if answer)
+    if not votes:
+        return None
+    [(most, _)] = votes.most_common(1)
+    return next(number for number, answer in enumerate(answers) if folded(answer) == most)

@@ -1,0 +1,80 @@
+"""Grow a question tree: plant the question, and break a question down into its parts."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from langgraph.runtime import Runtime
+from pydantic import JsonValue
+
+from hopgraph.nodes.ask import ask, calls_of
+from hopgraph.nodes.branch import BranchState, path_to, question_of, spent_in
+from hopgraph.nodes.decompose import decompose_ask, read_sub_questions
+from hopgraph.nodes.events import emit
+from hopgraph.nodes.settle import settle
+from hopgraph.state import Context, QuestionInput
+from hopgraph.state.decomposing import DecomposingContext
+from hopgraph.state.questions import ROOT, QuestionNode
+
+
+async def plant(state: QuestionInput, runtime: Runtime[Context]) -> Mapping[str, Any]:
+    """Make the question the root of the tree; writes `tree`."""
+    root = _open(state["question"], ROOT, parent="", depth=0)
+    emit(runtime, "planted", id=ROOT, question=root["question"])
+    return {"tree": {ROOT: root}}
+
+
+SplitNode = Callable[[BranchState, Runtime[DecomposingContext]], Awaitable[Mapping[str, Any]]]
+
+
+def split_with(*, needs_parts: bool) -> SplitNode:
+    """Make the step that asks for the sub-questions of the branch's question and plants them.
+
+    Args:
+        needs_parts: Without a sub-question the question is unknown (RA-ISF, section 3.1); else it is split
+            into none, to be answered as it is, with the `stop_reason` budget if that is why.
+
+    The step writes `tree`: the question, now split, and its parts, at most `max_sub_questions`, in the
+    model's order. Sub-questions that repeat the question or one that it is a part of are dropped (*ours*:
+    they would be broken down in the same way again). A reply that cannot be used gives none.
+    """
+
+    async def split(state: BranchState, runtime: Runtime[DecomposingContext]) -> Mapping[str, Any]:
+        node, most = question_of(state), runtime.context.max_sub_questions
+        known = [each["question"] for each in path_to(state["tree"], node["id"])]
+        wanted = decompose_ask(node["question"], most=most)
+        answered = await ask(runtime, spent_in(state), wanted, keep=1)  # the root's answer
+        questions = read_sub_questions(answered, most=most, known=known)
+        calls = calls_of([answered])
+        if needs_parts and not questions:
+            how = "budget" if answered.outcome == "budget" else "unsolved"
+            return {**settle(runtime, node, how), "calls": calls}
+        limit = {"stop_reason": "budget"} if not needs_parts and answered.outcome == "budget" else {}
+        return {"tree": _grown(node, questions, runtime), "calls": calls, **limit}
+
+    return split
+
+
+def _grown(node: QuestionNode, questions: Sequence[str], runtime: Runtime[Any]) -> dict[str, QuestionNode]:
+    parts = [
+        _open(text, f"{node['id']}.{number}", parent=node["id"], depth=node["depth"] + 1)
+        for number, text in enumerate(questions, start=1)
+    ]
+    listed: list[JsonValue] = [{"id": part["id"], "question": part["question"]} for part in parts]
+    emit(runtime, "decomposed", id=node["id"], depth=node["depth"], question=node["question"], sub_questions=listed)
+    waiting = node.copy()
+    waiting["status"] = "split"
+    return {each["id"]: each for each in (waiting, *parts)}
+
+
+def _open(question: str, key: str, *, parent: str, depth: int) -> QuestionNode:
+    return QuestionNode(
+        id=key,
+        parent=parent,
+        depth=depth,
+        question=question,
+        status="open",
+        answer="",
+        how="",
+        explanation="",
+        passage_ids=[],
+    )

@@ -1,0 +1,37 @@
+"""Ask for the sub-questions of the question, to be answered at the same time."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.runtime import Runtime
+from pydantic import JsonValue
+
+from hopgraph.nodes.ask import ask, calls_of
+from hopgraph.nodes.decompose import decompose_ask, read_sub_questions
+from hopgraph.nodes.events import emit
+from hopgraph.state import Query, Spent, StopReason
+from hopgraph.state.baselines_genread import GenReadContext
+
+
+class SubQuestionsState(Spent):
+    """What `sub_questions` reads."""
+
+    question: str
+    stop_reason: StopReason | None
+
+
+async def sub_questions(state: SubQuestionsState, runtime: Runtime[GenReadContext]) -> Mapping[str, Any]:
+    """Break the question down; writes `queries`, its sub-questions in the model's order.
+
+    Where there are none, no reply could be used or the budget did not reach, the question stays the query.
+    """
+    question, most = state["question"], runtime.context.max_sub_questions
+    answered = await ask(runtime, state, decompose_ask(question, most=most), keep=2)  # a passage and an answer
+    found = read_sub_questions(answered, most=most, known=[question])
+    listed: list[JsonValue] = [{"id": f"0.{number}", "question": text} for number, text in enumerate(found, start=1)]
+    emit(runtime, "decomposed", id="0", depth=0, question=question, sub_questions=listed)
+    return {
+        "queries": [Query(text=text, why=question) for text in found] or [Query(text=question, why="")],
+        "stop_reason": "budget" if answered.outcome == "budget" else state["stop_reason"],
+        "calls": calls_of([answered]),
+    }

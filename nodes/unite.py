@@ -1,0 +1,33 @@
+"""Unite what several queries kept."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
+from typing_extensions import TypedDict
+
+from hopgraph.nodes.answer import kept_excerpts
+from hopgraph.nodes.events import emit
+from hopgraph.state import Context, Knowledge
+from hopgraph.state.blendfilter import QueryBranch
+
+
+class UniteState(TypedDict):
+    """What `unite` reads."""
+
+    question: str
+    branches: list[QueryBranch]
+    knowledge: list[Knowledge]
+
+
+async def unite(state: UniteState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+    """Make one entry for the question of what all branches kept (BlendFilter, section 3.3).
+
+    Writes `knowledge`: each passage once, in the order of the branches and then of their ranks; no excerpts
+    when no branch kept anything.
+    """
+    of = {entry["query"]: entry for entry in state["knowledge"]}
+    kept = kept_excerpts([of[branch["query"]] for branch in state["branches"] if branch["query"] in of])
+    emit(runtime, "united", passage_ids=[excerpt["passage_id"] for excerpt in kept])
+    return {"knowledge": Overwrite([Knowledge(query=state["question"], excerpts=kept)])}

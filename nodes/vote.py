@@ -1,0 +1,41 @@
+"""Take the answer that most samples agree on."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
+
+from hopgraph.nodes.answer import Reading, reading_update
+from hopgraph.nodes.events import emit
+from hopgraph.nodes.shorten import agreed
+from hopgraph.state import Context, StopReason
+from hopgraph.state.blendfilter import Draft
+
+
+class VoteState(TypedDict):
+    """What a node reads that chooses among samples."""
+
+    question: str
+    drafts: list[Draft]
+    stop_reason: StopReason | None
+
+
+async def vote(state: VoteState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+    """Choose the answer of the majority, equal but for case and punctuation; of a tie the first (CoT-SC).
+
+    Samples without an answer do not vote; without any the question is unanswerable. Writes what a final
+    answer is made of, with the reasoning of the first sample that gave it; no call.
+    """
+    answers = [draft["answer"] for draft in state["drafts"]]
+    chosen = agreed(answers)
+    emit(runtime, "voted", answers=list(answers), chosen=chosen)
+    return reading_update(reading_of(state["drafts"], chosen), runtime, limit=state["stop_reason"])
+
+
+def reading_of(drafts: Sequence[Draft], chosen: int | None) -> Reading:
+    """Turn the chosen sample into the reading of the question; None into one without an answer."""
+    if chosen is None:
+        return Reading("", drafts[0]["reasoning"] if drafts else "", [])
+    draft = drafts[chosen]
+    return Reading(draft["answer"], draft["reasoning"], draft["evidence"])

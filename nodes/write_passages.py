@@ -1,0 +1,73 @@
+"""Let the model write passages that answer questions, from what it knows itself."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from hopgraph.nodes.ask import Answered, Ask, ask_all, calls_of
+from hopgraph.nodes.events import emit
+from hopgraph.nodes.knowledge import whole
+from hopgraph.nodes.recall_knowledge import model_passage, says_nothing
+from hopgraph.nodes.replies import ReplyModel
+from hopgraph.state import Context, Knowledge, Passage, Query, Spent, StopReason
+from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
+from hopgraph.tools.prompts import clean
+
+
+class WrittenPassage(ReplyModel):
+    """A reply of the role `write_passage`."""
+
+    passage: str
+
+
+def passage_ask(question: str) -> Ask[WrittenPassage]:
+    """Make the question to a model that writes a passage from own knowledge; the fallback is to have none."""
+    return Ask("write_passage", {"question": question}, WrittenPassage, WrittenPassage(passage=""))
+
+
+def read_passage(answered: Answered[WrittenPassage], question: str, runtime: Runtime[Any]) -> str:
+    """Read the passage off a reply, and report it as a `recalled` event.
+
+    Returns:
+        Cleaned, at most `MAX_QUESTION_CHARACTERS`; empty when the model knows nothing.
+    """
+    text = clean(answered.record.passage).strip()[:MAX_QUESTION_CHARACTERS]
+    known = not says_nothing(text)
+    emit(runtime, "recalled", query=question, known=known, text=text if known else "")
+    return text if known else ""
+
+
+class WriteState(Spent):
+    """What `write_passages` reads."""
+
+    queries: list[Query]
+    stop_reason: StopReason | None
+
+
+async def write_passages(state: WriteState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+    """Write a passage for each query, side by side (GenRead: generate rather than retrieve).
+
+    Writes `knowledge`, one entry per query with its passage, without excerpts where the model knows nothing,
+    and `passages`, whose source is `model`, so that what rests on them is cited as own knowledge.
+    """
+    questions = [query["text"] for query in state["queries"]]
+    answers = await ask_all(
+        runtime,
+        state,
+        [passage_ask(question) for question in questions],
+        keep=1 if len(questions) == 1 else 2,  # one to read it, and for parts of a question one to compose
+    )
+    knowledge, passages = list[Knowledge](), list[Passage]()
+    for number, (question, answered) in enumerate(zip(questions, answers, strict=True), start=1):
+        text = read_passage(answered, question, runtime)
+        written = [model_passage(f"1.{number}", text)] if text else []
+        passages += written
+        knowledge.append(Knowledge(query=question, excerpts=[whole(each, 0.0) for each in written]))
+    cut_off = any(answered.outcome == "budget" for answered in answers)
+    return {
+        "knowledge": knowledge,
+        "passages": passages,
+        "stop_reason": "budget" if cut_off else state["stop_reason"],
+        "calls": calls_of(answers),
+    }

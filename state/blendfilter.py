@@ -1,0 +1,140 @@
+"""BlendFilter's own state and settings (paper sections 3.2 to 3.4)."""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, JsonValue, ValidationInfo, field_validator
+from typing_extensions import TypedDict
+
+from hopgraph.state.context import Context, in_group
+from hopgraph.state.records import Call, Candidates, Evidence, Knowledge, Passage, Query
+from hopgraph.state.reducers import either, merge_calls, merge_knowledge, merge_passages
+from hopgraph.state.schemas import AnswerOutput, MethodState, Spent
+
+BranchName = Literal["original", "external", "internal"]
+"""The three queries: q, a_ex ‖ q and a_in ‖ q; in this order wherever there is one."""
+
+
+class Draft(TypedDict):
+    """An answer by a chain of thought, before it is shortened."""
+
+    reasoning: str
+    answer: str
+    """May be long; empty when the chain found none."""
+    evidence: list[Evidence]
+    """What the chain rests on; empty when it named no passage."""
+
+
+class QueryBranch(TypedDict):
+    """One of the queries, with the passages that it finds and the filter over them."""
+
+    name: BranchName
+    query: str
+    reserved: Call | None
+    """What counts as spent in this branch: all that was spent before, and what is meant for others. None: its
+    passages are not filtered, by the settings or because the budget does not reach."""
+
+
+class SampledOutput(AnswerOutput):
+    """What BlendFilter gives."""
+
+    sampled: list[str]
+    """The short answer of each sample, in the order of `sample_top_p`; one without sampling, empty for none."""
+
+
+class BlendFilterState(SampledOutput, MethodState):
+    """The shared keys and what BlendFilter adds to them."""
+
+    knowledge: Annotated[list[Knowledge], merge_knowledge]
+    """While the branches run one entry for each query; then one entry for the question, their union."""
+    topic: str
+    """What the question is about in general; empty where it was not asked."""
+    reasoned: list[Draft]
+    """At most one: the chain of thought over what q found, for a_ex."""
+    recalled: str
+    """a_in: the passage from own knowledge; empty when the model knows nothing."""
+    branches: list[QueryBranch]
+    """The queries that are searched and filtered side by side."""
+    branch: QueryBranch | None
+    """The branch that a parallel task works on; only tasks have it."""
+    judgements: list[str]
+    """What was said of the passages of each entry of `knowledge`, step by step."""
+    drafts: list[Draft]
+    """The final chains of thought, one for each sample."""
+    cut_off: Annotated[bool, either]
+    """True when the budget kept a step from being asked."""
+
+
+class BranchOutput(TypedDict):
+    """What a branch gives back."""
+
+    calls: Annotated[dict[str, Call], merge_calls]
+    passages: Annotated[list[Passage], merge_passages]
+    knowledge: Annotated[list[Knowledge], merge_knowledge]
+    cut_off: Annotated[bool, either]
+
+
+class BranchState(BranchOutput, Spent):
+    """What a branch works on."""
+
+    branch: QueryBranch
+    question: str
+    topic: str
+    queries: list[Query]
+    asked: list[str]
+    excluded: list[str]
+    iteration: int
+    candidates: list[Candidates]
+    judgements: list[str]
+    settings: dict[str, JsonValue]
+
+
+class BlendFilterContext(Context):
+    """The settings of BlendFilter; defaults are the paper's, without its demonstrations."""
+
+    method: ClassVar[str] = "blendfilter"
+    presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "multi_hop": {"passages_per_query": 5, "demonstrations": "multi_hop"},
+        "open_domain": {"passages_per_query": 5},
+        "yes_no": {"passages_per_query": 5, "demonstrations": "yes_no", "answer_type": "yes_no"},
+    }
+
+    passages_per_query: int = Field(
+        default=5,
+        ge=1,
+        le=1000,
+        description="K: passages retrieved for each of the three queries (Fig. 3: 3 to 8)",
+        json_schema_extra=in_group("Retrieval"),
+    )
+    original_query: bool = Field(
+        default=True,
+        description="keep what the question itself finds; off: w/o q (Table 5)",
+        json_schema_extra=in_group("Method"),
+    )
+    external_query: bool = Field(
+        default=True,
+        description="search with what a chain of thought over the first passages says; off: w/o q_ex (Table 5)",
+        json_schema_extra=in_group("Method"),
+    )
+    internal_query: bool = Field(
+        default=True,
+        description="search with a passage from the model's own knowledge; off: w/o q_in (Table 5)",
+        json_schema_extra=in_group("Method"),
+    )
+    filtering: Literal["branch", "union", "none"] = Field(
+        default="branch",
+        description="filter each query's passages before their union, the union (Remark 2), or nothing",
+        json_schema_extra=in_group("Method"),
+    )
+    sample_top_p: tuple[Annotated[float, Field(ge=0, le=1)], ...] = Field(
+        default_factory=tuple,
+        max_length=20,
+        description="sample one answer for each of these values of top_p, as [0, 0.5, 1] (Fig. 4); none: one answer",
+        json_schema_extra=in_group("Method"),
+    )
+
+    @field_validator("internal_query")
+    @classmethod
+    def _one_is_left(cls, value: bool, info: ValidationInfo) -> bool:
+        if not (value or info.data.get("original_query", True) or info.data.get("external_query", True)):
+            raise ValueError("one of original_query, external_query and internal_query must stay on")
+        return value

@@ -1,0 +1,55 @@
+"""State and settings of the methods that go hop by hop: GenGround, ReAct, Self-Ask."""
+
+from typing import Any, ClassVar
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from hopgraph.state.context import Context, in_group
+from hopgraph.state.schemas import MethodState
+
+
+class Hop(TypedDict):
+    """One sub-question or search on the way to the answer."""
+
+    number: int
+    """From 1."""
+    question: str
+    """What goes to the retriever."""
+    thought: str
+    """Why the model asks it (ReAct); empty where the method does not ask for a reason."""
+    generated: str
+    """The immediate answer from the model's own knowledge (GenGround); empty where it gave none."""
+    answer: str
+    """The answer that later hops build on; empty while the hop is open, and where none was found."""
+    grounded: bool
+    """Whether a passage carries the answer; else it is the generated one."""
+    quote: str
+    """The sentence of the passage that carries the answer best; empty without one."""
+    passage_ids: list[str]
+    """What the answer rests on; for ReAct what the search brought, best first."""
+
+
+class HopsState(MethodState):
+    """The shared keys and the hops."""
+
+    hops: list[Hop]
+    """In the order of asking; the last one is open until its answer or its passages are there."""
+
+
+class HopsContext(Context):
+    """The settings of every method that goes hop by hop."""
+
+    presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "multi_hop": {},
+        "open_domain": {},
+        "yes_no": {"answer_type": "yes_no"},
+    }
+
+    max_hops: int = Field(
+        default=7,
+        ge=1,
+        le=50,
+        description="sub-questions or searches before a best-effort answer must be given",
+        json_schema_extra=in_group("Method"),
+    )

@@ -1,0 +1,84 @@
+"""RA-ISF's own state and settings (paper sections 3 and 4)."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, JsonValue
+
+from hopgraph.state.context import in_group
+from hopgraph.state.decomposing import DecomposingContext, DecomposingState, Tree
+from hopgraph.state.questions import Branch
+from hopgraph.state.records import Call, Candidates, Knowledge, Query
+from hopgraph.state.reducers import merge_calls
+from hopgraph.state.schemas import Spent
+
+
+class RaIsfState(DecomposingState):
+    """The shared keys and what RA-ISF adds to them."""
+
+    branches: list[Branch]
+    """What can go on now, side by side; empty when the root is settled or the budget is used up."""
+
+
+class SolveOutput(Tree):
+    """What the solving of one question gives back; every key has a reducer, since siblings write them at once."""
+
+    calls: Annotated[dict[str, Call], merge_calls]
+
+
+class SolveState(Tree, Spent):
+    """What the solving of one question works on."""
+
+    branch: Branch
+    queries: list[Query]
+    asked: list[str]
+    excluded: list[str]
+    iteration: int
+    """The question's depth, counted from 1."""
+    candidates: list[Candidates]
+    knowledge: list[Knowledge]
+    """The relevant passages, cut; no excerpts when none is relevant."""
+    known: bool
+    """The self-knowledge module's verdict."""
+    cut_off: bool
+    """True when the budget kept a module from being asked."""
+    settings: dict[str, JsonValue]
+
+
+class RaIsfContext(DecomposingContext):
+    """The settings of RA-ISF; defaults are the paper's."""
+
+    method: ClassVar[str] = "ra_isf"
+    steps: ClassVar[tuple[str, ...]] = ("self_knowledge", "judge_relevance", "answer", "decompose")
+
+    max_depth: int = Field(
+        default=3,
+        ge=0,
+        le=10,
+        description="D_th: the question has depth 0; a question of a greater depth is unknown without a call (Fig. 2)",
+        json_schema_extra=in_group("Method"),
+    )
+    judge: Literal["each", "listwise"] = Field(
+        default="each",
+        description="passages are judged one by one, side by side (Algorithm 1), or in one call (Tables 11-13)",
+        json_schema_extra=in_group("Method"),
+    )
+    self_knowledge: bool = Field(
+        default=True,
+        description="ask whether the model knows the answer itself; off: No SKM (Table 2)",
+        json_schema_extra=in_group("Method"),
+    )
+    passage_relevance: bool = Field(
+        default=True,
+        description="retrieve passages and judge them; off: No PRM, no retrieval at all (Table 2)",
+        json_schema_extra=in_group("Method"),
+    )
+    decomposition: bool = Field(
+        default=True,
+        description="break down what nothing else solves; off: No QDM, it stays unknown (Table 2)",
+        json_schema_extra=in_group("Method"),
+    )
+    carry_evidence: bool = Field(
+        default=False,
+        description="show a parent, beside its parts' answers, the passages that these rest on",
+        json_schema_extra=in_group("Method"),
+    )

@@ -1,0 +1,383 @@
+"""BlendFilter end to end: a scripted model, three branches, every edge of the figure."""
+
+import asyncio
+import itertools
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from blendfilter_script import A_EX, A_IN, FOUND, LIMIT, QUESTION, block, fixed, replies, titles
+from langchain_core.documents import Document
+from langchain_core.messages import BaseMessage
+from langchain_core.outputs import ChatResult
+
+from hopgraph.graphs import blendfilter
+from hopgraph.state import SettingsError
+from servers.scripted_model import ScriptedChatModel
+from walks import FixedRetriever, Script, drawn_edges, walk
+
+
+def run(script: Script, **more: Any) -> dict[str, Any]:
+    given: dict[str, Any] = {"model": script.model(), "retriever": fixed(), **more}
+    return blendfilter.graph.invoke({"question": QUESTION}, context=blendfilter.Context(**given))
+
+
+def prompts_of(script: Script, step: str) -> list[str]:
+    return [prompt for each, prompt in zip(script.steps, script.prompts, strict=True) if each == step]
+
+
+def queries_of(events: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [event["data"]["query"] for event in events if event["event"] == "query"]
+
+
+def test_three_branches_as_in_the_figure() -> None:
+    script = Script(replies())
+    walked = walk(
+        blendfilter.graph, {"question": QUESTION}, blendfilter.Context(model=script.model(), retriever=fixed())
+    )
+    result = walked.result
+    assert sorted(script.steps[:3]) == ["answer_step_by_step", "name_topic", "write_passage"]
+    # Within the branches nothing waits for another one.
+    assert sorted(script.steps[3:-2]) == [*["select_passages"] * 3, *["weigh_passages"] * 3]
+    assert script.steps[-2:] == ["answer_step_by_step", "shorten"]
+    assert result["usage"]["llm_calls"] == LIMIT
+    assert result["usage"]["retrievals"] == 3
+    assert queries_of(walked.events) == [QUESTION, f"{A_EX} {QUESTION}", f"{A_IN} {QUESTION}"]
+    assert (result["answer"], result["sampled"], result["stop_reason"]) == ("Tallinn", ["Tallinn"], "answered")
+    assert [(each["passage_id"], each["quote"], each["kind"]) for each in result["citations"]] == [
+        ("person", "She was born in Tallinn.", "passage")
+    ]
+    assert [passage["id"] for passage in result["passages"]] == ["person", "film", "noise", "town"]
+    assert [each["excerpts"][0]["passage_id"] for each in walked.state["knowledge"]] == ["film"]
+    assert walked.state["topic"] == "film directors"
+
+
+def test_each_filter_sees_its_own_passages_and_the_answer_their_union() -> None:
+    script = Script(replies())
+    run(script)
+    weighed = [titles(prompt) for prompt in prompts_of(script, "weigh_passages")]
+    assert sorted(weighed) == [["Ada Brink", "Tallinn"], ["Night Harbour", "Ada Brink"], ["Night Harbour", "Harbour"]]
+    assert {block("topic", prompt) for prompt in prompts_of(script, "weigh_passages")} == {"film directors"}
+    for prompt in prompts_of(script, "select_passages"):
+        assert block("judgement", prompt) == f"Of {titles(prompt)} some help."
+    first, last = prompts_of(script, "answer_step_by_step")
+    assert titles(first) == ["Night Harbour", "Harbour"]
+    assert titles(last) == ["Night Harbour", "Ada Brink"]
+    assert "born in Tallinn. The answer is: the town of Tallinn" in prompts_of(script, "shorten")[0]
+
+
+def test_yes_no_has_no_topic_and_ten_calls() -> None:
+    script = Script(replies(shorten=lambda _: '{"answer": "Yes, it was."}'))
+    result = run(script, answer_type="yes_no")
+    assert result["usage"]["llm_calls"] == LIMIT - 1
+    assert "name_topic" not in script.steps
+    assert result["answer"] == "yes"
+    assert all(block("answer_type", prompt) == "yes_no" for prompt in prompts_of(script, "weigh_passages"))
+
+
+@pytest.mark.parametrize(
+    ("switch", "calls", "shown", "searched"),
+    [
+        ({"original_query": False}, 9, ["Ada Brink", "Night Harbour"], 3),
+        ({"external_query": False}, 8, ["Night Harbour", "Ada Brink"], 2),
+        ({"internal_query": False}, 8, ["Night Harbour", "Ada Brink"], 2),
+        ({"filtering": "union"}, 7, ["Night Harbour", "Ada Brink"], 3),
+        ({"filtering": "none"}, 4, ["Night Harbour", "Harbour", "Ada Brink", "Tallinn"], 3),
+        ({"passages_per_query": 1}, 11, ["Night Harbour", "Ada Brink"], 3),
+    ],
+    ids=["w/o q", "w/o q_ex", "w/o q_in", "union before filter", "no filter", "K = 1"],
+)
+def test_switches(switch: dict[str, Any], calls: int, shown: list[str], searched: int) -> None:
+    script = Script(replies())
+    result = run(script, **switch)
+    assert result["usage"]["llm_calls"] == calls
+    assert result["usage"]["retrievals"] == searched
+    assert titles(prompts_of(script, "answer_step_by_step")[-1]) == shown
+    assert result["answer"] == "Tallinn"
+
+
+def test_the_question_alone_is_a_plain_reader_without_a_filter() -> None:
+    script = Script(replies())
+    run(script, external_query=False, internal_query=False, filtering="none")
+    assert script.steps == ["answer_step_by_step", "shorten"]
+
+
+def test_some_query_must_be_left() -> None:
+    with pytest.raises(SettingsError, match=r"internal_query.*must stay on"):
+        blendfilter.Context.preset("multi_hop", original_query=False, external_query=False, internal_query=False)
+
+
+def test_the_union_is_filtered_in_one_go() -> None:
+    script = Script(replies())
+    run(script, filtering="union")
+    [weighed] = prompts_of(script, "weigh_passages")
+    assert titles(weighed) == ["Night Harbour", "Harbour", "Ada Brink", "Tallinn"]
+
+
+def test_an_answer_without_any_knowledge_is_cited_as_the_models_own() -> None:
+    def own(prompt: str) -> str:
+        return json.dumps({"reasoning": "Ada Brink was from Tallinn.", "answer": "Tallinn", "used_passages": [1]})
+
+    script = Script(replies(select_passages=lambda _: '{"relevant": []}', answer_step_by_step=own))
+    result = run(script)
+    assert "<passages>" not in prompts_of(script, "answer_step_by_step")[-1]
+    assert [(each["passage_id"], each["kind"], each["quote"]) for each in result["citations"]] == [
+        ("model:1.1", "model", "Ada Brink was from Tallinn.")
+    ]
+    assert all(passage["source"] != "model" for passage in result["passages"])
+
+
+def test_numbers_that_were_not_shown_are_ignored() -> None:
+    script = Script(replies(select_passages=lambda _: '{"relevant": [0, 2, 3, 12, -1]}'))
+    run(script)
+    assert titles(prompts_of(script, "answer_step_by_step")[-1]) == ["Harbour", "Tallinn", "Ada Brink"]
+
+
+def test_a_model_that_knows_nothing_has_no_third_branch() -> None:
+    script = Script(replies(write_passage=lambda _: '{"passage": "I don\'t know."}'))
+    result = run(script)
+    assert script.steps.count("weigh_passages") == 2
+    assert result["usage"]["retrievals"] == 2
+
+
+def test_samples_differ_in_how_they_are_drawn_and_the_majority_is_the_answer() -> None:
+    drawn: list[dict[str, Any]] = []
+    shorts = iter(["Riga", "tallinn", "Tallinn."])
+    script = Script(replies(shorten=lambda _: json.dumps({"answer": next(shorts)})))
+
+    class Sampling(ScriptedChatModel):
+        async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+            drawn.append({key: value for key, value in kwargs.items() if key in {"top_p", "temperature"}})
+            return await super()._agenerate(messages, *args, **kwargs)
+
+    result = run(script, model=Sampling(replies=script), sample_top_p=(0, 0.5, 1))
+    assert drawn[-6:] == [
+        {"temperature": 0.0},
+        {"temperature": 1.0, "top_p": 0.5},
+        {"temperature": 1.0, "top_p": 1.0},
+        {},
+        {},
+        {},
+    ]
+    assert not any(drawn[:-6])
+    assert (result["answer"], result["sampled"]) == ("tallinn", ["Riga", "tallinn", "Tallinn."])
+    assert result["usage"]["llm_calls"] == LIMIT + 4
+
+
+def test_samples_are_kept_apart_in_the_cache(tmp_path: Path) -> None:
+    shorts = iter(["one", "two"])
+    for calls in (LIMIT + 2, 0):
+        script = Script(replies(shorten=lambda _: json.dumps({"answer": next(shorts)})))
+        result = run(script, sample_top_p=(0, 1), cache_dir=str(tmp_path))
+        assert result["sampled"] == ["one", "two"]
+        assert len(script.steps) == calls
+
+
+def test_the_presets_have_three_demonstrations_for_the_chains_of_thought_alone() -> None:
+    seen: dict[str, set[int]] = {}
+    script = Script(replies(shorten=lambda _: '{"answer": "yes"}'))
+
+    def reply(role: str, messages: list[BaseMessage]) -> str:
+        seen.setdefault(role.split("/")[1], set()).add(len(messages))
+        return script(role, messages)
+
+    for family in ("multi_hop", "yes_no"):
+        settings = blendfilter.Context.preset(family, model=ScriptedChatModel(replies=reply), retriever=fixed())
+        blendfilter.graph.invoke({"question": QUESTION}, context=settings)
+    assert seen.pop("answer_step_by_step") == {2 + 2 * 3}
+    assert set.union(*seen.values()) == {2}
+
+
+ROLES = ("answer_step_by_step", "write_passage", "name_topic", "weigh_passages", "select_passages", "shorten")
+HOSTILE = {
+    "empty": "",
+    "prose": "Well, that is hard to say.",
+    "wrong type": "[1, 2]",
+    "another role": '{"useful_information": [{"info": "x", "support_passages": [1]}]}',
+    "unknown ids": json.dumps(
+        {"relevant": [99], "reasoning": "so", "answer": "x", "used_passages": [99, -1, 0], "passage": "p"}
+    ),
+    "wrong values": json.dumps(
+        {"relevant": {"a": 1}, "reasoning": 3, "answer": [], "used_passages": "many", "judgement": [], "passage": {}}
+    ),
+    "huge": "x" * 200_000,
+    "huge object": json.dumps(
+        dict.fromkeys(("reasoning", "answer", "judgement", "passage", "topic"), "word " * 40_000) | {"relevant": [1]}
+    ),
+}
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+@pytest.mark.parametrize("role", ROLES)
+def test_malformed_output_at_any_role_ends_in_a_clear_way(role: str, hostile: str) -> None:
+    script = Script(replies(**{role: lambda _: HOSTILE[hostile]}))
+    result = run(script, parse_retries=1)
+    assert result["stop_reason"] in {"answered", "unanswerable"}
+    assert bool(result["answer"]) == (result["stop_reason"] == "answered")
+    assert {each["passage_id"] for each in result["citations"]} <= {"film", "person", "town", "noise", "model:1.1"}
+    if hostile in {"empty", "prose", "wrong type", "another role", "wrong values", "huge"}:
+        asked = script.steps.count(role)
+        assert result["usage"]["parse_failures"] == asked > 0
+    assert len(result["answer"]) <= 10_000
+    assert max(len(prompt) for prompt in script.prompts) < 60_000
+
+
+def test_nothing_usable_at_all_is_unanswerable() -> None:
+    script = Script(dict.fromkeys(ROLES, lambda _: "what?"))
+    result = run(script, parse_retries=0)
+    assert (result["answer"], result["citations"], result["stop_reason"]) == ("", [], "unanswerable")
+    assert script.steps.count("weigh_passages") == 1  # all three queries are the question itself
+
+
+def test_a_filter_that_cannot_be_read_keeps_everything() -> None:
+    script = Script(replies(weigh_passages=lambda _: "?", select_passages=lambda _: "?"))
+    run(script, parse_retries=0)
+    shown = titles(prompts_of(script, "answer_step_by_step")[-1])
+    assert shown == ["Night Harbour", "Harbour", "Ada Brink", "Tallinn"]
+
+
+@pytest.mark.parametrize("filtering", ["branch", "union"])
+@pytest.mark.parametrize("limit", range(1, LIMIT + 3))
+def test_no_budget_is_ever_exceeded(limit: int, filtering: str) -> None:
+    script = Script(replies())
+    result = run(script, max_llm_calls=limit, filtering=filtering)
+    assert len(script.steps) == result["usage"]["llm_calls"] <= limit
+    whole = LIMIT if filtering == "branch" else 7
+    assert result["stop_reason"] == ("answered" if limit >= whole else "budget")
+    assert script.steps[-1] == ("shorten" if limit > 1 else "answer_step_by_step")
+
+
+@pytest.mark.parametrize("limit", range(1, 3 * LIMIT))
+def test_re_asks_stay_within_the_budget_too(limit: int) -> None:
+    script = Script(dict.fromkeys(ROLES, lambda _: "what?"))
+    result = run(script, max_llm_calls=limit)
+    assert len(script.steps) == result["usage"]["llm_calls"] <= limit
+
+
+@pytest.mark.parametrize(
+    ("limit", "steps"),
+    [
+        (3, {"answer_step_by_step": 2, "shorten": 1}),
+        (4, {"answer_step_by_step": 2, "write_passage": 1, "shorten": 1}),
+        (
+            7,
+            {
+                "answer_step_by_step": 2,
+                "write_passage": 1,
+                "name_topic": 1,
+                "weigh_passages": 1,
+                "select_passages": 1,
+                "shorten": 1,
+            },
+        ),
+    ],
+)
+def test_a_small_budget_goes_to_the_queries_then_to_filters(limit: int, steps: dict[str, int]) -> None:
+    script = Script(replies())
+    run(script, max_llm_calls=limit)
+    assert {step: script.steps.count(step) for step in set(script.steps)} == steps
+
+
+def test_when_tokens_run_out_what_was_reasoned_before_is_the_answer() -> None:
+    def first(prompt: str) -> str:
+        return json.dumps({"reasoning": "It says so.", "answer": "Reval", "used_passages": [1]})
+
+    script = Script(replies(answer_step_by_step=first, weigh_passages=lambda _: '{"judgement": "%s"}' % ("w " * 9000)))
+    result = run(script, max_tokens=8000)
+    assert script.steps.count("answer_step_by_step") == 1
+    assert (result["answer"], result["stop_reason"]) == ("Reval", "budget")
+    assert [each["passage_id"] for each in result["citations"]] == ["film"]
+
+
+def test_a_deadline_ends_a_run_with_what_is_there() -> None:
+    script = Script(replies(answer_step_by_step=lambda _: '{"answer": "Reval", "used_passages": [1]}'))
+    result = run(script, model=script.model(latency=0.2), deadline_seconds=0.5)
+    assert (result["answer"], result["stop_reason"]) == ("Reval", "budget")
+
+
+def test_results_and_traces_do_not_depend_on_which_branch_is_first() -> None:
+    steps = ["answer_step_by_step", "write_passage", "name_topic"]
+
+    def outcome(order: Sequence[float]) -> Any:
+        delays: dict[str, float] = dict(zip(steps, order, strict=True))
+        by_title: dict[str, float] = dict(zip(("Night Harbour", "Ada Brink", "Harbour"), order, strict=True))
+        script = Script(replies())
+
+        class Slow(ScriptedChatModel):
+            async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+                role = messages[0].text.split("\n")[0].split("/")[1]
+                shown = titles(messages[-1].text)
+                await asyncio.sleep(delays.get(role) or by_title.get(shown[-1] if shown else "", 0))
+                return await super()._agenerate(messages, *args, **kwargs)
+
+        class SlowRetriever(FixedRetriever):
+            async def _aget_relevant_documents(self, query: str, *, run_manager: Any, k: int = 50) -> list[Document]:
+                await asyncio.sleep(order[len(query) % 3])
+                return self._get_relevant_documents(query, run_manager=run_manager, k=k)
+
+        context = blendfilter.Context(model=Slow(replies=script), retriever=SlowRetriever(found=FOUND))
+        walked = walk(blendfilter.graph, {"question": QUESTION}, context)
+        return {**walked.state, "started_at": 0}, walked.events
+
+    outcomes = [outcome(order) for order in itertools.permutations((0.01, 0.03, 0.05))]
+    assert all(each == outcomes[0] for each in outcomes)
+
+
+def test_the_longest_chain_is_five_calls() -> None:
+    """Count the model's busy periods instead of measuring: calls that overlap are one link of the chain."""
+    script = Script(replies())
+    model = script.model(latency=0.1)
+    began = time.perf_counter()
+    run(script, model=model)
+    wall = time.perf_counter() - began
+    links: list[float] = []
+    for call in model.calls:
+        if not links or call.started - links[-1] >= 0.09:
+            links.append(call.started)
+    assert len(links) == 5
+    assert wall < 11 * 0.1  # far from one after the other
+
+
+def test_every_edge_of_the_drawing_is_walked() -> None:
+    scenarios: list[dict[str, Any]] = [
+        {},
+        {"filtering": "union"},
+        {"filtering": "none", "external_query": False, "internal_query": False},
+    ]
+    walked = {
+        edge
+        for more in scenarios
+        for edge in walk(
+            blendfilter.graph,
+            {"question": QUESTION},
+            blendfilter.Context(model=Script(replies()).model(), retriever=fixed(), **more),
+        ).edges
+    }
+    assert walked == drawn_edges(blendfilter.graph)
+
+
+Routed = Callable[[Any], Any]
+
+
+@pytest.mark.parametrize(
+    ("router", "settings", "expected"),
+    [
+        (
+            blendfilter.what_to_ask,
+            {"filtering": "branch", "answer_type": "short", "external_query": True, "internal_query": True},
+            ["reason", "recall", "topic"],
+        ),
+        (
+            blendfilter.what_to_ask,
+            {"filtering": "branch", "answer_type": "yes_no", "external_query": False, "internal_query": False},
+            ["blend"],
+        ),
+        (blendfilter.filter_the_union, {"filtering": "union"}, "union to filter"),
+        (blendfilter.filter_the_union, {"filtering": "branch"}, "ready"),
+    ],
+)
+def test_routers(router: Routed, settings: dict[str, Any], expected: object) -> None:
+    assert router({"settings": settings}) == expected

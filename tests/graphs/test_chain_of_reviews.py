@@ -1,0 +1,108 @@
+"""Chain of Reviews end to end: one growing path, every edge of the figure."""
+
+from typing import Any
+
+import pytest
+from review_worlds import QUESTION, accept, completed, read, reject, script, search, titles_in, world
+
+from hopgraph.graphs import chain_of_reviews
+from walks import Script, Walk, drawn_edges, walk
+
+FIRST, SECOND = "film harbour", "film harbour person"
+
+
+def run(said: Script, **more: Any) -> Walk:
+    found = world(**{"Ada Brink|about": "film person", "otherwise": "film harbour"})
+    settings: dict[str, Any] = {"model": said.model(), "retriever": found, **more}
+    return walk(chain_of_reviews.graph, {"question": QUESTION}, chain_of_reviews.Context(**settings))
+
+
+def two_turns() -> Script:
+    return script({FIRST: search("birthplace of Ada Brink"), SECOND: accept("Tallinn", "Ada Brink is of Tallinn.")})
+
+
+def test_one_path_with_everything_that_was_retrieved() -> None:
+    said = two_turns()
+    ran = run(said)
+    assert said.steps == ["review", "review"]
+    assert [titles_in(prompt) for prompt in said.prompts] == [FIRST, SECOND]
+    assert ran.state["asked"] == [QUESTION, "birthplace of Ada Brink"]
+    tree = {key: (node["passage_ids"], node["verdict"]) for key, node in ran.state["tree"].items()}
+    assert tree == {
+        "0": ([], "search"),
+        "0.1": (["film", "harbour"], "search"),
+        "0.1.1": (["person"], "accept"),
+    }
+    assert (ran.result["answer"], ran.result["explanation"]) == ("Tallinn", "Ada Brink is of Tallinn.")
+    assert ran.result["stop_reason"] == "answered"
+    assert [each["passage_id"] for each in ran.result["citations"]] == ["film", "harbour", "person"]
+    usage = ran.result["usage"]
+    assert (usage["llm_calls"], usage["retrievals"], usage["iterations"]) == (2, 2, 2)
+
+
+def test_five_passages_per_query_and_three_turns() -> None:
+    found = world(one="f g h i j k", two="l m n o p q", otherwise="a b c d e z")
+    replies = iter([search("one"), search("two"), search("three")])
+    said = Script({"review": lambda _: next(replies), "answer_step_by_step": [read("x", 12)]})
+    ran = run(said, retriever=found)
+    assert [len(titles_in(prompt).split()) for prompt in said.prompts] == [5, 10, 15, 15]
+    assert said.steps == ["review", "review", "review", "answer_step_by_step"]
+    assert (ran.result["answer"], ran.result["stop_reason"]) == ("x", "max_depth")
+    assert [each["passage_id"] for each in ran.result["citations"]] == ["m"]
+
+
+def test_a_rejection_ends_the_chain_unless_irrelevant_paths_are_expanded() -> None:
+    said = script({FIRST: reject(), SECOND: accept("Tallinn")})
+    ran = run(said)
+    assert (said.steps, ran.result["answer"], ran.result["stop_reason"]) == (["review"], "", "unanswerable")
+    assert ran.result["citations"] == []
+    said = script({FIRST: reject(), SECOND: accept("Tallinn")})
+    found = world(**{"else": "person", "otherwise": "film harbour"})
+    assert run(said, prune_relevance=False, retriever=found).result["answer"] == "Tallinn"
+
+
+def test_a_later_rejection_leaves_the_paragraphs_that_were_relevant() -> None:
+    said = script({FIRST: search("Ada Brink"), SECOND: reject()}, answer_step_by_step=[read("Oslo", 1)])
+    ran = run(said)
+    assert titles_in(said.prompts[-1]) == FIRST
+    assert [each["passage_id"] for each in ran.result["citations"]] == ["film"]
+
+
+@pytest.mark.parametrize(
+    ("expansion", "steps"),
+    [("direct", ["review_directly"] * 2), ("cot", ["review"] * 2), ("mpc", ["review", "complete", "review"])],
+)
+def test_the_expansions_of_the_tree(expansion: str, steps: list[str]) -> None:
+    said = two_turns()
+    said.replies["complete"] = lambda _: completed("about Ada Brink")
+    assert run(said, expansion=expansion).result["answer"] == "Tallinn"
+    assert said.steps == steps
+
+
+@pytest.mark.parametrize("reply", ["", "No.", "[]", '{"relevant": true}', '{"queries": ["x"]}', "x" * 200_000])
+def test_an_unreadable_review_ends_the_chain(reply: str) -> None:
+    ran = run(script({}, otherwise=reply), parse_retries=1)
+    assert (ran.result["answer"], ran.result["stop_reason"]) == ("", "unanswerable")
+    assert ran.result["usage"]["parse_failures"] == 2
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_the_last_call_of_a_budget_gives_an_answer(limit: int) -> None:
+    said = script({}, search("Ada Brink"), answer_step_by_step=[read("x", 1)])
+    ran = run(said, max_llm_calls=limit)
+    assert said.steps == ["review"] * (limit - 1) + ["answer_step_by_step"]
+    assert (ran.result["answer"], ran.result["stop_reason"]) == ("x", "budget")
+
+
+def test_the_preset_shows_the_demonstrations_of_the_tree() -> None:
+    assert chain_of_reviews.Context.preset("multi_hop").demonstrations == "multi_hop"
+    said = two_turns()
+    model = said.model()
+    run(said, model=model, demonstrations="multi_hop")
+    assert [message.type for message in model.calls[0].messages].count("ai") == 3
+
+
+def test_every_edge_of_the_drawing_is_walked() -> None:
+    again = script({FIRST: search("harbours")}, answer_step_by_step=[read("x", 1)])  # finds the same again
+    ran = [run(two_turns()), run(script({}, reject())), run(again)]
+    assert set[Any]().union(*(each.edges for each in ran)) == drawn_edges(chain_of_reviews.graph)

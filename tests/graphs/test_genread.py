@@ -1,0 +1,172 @@
+"""GenRead and GRG end to end: a scripted model, with and without decomposition, every edge of the drawings."""
+
+import asyncio
+import json
+import re
+from types import ModuleType
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage
+from langchain_core.outputs import ChatResult
+
+from hopgraph.graphs.baselines import genread, grg
+from servers.scripted_model import ScriptedChatModel
+from walks import FixedRetriever, Script, drawn_edges, walk
+
+QUESTION = "Where was the director of the film Night Harbour born?"
+PARTS = ["Who directed the film Night Harbour?", "Where was the director of Night Harbour born?"]
+FOUND = {
+    "Who": {"film": ("Night Harbour", "Night Harbour is a 1961 film. It was directed by Ada Brink.")},
+    "": {"person": ("Ada Brink", "Ada Brink was a director. She was born in Tallinn.")},
+}
+BOTH = pytest.mark.parametrize("method", [genread, grg], ids=["genread", "grg"])
+
+
+def asked(prompt: str) -> str:
+    return prompt.split("<question>\n")[1].split("\n</question>")[0]
+
+
+def titles(prompt: str) -> list[str]:
+    return re.findall(r'title="([^"]*)"', prompt)
+
+
+def write(prompt: str) -> str:
+    by_whom = "Night Harbour was directed by Ada Brink."
+    known = by_whom if asked(prompt) == PARTS[0] else "Ada Brink was born in Tallinn, in 1920."
+    return json.dumps({"passage": known})
+
+
+def read(prompt: str) -> str:
+    if "<sub_answers>" in prompt:
+        return json.dumps({"answer": "Tallinn"})
+    answer = "Ada Brink" if asked(prompt) == PARTS[0] else "Tallinn"
+    return json.dumps({"answer": answer, "used_passages": list(range(1, 1 + len(titles(prompt))))})
+
+
+def replies(**other: Any) -> dict[str, Any]:
+    usual = {"decompose": lambda _: json.dumps({"sub_questions": PARTS}), "write_passage": write, "answer": read}
+    return {**usual, **other}
+
+
+def settings(method: ModuleType, script: Script, **more: Any) -> Any:
+    return method.Context(**{"model": script.model(), "retriever": FixedRetriever(found=FOUND), **more})
+
+
+def run(method: ModuleType, script: Script, **more: Any) -> dict[str, Any]:
+    return method.graph.invoke({"question": QUESTION}, context=settings(method, script, **more))
+
+
+def cited(result: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(each["passage_id"], each["kind"]) for each in result["citations"]]
+
+
+def test_genread_writes_a_passage_and_reads_it() -> None:
+    script = Script(replies())
+    result = run(genread, script)
+    assert script.steps == ["write_passage", "answer"]
+    assert "Ada Brink was born in Tallinn, in 1920." in script.prompts[1]
+    assert (result["answer"], result["stop_reason"], result["usage"]["retrievals"]) == ("Tallinn", "answered", 0)
+    assert (cited(result), result["passages"]) == ([("model:1.1", "model")], [])
+
+
+def test_grg_reads_retrieved_and_written_passages_together() -> None:
+    script = Script(replies())
+    result = run(grg, script)
+    assert script.steps == ["write_passage", "answer"]
+    assert titles(script.prompts[1]) == ["Ada Brink", "Model knowledge"]
+    assert result["usage"]["retrievals"] == 1
+    assert cited(result) == [("person", "passage"), ("model:1.1", "model")]
+    assert [passage["id"] for passage in result["passages"]] == ["person"]
+
+
+@BOTH
+def test_decomposition_answers_each_part_from_its_own_passages(method: ModuleType) -> None:
+    script = Script(replies())
+    walked = walk(method.graph, {"question": QUESTION}, settings(method, script, decomposition=True))
+    assert script.steps == ["decompose", "write_passage", "write_passage", "answer", "answer", "answer"]
+    assert [(hop["question"], hop["answer"]) for hop in walked.state["hops"]] == [
+        (PARTS[0], "Ada Brink"),
+        (PARTS[1], "Tallinn"),
+    ]
+    assert f"{PARTS[0]} Ada Brink" in script.prompts[-1]
+    own = [("model:1.1", "model"), ("model:1.2", "model")]
+    both = [("film", "passage"), own[0], ("person", "passage"), own[1]]
+    assert cited(walked.result) == (own if method is genread else both)
+    assert walked.result["answer"] == "Tallinn"
+
+
+@BOTH
+def test_only_the_question_itself_is_answered_with_yes_or_no(method: ModuleType) -> None:
+    script = Script(replies())
+    run(method, script, decomposition=True, answer_type="yes_no")
+    assert ["yes_no" in prompt for prompt in script.prompts] == [False] * 5 + [True]
+
+
+@BOTH
+def test_a_question_that_cannot_be_broken_down_is_read_whole(method: ModuleType) -> None:
+    script = Script(replies(decompose=lambda _: json.dumps({"sub_questions": [QUESTION.upper()]})))
+    run(method, script, decomposition=True)
+    assert script.steps == ["decompose", "write_passage", "answer"]
+
+
+def test_a_part_about_which_nothing_is_known_is_not_read() -> None:
+    script = Script(replies(write_passage=lambda _: '{"passage": "I don\'t know"}'))
+    result = run(genread, script, decomposition=True)
+    assert script.steps == ["decompose", "write_passage", "write_passage", "answer"]
+    assert "unknown" in script.prompts[-1]
+    assert cited(result) == []
+
+
+@BOTH
+@pytest.mark.parametrize("decomposition", [True, False])
+@pytest.mark.parametrize("limit", range(1, 8))
+def test_no_budget_is_ever_exceeded(method: ModuleType, limit: int, decomposition: bool) -> None:
+    for given in (replies(), dict.fromkeys(replies(), lambda _: "what?")):
+        script = Script(given)
+        result = run(method, script, max_llm_calls=limit, decomposition=decomposition)
+        assert len(script.steps) == result["usage"]["llm_calls"] <= limit
+        whole = 6 if decomposition else 2
+        if result["usage"]["parse_failures"] == 0:
+            assert result["stop_reason"] == ("answered" if limit >= whole else "budget")
+            assert script.steps[-1] == "answer"
+
+
+HOSTILE = ["", "prose", "[1]", '{"sub_questions": 3, "passage": {}, "answer": []}', "x" * 200_000]
+
+
+@BOTH
+@pytest.mark.parametrize("role", ["decompose", "write_passage", "answer"])
+@pytest.mark.parametrize("reply", HOSTILE, ids=["empty", "prose", "type", "values", "huge"])
+def test_malformed_output_at_any_role_ends_in_a_clear_way(method: ModuleType, role: str, reply: str) -> None:
+    script = Script(replies(**{role: lambda _: reply}))
+    result = run(method, script, decomposition=True, parse_retries=1)
+    assert result["stop_reason"] in {"answered", "unanswerable"}
+    assert bool(result["answer"]) == (result["stop_reason"] == "answered")
+    assert result["usage"]["parse_failures"] == script.steps.count(role) > 0
+    assert {key for key, _ in cited(result)} <= {"film", "person", "model:1.1", "model:1.2"}
+
+
+@BOTH
+def test_results_do_not_depend_on_which_part_is_first(method: ModuleType) -> None:
+    def outcome(first: float, second: float) -> Any:
+        class Slow(ScriptedChatModel):
+            async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+                await asyncio.sleep(first if asked(messages[-1].text) == PARTS[0] else second)
+                return await super()._agenerate(messages, *args, **kwargs)
+
+        context = settings(method, Script({}), model=Slow(replies=Script(replies())), decomposition=True)
+        walked = walk(method.graph, {"question": QUESTION}, context)
+        return {**walked.state, "started_at": 0}, walked.events
+
+    assert outcome(0, 0.03) == outcome(0.03, 0)
+
+
+@BOTH
+def test_every_edge_of_the_drawing_is_walked(method: ModuleType) -> None:
+    walked = {
+        edge
+        for more in ({}, {"decomposition": True})
+        for edge in walk(method.graph, {"question": QUESTION}, settings(method, Script(replies()), **more)).edges
+    }
+    assert walked == drawn_edges(method.graph)

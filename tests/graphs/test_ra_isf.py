@@ -1,0 +1,542 @@
+"""RA-ISF end to end: a model that a test tells what it knows, fixed passages, every edge of the figure."""
+
+import asyncio
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage
+from langgraph.checkpoint.memory import InMemorySaver
+
+from hopgraph.graphs import ra_isf
+from servers.scripted_model import ScriptedChatModel
+from walks import FixedRetriever, Script, Walk, drawn_edges, walk
+
+QUESTION = "Where was the director of the film Night Harbour born?"
+FILM, PERSON = "Who directed the film Night Harbour?", "Where was Ada Brink born?"
+CORPUS = {
+    "film": ("Night Harbour", "Night Harbour is a 1961 film. It was directed by Ada Brink. It is set in a port."),
+    "person": ("Ada Brink", "Ada Brink was a director. She was born in Tallinn. She liked ships."),
+    "noise": ("Harbour", "A harbour shelters ships. Many a film is set in a harbour at night."),
+}
+ROLES = ("self_knowledge", "judge_relevance", "decompose", "answer")
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the model makes of a question."""
+
+    answer: str = "unanswerable"
+    known: bool = False
+    relevant: str = ""
+    """The titles of the passages that it judges relevant."""
+    parts: tuple[str, ...] = ()
+
+
+@dataclass
+class World:
+    """Replies by what is known of each question; of any other question nothing is."""
+
+    questions: dict[str, Known]
+    steps: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """(step, question) of each call, in the order of arrival."""
+    prompts: list[str] = field(default_factory=list[str])
+
+    def __call__(self, role: str, messages: list[BaseMessage]) -> str:
+        step, prompt = role.removeprefix("ra_isf/"), messages[-1].text
+        question = asked_in(prompt)
+        self.steps.append((step, question))
+        self.prompts.append(prompt)
+        about = self.questions.get(question, Known())
+        titles = re.findall(r'<passage id="\d+" title="([^"]*)">', prompt)
+        chosen = [number for number, title in enumerate(titles, start=1) if title in about.relevant.split(", ")]
+        replies: dict[str, Any] = {
+            "self_knowledge": {"known": about.known},
+            "judge_relevance": {"relevant": chosen},
+            "decompose": {"sub_questions": list(about.parts)},
+            "answer": {"answer": about.answer, "used_passages": chosen},
+        }
+        return json.dumps(replies[step])
+
+    def count(self) -> Counter[str]:
+        return Counter(step for step, _ in self.steps)
+
+    def of(self, question: str) -> list[str]:
+        """List the steps that were taken for a question."""
+        return [step for step, asked in self.steps if asked == question]
+
+    def prompt_of(self, step: str, question: str) -> str:
+        return self.prompts[self.steps.index((step, question))]
+
+
+def asked_in(prompt: str) -> str:
+    found = re.search(r"<question>\n(.*)\n</question>", prompt)
+    assert found
+    return found[1]
+
+
+def two_levels(**more: Known) -> World:
+    return World(
+        {
+            QUESTION: Known("Tallinn", parts=(FILM, PERSON)),
+            FILM: Known("Ada Brink", known=True),
+            PERSON: Known("Tallinn", relevant="Ada Brink"),
+            **more,
+        }
+    )
+
+
+def settings(world: Any, **more: Any) -> ra_isf.Context:
+    given: dict[str, Any] = {
+        "model": ScriptedChatModel(replies=world),
+        "retriever": FixedRetriever(found={"": CORPUS}),
+        **more,
+    }
+    return ra_isf.Context(**given)
+
+
+def run(world: Any, question: str = QUESTION, **more: Any) -> Walk:
+    return walk(ra_isf.graph, {"question": question}, settings(world, **more))
+
+
+def events(of: Walk, kind: str) -> list[dict[str, Any]]:
+    return [event["data"] for event in of.events if event["event"] == kind]
+
+
+def test_two_levels_as_in_the_algorithm() -> None:
+    world = two_levels()
+    walked = run(world)
+    judged = ["judge_relevance"] * 3
+    assert [call["role"].removeprefix("ra_isf/") for call in walked.state["calls"].values()] == [
+        *("self_knowledge", "FixedRetriever", *judged, "decompose"),
+        *("self_knowledge", "answer"),
+        *("self_knowledge", "FixedRetriever", *judged, "answer"),
+        "answer",
+    ]
+    assert world.of(FILM) == ["self_knowledge", "answer"]
+    assert [data["query"] for data in events(walked, "query")] == [QUESTION, PERSON]
+    result = walked.result
+    assert (result["answer"], result["stop_reason"]) == ("Tallinn", "answered")
+    assert result["explanation"] == f"{FILM} Ada Brink; {PERSON} Tallinn"
+    assert [(each["passage_id"], each["kind"], each["quote"]) for each in result["citations"]] == [
+        ("model:0.1", "model", "Ada Brink"),
+        ("person", "passage", "She was born in Tallinn."),
+    ]
+    assert [passage["id"] for passage in result["passages"]] == ["person", "film", "noise"]
+    assert (result["usage"]["llm_calls"], result["usage"]["retrievals"], result["usage"]["iterations"]) == (13, 2, 2)
+    assert set(result) == {"answer", "explanation", "citations", "passages", "stop_reason", "usage"}
+
+
+def test_the_tree_is_plain_data_in_the_state() -> None:
+    tree = run(two_levels()).state["tree"]
+    assert json.loads(json.dumps(tree)) == tree
+    assert [(node["id"], node["parent"], node["depth"], node["status"], node["how"]) for node in tree.values()] == [
+        ("0", "", 0, "answered", "composed"),
+        ("0.1", "0", 1, "answered", "known"),
+        ("0.2", "0", 1, "answered", "passages"),
+    ]
+    assert [node["passage_ids"] for node in tree.values()] == [[], ["model:0.1"], ["person"]]
+
+
+def test_the_tree_can_be_watched_growing() -> None:
+    told = [
+        (event["event"], event["data"].get("id"))
+        for event in run(two_levels()).events
+        if event["event"] in {"planted", "judged", "decomposed", "solved", "composed"}
+    ]
+    assert told == [
+        ("planted", "0"),
+        *(("judged", "0"), ("judged", "0"), ("decomposed", "0")),
+        *(("judged", "0.1"), ("solved", "0.1")),
+        *(("judged", "0.2"), ("judged", "0.2"), ("solved", "0.2")),
+        ("composed", "0"),
+    ]
+
+
+def test_what_is_shown_to_whom() -> None:
+    world = two_levels()
+    run(world)
+    composed = world.prompt_of("answer", QUESTION)
+    assert f'<item id="1">{FILM} Ada Brink</item>\n<item id="2">{PERSON} Tallinn</item>' in composed
+    assert "<passages>" not in composed
+    assert "<passages>" not in world.prompt_of("answer", FILM)
+    answered = world.prompt_of("answer", PERSON)
+    assert "She was born in Tallinn" in answered
+    assert "A harbour shelters ships" not in answered
+
+
+@pytest.mark.parametrize(
+    ("about", "more", "calls"),
+    [
+        (Known("x", known=True), {}, 2),
+        (Known("x", relevant="Night Harbour"), {}, 1 + 3 + 1),
+        (Known("x", relevant="Night Harbour"), {"judge": "listwise"}, 1 + 1 + 1),
+        (Known("x", relevant="Night Harbour"), {"passages_per_query": 1}, 1 + 1 + 1),
+        (Known("x", relevant="Night Harbour"), {"self_knowledge": False}, 3 + 1),
+        (Known("x", parts=("a?", "b?")), {"max_depth": 0}, 1 + 3 + 1 + 1),
+        (Known("x", parts=("a?", "b?")), {"max_depth": 0, "judge": "listwise"}, 1 + 1 + 1 + 1),
+        (Known("x", parts=("a?",)), {"max_depth": 1}, (1 + 3 + 1 + 1) + (1 + 3 + 1)),
+        (Known("x", parts=("a?", "b?")), {"passage_relevance": False}, (1 + 1 + 1) + 2 * (1 + 1)),
+        (Known("x", parts=("a?", "b?")), {"decomposition": False}, 1 + 3),
+        (Known("x", parts=("a?", "b?")), {"decomposition": False, "passage_relevance": False}, 1),
+        (Known("x"), {}, 1 + 3 + 1),
+    ],
+)
+def test_calls_are_those_of_the_rule(about: Known, more: dict[str, Any], calls: int) -> None:
+    world = World({QUESTION: about})
+    result = run(world, **more).result
+    assert result["usage"]["llm_calls"] == len(world.steps) == calls
+
+
+def chain(length: int) -> World:
+    """Make questions each of which has the next as its only part."""
+    names = [QUESTION, *(f"Part at depth {depth}?" for depth in range(1, length + 1))]
+    return World({name: Known(parts=(after,)) for name, after in pairwise(names)})
+
+
+def test_beyond_the_greatest_depth_a_question_is_unknown_without_a_call() -> None:
+    world = chain(9)
+    walked = run(world)
+    tree = walked.state["tree"]
+    assert [(node["depth"], node["status"], node["how"]) for node in tree.values()] == [
+        *((depth, "unknown", "unsolved") for depth in range(4)),
+        (4, "unknown", "depth"),
+    ]
+    assert world.of("Part at depth 3?").count("decompose") == 1
+    assert world.of("Part at depth 4?") == []
+    assert "Part at depth 4? unknown" in world.prompt_of("answer", "Part at depth 3?")
+    assert (walked.result["stop_reason"], walked.result["answer"]) == ("max_depth", "")
+    assert (walked.result["citations"], walked.result["usage"]["iterations"]) == ([], 4)
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2, 5])
+def test_the_greatest_depth_is_a_setting(limit: int) -> None:
+    tree = run(chain(9), max_depth=limit).state["tree"]
+    assert max(node["depth"] for node in tree.values()) == limit + 1
+
+
+def test_no_decomposition_leaves_the_question_unknown() -> None:
+    result = run(World({}), decomposition=False).result
+    assert (result["answer"], result["stop_reason"], result["citations"]) == ("", "unanswerable", [])
+
+
+def test_without_the_relevance_module_nothing_is_retrieved() -> None:
+    walked = run(two_levels(), passage_relevance=False)
+    assert events(walked, "query") == []
+    assert walked.result["usage"]["retrievals"] == 0
+    assert walked.result["passages"] == []
+
+
+def test_passages_are_cut_to_their_first_tokens() -> None:
+    world = two_levels()
+    run(world, passage_tokens=7)  # a word of more than seven letters counts as two
+    for step in ("judge_relevance", "answer"):
+        prompts = [prompt for prompt, asked in zip(world.prompts, world.steps, strict=True) if asked == (step, PERSON)]
+        assert any('title="Ada Brink">\nAda Brink was a director.\n</passage>' in prompt for prompt in prompts)
+    whole = two_levels()
+    run(whole, passage_tokens=None)
+    assert "She liked ships." in "".join(whole.prompts)
+
+
+def test_listwise_judging_shows_all_passages_at_once() -> None:
+    world = two_levels()
+    result = run(world, judge="listwise").result
+    assert world.prompt_of("judge_relevance", PERSON).count("<passage ") == 3
+    assert [each["passage_id"] for each in result["citations"]] == ["model:0.1", "person"]
+
+
+def test_an_answer_that_names_no_passage_rests_on_all_that_were_judged_relevant() -> None:
+    world = World({QUESTION: Known("Tallinn", relevant="Night Harbour, Ada Brink")})
+
+    def reply(role: str, messages: list[BaseMessage]) -> str:
+        return '{"answer": "Tallinn", "used_passages": [7]}' if role.endswith("/answer") else world(role, messages)
+
+    assert [each["passage_id"] for each in run(reply).result["citations"]] == ["film", "person"]
+
+
+@pytest.mark.parametrize("role", ["self_knowledge", "judge_relevance", "decompose"])
+def test_each_sub_model_can_be_a_model_of_its_own(role: str) -> None:
+    world, own = two_levels(), ScriptedChatModel(replies=two_levels())
+    run(world, models={f"ra_isf/{role}": own})
+    assert {call.role for call in own.calls} == {f"ra_isf/{role}"}
+    assert role not in world.count()
+
+
+def test_parts_that_repeat_a_question_above_are_not_asked_again() -> None:
+    world = World(
+        {
+            QUESTION: Known("Tallinn", parts=(FILM, QUESTION.upper(), f"2. {FILM}")),
+            FILM: Known(parts=(QUESTION, "Night Harbour, by whom?")),
+        }
+    )
+    tree = run(world, max_depth=1).state["tree"]
+    assert [node["question"] for node in tree.values()] == [QUESTION, FILM, "Night Harbour, by whom?"]
+
+
+def test_a_question_has_at_most_so_many_parts() -> None:
+    world = World({QUESTION: Known("x", parts=tuple(f"part {number}?" for number in range(9)))})
+    assert len(run(world, max_depth=0, max_sub_questions=4).state["tree"]) == 5
+
+
+def test_only_the_question_itself_is_answered_with_yes_or_no() -> None:
+    question = "Was the director of Night Harbour born in Tallinn?"
+    world = World(
+        {
+            question: Known("Yes, she was.", parts=(FILM, PERSON)),
+            FILM: Known("Ada Brink", known=True),
+            PERSON: Known("Tallinn", known=True),
+        }
+    )
+    given: Any = {"model": ScriptedChatModel(replies=world), "retriever": FixedRetriever(found={"": CORPUS})}
+    walked = walk(ra_isf.graph, {"question": question}, ra_isf.Context.preset("yes_no", **given))
+    assert walked.result["answer"] == "yes"
+    assert [node["answer"] for node in walked.state["tree"].values()] == ["yes", "Ada Brink", "Tallinn"]
+    assert "yes_no" in world.prompt_of("answer", question)
+    assert "yes_no" not in world.prompt_of("answer", FILM)
+
+
+def test_evidence_carried_up_shows_the_parent_what_the_answers_left_out() -> None:
+    def reply(role: str, messages: list[BaseMessage]) -> str:
+        prompt = messages[-1].text
+        if role.endswith("/answer") and asked_in(prompt) == QUESTION:
+            seen = prompt.find("It is set in a port.") > 0
+            return json.dumps({"answer": "a port" if seen else "unanswerable", "used_passages": [1, 9] if seen else []})
+        return world(role, messages)
+
+    plain, carried = (
+        World(
+            {
+                QUESTION: Known(parts=(FILM, PERSON)),
+                FILM: Known("Ada Brink", relevant="Night Harbour"),
+                PERSON: Known("Tallinn", relevant="Ada Brink"),
+            }
+        )
+        for _ in range(2)
+    )
+    world = plain
+    without = run(reply).result
+    world = carried
+    walked = run(reply, carry_evidence=True)
+    assert (without["answer"], walked.result["answer"]) == ("", "a port")
+    # The price: the two passages once more in the last prompt, and not one call.
+    assert walked.result["usage"]["llm_calls"] == without["usage"]["llm_calls"]
+    assert walked.result["usage"]["passages"] == without["usage"]["passages"] + 2
+    # The citations narrow down to what the parent itself names.
+    assert [each["passage_id"] for each in walked.result["citations"]] == ["film"]
+    assert walked.state["tree"]["0"]["passage_ids"] == ["film"]
+
+
+def test_evidence_carried_up_cites_the_parts_where_the_parent_names_none() -> None:
+    result = run(two_levels(), carry_evidence=True).result
+    assert [each["passage_id"] for each in result["citations"]] == ["model:0.1", "person"]
+
+
+MALFORMED = {
+    "empty": "",
+    "prose": "I would rather not say.",
+    "wrong type": "[1, 2]",
+    "null": '{"known": null, "relevant": null, "sub_questions": null, "answer": null}',
+    "out of range": '{"known": "perhaps", "relevant": {"a": 1}, "sub_questions": 7, "answer": [], "used_passages": 0}',
+    "another role's": '{"useful_information": [{"info": "x", "support_passages": [1]}]}',
+    "long": "la " * 70_000,
+}
+
+
+@pytest.mark.parametrize("kind", MALFORMED)
+@pytest.mark.parametrize("role", ROLES)
+def test_malformed_replies_take_the_declared_way_and_are_counted(role: str, kind: str) -> None:
+    world = two_levels()
+
+    def reply(asked: str, messages: list[BaseMessage]) -> str:
+        return MALFORMED[kind] if asked == f"ra_isf/{role}" else world(asked, messages)
+
+    result = run(reply, max_depth=1, parse_retries=1).result
+    assert result["usage"]["parse_failures"] >= 2
+    assert result["usage"]["parse_failures"] % 2 == 0
+    assert result["stop_reason"] in {"answered", "unanswerable", "max_depth"}
+    if role in {"decompose", "answer"}:
+        assert (result["answer"], result["citations"]) == ("", [])
+
+
+@pytest.mark.parametrize(
+    ("role", "reply", "answer"),
+    [
+        ("self_knowledge", '{"known": "Yes."}', "Tallinn"),
+        ("judge_relevance", '{"relevant": "None"}', "Tallinn"),
+        ("judge_relevance", '{"relevant": [12, "Passage 99"]}', "Tallinn"),
+        ("decompose", f'{{"sub_questions": "1. {FILM}\\n2. {PERSON}"}}', "Tallinn"),
+        ("decompose", f'{{"sub_questions": [{{"question": "{FILM}"}}]}}', "Tallinn"),
+    ],
+)
+def test_replies_that_are_nearly_right_are_understood(role: str, reply: str, answer: str) -> None:
+    world = two_levels()
+
+    def replies(asked: str, messages: list[BaseMessage]) -> str:
+        return reply if asked == f"ra_isf/{role}" else world(asked, messages)
+
+    result = run(replies, max_depth=1).result
+    assert (result["answer"], result["usage"]["parse_failures"]) == (answer, 0)
+
+
+def wide() -> World:
+    """Make a tree in which everything has two parts and nothing is known but at the bottom."""
+    questions = {QUESTION: Known("Tallinn", parts=("part 1?", "part 2?"))}
+    for number in (1, 2):
+        questions[f"part {number}?"] = Known("half", parts=(f"part {number}.1?", f"part {number}.2?"))
+        for deeper in (1, 2):
+            questions[f"part {number}.{deeper}?"] = Known("piece", relevant="Ada Brink")
+    return World(questions)
+
+
+@pytest.mark.parametrize("retries", [0, 2])
+@pytest.mark.parametrize("limit", range(1, 46))
+def test_no_budget_is_ever_exceeded(limit: int, retries: int) -> None:
+    world = wide()
+    result = run(world, max_llm_calls=limit, parse_retries=retries).result
+    assert result["usage"]["llm_calls"] == len(world.steps) <= limit
+    whole = 3 * (1 + 3 + 1 + 1) + 4 * (1 + 3 + 1)
+    assert result["answer"] == "Tallinn"
+    if limit < whole:
+        assert result["stop_reason"] == "budget"
+    if limit >= whole + 5:
+        assert result["stop_reason"] == "answered"
+
+
+def test_the_last_call_answers_from_what_was_found_for_the_question() -> None:
+    world = wide()
+    result = run(world, max_llm_calls=1).result
+    assert world.steps == [("answer", QUESTION)]
+    assert "She was born in Tallinn" in world.prompts[0]
+    assert (result["answer"], result["stop_reason"], result["citations"]) == ("Tallinn", "budget", [])
+
+
+def test_the_last_call_answers_from_the_parts_that_are_answered() -> None:
+    world = two_levels()
+    walked = run(world, max_llm_calls=9)
+    assert "sub_answers" in world.prompts[-1]
+    assert f"{FILM} Ada Brink" in world.prompts[-1]
+    assert (walked.result["answer"], walked.result["stop_reason"]) == ("Tallinn", "budget")
+    assert [each["passage_id"] for each in walked.result["citations"]] == ["model:0.1"]
+
+
+def test_the_last_call_answers_from_own_knowledge_when_there_is_nothing_else() -> None:
+    result = run(wide(), max_llm_calls=1, retriever=FixedRetriever(found={})).result
+    assert [(each["passage_id"], each["kind"]) for each in result["citations"]] == [("model:0", "model")]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "answer"), [(1, ""), (500, ""), (1000, "Tallinn"), (2000, "Tallinn"), (5000, "Tallinn")]
+)
+def test_a_token_budget_is_obeyed_in_the_middle_too(tokens: int, answer: str) -> None:
+    result = run(wide(), max_tokens=tokens).result
+    assert (result["stop_reason"], result["answer"]) == ("budget", answer)
+    assert result["usage"]["prompt_tokens"] + result["usage"]["completion_tokens"] <= tokens
+
+
+def test_a_deadline_ends_a_run_with_what_is_there() -> None:
+    model = ScriptedChatModel(replies=wide(), latency=0.15)
+    began = time.monotonic()
+    result = run(wide(), model=model, deadline_seconds=0.4).result
+    assert result["stop_reason"] == "budget"
+    assert time.monotonic() - began < 1.5
+
+
+def test_results_and_traces_do_not_depend_on_which_branch_is_first() -> None:
+    class Slow(ScriptedChatModel):
+        order: Sequence[float]
+
+        async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Any:
+            prompt = messages[-1].text
+            await asyncio.sleep(self.order[len(asked_in(prompt) + re.sub(r"\D", "", prompt)) % len(self.order)])
+            return await super()._agenerate(messages, *args, **kwargs)
+
+    def outcome(order: Sequence[float], limit: int | None) -> Any:
+        walked = run(wide(), model=Slow(replies=wide(), order=order), max_llm_calls=limit)
+        return walked.result, walked.state["tree"], walked.state["calls"], walked.events
+
+    orders = [(0, 0.01, 0.02), (0.02, 0.01, 0), (0.01, 0.02, 0)]
+    for limit in (None, 20):
+        outcomes = [outcome(order, limit) for order in orders]
+        assert outcomes[0] == outcomes[1] == outcomes[2]
+
+
+def test_siblings_are_solved_and_passages_judged_at_the_same_time() -> None:
+    parts = tuple(f"part {number}?" for number in range(4))
+    world = World({QUESTION: Known("x", parts=parts), **{part: Known("y", relevant="Ada Brink") for part in parts}})
+    run(World({}))  # first uses are not what is measured
+    latency, longest_chain = 0.1, 3 + 3 + 1  # know, judge, decompose; know, judge, answer; compose
+    context = settings(world, model=ScriptedChatModel(replies=world, latency=latency), max_parallel_calls=64)
+    began = time.monotonic()
+    ra_isf.graph.invoke({"question": QUESTION}, context=context)
+    seconds = time.monotonic() - began
+    assert len(world.steps) == (1 + 3 + 1) + 4 * (1 + 3 + 1) + 1
+    assert seconds < 1.15 * longest_chain * latency + 0.2  # a busy machine takes its part
+
+
+async def test_all_four_ways_of_running_agree() -> None:
+    given: Any = {"question": QUESTION}
+    sync = ra_isf.graph.invoke(given, context=settings(two_levels()))
+    awaited = await ra_isf.graph.ainvoke(given, context=settings(two_levels()))
+    streamed = list(ra_isf.graph.stream(given, context=settings(two_levels()), stream_mode="values"))
+    astreamed = [
+        each async for each in ra_isf.graph.astream(given, context=settings(two_levels()), stream_mode="values")
+    ]
+    for other in (awaited, streamed[-1], astreamed[-1]):
+        assert {key: other[key] for key in sync} == sync
+
+
+def test_a_second_question_on_a_thread_begins_with_an_empty_tree() -> None:
+    graph = ra_isf.build().compile(checkpointer=InMemorySaver(), name="RA-ISF")
+    config: Any = {"configurable": {"thread_id": "1"}}
+    graph.invoke({"question": QUESTION}, config, context=settings(two_levels()))
+    other = World({"Who?": Known("Nobody", known=True)})
+    result = graph.invoke({"question": "Who?"}, config, context=settings(other))
+    assert (result["answer"], result["usage"]["llm_calls"]) == ("Nobody", 2)
+    assert list(graph.get_state(config).values["tree"]) == ["0"]
+
+
+def test_a_failed_branch_is_solved_again_and_its_siblings_are_not() -> None:
+    world, failed = two_levels(), list[str]()
+
+    def reply(role: str, messages: list[BaseMessage]) -> str:
+        if asked_in(messages[-1].text) == PERSON and role.endswith("/answer") and not failed:
+            failed.append(role)
+            raise RuntimeError("the model is gone")
+        return world(role, messages)
+
+    graph = ra_isf.build().compile(checkpointer=InMemorySaver(), name="RA-ISF")
+    config: Any = {"configurable": {"thread_id": "1"}}
+    context = settings(reply)
+    with pytest.raises(RuntimeError):
+        graph.invoke({"question": QUESTION}, config, context=context)
+    result = graph.invoke(None, config, context=context)
+    assert result["answer"] == "Tallinn"
+    assert world.of(FILM) == ["self_knowledge", "answer"]
+
+
+def test_every_edge_of_the_drawing_is_walked() -> None:
+    one = World({QUESTION: Known("x", parts=("a?",))})
+    scenarios: list[tuple[World, dict[str, Any]]] = [
+        (two_levels(), {}),
+        (chain(9), {"max_depth": 1}),
+        (one, {"max_llm_calls": 2}),
+        (World({}), {"decomposition": False}),
+        (World({}), {"decomposition": False, "passage_relevance": False}),
+        (two_levels(), {"self_knowledge": False}),
+        (two_levels(), {"passage_relevance": False}),
+        (one, {"self_knowledge": False, "passage_relevance": False}),
+        (one, {"self_knowledge": False, "passage_relevance": False, "decomposition": False}),
+    ]
+    walked = {edge for world, more in scenarios for edge in run(world, **more).edges}
+    assert walked == drawn_edges(ra_isf.graph)
+
+
+def test_a_script_that_runs_out_fails_the_run() -> None:
+    with pytest.raises(IndexError):
+        run(Script({"self_knowledge": []}))

@@ -1,0 +1,222 @@
+"""Tree of Reviews at its limits: broken replies, budgets, the order of completion, options that save calls."""
+
+import asyncio
+import json
+import random
+from collections.abc import Mapping
+from itertools import accumulate
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage
+from review_worlds import QUESTION, accept, completed, fused, read, reject, script, search, titles_in, world
+
+from hopgraph.graphs import tree_of_reviews
+from servers.scripted_model import ScriptedChatModel
+from walks import FixedRetriever, Script, Walk, walk
+
+HOSTILE = {
+    "empty": "",
+    "prose": "I would say that it is relevant.",
+    "a list": '[true, "yes"]',
+    "wrong types": '{"relevant": [1], "enough": {}, "answer": ["x"], "passage": ["y"], "used_assertions": "none"}',
+    "another role's": '{"queries": ["who?"]}',
+    "decide's": '{"answer": {"text": "Oslo", "confidence": 5}, "used_information": [1]}',
+    "enough without an answer": '{"relevant": true, "enough": true}',
+    "200 kB": json.dumps({"relevant": True, "enough": True, "answer": "x" * 200_000, "passage": "y" * 200_000}),
+    "200 kB of braces": "{" * 200_000,
+}
+REVIEWS = {"film": search("Ada Brink"), "critic": accept("Tallinn"), "film person": accept("Tallinn")}
+
+
+def found() -> FixedRetriever:
+    return world(**{"about|Ada Brink": "person ships", "otherwise": "film harbour critic"})
+
+
+def run(said: Script, **more: Any) -> Walk:
+    settings: dict[str, Any] = {"model": said.model(), "retriever": found(), **more}
+    return walk(tree_of_reviews.graph, {"question": QUESTION}, tree_of_reviews.Context(**settings))
+
+
+def calls(said: Script, **more: Any) -> int:
+    return run(said, **more).result["usage"]["llm_calls"]
+
+
+@pytest.mark.parametrize("reply", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("role", ["review", "review_directly", "complete", "fuse"])
+def test_no_reply_breaks_a_run(role: str, reply: str) -> None:
+    expansion = "direct" if role == "review_directly" else "mpc"
+    said = script(REVIEWS, reject(), **{"fuse": lambda _: fused("Tallinn", 1), role: lambda _: reply})
+    ran = run(said, expansion=expansion, parse_retries=1)
+    result = ran.result
+    assert result["stop_reason"] in ("answered", "unanswerable")
+    assert {each["passage_id"] for each in result["citations"]} <= {"film", "person", "critic", "harbour", "ships"}
+    if role in ("review", "review_directly"):
+        assert (result["answer"], result["citations"]) == ("", [])
+        assert result["usage"]["parse_failures"] == 6
+    else:
+        assert result["answer"] == "Tallinn"
+        assert result["usage"]["parse_failures"] == 2
+
+
+def test_without_a_fusion_the_most_frequent_answer_stands() -> None:
+    reviews = {"film": accept("Oslo"), "harbour": accept("The Tallinn"), "critic": accept("Tallinn.")}
+    ran = run(script(reviews, fuse=lambda _: "?"), parse_retries=0)
+    assert (ran.result["answer"], ran.result["stop_reason"]) == ("The Tallinn", "answered")
+    assert [each["passage_id"] for each in ran.result["citations"]] == ["harbour", "critic"]
+
+
+def test_numbers_of_assertions_that_were_not_shown_are_ignored() -> None:
+    ran = run(script({"critic": accept("Tallinn")}, reject(), fuse=[fused("Tallinn", 0, 7, 1)]))
+    assert [each["passage_id"] for each in ran.result["citations"]] == ["critic"]
+
+
+def test_a_review_that_cannot_be_read_stays_out_of_later_prompts() -> None:
+    reviews: Mapping[str, str] = {"film": "?", "critic": accept("Tallinn")}
+    said = script(reviews, reject(), fuse=[fused("Tallinn", 1)])
+    ran = run(said, prune_relevance=False, parse_retries=0, max_depth=2)
+    assert ran.state["tree"]["0.1"]["verdict"] == "unread"
+    assert ran.state["tree"]["0.1"]["status"] == "reviewed"
+    assert not any(titles_in(prompt).startswith("film ") for prompt in said.prompts)
+
+
+def everything_is_open() -> Script:
+    return script({}, search("next"), answer_step_by_step=lambda _: read("x", 1), complete=lambda _: completed("next"))
+
+
+@pytest.mark.parametrize("order", ["breadth", "depth"])
+@pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 6, 8, 13, 30])
+def test_no_budget_is_exceeded_and_its_last_call_gives_an_answer(limit: int, order: str) -> None:
+    said = everything_is_open()
+    ran = run(said, retriever=world(otherwise="a b c d e"), max_llm_calls=limit, search=order)
+    assert len(said.steps) == ran.result["usage"]["llm_calls"] <= limit
+    assert said.steps[-1] == "answer_step_by_step"
+    assert (ran.result["answer"], ran.result["stop_reason"]) == ("x", "budget")
+
+
+def test_a_budget_that_is_just_enough_is_no_limit() -> None:
+    def said() -> Script:
+        return script(REVIEWS, reject(), fuse=[fused("Tallinn", 1)])
+
+    needed = calls(said())
+    assert run(said(), max_llm_calls=needed).result["stop_reason"] == "answered"
+    short = run(said(), max_llm_calls=needed - 1)
+    assert (short.result["answer"], short.result["stop_reason"]) == ("Tallinn", "budget")
+
+
+def test_a_deadline_ends_the_search_with_the_answer_so_far() -> None:
+    said = script({"a": accept("Tallinn")}, search("next"), fuse=[fused("Tallinn", 1)])
+    ran = run(said, model=said.model(latency=0.2), retriever=world(otherwise="a b c"), deadline_seconds=0.7)
+    assert (ran.result["answer"], ran.result["stop_reason"]) == ("Tallinn", "budget")
+
+
+class Jumbled(ScriptedChatModel):
+    """Takes a different time for each call, by a seed."""
+
+    seed: int = 0
+
+    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Any:
+        await asyncio.sleep(random.Random(f"{self.seed}{messages[-1].text}").uniform(0, 0.05))
+        return await super()._agenerate(messages, *args, **kwargs)
+
+
+def test_results_and_traces_do_not_depend_on_which_review_is_first() -> None:
+    def outcome(seed: int) -> tuple[Any, ...]:
+        said = script(REVIEWS, reject(), fuse=lambda _: fused("Tallinn", 1, 2))
+        ran = run(said, model=Jumbled(replies=said, seed=seed))
+        ran.state.pop("started_at")
+        return ran.result, ran.state, ran.events
+
+    assert outcome(1) == outcome(2) == outcome(3)
+
+
+class Level(ScriptedChatModel):
+    """Lets the calls of a wave go only when all of them are there."""
+
+    waves: list[int]
+    """How many calls each wave has."""
+    ready: dict[int, Any]
+    """By number of calls, the event that the wave which ends there is complete."""
+
+    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Any:
+        reply = await super()._agenerate(messages, *args, **kwargs)
+        arrived = len(self.calls)
+        end = next(end for end in accumulate(self.waves) if arrived <= end)
+        complete = self.ready.setdefault(end, asyncio.Event())
+        if arrived == end:
+            complete.set()
+        await complete.wait()
+        return reply
+
+
+def test_a_whole_level_is_under_way_at_once() -> None:
+    said = everything_is_open()
+    waves = [5, 5, 15, 15, 45, 1]
+    model = Level(replies=said, waves=waves, ready={})
+    settings = tree_of_reviews.Context(model=model, retriever=world(otherwise="a b c d e"), max_parallel_calls=64)
+
+    async def within() -> Any:
+        async with asyncio.timeout(20):  # it would wait for ever if the calls came one after another
+            return await tree_of_reviews.graph.ainvoke({"question": QUESTION}, context=settings)
+
+    assert asyncio.run(within())["usage"]["llm_calls"] == sum(waves) == 86
+
+
+def test_early_stop_saves_the_levels_below() -> None:
+    reviews = {"film": search("x"), "harbour": accept("Tallinn"), "critic": accept("tallinn")}
+
+    def said() -> Script:
+        return script(reviews, reject(), fuse=lambda _: fused("Tallinn", 1))
+
+    assert (calls(said()), calls(said(), early_stop=3), calls(said(), early_stop=2)) == (7, 7, 4)
+    assert calls(said(), early_stop=2, search="depth") == 7  # film comes first
+    assert run(said(), early_stop=2).result["answer"] == "Tallinn"
+
+
+def test_similarity_pruning_saves_reviews_of_the_same_text_under_another_id() -> None:
+    reviews = {"film": search("x"), "critic": accept("Tallinn")}
+    again = dict(found().found)
+    again["about|Ada Brink"] = {
+        "critic2": ("critic", "Olaf Mets wrote on Night Harbour. He praised Ada Brink of Tallinn, its director."),
+        "film": again[""]["film"],
+        "ships": ("ships", "Ada Brink collected model ships."),
+    }
+
+    def said() -> Script:
+        return script(reviews, reject(), fuse=lambda _: fused("Tallinn", 1), complete=lambda _: completed("Ada Brink"))
+
+    one = run(said(), retriever=FixedRetriever(found=again), prune_similar=0.9, max_depth=2)
+    assert [node["why"] for node in one.state["tree"].values() if node["depth"] == 2] == [
+        "similar to critic",
+        "similar to film",
+        "",
+    ]
+    every = calls(said(), retriever=FixedRetriever(found=again), max_depth=2)
+    assert (every, one.result["usage"]["llm_calls"]) == (8, 6)
+
+
+def test_remembering_rejected_paragraphs_saves_their_reviews() -> None:
+    reviews = {"film": search("x"), "critic": accept("Tallinn")}
+    again = world(about="harbour person", otherwise="film harbour critic")
+
+    def said() -> Script:
+        return script(reviews, reject(), fuse=lambda _: fused("Tallinn", 1))
+
+    remembered = run(said(), retriever=again, remember_rejected=True)
+    assert remembered.state["tree"]["0.1.1"]["why"] == "rejected before"
+    assert (calls(said(), retriever=again), remembered.result["usage"]["llm_calls"]) == (7, 6)
+
+
+def test_an_irrelevant_path_without_a_query_is_expanded_with_the_question() -> None:
+    said = script({}, json.dumps({"relevant": False}))
+    ran = run(said, expansion="direct", prune_relevance=False, retriever=world(otherwise="film"), max_depth=2)
+    assert ran.state["asked"] == [QUESTION, QUESTION]
+    assert [each["data"]["written_by"] for each in ran.events if each["event"] == "expanded"] == ["question"]
+
+
+def test_a_budget_of_tokens_ends_the_search_with_an_answer() -> None:
+    ran = run(everything_is_open(), retriever=world(otherwise="a b c d e"), max_tokens=12_000)
+    usage = ran.result["usage"]
+    assert (ran.result["answer"], ran.result["stop_reason"]) == ("x", "budget")
+    assert usage["prompt_tokens"] + usage["completion_tokens"] <= 12_000
+    assert usage["llm_calls"] > 6
