@@ -1,10 +1,87 @@
-"""The methods, one file each, and the list of them."""
+"""The methods, one file each, and the list of them.
+
+How to write a sixth method:
+
+1. Choose a state (`MethodState`, or one that a node you want declares, as `ReviewTreeState`) and subclass a
+   Context: set `method`, the first part of its roles, `steps`, the second parts, and fields for its settings.
+2. Begin with `prepare_for(State)`, named "prepare", and end with `finish`, named "finish"; between them add
+   nodes from `hopgraph.nodes`. What differs is a factory's argument: `retrieve_with`, `expand_with`,
+   `review_with`, `answer_with`.
+3. A new step is an `Ask` (step, variables, reply model, fallback) and a prompt `common/STEP.md` or
+   `METHOD/STEP.md`; `ask_all` sends the calls of one node side by side within the budget.
+4. Join the nodes with edges; give conditional edges a path map, so that they are labelled. Compile with a name.
+
+`tests/sixth_method.py` does it in sixty lines: Tree of Reviews, whose reviews say what a path lacks, with
+MIGRES's generator writing the query for that. Events, citations, budgets and resuming come with the nodes.
+"""
 
 from types import ModuleType
 
-from hopgraph.graphs import migres
+from hopgraph.graphs import blendfilter, chain_of_reviews, genground, migres, ra_isf, tree_of_reviews
+from hopgraph.graphs.baselines import (
+    cot,
+    cot_sc,
+    direct,
+    genread,
+    gold_passages,
+    grg,
+    ircot,
+    iter_retgen,
+    least_to_most,
+    one_step,
+    one_step_cot,
+    react,
+    rerank,
+    self_ask,
+    snippet,
+    summ,
+    vanilla,
+    vanilla_s,
+)
 
-METHODS: dict[str, ModuleType] = {"migres": migres}
+METHODS: dict[str, ModuleType] = {
+    module.Context.method: module
+    for module in (
+        migres,
+        blendfilter,
+        genground,
+        ra_isf,
+        tree_of_reviews,
+        chain_of_reviews,
+        direct,
+        cot,
+        cot_sc,
+        one_step,
+        one_step_cot,
+        vanilla,
+        vanilla_s,
+        gold_passages,
+        summ,
+        snippet,
+        rerank,
+        react,
+        self_ask,
+        iter_retgen,
+        ircot,
+        least_to_most,
+        genread,
+        grg,
+    )
+}
 """From a method's name to its module, which offers `graph`, `build()` and `Context`."""
 
-__all__ = ["METHODS", "migres"]
+ALIASES = {"tor": "tree_of_reviews", "cor": "chain_of_reviews"}
+"""Short names, as the papers use them; METHODS knows these too."""
+
+METHODS.update({short: METHODS[name] for short, name in ALIASES.items()})
+
+__all__ = [
+    "ALIASES",
+    "METHODS",
+    "blendfilter",
+    "chain_of_reviews",
+    "genground",
+    "migres",
+    "ra_isf",
+    "tree_of_reviews",
+]

@@ -14,6 +14,7 @@ from hopgraph.nodes.generate_queries import folded
 from hopgraph.nodes.replies import ReplyModel, ShortText
 from hopgraph.state import Context, Spent
 from hopgraph.state.blendfilter import Draft
+from hopgraph.tools.evaluation.metrics import normalise_answer
 from hopgraph.tools.prompts import Value
 
 
@@ -72,13 +73,11 @@ def _short(draft: Draft, answered: Answered[ShortAnswer] | None, settings: Conte
 
 
 def agreed(answers: Sequence[str]) -> int | None:
-    """Find the answer that occurs most, but for case and punctuation; empty ones do not count.
+    """Find the answer that occurs most, but for case, punctuation and articles; empty ones do not count.
 
     Returns:
         Its first place; of several that occur as often the first. None where all are empty.
     """
-    votes = Counter(folded(answer) for answer in answers if answer)
-    if not votes:
-        return None
-    [(most, _)] = votes.most_common(1)
-    return next(number for number, answer in enumerate(answers) if folded(answer) == most)
+    said = [normalise_answer(answer) or folded(answer) or answer for answer in answers]
+    votes = Counter(each for each, answer in zip(said, answers, strict=True) if answer)
+    return said.index(votes.most_common(1)[0][0]) if votes else None

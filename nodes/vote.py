@@ -22,7 +22,7 @@ class VoteState(TypedDict):
 
 
 async def vote(state: VoteState, runtime: Runtime[Context]) -> Mapping[str, Any]:
-    """Choose the answer of the majority, equal but for case and punctuation; of a tie the first (CoT-SC).
+    """Choose the answer of the majority, equal but for case, punctuation and articles; of a tie the first (CoT-SC).
 
     Samples without an answer do not vote; without any the question is unanswerable. Writes what a final
     answer is made of, with the reasoning of the first sample that gave it; no call.

@@ -1,6 +1,8 @@
 """What holds for every method: how it is called, embedded, resumed and drawn."""
 
+import json
 import operator
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
@@ -14,12 +16,18 @@ from langgraph.errors import GraphRecursionError
 from langgraph.graph import END, START, StateGraph
 from typing_extensions import TypedDict
 
-from hopgraph.graphs import METHODS
+from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.nodes.machine import MethodGraph
 from hopgraph.state import AnswerOutput, SettingsError
+from hopgraph.tools.sample import sample_passages
 
 QUESTION = "In which city was the director of the film Pan's Labyrinth born?"
 ANSWER = "Guadalajara"
+GOLD = [
+    {"title": each["title"], "text": each["text"]}
+    for each in sample_passages()
+    if each["id"] in {"pans-labyrinth", "guillermo-del-toro"}
+]
 DRAWINGS = Path(__file__).parent / "drawings"
 
 
@@ -29,9 +37,21 @@ class HostState(TypedDict):
     notes: Annotated[list[str], operator.add]
 
 
-@pytest.fixture(params=sorted(METHODS))
+@pytest.fixture(params=sorted(METHODS.keys() - ALIASES.keys()))
 def method(request: pytest.FixtureRequest) -> ModuleType:
     return METHODS[request.param]
+
+
+@pytest.fixture(autouse=True)
+def gold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the method that reads given passages two of the sample's."""
+    monkeypatch.setenv("HOPGRAPH_GOLD_PASSAGES", json.dumps(GOLD))
+
+
+@pytest.fixture
+def answer(method: ModuleType) -> str:
+    """What the method answers with the offline model when it is called plainly; empty where that finds nothing."""
+    return method.graph.invoke({"question": QUESTION})["answer"]
 
 
 def test_a_module_offers_graph_build_and_context(method: ModuleType) -> None:
@@ -43,20 +63,30 @@ def test_a_module_offers_graph_build_and_context(method: ModuleType) -> None:
 
 def test_it_runs_without_any_setting(method: ModuleType) -> None:
     result = method.graph.invoke({"question": QUESTION})
-    assert result["answer"] == ANSWER
+    assert result["stop_reason"]
+    assert method is not METHODS["migres"] or result["answer"] == ANSWER
     assert set(AnswerOutput.__annotations__) <= set(result)
 
 
 def test_the_input_form_asks_for_a_question_only(method: ModuleType) -> None:
-    assert list(method.graph.get_input_jsonschema()["properties"]) == ["question"]
+    schema = method.graph.get_input_jsonschema()
+    more = ["gold_passages"] if method is METHODS["gold_passages"] else []
+    assert list(schema["properties"]) == ["question", *more]
+    assert schema["required"] == ["question"]
 
 
 def test_every_channel_is_declared(method: ModuleType) -> None:
     builder = method.build()
     declared = set(builder.state_schema.__annotations__)
-    for base in builder.state_schema.__orig_bases__:
+    for base in _bases(builder.state_schema):
         declared |= set(getattr(base, "__annotations__", {}))
     assert set(builder.channels) == declared
+
+
+def _bases(schema: Any) -> Iterator[Any]:
+    for base in getattr(schema, "__orig_bases__", ()):
+        yield base
+        yield from _bases(base)
 
 
 def test_every_setting_has_a_description_a_group_and_a_default(method: ModuleType) -> None:
@@ -75,12 +105,12 @@ def test_every_preset_is_valid(method: ModuleType) -> None:
 
 
 def test_the_drawing_is_the_reviewed_one(method: ModuleType) -> None:
-    drawn = method.graph.get_graph().draw_mermaid()
+    drawn = method.graph.get_graph(xray=True).draw_mermaid()
     assert drawn == (DRAWINGS / f"{method.Context.method}.mmd").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("host_context", [None, {"user": "ann"}, object(), {"hopgraph": {"max_llm_calls": 500}}])
-def test_it_is_a_subgraph_of_any_host(method: ModuleType, host_context: Any) -> None:
+def test_it_is_a_subgraph_of_any_host(method: ModuleType, answer: str, host_context: Any) -> None:
     builder: Any = StateGraph(HostState)
     builder.add_node("ours", method.graph)
     builder.add_node("after", lambda state: {"notes": [f"got {state['answer']}"]})
@@ -88,7 +118,7 @@ def test_it_is_a_subgraph_of_any_host(method: ModuleType, host_context: Any) -> 
     builder.add_edge("ours", "after")
     builder.add_edge("after", END)
     result = builder.compile().invoke({"question": QUESTION}, context=host_context)
-    assert result["notes"] == [f"got {ANSWER}"]
+    assert result["notes"] == [f"got {answer}"]
 
 
 def test_a_host_that_mixes_its_settings_with_ours_is_told(method: ModuleType) -> None:
@@ -99,7 +129,7 @@ def test_a_host_that_mixes_its_settings_with_ours_is_told(method: ModuleType) ->
         builder.compile().invoke({"question": QUESTION}, context={"user": "ann", "max_llm_calls": 9})
 
 
-async def test_a_host_node_may_call_it_with_settings_of_its_own(method: ModuleType) -> None:
+async def test_a_host_node_may_call_it_with_settings_of_its_own(method: ModuleType, answer: str) -> None:
     async def ours(state: HostState) -> dict[str, Any]:
         result = await method.graph.ainvoke({"question": state["question"]}, context=method.Context(max_llm_calls=300))
         return {"answer": result["answer"]}
@@ -107,24 +137,24 @@ async def test_a_host_node_may_call_it_with_settings_of_its_own(method: ModuleTy
     builder: Any = StateGraph(HostState)
     builder.add_node("ours", ours)
     builder.add_edge(START, "ours")
-    assert (await builder.compile().ainvoke({"question": QUESTION}))["answer"] == ANSWER
+    assert (await builder.compile().ainvoke({"question": QUESTION}))["answer"] == answer
 
 
-def test_it_is_a_tool(method: ModuleType) -> None:
+def test_it_is_a_tool(method: ModuleType, answer: str) -> None:
     @tool
     def look_up(question: str) -> str:
         """Answer a question from the corpus."""
         return method.graph.invoke({"question": question})["answer"]
 
-    assert look_up.invoke({"question": QUESTION}) == ANSWER
+    assert look_up.invoke({"question": QUESTION}) == answer
 
 
-def test_batches_and_chains_do_not_cut_it_off(method: ModuleType) -> None:
+def test_batches_and_chains_do_not_cut_it_off(method: ModuleType, answer: str) -> None:
     graph = method.graph
     questions = [{"question": QUESTION}] * 3
-    assert [result["answer"] for result in graph.batch(questions)] == [ANSWER] * 3
+    assert [result["answer"] for result in graph.batch(questions)] == [answer] * 3
     chain: Any = RunnableLambda(lambda text: {"question": text}) | graph
-    assert chain.invoke(QUESTION)["answer"] == ANSWER
+    assert chain.invoke(QUESTION)["answer"] == answer
     with pytest.raises(GraphRecursionError, match="limit of 3"):
         graph.invoke({"question": QUESTION}, {"recursion_limit": 3})
 
@@ -138,19 +168,19 @@ def test_a_thread_that_answered_before_begins_anew(method: ModuleType, tmp_path:
     assert again == method.graph.invoke({"question": QUESTION})
 
 
-def test_a_run_goes_on_where_it_was_interrupted(method: ModuleType) -> None:
-    graph = method.build().compile(checkpointer=InMemorySaver(), interrupt_after=["retrieve"])
+def test_a_run_goes_on_where_it_was_interrupted(method: ModuleType, answer: str) -> None:
+    graph = method.build().compile(checkpointer=InMemorySaver(), interrupt_after=["prepare"])
     thread: Any = {"configurable": {"thread_id": "one"}}
     graph.invoke({"question": QUESTION}, thread)
     for _ in range(20):
         if not graph.get_state(thread).next:
             break
         graph.invoke(None, thread)
-    assert graph.get_state(thread).values["answer"] == ANSWER
+    assert graph.get_state(thread).values["answer"] == answer
 
 
 def test_a_run_is_not_resumed_under_other_settings(method: ModuleType) -> None:
-    graph = method.build().compile(checkpointer=InMemorySaver(), interrupt_after=["retrieve"])
+    graph = method.build().compile(checkpointer=InMemorySaver(), interrupt_after=["prepare"])
     thread: Any = {"configurable": {"thread_id": "one"}}
     graph.invoke({"question": QUESTION}, thread, context=method.Context(passages_per_query=7))
     with pytest.raises(SettingsError, match="began with passages_per_query = 7 and was resumed with 9"):
@@ -159,11 +189,13 @@ def test_a_run_is_not_resumed_under_other_settings(method: ModuleType) -> None:
     graph.invoke(None, thread, context=resumed)  # limits may change
 
 
-def test_unset_settings_come_from_the_environment(method: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unset_settings_come_from_the_environment(
+    method: ModuleType, answer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOPGRAPH_RETRIEVER", "bm25:/nowhere")
     with pytest.raises(Exception, match="/nowhere"):
         method.graph.invoke({"question": QUESTION})
-    assert method.graph.invoke({"question": QUESTION}, context=method.Context(retriever="sample"))["answer"] == ANSWER
+    assert method.graph.invoke({"question": QUESTION}, context=method.Context(retriever="sample"))["answer"] == answer
     monkeypatch.setenv("HOPGRAPH_MAX_LLM_CALLS", "many")
     with pytest.raises(SettingsError, match="HOPGRAPH_MAX_LLM_CALLS"):
         method.graph.invoke({"question": QUESTION}, context=method.Context(retriever="sample"))

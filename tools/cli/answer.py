@@ -109,6 +109,8 @@ def _without_keys(value: object) -> object:
         return redact(value)
     if isinstance(value, Mapping):
         return {key: _without_keys(entry) for key, entry in cast("Mapping[str, object]", value).items()}
+    if isinstance(value, list):
+        return [_without_keys(entry) for entry in cast("list[object]", value)]
     return value
 
 

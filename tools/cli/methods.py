@@ -9,10 +9,10 @@ from typing import Any, cast
 from rich.console import Console
 from rich.text import Text
 
-from hopgraph.graphs import METHODS
+from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.state import Context
 from hopgraph.tools.cli.console import console_on, print_hanging
-from hopgraph.tools.cli.settings import method_named
+from hopgraph.tools.cli.settings import method_named, steps_of
 
 
 def run_methods(name: str | None, *, as_json: bool) -> None:
@@ -21,7 +21,7 @@ def run_methods(name: str | None, *, as_json: bool) -> None:
     Raises:
         SettingsError: no method has this name.
     """
-    modules = [method_named(name)] if name else list(METHODS.values())
+    modules = [method_named(name)] if name else [METHODS[each] for each in METHODS if each not in ALIASES]
     records = [_record(module, settings=name is not None) for module in modules]
     if as_json:
         found: object = records[0] if name else records
@@ -31,6 +31,7 @@ def run_methods(name: str | None, *, as_json: bool) -> None:
     for record in records:
         _print_method(console, record)
     if name:
+        _print_roles(console, records[0]["roles"])
         _print_settings(console, records[0]["settings"])
     else:
         console.print("\nSettings of one: hopgraph methods NAME", style="dim")
@@ -45,6 +46,7 @@ def _record(module: ModuleType, *, settings: bool) -> dict[str, Any]:
         "title": title,
         "about": first_line.removeprefix(f"{title}:").strip(),
         "presets": cls.presets,
+        "roles": [f"{cls.method}/{step}" for step in steps_of(module)],
     }
     return {**record, "settings": settings_of_method(cls)} if settings else record
 
@@ -94,6 +96,12 @@ def _print_method(console: Console, record: Mapping[str, Any]) -> None:
         shown = ", ".join(f"{key}={value}" for key, value in values.items())
         preset = Text.assemble(f"--preset {family}", (f"  {shown}", "dim"))
         print_hanging(console, Text(), preset, indent=16)
+
+
+def _print_roles(console: Console, roles: list[str]) -> None:
+    if roles:
+        console.print("\nRoles", style="bold")
+        print_hanging(console, Text(), Text(", ".join(roles)), indent=2)
 
 
 def _print_settings(console: Console, settings: list[dict[str, Any]]) -> None:

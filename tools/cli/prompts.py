@@ -8,8 +8,8 @@ from rich.text import Text
 from hopgraph.state import Context, SettingsError
 from hopgraph.tools.cli.console import console_on, print_hanging
 from hopgraph.tools.cli.files import write_files
-from hopgraph.tools.cli.settings import method_named
-from hopgraph.tools.prompts import prompt_files
+from hopgraph.tools.cli.settings import method_named, steps_of
+from hopgraph.tools.prompts import FAMILIES, prompt_files
 
 
 def run_prompts(method: str, out: Path, *, force: bool) -> None:
@@ -18,9 +18,11 @@ def run_prompts(method: str, out: Path, *, force: bool) -> None:
     Raises:
         SettingsError: no such method, or a file is there already and `force` is not set; nothing is written.
     """
-    cls: type[Context] = method_named(method).Context
+    module = method_named(method)
+    cls: type[Context] = module.Context
     out = out.expanduser()
-    contents = {out / name: path.read_bytes() for name, path in prompt_files(cls.method)}
+    files = dict(prompt_files(cls.method, steps_of(module)))
+    contents = {out / name: path.read_bytes() for name, path in files.items()}
     there = [path for path in contents if path.exists()]
     if there and not force:
         raise SettingsError(f"{there[0]} is there already; take another folder, or --force to replace it")
@@ -29,5 +31,8 @@ def run_prompts(method: str, out: Path, *, force: bool) -> None:
     print_hanging(console, Text(), Text(f"{len(contents)} files written to {out}. Edit them, then:"), indent=0)
     use = f'hopgraph ask "…" --method {cls.method} --set prompts_dir={shlex.quote(str(out))}'
     print_hanging(console, Text(), Text(use, "cyan"), indent=2)
-    note = f"Demonstrations: --set demonstrations=FOLDER, with STEP.jsonl files like those in {out / cls.method}."
-    print_hanging(console, Text(), Text(note, "dim"), indent=0)
+    families = [family for family in FAMILIES if any(name.endswith(f".{family}.jsonl") for name in files)]
+    if families:
+        note = "The .jsonl files are demonstrations, used if a family of them is asked for, too: "
+        choice = " or ".join(f"--set demonstrations={family}" for family in families)
+        print_hanging(console, Text(), Text(f"{note}{choice}.", "dim"), indent=0)

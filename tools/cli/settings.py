@@ -10,7 +10,7 @@ from hopgraph.graphs import METHODS
 from hopgraph.state import Context, SettingsError
 from hopgraph.state.context import ContextT, parse_setting, settings_from, with_environment
 
-_SPEC = re.compile(r"[A-Za-z][\w+-]+:.")
+_SPEC = re.compile(r"[A-Za-z][\w+-]+:")
 """How a spec begins; one letter before the colon would be a drive."""
 _SAMPLE = "sample"
 
@@ -25,6 +25,11 @@ def method_named(name: str) -> ModuleType:
     if found is None:
         raise SettingsError(f"method {name!r:.80} is unknown{_meant(name, METHODS)} There are: {', '.join(METHODS)}")
     return found
+
+
+def steps_of(module: ModuleType) -> tuple[str, ...]:
+    """List the steps in which a method asks a model; empty where its module does not say."""
+    return tuple(getattr(module, "ROLES", ()))
 
 
 def settings_for(
@@ -62,7 +67,13 @@ def settings_for(
 
 
 def corpus_spec(given: str) -> str:
-    """Turn `--corpus` into a retriever's spec: a folder into `bm25:FOLDER`; a spec stays as it is."""
+    """Turn `--corpus` into a retriever's spec: a folder into `bm25:FOLDER`; a spec stays as it is.
+
+    Raises:
+        SettingsError: blank.
+    """
+    if not given.strip():
+        raise SettingsError("--corpus is empty; name a folder made by `hopgraph index`, or leave it out for the sample")
     if given == _SAMPLE and not Path(given).is_dir():
         return given
     return given if _SPEC.match(given) and not Path(given).is_dir() else f"bm25:{given}"

@@ -11,6 +11,7 @@ from hopgraph.state import Context
 from hopgraph.state.context import DEFAULT_MODEL, DEFAULT_RETRIEVER
 from hopgraph.tools.cli.console import LABEL_WIDTH, on_one_line, print_hanging
 from hopgraph.tools.cli.tell import Line
+from hopgraph.tools.models import model_name, redact
 from hopgraph.tools.resolve import describe
 
 _STYLES = {"heading": "bold", "plain": "", "dim": "dim", "good": "green", "bad": "red", "warning": "bold yellow"}
@@ -19,9 +20,11 @@ _EMPTY = Text()
 
 def print_header(console: Console, title: str, settings: Context) -> None:
     """Say which method, model and corpus are used, and what the embedded model is."""
-    model, corpus = (on_one_line(name) for name in describe(settings))
-    more = [f"{on_one_line(role)}: {on_one_line(str(spec))}" for role, spec in settings.models.items()]
-    corpora = [corpus, *([on_one_line(str(settings.second_retriever))] if settings.second_retriever else [])]
+    model, corpus = (on_one_line(redact(name)) for name in describe(settings))
+    more = [f"{on_one_line(role)}: {on_one_line(model_name(given))}" for role, given in settings.models.items()]
+    second = settings.second_retriever
+    name = second if isinstance(second, str) else type(second).__name__
+    corpora = [corpus, *([on_one_line(redact(name))] if second else [])]
     about = " (bundled sample)" if corpora == [DEFAULT_RETRIEVER] else ""
     line = f"{title} · model {', '.join([model, *more])} · corpus {' + '.join(corpora)}{about}"
     print_hanging(console, _EMPTY, Text(line, "bold"), indent=0)

@@ -199,6 +199,13 @@ def _asked(told: Told) -> list[Line]:
     return lines
 
 
+def _retrying(told: Told) -> list[Line]:
+    data = told.data
+    failure = f"HTTP {data['status']}" if data["status"] else "no usable reply"
+    text = f"{on_one_line(data['role'])}: request {data['attempt']} failed ({failure}); again in {data['wait']:.1f} s"
+    return [Line("warning", text, "warning")]
+
+
 def _answered(_told: Told) -> list[Line]:
     return []  # the answer itself is printed at the end
 
@@ -214,5 +221,9 @@ TELLERS: dict[str, Callable[[Told], list[Line]]] = {
     "decided": _decided,
     "generated": _generated,
     "asked": _asked,
+    "retrying": _retrying,
     "answered": _answered,
 }
+
+AT_ONCE = frozenset({"retrying"})
+"""What is told as it happens, not with its superstep in order: it says why nothing else happens."""

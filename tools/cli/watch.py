@@ -8,7 +8,7 @@ from typing import Any
 from hopgraph.nodes.events import event_order
 from hopgraph.state import Passage, StepEvent
 from hopgraph.tools.cli.console import on_one_line, shortened
-from hopgraph.tools.cli.tell import TELLERS, TEXT_SHOWN, Line, Told
+from hopgraph.tools.cli.tell import AT_ONCE, TELLERS, TEXT_SHOWN, Line, Told
 
 
 @dataclass
@@ -33,10 +33,13 @@ class Watcher:
         """Take an event.
 
         Returns:
-            The lines of the superstep before, when this event begins a new one; else none.
+            The lines of the superstep before, when this event begins a new one, and of an event that is
+            told at once; else none.
         """
         lines = self.flush() if self._waiting and event["step"] != self._waiting[-1]["step"] else []
         self.events.append(event)
+        if event["event"] in AT_ONCE:
+            return [*lines, *self._lines(event, several=False)]
         self._waiting.append(event)
         return lines
 

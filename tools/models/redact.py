@@ -9,8 +9,10 @@ from pydantic import SecretStr
 _SHAPES = re.compile(
     r"(?i)(?P<lead>\bbearer\s+|\bapi[-_]?key['\"]?\s*[=:]\s*['\"]?)[^\s'\"@,;&]+"
     r"|(?P<address>://[^/\s:@]*:)[^/\s@]+(?=@)"
-    r"|\b(?:sk|pk|key|hf|gsk|xai|lsv2)[-_][\w*.-]{6,}"
+    r"|\b(?P<prefixed>(?:sk|pk|hf|gsk|xai|lsv2)[-_][\w*.-]{8,})"
 )
+_WORD = re.compile(r"[a-z]{0,15}(?:[A-Z][a-z]{2,15})*\d{0,4}|[A-Z]{1,15}\d{0,4}|\d{8}")
+"""A word or a year or a date, alone or after one another, as names have them."""
 _SECRET_NAME = re.compile(r"(?i)(?:KEY|TOKEN|SECRET|PASSWORD)$")
 
 
@@ -18,7 +20,19 @@ def redact(text: str, model: BaseChatModel | None = None) -> str:
     """Replace keys by `[key]`: those of the environment, those the model holds, and what looks like one."""
     for secret in _known_secrets(model):
         text = text.replace(secret, "[key]")
-    return _SHAPES.sub(lambda match: f"{match['lead'] or match['address'] or ''}[key]", text)
+    return _SHAPES.sub(_without_key, text)
+
+
+def _without_key(match: re.Match[str]) -> str:
+    if match["prefixed"] and not _looks_random(match["prefixed"]):
+        return match[0]
+    return f"{match['lead'] or match['address'] or ''}[key]"
+
+
+def _looks_random(name: str) -> bool:
+    """Tell a key from an ordinary name such as `pk-documents-2020`: masked, or with a long part that is no word."""
+    parts = re.split(r"[-_.]", name)
+    return "**" in name or any(len(part) >= 8 and not _WORD.fullmatch(part) for part in parts)
 
 
 def _known_secrets(model: BaseChatModel | None) -> list[str]:

@@ -1,6 +1,9 @@
 """Prompt files: find, check and list them.
 
-A file has three parts: the variables that its input takes, the instructions, and the input. A variable
+`STEP.md` holds the prompt of a step, `STEP.FAMILY.jsonl` its demonstrations for a family of data sets. Either
+lies in the folder of a method, or in `common` for all of them.
+
+A prompt file has three parts: the variables that its input takes, the instructions, and the input. A variable
 with `?` may be left out.
 
     variables: passages, question, answer_type?
@@ -13,19 +16,24 @@ with `?` may be left out.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
 from hopgraph.state import PromptError, SettingsError
 
+FAMILIES = ("multi_hop", "open_domain", "yes_no")
+"""The families of data sets that have built-in demonstrations."""
+
 _PARTS = re.compile(
     r"\Avariables:(?P<variables>[^\n]*)\n--- instructions\n(?P<instructions>.*?)\n--- input\n(?P<input>.*)\Z",
     re.DOTALL,
 )
-_PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
+PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
+"""Where a prompt puts a variable."""
 
 
 @dataclass(frozen=True)
@@ -42,58 +50,124 @@ class PromptFile:
     input: str
     """The human message, with placeholders."""
 
+    def shown(self) -> frozenset[str]:
+        """List the variables that the human message shows; the others stand in the instructions alone."""
+        return frozenset(PLACEHOLDER.findall(self.input))
+
 
 def prompts_root() -> Path:
     """Find the folder of the built-in prompts."""
     return Path(str(files("hopgraph.nodes"))) / "prompts"
 
 
-def read_prompt(role: str, prompts_dir: str | None = None) -> PromptFile:
-    """Read the prompt of a role `method/step`.
+def built_in_steps(method: str) -> frozenset[str]:
+    """List the steps that have a built-in prompt for a method, its own or the common one."""
+    return frozenset(path.stem for part in (method, "common") for path in (prompts_root() / part).glob("*.md"))
 
-    Looked for as `METHOD/STEP.md` and then `common/STEP.md`, in `prompts_dir` first if there is one.
+
+def find_file(role: str, ending: str, prompts_dir: str | None = None) -> Path | None:
+    """Find a file of the role `method/step`: `METHOD/STEP<ending>`, else `common/STEP<ending>`; None for neither.
+
+    Both are looked for in `prompts_dir` first, if there is one, and then among the built-in files.
+    """
+    method, step = role.split("/", 1)
+    roots = [*([Path(prompts_dir)] if prompts_dir else []), prompts_root()]
+    candidates = (root / part / f"{step}{ending}" for root in roots for part in (method, "common"))
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def read_text(path: Path) -> str:
+    """Read a file that people edit; a byte order mark is no part of its text.
+
+    Raises:
+        PromptError: it cannot be read, or is not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise PromptError(f"{path}: not UTF-8 ({error.reason} at byte {error.start + 1}); save it as UTF-8") from None
+    except OSError as error:
+        raise PromptError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def read_prompt(role: str, prompts_dir: str | None = None) -> PromptFile:
+    """Read the prompt of a role `method/step`; `find_file` says where it is looked for.
 
     Raises:
         PromptError: no such file, or one whose variables do not fit.
     """
-    roots = ([Path(prompts_dir)] if prompts_dir else []) + [prompts_root()]
-    method, step = role.split("/", 1)
-    for root in roots:
-        for path in (root / method / f"{step}.md", root / "common" / f"{step}.md"):
-            if path.is_file():
-                return _checked(path, path.stat().st_mtime_ns)
-    raise PromptError(f"no prompt for role {role!r}: looked for {method}/{step}.md and common/{step}.md")
+    path = find_file(role, ".md", prompts_dir)
+    if path is None:
+        method, step = role.split("/", 1)
+        raise PromptError(f"no prompt for role {role!r}: looked for {method}/{step}.md and common/{step}.md")
+    return _checked(path, path.stat().st_mtime_ns)
 
 
-def check_folder(prompts_dir: str, method: str) -> None:
-    """Check every prompt file that a folder replaces for a method, before anything is spent.
+def check_folder(prompts_dir: str, method: str, steps: Collection[str] = ()) -> None:
+    """Check the files that a folder replaces for a method, before anything is spent.
+
+    Of demonstrations only the names are checked here; `check_demonstrations` reads those that are used.
+
+    Args:
+        prompts_dir: the folder.
+        method: the method whose files are checked, beside the common ones.
+        steps: its steps; those without a built-in prompt are known from here alone.
 
     Raises:
-        SettingsError: no such folder, or nothing in it for this method.
+        SettingsError: no such folder, nothing in it for this method, or a file that is named after no step.
         PromptError: a file whose variables do not fit.
     """
     folder = Path(prompts_dir)
     if not folder.is_dir():
         raise SettingsError(f"prompts_dir {prompts_dir!r} is not a folder")
-    found = [path for part in ("common", method) for path in sorted((folder / part).glob("*.md"))]
+    inside = [path for part in ("common", method) for path in sorted((folder / part).glob("*"))]
+    found = [path for path in inside if path.suffix in {".md", ".jsonl"}]
     if not found:
         raise SettingsError(f"prompts_dir {prompts_dir!r} holds no common/STEP.md and no {method}/STEP.md")
+    known = built_in_steps(method) | set(steps)
+    prompts = {f"{step}.md" for step in known}
+    demonstrations = {f"{step}.{family}.jsonl" for step in known for family in FAMILIES}
     for path in found:
-        _checked(path, path.stat().st_mtime_ns)
+        refuse_unknown_name(path, prompts if path.suffix == ".md" else demonstrations)
+        if path.suffix == ".md":
+            _checked(path, path.stat().st_mtime_ns)
+
+
+def refuse_unknown_name(path: Path, known: Iterable[str]) -> None:
+    """Refuse a file that nothing would ever read.
+
+    Raises:
+        SettingsError: its name is not one of `known`; says which of them may be meant.
+    """
+    names = sorted(known)
+    if path.name in names:
+        return
+    close = get_close_matches(path.name.lower(), names, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}"
+    raise SettingsError(f"{path}: no step reads a file of this name; {hint}")
 
 
 @lru_cache(maxsize=512)
 def _checked(path: Path, _modified: int) -> PromptFile:
+    prompt = parse_prompt(read_text(path), str(path))
     built_in = prompts_root() / "common" / path.name
-    prompt = parse_prompt(path.read_text(encoding="utf-8"), str(path))
     if built_in.is_file() and built_in != path:
-        allowed = parse_prompt(built_in.read_text(encoding="utf-8"), str(built_in)).variables
-        different = prompt.variables ^ allowed
-        if different:
-            name = min(different)
-            problem = "unknown" if name in prompt.variables else "missing"
-            raise PromptError(f"{path}: variable {name!r} is {problem}; this step gives: {', '.join(sorted(allowed))}")
+        _refuse_other_variables(prompt, parse_prompt(read_text(built_in), str(built_in)))
     return prompt
+
+
+def _refuse_other_variables(prompt: PromptFile, built_in: PromptFile) -> None:
+    different = prompt.variables ^ built_in.variables
+    if different:
+        name = min(different)
+        problem = "unknown" if name in prompt.variables else "missing"
+        allowed = ", ".join(sorted(built_in.variables))
+        raise PromptError(f"{prompt.source}: variable {name!r} is {problem}; this step gives: {allowed}")
+    required = built_in.optional - prompt.optional
+    if required:
+        raise PromptError(
+            f"{prompt.source}: variable {min(required)!r} is not always given; declare it as '{min(required)}?'"
+        )
 
 
 def parse_prompt(text: str, source: str) -> PromptFile:
@@ -107,7 +181,7 @@ def parse_prompt(text: str, source: str) -> PromptFile:
         raise PromptError(f"{source}: expected 'variables:', '--- instructions' and '--- input' parts")
     names = [name.strip() for name in parts["variables"].split(",") if name.strip()]
     declared = {name.removesuffix("?") for name in names}
-    used = set(_PLACEHOLDER.findall(parts["instructions"] + parts["input"]))
+    used = set(PLACEHOLDER.findall(parts["instructions"] + parts["input"]))
     if declared != used:
         name = min(declared ^ used)
         problem = "used but not declared" if name in used else "declared but not used"
@@ -121,9 +195,18 @@ def parse_prompt(text: str, source: str) -> PromptFile:
     )
 
 
-def prompt_files(method: str) -> Iterator[tuple[str, Path]]:
-    """List the built-in files that a method's roles use: (path relative to the prompts folder, file)."""
-    for folder in ("common", method):
-        for path in sorted((prompts_root() / folder).glob("*")):
-            if path.suffix in {".md", ".jsonl"}:
-                yield f"{folder}/{path.name}", path
+def prompt_files(method: str, steps: Collection[str] = ()) -> Iterator[tuple[str, Path]]:
+    """List the built-in files of a method's steps: (path relative to the prompts folder, file).
+
+    Args:
+        method: the method's name.
+        steps: its steps; all that there are for none.
+
+    Yields:
+        By step: the prompt, then the demonstrations, family by family.
+    """
+    for step in sorted(steps or built_in_steps(method)):
+        for ending in (".md", *(f".{family}.jsonl" for family in FAMILIES)):
+            path = find_file(f"{method}/{step}", ending)
+            if path:
+                yield path.relative_to(prompts_root()).as_posix(), path

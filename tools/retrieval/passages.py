@@ -12,6 +12,8 @@ from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
+from hopgraph.state import CorpusError
+
 PASSAGES, OFFSETS = "passages.jsonl", "passages.offsets.npy"
 _REMEMBERED = 4096
 _encode = json.JSONEncoder(ensure_ascii=False).encode
@@ -32,7 +34,11 @@ class PassageStore(Protocol):
     def __len__(self) -> int: ...
 
     def __getitem__(self, row: int) -> StoredPassage:
-        """Return one passage; IndexError beyond the last."""
+        """Return one passage.
+
+        Raises:
+            IndexError: beyond the last. CorpusError: it is damaged on disk.
+        """
         ...
 
 
@@ -84,8 +90,9 @@ class PassageFile:
         Raises:
             OSError, ValueError: a file is missing or damaged.
         """
+        self._path = folder / PASSAGES
         self._offsets = np.asarray(np.load(folder / OFFSETS, mmap_mode="r", allow_pickle=False))
-        with (folder / PASSAGES).open("rb") as file:
+        with self._path.open("rb") as file:
             self._lines = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         # The sub-questions of a run meet the same passages again and again.
         self._remembered = lru_cache(maxsize=_REMEMBERED)(self._read)
@@ -102,8 +109,16 @@ class PassageFile:
         if not 0 <= row < len(self):
             raise IndexError(row)
         start, end = self._offsets[row : row + 2].tolist()
-        line = _decode(self._lines[start:end].decode())[0]
-        return StoredPassage(line["_id"], line["title"], line["text"])
+        try:
+            line = _decode(self._lines[start:end].decode())[0]
+            found = StoredPassage(line["_id"], line["title"], line["text"])
+        except (ValueError, KeyError, TypeError, RecursionError):
+            found = None
+        if found is None or not all(isinstance(part, str) for part in found):
+            raise CorpusError(
+                f"{self._path}: line {row + 1} is damaged; build the index again with `hopgraph index`"
+            ) from None
+        return found
 
 
 class PassageList:

@@ -40,6 +40,8 @@ def resolve_retriever(spec: str) -> BaseRetriever:
             folder = Path(spec).expanduser()
         else:
             what = f"no folder has this name and no kind of retriever is called {kind!r}" if colon else "unknown"
+            if kind == "bm25":
+                what = "the folder's name is missing"
             raise SpecError(f"retriever {spec!r}: {what}; valid: {VALID_SPECS}")
         return _kept(f"bm25:{folder}", _signature(folder), folder)
 

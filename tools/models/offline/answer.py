@@ -69,10 +69,11 @@ def _best(evidence: Evidence) -> Finding:
         return Finding()
     best = found[0]
     total = sum(exp(other.score - best.score) for other in found)
+    same = sum(exp(other.score - best.score) for other in found if key(other.text) == key(best.text))
     chain = evidence.chains[best.at]
     used = tuple(evidence.statements[link].number for link in chain)
-    covered = evidence.cover(evidence.carried(best.at))
-    return Finding(best.text, 1 / total, used, "", covered, len(chain) >= min(2, evidence.question.hops))
+    complete = len(chain) >= min(2, evidence.question.hops) and not best.features["clashes"]
+    return Finding(best.text, same / total, used, "", evidence.settled(best.at), complete)
 
 
 def _option(evidence: Evidence) -> Finding:

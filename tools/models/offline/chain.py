@@ -92,7 +92,8 @@ class Evidence:
         for at, after in pairwise(chain):
             text, name = self.statements[at].flat, f" {self.statements[after].key} "
             place = text.find(name)
-            if place < 0 or not terms(text[max(0, place - 30) : place]) & self.question.terms:
+            around = text[max(0, place - 30) : place], text[place + len(name) : place + len(name) + 30]
+            if place < 0 or not terms(" ".join(around)) & self.question.terms:
                 return False
         return len(chain) > 1
 
@@ -111,6 +112,14 @@ class Evidence:
         """The question's terms outside the titles that stand in it: what it asks about them."""
         named = (terms(name) for name, anchor in self.anchors.items() if anchor == 1.0)
         return frozenset(self.weights) - frozenset[str]().union(*named)
+
+    def settled(self, at: int) -> float:
+        """Return how much of what the question asks about its names the best chain of a statement carries, from 0 to 1.
+
+        The asked-for noun does not count: its answer seldom says "city" or "year".
+        """
+        needed = self.open - self.question.rest
+        return self.cover(self.carried(at) & needed) / (self.cover(needed) or 1.0)
 
     def onward(self, at: int, name: str) -> float:
         """Return what the statements about a name would add to the chain that ends in a statement."""

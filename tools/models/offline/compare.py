@@ -11,7 +11,7 @@ from hopgraph.tools.models.offline.spans import country_mentions
 from hopgraph.tools.models.offline.statements import Statement
 from hopgraph.tools.models.offline.terms import key, term, terms
 
-_MAKERS = ("director", "composer", "performer", "writer", "producer", "founder")
+_MAKERS = ("director", "composer", "performer", "writer", "producer", "founder", "designer", "sculptor", "painter")
 _SAME = re.compile(r"\b(?:same|share|shared)\b.*\b(?:country|nationality|nation|state|city)\b|\bcountry of origin\b")
 _ORDER = frozenset({"before", "after", "than"})
 _NOT = re.compile(r"\b(?:not|never|no longer|neither|nor|without)\b")
@@ -87,7 +87,8 @@ def _maker(about: Sequence[Statement], relation: str) -> _Fact | None:
     """Return the first name after a relation ("directed by …") and its statement."""
     for statement in about:
         for span in statement.spans:
-            if span.kind == "name" and relation in terms(statement.text[max(0, span.start - 30) : span.start]):
+            around = statement.text[max(0, span.start - 30) : span.start], statement.text[span.end : span.end + 20]
+            if span.kind == "name" and relation in terms(" ".join(around)):
                 return span.text, statement.number
     return None
 

@@ -82,6 +82,7 @@ def _neighbours(question: Question, statement: Statement, span: Span, looks: str
     return {
         "same lead": float(lead != "" and lead == question.lead),
         "relation before": float(bool(near & question.relations)),
+        "relation after": float(bool(terms(" ".join(after)) & question.relations)),
         "counts the noun": float(looks == "number" and any(term(word) in question.rest for word in after)),
     }
 

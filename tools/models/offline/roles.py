@@ -13,8 +13,9 @@ from hopgraph.tools.models.offline.select import sentences, useful
 Reply = dict[str, JsonValue]
 UNANSWERABLE = "unanswerable"
 _MOST_STATEMENTS = 8
-_ENOUGH_COVER = 0.9
-_ENOUGH_PROBABILITY = 0.3
+import os
+_ENOUGH_COVER = float(os.environ.get('TC','0.9'))
+_ENOUGH_PROBABILITY = float(os.environ.get('TP','0.3'))
 
 
 def extract(prompt: Prompt) -> Reply:

@@ -1,0 +1,97 @@
+"""ITER-RETGEN and IRCoT: what is searched by turns, and how it ends."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from baselines_script import (
+    DIRECTED,
+    FILM,
+    NOISE,
+    PERSON,
+    QUESTION,
+    go,
+    queries_of,
+    read,
+    sampled,
+    titles,
+)
+
+from walks import FixedRetriever
+
+
+def test_iter_retgen_searches_with_what_was_generated() -> None:
+    run, script = go("iter_retgen")
+    assert queries_of(run) == [QUESTION, f"{DIRECTED} {QUESTION}"]
+    assert [titles(prompt) for prompt in script.prompts] == [
+        ["Harbour", "Night Harbour"],
+        ["Night Harbour", "Ada Brink"],
+    ]
+    assert run.result["usage"]["iterations"] == 2
+    assert [passage["id"] for passage in run.result["passages"]] == ["person", "noise", "film"]
+
+
+@pytest.mark.parametrize("turns", [1, 2, 4])
+def test_iter_retgen_has_t_turns(turns: int) -> None:
+    run, script = go("iter_retgen", iterations=turns)
+    assert len(script.steps) == run.result["usage"]["retrievals"] == turns
+
+
+def test_iter_retgen_keeps_an_earlier_answer_when_the_last_turn_has_none() -> None:
+    answers = [*sampled("Narva", reasons=[DIRECTED], used=[[2]]), *sampled("unanswerable")]
+    run, _ = go("iter_retgen", {"answer_step_by_step": answers})
+    assert (run.result["answer"], run.result["explanation"]) == ("Narva", DIRECTED)
+    assert [each["passage_id"] for each in run.result["citations"]] == ["film"]
+
+
+def test_iter_retgen_ends_when_nothing_was_generated() -> None:
+    run, _ = go("iter_retgen", {"answer_step_by_step": sampled("unanswerable", reasons=[""])})
+    assert (run.result["stop_reason"], queries_of(run)) == ("unanswerable", [QUESTION])
+
+
+def thoughts(*texts: str) -> list[str]:
+    return [json.dumps({"thought": text}) for text in texts]
+
+
+def test_ircot_searches_for_each_sentence_and_reads_all_that_was_found() -> None:
+    run, script = go("ircot")
+    assert queries_of(run) == [QUESTION, DIRECTED]  # of two sentences the first
+    assert [titles(prompt) for prompt in script.prompts] == [
+        ["Harbour", "Night Harbour"],
+        ["Harbour", "Night Harbour", "Ada Brink"],
+        ["Harbour", "Night Harbour", "Ada Brink"],
+    ]
+    assert re.search(r"<thoughts>\n<item id=\"1\">" + re.escape(DIRECTED), script.prompts[1])
+    assert run.state["thoughts"] == [DIRECTED, "So the answer is: Tallinn."]
+
+
+@pytest.mark.parametrize(
+    ("said", "more", "steps", "stop_reason"),
+    [
+        (["One.", "Two.", "Three."], {"max_thoughts": 3}, 3, "max_iterations"),
+        (["One.", "Two.", "So the answer is: x"], {"max_thoughts": 3}, 3, "answered"),
+        (["One.", "one"], {}, 2, "answered"),
+        ([""], {}, 1, "answered"),
+        (["The answer is: x."], {}, 1, "answered"),
+    ],
+    ids=["limit", "reached at the limit", "repeated", "nothing", "at once"],
+)
+def test_how_the_chain_ends(said: list[str], more: dict[str, Any], steps: int, stop_reason: str) -> None:
+    other = {"next_thought": thoughts(*said), "answer_step_by_step": sampled("x")}
+    run, script = go("ircot", other, **more)
+    assert script.steps == ["next_thought"] * steps + ["answer_step_by_step"]
+    assert (run.result["answer"], run.result["stop_reason"]) == ("x", stop_reason)
+    assert run.result["usage"]["retrievals"] == steps
+
+
+def test_ircot_collects_no_more_passages_than_it_may() -> None:
+    found: dict[str, dict[str, tuple[str, str]]] = {
+        "^One": {f"a{number}": FILM for number in range(5)},
+        "^Two": {f"b{number}": PERSON for number in range(5)},
+        "": {f"q{number}": NOISE for number in range(5)},
+    }
+    other = {"next_thought": thoughts("One.", "Two.", "So the answer is: x."), "answer_step_by_step": read}
+    run, script = go("ircot", other, retriever=FixedRetriever(found=found), max_passages=7)
+    assert [len(titles(prompt)) for prompt in script.prompts] == [5, 7, 7, 7]
+    assert len(run.result["passages"]) == 15

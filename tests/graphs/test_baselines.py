@@ -1,0 +1,173 @@
+"""The baselines that read or answer at once: every edge, role, budget and malformed reply; then each one's own."""
+
+import asyncio
+import itertools
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from baselines_script import (
+    METHODS,
+    ROLES,
+    go,
+    input_for,
+    replies,
+    sampled,
+    settings_for,
+)
+from langchain_core.messages import BaseMessage
+from langchain_core.outputs import ChatResult
+
+from servers.scripted_model import ScriptedChatModel
+from walks import Script, drawn_edges, walk
+
+CLOSED_BOOK = {"direct", "cot", "cot_sc"}
+CITED: dict[str, list[str]] = {
+    method: [] if method in {*CLOSED_BOOK, "one_step", "one_step_cot"} else ["person"] for method in METHODS
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_roles_the_answer_and_what_it_rests_on(method: str) -> None:
+    run, script = go(method)
+    result = run.result
+    assert script.steps == ROLES[method]
+    assert result["usage"]["llm_calls"] == len(ROLES[method])
+    found = method not in {"one_step", "one_step_cot"}  # the second hop is out of their reach
+    assert (result["answer"], result["stop_reason"]) == (("Tallinn", "answered") if found else ("", "unanswerable"))
+    assert [each["passage_id"] for each in result["citations"]] == CITED[method]
+    assert all(each["quote"] == "She was born in Tallinn." for each in result["citations"])
+    assert [passage["id"] for passage in result["passages"]][: len(CITED[method])] == CITED[method]
+    assert bool(result["passages"]) == (method not in CLOSED_BOOK)
+    assert set(METHODS[method].Context.steps) == set(ROLES[method])
+
+
+IRRELEVANT = {step: lambda _: '{"text": "irrelevant"}' for step in ("summarise", "snippet")}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_edge_of_the_drawing_is_walked(method: str) -> None:
+    walked = go(method)[0].edges
+    if method in {"summ", "snippet"}:
+        walked |= go(method, IRRELEVANT, passages_per_extraction=1)[0].edges
+    assert walked == drawn_edges(METHODS[method].graph)
+
+
+HOSTILE = {
+    "empty": "",
+    "prose": "Well, that is hard to say.",
+    "wrong type": "[1, 2]",
+    "wrong values": json.dumps({"reasoning": {}, "answer": [], "used_passages": {}, "text": {}, "thought": [1]}),
+    "another role": '{"useful_information": [{"info": "x", "support_passages": [1]}]}',
+    "unknown ids": json.dumps({"reasoning": "so", "answer": "x", "used_passages": [99, -1, 0], "text": "x"}),
+    "huge": "x" * 200_000,
+    "huge object": json.dumps(dict.fromkeys(("reasoning", "answer", "text", "thought"), "word " * 40_000)),
+}
+USABLE = {"unknown ids"}
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+@pytest.mark.parametrize(
+    ("method", "role"), [(method, role) for method in METHODS for role in dict.fromkeys(ROLES[method])]
+)
+def test_malformed_output_at_any_role_ends_in_a_clear_way(method: str, role: str, hostile: str) -> None:
+    run, script = go(method, {role: lambda _: HOSTILE[hostile]}, parse_retries=1)
+    result = run.result
+    assert result["stop_reason"] in {"answered", "unanswerable"}
+    assert bool(result["answer"]) == (result["stop_reason"] == "answered")
+    assert {each["passage_id"] for each in result["citations"]} <= {"film", "person", "noise", "given:1"}
+    if hostile not in USABLE:
+        assert result["usage"]["parse_failures"] == script.steps.count(role) > 0
+    assert max(len(prompt) for prompt in script.prompts) < 60_000
+    if role.startswith("answer") and hostile == "unknown ids":
+        assert (result["answer"], result["citations"]) == ("x", [])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_budget_is_ever_exceeded(method: str) -> None:
+    whole = len(ROLES[method])
+    for limit in range(1, whole + 2):
+        run, script = go(method, max_llm_calls=limit)
+        assert len(script.steps) == run.result["usage"]["llm_calls"] <= limit
+        if limit < whole:
+            assert run.result["stop_reason"] == "budget"
+        else:
+            assert run.result["stop_reason"] != "budget"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_re_asks_stay_within_the_budget_too(method: str) -> None:
+    for limit in range(1, 3 * len(ROLES[method])):
+        run, script = go(method, dict.fromkeys(ROLES[method], lambda _: "what?"), max_llm_calls=limit)
+        assert len(script.steps) == run.result["usage"]["llm_calls"] <= limit
+        assert (run.result["answer"], run.result["citations"]) == ("", [])
+
+
+@pytest.mark.parametrize(
+    ("method", "answer"), [("iter_retgen", ""), ("ircot", ""), ("summ", "Tallinn"), ("cot_sc", "Tallinn")]
+)
+def test_one_call_gives_the_best_answer_that_it_can(method: str, answer: str) -> None:
+    run, script = go(method, max_llm_calls=1)
+    assert script.steps == ROLES[method][-1:]
+    assert (run.result["answer"], run.result["stop_reason"]) == (answer, "budget")
+
+
+def test_a_deadline_ends_a_run_with_what_is_there() -> None:
+    script = Script(replies(answer_step_by_step=lambda _: '{"answer": "Ada Brink", "reasoning": "So."}'))
+    settings = settings_for("iter_retgen", script, model=script.model(0.4), iterations=20, deadline_seconds=1.0)
+    result = METHODS["iter_retgen"].graph.invoke(input_for("iter_retgen"), context=settings)
+    assert (result["answer"], result["stop_reason"]) == ("Ada Brink", "budget")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_yes_no_answers_are_yes_or_no(method: str) -> None:
+    roles: list[str] = ["answer", "answer_step_by_step"]
+    other = dict.fromkeys(roles, lambda _: '{"answer": "Yes, it was.", "used_passages": [1]}')
+    run, script = go(method, other, **METHODS[method].Context.presets["yes_no"])
+    assert run.result["answer"] == "yes"
+    assert "<answer_type>\nyes_no" in script.prompts[-1]
+
+
+@pytest.mark.parametrize("method", sorted(CLOSED_BOOK))
+def test_a_closed_book_shows_no_passages(method: str) -> None:
+    run, script = go(method)
+    assert all("<passages>" not in prompt for prompt in script.prompts)
+    assert run.result["usage"]["retrievals"] == 0
+
+
+@pytest.mark.parametrize("method", ["cot_sc", "rerank", "summ"])
+def test_results_do_not_depend_on_which_call_is_first(method: str) -> None:
+    def outcome(order: Sequence[float]) -> Any:
+        delays = itertools.cycle(order)
+        answers = iter(sampled("Riga", "Tallinn", "Tallinn", "Riga", "Narva"))
+        script = Script(replies(answer_step_by_step=lambda _: next(answers)))
+
+        class Slow(ScriptedChatModel):
+            async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+                result = await super()._agenerate(messages, *args, **kwargs)
+                await asyncio.sleep(next(delays))
+                return result
+
+        walked = walk(
+            METHODS[method].graph, input_for(method), settings_for(method, script, model=Slow(replies=script))
+        )
+        return {**walked.state, "started_at": 0}, walked.events
+
+    outcomes = [outcome(order) for order in itertools.permutations((0.0, 0.02, 0.04))]
+    assert all(each == outcomes[0] for each in outcomes)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("cot_sc", 1), ("rerank", 1), ("summ", 2), ("iter_retgen", 2), ("ircot", 3)]
+)
+def test_calls_that_do_not_depend_on_each_other_run_at_the_same_time(method: str, path: int) -> None:
+    """Count the model's busy periods instead of measuring: calls that overlap are one link of the chain."""
+    script = Script(replies())
+    model = script.model(latency=0.1)
+    METHODS[method].graph.invoke(input_for(method), context=settings_for(method, script, model=model))
+    links: list[float] = []
+    for call in model.calls:
+        if not links or call.started - links[-1] >= 0.09:
+            links.append(call.started)
+    assert len(links) == path
