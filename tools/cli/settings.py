@@ -28,8 +28,8 @@ def method_named(name: str) -> ModuleType:
 
 
 def steps_of(module: ModuleType) -> tuple[str, ...]:
-    """List the steps in which a method asks a model; empty where its module does not say."""
-    return tuple(getattr(module, "ROLES", ()))
+    """List the steps in which a method asks a model; empty where it does not say."""
+    return tuple(getattr(module, "ROLES", module.Context.steps))
 
 
 def settings_for(

@@ -111,14 +111,18 @@ class PassageFile:
         start, end = self._offsets[row : row + 2].tolist()
         try:
             line = _decode(self._lines[start:end].decode())[0]
-            found = StoredPassage(line["_id"], line["title"], line["text"])
+            parts = [line["_id"], line["title"], line["text"]]
+            return StoredPassage(*(_text(part) for part in parts))
         except (ValueError, KeyError, TypeError, RecursionError):
-            found = None
-        if found is None or not all(isinstance(part, str) for part in found):
             raise CorpusError(
                 f"{self._path}: line {row + 1} is damaged; build the index again with `hopgraph index`"
             ) from None
-        return found
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value
 
 
 class PassageList:
