@@ -38,8 +38,6 @@ from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = MigresContext
 """The settings of MIGRES."""
-ROLES = Context.steps
-"""The steps that ask a model."""
 
 
 def what_was_kept(state: MigresState) -> Literal["passages kept", "nothing left", "to compress"]:

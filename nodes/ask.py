@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from hopgraph.nodes.budget import allowances, seconds_left
 from hopgraph.nodes.events import emit, place
-from hopgraph.state import Call, Context, Spent
+from hopgraph.state import Call, Context, PromptError, Spent
 from hopgraph.tools.models import ModelHandle, UnusableReplyError, count_tokens, parse_reply
 from hopgraph.tools.models.cache import cache_key, read_cache, write_cache
 from hopgraph.tools.models.send import Sending, send
@@ -104,6 +104,9 @@ def _size(prompt: Sequence[BaseMessage]) -> int:
 
 
 def _render_all(settings: Context, wanted: Sequence[Ask[Any]]) -> list[list[BaseMessage]]:
+    for each in wanted:
+        if settings.steps and each.step not in settings.steps:
+            raise PromptError(f"{settings.method}: step {each.step!r} is not among the method's steps")
     return [
         render(
             f"{settings.method}/{each.step}",

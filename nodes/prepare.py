@@ -13,7 +13,7 @@ from hopgraph.state import Context, Query, QuestionError, QuestionInput, Setting
 from hopgraph.state.context import record_settings
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.models.cache import check_cache
-from hopgraph.tools.prompts import check_folder, clean
+from hopgraph.tools.prompts import check_demonstrations, check_folder, clean
 from hopgraph.tools.resolve import entailment_of, model_of, reranker_of, retriever_of
 
 
@@ -95,7 +95,10 @@ async def _check(settings: Context) -> None:
     if settings.cache_dir:
         await asyncio.to_thread(check_cache, settings.cache_dir)
     if settings.prompts_dir:
-        await asyncio.to_thread(check_folder, settings.prompts_dir, settings.method)
+        await asyncio.to_thread(check_folder, settings.prompts_dir, settings.method, settings.steps)
+    await asyncio.to_thread(
+        check_demonstrations, settings.method, settings.steps, settings.demonstrations, settings.prompts_dir
+    )
     await side_by_side([model_of(settings, role) for role in (f"{settings.method}/", *settings.models)])
     given = [settings.retriever, *([settings.second_retriever] if settings.second_retriever else [])]
     await side_by_side([retriever_of(each) for each in given])

@@ -16,6 +16,7 @@ class GenReadContext(Context):
     """The settings of GenRead."""
 
     method: ClassVar[str] = "genread"
+    steps: ClassVar[tuple[str, ...]] = ("write_passage", "decompose", "answer")
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "multi_hop": {"decomposition": True},
         "open_domain": {},
@@ -40,3 +41,4 @@ class GrgContext(GenReadContext):
     """The settings of GRG."""
 
     method: ClassVar[str] = "grg"
+    steps: ClassVar[tuple[str, ...]] = ("write_passage", "decompose", "answer")

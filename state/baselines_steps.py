@@ -9,9 +9,11 @@ class ReactContext(HopsContext):
     """The settings of ReAct."""
 
     method: ClassVar[str] = "react"
+    steps: ClassVar[tuple[str, ...]] = ("act", "answer")
 
 
 class SelfAskContext(HopsContext):
     """The settings of Self-Ask."""
 
     method: ClassVar[str] = "self_ask"
+    steps: ClassVar[tuple[str, ...]] = ("follow_up", "answer")

@@ -92,6 +92,14 @@ class BlendFilterContext(Context):
     """The settings of BlendFilter; defaults are the paper's, without its demonstrations."""
 
     method: ClassVar[str] = "blendfilter"
+    steps: ClassVar[tuple[str, ...]] = (
+        "answer_step_by_step",
+        "write_passage",
+        "name_topic",
+        "weigh_passages",
+        "select_passages",
+        "shorten",
+    )
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "multi_hop": {"passages_per_query": 5, "demonstrations": "multi_hop"},
         "open_domain": {"passages_per_query": 5},

@@ -12,6 +12,7 @@ class ChainOfReviewsContext(ReviewContext):
     """The settings of Chain of Reviews; five passages per query, as the paper's baselines."""
 
     method: ClassVar[str] = "chain_of_reviews"
+    steps: ClassVar[tuple[str, ...]] = ("review", "review_directly", "complete", "answer_step_by_step")
     presets: ClassVar[dict[str, dict[str, Any]]] = {"multi_hop": {"demonstrations": "multi_hop"}}
 
     max_depth: int = Field(

@@ -37,6 +37,7 @@ class GengroundContext(HopsContext):
     """The settings of GenGround; defaults are the paper's (section 5.4)."""
 
     method: ClassVar[str] = "genground"
+    steps: ClassVar[tuple[str, ...]] = ("deduce", "ground", "answer")
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         family: {**values, "demonstrations": family} for family, values in HopsContext.presets.items()
     }

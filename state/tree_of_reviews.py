@@ -14,6 +14,7 @@ class TreeOfReviewsContext(ReviewContext):
     """The settings of Tree of Reviews; defaults are the paper's, but for the order of the search."""
 
     method: ClassVar[str] = "tree_of_reviews"
+    steps: ClassVar[tuple[str, ...]] = ("review", "review_directly", "complete", "fuse", "answer_step_by_step")
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "multi_hop": {"search": "depth", "demonstrations": "multi_hop"},
     }

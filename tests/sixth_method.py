@@ -22,11 +22,12 @@ from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
 
 class Context(TreeOfReviewsContext):
     method = "missing_reviews"
+    steps = (*TreeOfReviewsContext.steps, "generate_queries")
 
 
 def write(path: OpenPath, _settings: Context) -> Ask[NewQueries]:
-    known = [f"{each['title']}: {each['text']}" for each in path.passages]
-    return queries_ask(path.question, asked=path.asked, information=known, missing=path.node["analysis"], most=1)
+    known, missing = [f"{each['title']}: {each['text']}" for each in path.passages], path.node["analysis"]
+    return queries_ask(path.question, asked=path.asked, information=known, missing=missing, most=1)
 
 
 def read(reply: NewQueries) -> str:

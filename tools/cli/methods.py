@@ -12,7 +12,7 @@ from rich.text import Text
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.state import Context
 from hopgraph.tools.cli.console import console_on, print_hanging
-from hopgraph.tools.cli.settings import method_named, steps_of
+from hopgraph.tools.cli.settings import method_named
 
 
 def run_methods(name: str | None, *, as_json: bool) -> None:
@@ -46,7 +46,7 @@ def _record(module: ModuleType, *, settings: bool) -> dict[str, Any]:
         "title": title,
         "about": first_line.removeprefix(f"{title}:").strip(),
         "presets": cls.presets,
-        "roles": [f"{cls.method}/{step}" for step in steps_of(module)],
+        "roles": [f"{cls.method}/{step}" for step in cls.steps],
     }
     return {**record, "settings": settings_of_method(cls)} if settings else record
 

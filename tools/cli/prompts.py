@@ -8,7 +8,7 @@ from rich.text import Text
 from hopgraph.state import Context, SettingsError
 from hopgraph.tools.cli.console import console_on, print_hanging
 from hopgraph.tools.cli.files import write_files
-from hopgraph.tools.cli.settings import method_named, steps_of
+from hopgraph.tools.cli.settings import method_named
 from hopgraph.tools.prompts import FAMILIES, prompt_files
 
 
@@ -18,10 +18,9 @@ def run_prompts(method: str, out: Path, *, force: bool) -> None:
     Raises:
         SettingsError: no such method, or a file is there already and `force` is not set; nothing is written.
     """
-    module = method_named(method)
-    cls: type[Context] = module.Context
+    cls: type[Context] = method_named(method).Context
     out = out.expanduser()
-    files = dict(prompt_files(cls.method, steps_of(module)))
+    files = dict(prompt_files(cls.method, cls.steps))
     contents = {out / name: path.read_bytes() for name, path in files.items()}
     there = [path for path in contents if path.exists()]
     if there and not force:

@@ -27,11 +27,6 @@ def method_named(name: str) -> ModuleType:
     return found
 
 
-def steps_of(module: ModuleType) -> tuple[str, ...]:
-    """List the steps in which a method asks a model; empty where it does not say."""
-    return tuple(getattr(module, "ROLES", module.Context.steps))
-
-
 def settings_for(
     cls: type[ContextT],
     *,

@@ -11,7 +11,7 @@ _SHAPES = re.compile(
     r"|(?P<address>://[^/\s:@]*:)[^/\s@]+(?=@)"
     r"|\b(?P<prefixed>(?:sk|pk|hf|gsk|xai|lsv2)[-_][\w*.-]{8,})"
 )
-_WORD = re.compile(r"(?:[a-z]{0,15}(?:[A-Z][a-z]{2,15})*|[A-Z]{1,15})(?:\d\d?|(?:19|20)\d\d)?|(?:19|20)\d{6}")
+_WORD = re.compile(r"(?:[a-z]{0,15}(?:[A-Z][a-z]{1,15}){0,4}|[A-Z]{1,15})(?:\d\d?|(?:19|20)\d\d)?|(?:19|20)\d{6}")
 """What names are made of: words, also with a version number or a year at the end, and dates."""
 _SECRET_NAME = re.compile(r"(?i)(?:KEY|TOKEN|SECRET|PASSWORD)$")
 

@@ -94,6 +94,20 @@ def test_rerank_takes_the_sample_with_the_best_citation_recall(
     assert run.result["answer"] == expected
 
 
+def test_a_sample_that_cites_nothing_has_no_citation_recall_whatever_the_checker_says() -> None:
+    class Credulous:
+        name = "credulous"
+        threshold = 0.5
+
+        def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+            return [1.0 for _ in pairs]
+
+    answers = sampled("a", "b", "c", "d", used=[[], [1], [1], []])
+    run, _ = go("rerank", {"answer_step_by_step": answers}, entailment=Credulous())
+    [compared] = [event["data"] for event in run.events if event["event"] == "compared"]
+    assert (compared["chosen"], compared["citation_recall"]) == (1, [0.0, 1.0, 1.0, 0.0])
+
+
 def test_rerank_never_takes_a_sample_without_an_answer() -> None:
     answers = sampled("unanswerable", "Riga", "unanswerable", "x", used=[[1], [3], [1], []])
     run, _ = go("rerank", {"answer_step_by_step": answers})

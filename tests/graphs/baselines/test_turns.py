@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from baselines_script import (
+    BORN,
     DIRECTED,
     FILM,
     NOISE,
@@ -45,6 +46,19 @@ def test_iter_retgen_keeps_an_earlier_answer_when_the_last_turn_has_none() -> No
     assert [each["passage_id"] for each in run.result["citations"]] == ["film"]
 
 
+def test_iter_retgen_cites_what_the_last_turn_rests_on() -> None:
+    answers = sampled("Narva", "Tallinn", reasons=["They say Narva.", BORN], used=[[2], [2]])
+    run, _ = go("iter_retgen", {"answer_step_by_step": answers})
+    assert [each["id"] for each in run.state["evidence"]] == ["1.1.1", "2.1.1"]
+    assert [each["passage_id"] for each in run.result["citations"]] == ["person"]
+
+
+def test_iter_retgen_does_not_search_for_a_turn_that_the_budget_does_not_reach() -> None:
+    run, _ = go("iter_retgen", iterations=5, max_llm_calls=2)
+    assert (run.result["usage"]["retrievals"], run.result["answer"]) == (2, "Tallinn")
+    assert run.result["stop_reason"] == "budget"
+
+
 def test_iter_retgen_ends_when_nothing_was_generated() -> None:
     run, _ = go("iter_retgen", {"answer_step_by_step": sampled("unanswerable", reasons=[""])})
     assert (run.result["stop_reason"], queries_of(run)) == ("unanswerable", [QUESTION])
@@ -63,6 +77,8 @@ def test_ircot_searches_for_each_sentence_and_reads_all_that_was_found() -> None
         ["Harbour", "Night Harbour", "Ada Brink"],
     ]
     assert re.search(r"<thoughts>\n<item id=\"1\">" + re.escape(DIRECTED), script.prompts[1])
+    kept = [[each["passage_id"] for each in entry["excerpts"]] for entry in run.state["knowledge"]]
+    assert kept == [["noise", "film"], ["person"]]
     assert run.state["thoughts"] == [DIRECTED, "So the answer is: Tallinn."]
 
 

@@ -6,9 +6,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from hopgraph.graphs import migres
 from hopgraph.nodes.events import event_order
 from hopgraph.tools.cli.answer import answer_record
+from hopgraph.tools.cli.show import print_header
+from hopgraph.tools.models.offline import OfflineExtractive
 from hopgraph.tools.sample import sample_passages
 
 Run = Callable[..., Any]
@@ -21,6 +25,20 @@ def test_the_first_line_names_method_model_and_corpus_and_the_stand_in_is_called
     lines = ran.out.splitlines()
     assert lines[0] == "MIGRES · model offline:extractive · corpus sample (bundled sample)"
     assert "stand-in: no language model" in lines[1]
+
+
+def test_the_first_line_shows_no_key() -> None:
+    shown = io.StringIO()
+    settings = migres.Context(
+        model="openai:m?base_url=http://user:hush1@h/v1",
+        models={"migres/decide": "openai:m?base_url=http://user:hush2@h/v1", "migres/extract": OfflineExtractive()},
+        retriever="milvus:http://user:hush3@h#c",
+        second_retriever="milvus:http://user:hush4@h#c",
+    )
+    print_header(Console(file=shown, width=500), "MIGRES", settings)
+    assert "hush" not in shown.getvalue()
+    assert shown.getvalue().count("user:[key]@h") == 4
+    assert "migres/extract: OfflineExtractive" in shown.getvalue()
 
 
 def test_steps_come_before_the_answer_and_its_numbered_citations(run: Run) -> None:
@@ -113,8 +131,6 @@ def test_markup_and_escape_sequences_of_a_corpus_do_nothing(run: Run, tmp_path: 
 
 
 def test_numbers_that_json_does_not_know_and_keys_stay_out_of_the_record() -> None:
-    from hopgraph.graphs import migres
-
     state = {
         "question": "q",
         "answer": "",

@@ -36,6 +36,10 @@ def assert_one_line(ran: Any, code: int, *parts: str) -> None:
         (["ask", "q", "--model", "openai:gpt-4.1-mini"], ["OPENAI_API_KEY"]),
         (["ask", "q", "--model", "openai:m?api_key=sk-1234567890"], ["api_key"]),
         (["ask", "q", "--corpus", "magic:x"], ["'magic:x'", "bm25:DIR"]),
+        (["ask", "q", "--corpus", ""], ["--corpus is empty"]),
+        (["ask", "q", "--corpus", " "], ["--corpus is empty"]),
+        (["ask", "q", "--corpus", "bm25:"], ["'bm25:'", "folder's name is missing"]),
+        (["ask", "q", "--set", "demonstrations=multihop"], ["'multihop'", "multi_hop"]),
         (["ask", "q", "--preset", "magic"], ["'magic'", "multi_hop"]),
         (["ask", "q", "--set", "magic=1"], ["'magic'"]),
         (["ask", "q", "--set", "max_iterations=99"], ["'max_iterations'", "20"]),
@@ -166,6 +170,25 @@ def test_an_edited_prompt_with_an_unknown_variable_is_named(run: Run, tmp_path: 
     decide = out / "common" / "decide.md"
     decide.write_text(decide.read_text(encoding="utf-8") + "{{magic}}", encoding="utf-8")
     assert_one_line(run("ask", "q", "--set", f"prompts_dir={out}"), 1, "decide.md", "'magic'")
+
+
+def test_a_prompt_file_of_a_wrong_name_is_refused(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "prompts"
+    run("prompts", "migres", "--out", str(out))
+    (out / "common" / "decide.md").rename(out / "common" / "decid.md")
+    assert_one_line(run("ask", "q", "--set", f"prompts_dir={out}"), 2, "decid.md", "did you mean decide.md?")
+
+
+def test_demonstrations_that_nothing_would_read_are_refused(run: Run, tmp_path: Path) -> None:
+    run("prompts", "migres", "--out", str(tmp_path))
+    copied = tmp_path / "migres"
+    assert_one_line(run("ask", "q", "--set", f"demonstrations={copied}"), 2, "decide.multi_hop.jsonl", "prompts_dir")
+
+
+def test_damaged_passages_are_told_in_one_line(run: Run, index: Path) -> None:
+    passages = index / "passages.jsonl"
+    passages.write_bytes(b"\xff" * len(passages.read_bytes()))
+    assert_one_line(run("ask", "What is cobalt?", "--corpus", str(index)), 1, str(passages), "hopgraph index")
 
 
 def test_calibration_refuses_what_cannot_work(run: Run, tmp_path: Path) -> None:

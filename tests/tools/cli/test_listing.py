@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.graphs import METHODS
+from hopgraph.graphs import ALIASES, METHODS, migres
 from hopgraph.tools.prompts import prompt_files
 
 Run = Callable[..., Any]
@@ -13,7 +13,7 @@ Run = Callable[..., Any]
 
 def test_methods_are_listed_with_name_title_line_and_presets(run: Run) -> None:
     records = json.loads(run("methods", "--json").out)
-    assert [record["name"] for record in records] == list(METHODS)
+    assert [record["name"] for record in records] == [name for name in METHODS if name not in ALIASES]
     for record in records:
         assert record["title"]
         assert record["about"]
@@ -47,13 +47,36 @@ def test_copied_prompts_are_the_built_in_ones_and_work(
     ran = run("prompts", "migres", "--out", str(out))
     assert ran.code == 0
     assert "--set prompts_dir='my prompts'" in ran.out
-    built_in = dict(prompt_files("migres"))
+    assert "--set demonstrations=multi_hop or" in " ".join(ran.out.split())
+    built_in = dict(prompt_files("migres", migres.Context.steps))
     copied = {path.relative_to(out).as_posix(): path for path in out.rglob("*") if path.is_file()}
     assert copied.keys() == built_in.keys()
     assert all(path.read_bytes() == built_in[name].read_bytes() for name, path in copied.items())
     question = "Which film was released first, Metropolis or Nosferatu?"
     with_copies = json.loads(run("ask", question, "--json", "--set", f"prompts_dir={out}").out)
     assert with_copies["answer"] == json.loads(run("ask", question, "--json").out)["answer"]
+
+
+def test_edited_demonstrations_are_used(run: Run, tmp_path: Path) -> None:
+    assert run("prompts", "migres", "--out", str(tmp_path)).code == 0
+    (tmp_path / "migres" / "decide.multi_hop.jsonl").write_text('{"input": {}, "output": {}}\n', encoding="utf-8")
+    asked = ("ask", "Who directed Metropolis?", "--quiet", "--set", f"prompts_dir={tmp_path}")
+    assert run(*asked).code == 0
+    ran = run(*asked, "--set", "demonstrations=multi_hop")
+    assert ran.code == 1
+    assert "decide.multi_hop.jsonl:1: variable 'information' is missing" in ran.err
+
+
+def test_demonstrations_are_not_spoken_of_where_a_method_has_none(run: Run, tmp_path: Path) -> None:
+    ran = run("prompts", "ra_isf", "--out", str(tmp_path))
+    assert ran.code == 0
+    assert "--set demonstrations" not in " ".join(ran.out.split())
+
+
+def test_the_roles_of_a_method_are_listed(run: Run) -> None:
+    roles = [f"migres/{step}" for step in migres.Context.steps]
+    assert json.loads(run("methods", "migres", "--json").out)["roles"] == roles
+    assert ", ".join(roles) in " ".join(run("methods", "migres").out.split())
 
 
 def test_calibration_reports_a_threshold_that_keeps_the_share(run: Run, tmp_path: Path) -> None:

@@ -81,6 +81,7 @@ def test_a_setting_that_is_given_in_two_ways_is_refused() -> None:
         ("my-index", "bm25:my-index"),
         ("/data/index", "bm25:/data/index"),
         ("bm25:my-index", "bm25:my-index"),
+        ("bm25:", "bm25:"),
         ("milvus:http://host#c", "milvus:http://host#c"),
         ("C:\\index", "bm25:C:\\index"),
     ],

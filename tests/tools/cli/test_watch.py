@@ -30,9 +30,8 @@ def passage(key: str, title: str, text: str) -> Passage:
 
 def told(*events: StepEvent, passages: list[Passage] | None = None, verbose: bool = False) -> list[Line]:
     watcher = Watcher(verbose=verbose)
-    for each in events:
-        assert watcher.see(each) == []
-    return watcher.learn(passages or [])
+    at_once = [line for each in events for line in watcher.see(each)]
+    return [*at_once, *watcher.learn(passages or [])]
 
 
 JSON = st.recursive(
@@ -92,6 +91,7 @@ def well_formed(text: str) -> list[StepEvent]:
             parse_failures=3,
             seconds=0.5,
         ),
+        event("retrying", role=text, attempt=1, status=429, wait=0.5),
         event("answered", answer=text),
     ]
 
@@ -114,6 +114,18 @@ def test_parallel_branches_are_told_in_one_order_whichever_was_faster() -> None:
     for each in (second, first):
         watcher.see(each)
     assert watcher.trace() == [first, second]
+
+
+def test_a_retry_is_told_as_it_happens_before_its_superstep_ends() -> None:
+    watcher = Watcher()
+    assert watcher.see(event("query", query="a", hop=1)) == []
+    (line,) = watcher.see(event("retrying", role="migres/decide", attempt=2, status=429, wait=12.04))
+    assert (line.label, line.style) == ("warning", "warning")
+    assert line.text == "migres/decide: request 2 failed (HTTP 429); again in 12.0 s"
+    (line,) = watcher.see(event("retrying", role="migres/decide", attempt=3, status=None, wait=1.0))
+    assert line.text == "migres/decide: request 3 failed (no usable reply); again in 1.0 s"
+    assert [line.label for line in watcher.flush()] == ["", "search"]
+    assert [each["event"] for each in watcher.trace()] == ["query", "retrying", "retrying"]
 
 
 def test_a_new_superstep_tells_the_one_before() -> None:

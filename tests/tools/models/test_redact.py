@@ -15,6 +15,9 @@ from hopgraph.tools.models import redact
         "api_key={secret}&x=1",
         '{{"api-key": "{secret}"}}',
         "http://user:{secret}@host/v1",
+        "openai:sk-{secret}",
+        "bm25:/data/gsk_{secret}/index",
+        "the key xai-{secret} is unknown",
     ],
 )
 def test_what_looks_like_a_key_is_taken_out(text: str) -> None:
@@ -25,6 +28,43 @@ def test_keys_of_the_environment_and_of_the_model_are_taken_out(monkeypatch: pyt
     monkeypatch.setenv("SOME_API_KEY", "plain words as key")
     model = ChatOpenAI(model="m", api_key=SecretStr("another secret"))
     assert redact("plain words as key, another secret", model) == "[key], [key]"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "sk-abcdef123",
+        "sk-1234567890",
+        "sk-svcacct-Zk3_x9QpLm2RtVb8Yc",
+        "sk-ant-api03-Zk3x9QpLm2-RtVb8Yc",
+        "sk-p***************************4cd9",
+        "sk-or-v1-0b6f3d1e9a7c4f28b5d0e1c2a3f4b5c6",
+        "sk_live_Zk3x9QpLm2RtVb8Yc",
+        "pk-lf-3f2b8c1a-77de-4c2a-9b1f-0a4d5e6f7b8c",
+        "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",
+        "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",
+        "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",
+    ],
+)
+def test_keys_of_every_make_are_taken_out_whole(key: str) -> None:
+    assert redact(f"refused: {key}, so") == "refused: [key], so"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "bm25:/data/key-documents-2020",
+        "bm25:/data/pk-documents-2020",
+        "bm25:/data/sk-learn-documentation",
+        "sk-Wikipedia2018.index",
+        "hf_BAAI-bge-reranker-large",
+        "hf_MyDocumentsIndex_v2",
+        "xai-reports-20240131",
+        "risk-assessment-reports",
+    ],
+)
+def test_ordinary_names_stay(text: str) -> None:
+    assert redact(text) == text
 
 
 @pytest.mark.parametrize(

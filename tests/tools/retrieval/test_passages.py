@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval.passages import PassageFile, PassageWriter, StoredPassage
 
 TEXTS = st.text(st.characters(codec="utf-8"))
@@ -37,6 +38,22 @@ def test_a_passage_that_is_no_text_leaves_no_trace(folder: Path) -> None:
         writer.add(StoredPassage("3", "", "good \U0001f600"))
     assert [PassageFile(folder)[row].id for row in range(2)] == ["1", "3"]
     assert writer.fingerprint() != before
+
+
+@pytest.mark.parametrize(
+    "damage", [b"\xff" * 40, b'{"_id": "1", "title": "", "text": 5}', b'["a list"]', b'{"_id": "1"}', b"5", b""]
+)
+def test_a_damaged_line_is_named_and_the_others_stay_readable(folder: Path, damage: bytes) -> None:
+    with PassageWriter(folder) as writer:
+        writer.add(StoredPassage("1", "", "good"))
+        writer.add(StoredPassage("2", "", "a text that is long enough to be damaged"))
+    path = folder / "passages.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[0] + damage.ljust(len(lines[1]) - 1) + b"\n")
+    stored = PassageFile(folder)
+    with pytest.raises(CorpusError, match=r"passages\.jsonl: line 2 is damaged; .*hopgraph index"):
+        stored[1]
+    assert stored[0].text == "good"
 
 
 def test_offsets_that_do_not_fit_are_refused(folder: Path) -> None:

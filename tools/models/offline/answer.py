@@ -72,8 +72,13 @@ def _best(evidence: Evidence) -> Finding:
     same = sum(exp(other.score - best.score) for other in found if key(other.text) == key(best.text))
     chain = evidence.chains[best.at]
     used = tuple(evidence.statements[link].number for link in chain)
-    complete = len(chain) >= min(2, evidence.question.hops) and not best.features["clashes"]
+    complete = len(chain) >= min(2, evidence.question.hops) and fits(best)
     return Finding(best.text, same / total, used, "", evidence.settled(best.at), complete)
+
+
+def fits(best) -> bool:
+    """Say whether a candidate looks like the asked-for kind of answer; a kind without looks takes all."""
+    return bool(best.features["fits"] or best.features.get("person>words") or "thing>" in str(list(best.features)))
 
 
 def _option(evidence: Evidence) -> Finding:

@@ -12,7 +12,7 @@ from hopgraph.tools.models.offline.statements import Statement
 from hopgraph.tools.models.offline.terms import key, term, terms
 
 _MAKERS = ("director", "composer", "performer", "writer", "producer", "founder", "designer", "sculptor", "painter")
-_SAME = re.compile(r"\b(?:same|share|shared)\b.*\b(?:country|nationality|nation|state|city)\b|\bcountry of origin\b")
+_SAME = re.compile(r"\b(?:same|share|shared)\b (?:the )?(?:same )?(\w+)|\bcountry of origin\b")
 _ORDER = frozenset({"before", "after", "than"})
 _NOT = re.compile(r"\b(?:not|never|no longer|neither|nor|without)\b")
 _MADE = re.compile(r"(?:the )?(\w+) of (?:the )?(?:film |song |book )?(.+)")
@@ -93,9 +93,15 @@ def _maker(about: Sequence[Statement], relation: str) -> _Fact | None:
     return None
 
 
+def _asked_maker(evidence: Evidence, side: str) -> str:
+    """Return the maker that the question names last before a side ("the director of X"), else anywhere; or empty."""
+    before = evidence.question.flat.partition(key(side))[0].split()
+    near = next((term(word) for word in reversed(before) if term(word) in _MAKERS), "")
+    return near or next((name for name in _MAKERS if name in evidence.question.terms), "")
+
+
 def _facts(evidence: Evidence, wanted: str, look_up: Callable[[Sequence[Statement]], _Fact | None]) -> _Facts:
     """Look a fact up for each side; for "the director of the film X" go on from the film to its director."""
-    asked = next((name for name in _MAKERS if name in evidence.question.terms), "")
     names: list[str] = []
     found: list[str] = []
     used: list[int] = []
@@ -103,7 +109,7 @@ def _facts(evidence: Evidence, wanted: str, look_up: Callable[[Sequence[Statemen
     for side in sides(evidence):
         made = _MADE.match(side)
         own = term(made[1]) if made and term(made[1]) in _MAKERS else ""
-        relation, name = own or asked, made[2] if made and own else side
+        relation, name = own or _asked_maker(evidence, side), made[2] if made and own else side
         about = _about(evidence, name)
         if relation and not any(life(s.text) for s in about):
             maker = _maker(about, relation)
@@ -150,7 +156,10 @@ def choose(evidence: Evidence) -> Verdict:
     if not (early or late) or len(sides(evidence)) < 2:
         return Verdict()
     asked = evidence.question.terms
-    wanted = "died" if "died" in asked else "born" if asked & {"born", "old", "young"} else "date"
+    lives = evidence.question.asking == "who" or bool(asked.intersection(_MAKERS))
+    lives = lives or any(life(s.text) for side in sides(evidence) for s in _about(evidence, side))
+    aged = "born" in asked or (lives and asked & {"old", "young"})
+    wanted = "died" if "died" in asked else "born" if aged else "date"
     facts = _facts(evidence, _DATES[wanted], lambda about: _day(about, wanted))
     if facts.missing:
         return Verdict(missing=facts.missing)
@@ -163,12 +172,29 @@ def judge(evidence: Evidence) -> Verdict:
     """Answer a yes/no question: one before the other, same country, both of a kind, or carried by the statements."""
     if _ORDER.intersection(evidence.question.words) and (order := choose(evidence)) != Verdict():
         return replace(order, answer=("yes" if order.answer == sides(evidence)[0] else "no") if order.answer else "")
-    if not _SAME.search(evidence.question.text.lower()) or len(sides(evidence)) < 2:
+    same = _SAME.search(evidence.question.text.lower())
+    if not same or len(sides(evidence)) < 2:
         return _carried(evidence)
-    facts = _facts(evidence, "the country", _country)
+    noun = same[1] or "country"
+    if term(noun) == "nationality":
+        facts = _facts(evidence, "the country", _country)
+    else:
+        facts = _facts(evidence, f"the {noun}", lambda about: _names_told(evidence, about, noun))
     if facts.missing:
         return Verdict("no" if facts.found else "", facts.used, facts.missing)
-    return Verdict("yes" if facts.found[0] == facts.found[1] else "no", facts.used)
+    one, two = (set(found.split("; ")) for found in facts.found)
+    return Verdict("yes" if one & two else "no", facts.used)
+
+
+def _names_told(evidence: Evidence, about: Sequence[Statement], noun: str) -> _Fact | None:
+    """Return the names, joined by "; ", of the first statement with the asked relation; those with the noun go first."""
+    relations = evidence.question.relations - {*_MAKERS, term(noun)}
+    for statement in about:
+        names = [key(s.text) for s in statement.spans if s.kind in ("name", "country") and key(s.text) != statement.key]
+        names = [name for name in names if noun in name.split()] or names
+        if names and (not relations or relations & statement.terms):
+            return "; ".join(names), statement.number
+    return None
 
 
 def _carried(evidence: Evidence) -> Verdict:

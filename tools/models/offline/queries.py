@@ -11,6 +11,7 @@ from hopgraph.tools.models.offline.terms import WORD, key, term, terms
 _SHAPES = (("person", "person"), ("place", "place"), ("organisation", "group"), ("quoted", "work"))
 import os
 OPT=os.environ.get("OPT","").split(",")
+STEP=float(os.environ.get("STEP","0"))
 MINV=float(os.environ.get("MINV","0"))
 _OPEN_WORDS = 1
 _UNKNOWN_FIRST = 2
@@ -24,7 +25,7 @@ def _open_words(evidence: Evidence, carried: frozenset[str], limit: int = _OPEN_
     return " ".join(word for word in left if word in heavy)
 
 
-def _reached(evidence: Evidence) -> list[tuple[str, int]]:
+def _reached(evidence: Evidence, n_asked=0) -> list[tuple[str, int]]:
     """Return the names that the evidence mentions and the question does not, best first, each with its statement.
 
     A name counts by the chain that leads to its statement, by a relation of the question right before it, by
@@ -47,7 +48,7 @@ def _reached(evidence: Evidence) -> list[tuple[str, int]]:
             if "known" in OPT and name in evidence.keys: continue
             if "near" in OPT and not (near or looks in wanted or (looks=="words" and "person" in wanted)): continue
             if "near2" in OPT and not (near or looks in wanted or evidence.anchors.get(start,0)>=.99): continue
-            if value < MINV: continue
+            if value < MINV + STEP*n_asked: continue
             if name not in best or value > best[name][0]:
                 text = countries()[span.text.lower()] if span.kind == "country" else span.text
                 best[name] = (value, text, at)
@@ -73,13 +74,13 @@ def _passed_kinds(evidence: Evidence) -> set[str]:
     return found
 
 
-def _proposals(evidence: Evidence, missing: str) -> Iterator[str]:
+def _proposals(evidence: Evidence, missing: str, n_asked=0) -> Iterator[str]:
     """Yield queries, best first: what is known to be missing, unknown names of the question, reached names."""
     if " of " in missing and "?" not in missing:
         yield from missing.split(";")
     unknown = [name for name in evidence.question.names if all(key(name) not in known for known in evidence.keys)]
     yield from unknown[:_UNKNOWN_FIRST]
-    for name, at in _reached(evidence):
+    for name, at in _reached(evidence, n_asked):
         yield f"{name} {_open_words(evidence, evidence.carried(at))}"
     yield from unknown[_UNKNOWN_FIRST:]
     if "nolast" not in OPT: yield _open_words(evidence, frozenset(), limit=4)
@@ -89,7 +90,7 @@ def next_queries(evidence: Evidence, asked: Sequence[str], missing: str) -> list
     """Return up to 20 queries that differ from the question and every earlier one, best first; may be empty."""
     used = {key(text) for text in (evidence.question.text, *asked)}
     fresh: list[str] = []
-    for text in _proposals(evidence, missing):
+    for text in _proposals(evidence, missing, len(asked)):
         if key(text) and key(text) not in used and len(fresh) < 20:
             used.add(key(text))
             fresh.append(text.strip())

@@ -9,6 +9,7 @@ from hopgraph.tools.models.offline.blocks import Prompt, unescape
 from hopgraph.tools.models.offline.chain import Evidence
 from hopgraph.tools.models.offline.queries import next_queries
 from hopgraph.tools.models.offline.select import sentences, useful
+from hopgraph.tools.models.offline.steps import REPLIES
 
 Reply = dict[str, JsonValue]
 UNANSWERABLE = "unanswerable"
@@ -93,6 +94,7 @@ STEPS: dict[str, Callable[[Prompt], Reply]] = {
     "generate_queries": generate_queries,
     "summarise": snippet,
     "snippet": snippet,
+    **REPLIES,
 }
 """The reply to each step by its name."""
 

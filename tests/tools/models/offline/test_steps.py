@@ -1,0 +1,212 @@
+"""The steps of the other methods, asked of the offline model as any model is."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import HumanMessage, SystemMessage
+
+from hopgraph.nodes.answer import AnswerReply
+from hopgraph.nodes.decompose import SubQuestions
+from hopgraph.nodes.expand import Completion
+from hopgraph.nodes.filter_passages import Judgement
+from hopgraph.nodes.fuse import Fusion
+from hopgraph.nodes.ground import GroundReply
+from hopgraph.nodes.judge_relevance import Relevance
+from hopgraph.nodes.next_step import Action, NextQuestion
+from hopgraph.nodes.next_thought import Thought
+from hopgraph.nodes.replies import ReplyModel
+from hopgraph.nodes.review import ReviewWithQuery
+from hopgraph.nodes.self_knowledge import SelfKnowledge
+from hopgraph.nodes.write_passages import WrittenPassage
+from hopgraph.tools.models.offline import OfflineExtractive
+
+MODEL = OfflineExtractive()
+SCHEMAS: dict[str, type[ReplyModel]] = {
+    "answer": AnswerReply,
+    "answer_step_by_step": AnswerReply,
+    "deduce": NextQuestion,
+    "follow_up": NextQuestion,
+    "act": Action,
+    "ground": GroundReply,
+    "review": ReviewWithQuery,
+    "review_directly": ReviewWithQuery,
+    "complete": Completion,
+    "write_passage": WrittenPassage,
+    "self_knowledge": SelfKnowledge,
+    "judge_relevance": Relevance,
+    "select_passages": Relevance,
+    "weigh_passages": Judgement,
+    "decompose": SubQuestions,
+    "next_thought": Thought,
+    "fuse": Fusion,
+}
+QUESTION = "Where was the director of the film The Salt Lantern born?"
+WHO = "Who is the director of the film The Salt Lantern?"
+FILM = ("The Salt Lantern", "The Salt Lantern is a 1961 drama film directed by Edda Varga. It rained on every day.")
+LIFE = ("Edda Varga", "Edda Varga was a film director. She was born in Szeged and died in Vienna.")
+APPLE = ("Apple", "An apple is a round fruit. Apples grow on trees.")
+
+
+def ask(step: str, **blocks: str | list[str] | list[tuple[str, str]]) -> dict[str, Any]:
+    parts = [f"<{name}>\n{rendered(block)}\n</{name}>" for name, block in blocks.items()]
+    messages = [SystemMessage(f"Role: some_method/{step}\n\nRead the blocks."), HumanMessage("\n\n".join(parts))]
+    return json.loads(MODEL.invoke(messages).text)
+
+
+def rendered(block: str | list[str] | list[tuple[str, str]]) -> str:
+    if isinstance(block, str):
+        return block
+    rows = [
+        f'<item id="{n}">{each}</item>'
+        if isinstance(each, str)
+        else f'<passage id="{n}" title="{each[0]}">\n{each[1]}\n</passage>'
+        for n, each in enumerate(block, start=1)
+    ]
+    return "\n".join(rows) or "(none)"
+
+
+def test_answer_from_passages_cites_them() -> None:
+    reply = ask("answer_step_by_step", passages=[APPLE, FILM, LIFE], question=QUESTION)
+    assert reply["answer"] == "Szeged"
+    assert reply["used_passages"] == [2, 3]
+    assert reply["reasoning"].endswith("So the answer is: Szeged.")
+
+
+def test_answer_builds_on_answered_sub_questions() -> None:
+    known = [f"{WHO} Edda Varga", "Where was Edda Varga born? Szeged"]
+    assert ask("answer", sub_answers=known, question=QUESTION)["answer"] == "Szeged"
+    assert ask("answer", sub_answers=known[:1], question=QUESTION)["answer"] == "unanswerable"
+    assert ask("answer", sub_answers=known[:1], passages=[LIFE], question=QUESTION)["answer"] == "Szeged"
+
+
+def test_without_anything_given_it_knows_nothing() -> None:
+    assert ask("answer", question=QUESTION)["answer"] == "unanswerable"
+    assert ask("self_knowledge", question=QUESTION) == {"known": False}
+    assert ask("write_passage", question=QUESTION) == {"passage": "I don't know"}
+    assert ask("complete", passages=[FILM], question=QUESTION)["passage"] == "I don't know"
+
+
+@pytest.mark.parametrize("step", ["deduce", "follow_up"])
+def test_hop_by_hop(step: str) -> None:
+    history: list[str] = []
+    reply = ask(step, history=history, question=QUESTION)
+    assert reply == {"sub_question": WHO, "answer": "", "final_answer": ""}
+    history.append(f"{WHO} Edda Varga (source: The Salt Lantern is a 1961 film directed by Edda Varga.)")
+    reply = ask(step, history=history, question=QUESTION)
+    assert reply == {"sub_question": "Where was Edda Varga born?", "answer": "", "final_answer": ""}
+    history.append("Where was Edda Varga born? Szeged (source: She was born in Szeged.)")
+    assert ask(step, history=history, question=QUESTION)["final_answer"] == "Szeged"
+
+
+def test_nothing_new_to_ask_ends_unanswerable() -> None:
+    history = [f"{WHO} unknown", f"{QUESTION} unknown"]
+    assert ask("deduce", history=history, question=QUESTION)["final_answer"] == "unanswerable"
+
+
+def test_a_comparison_asks_for_each_side() -> None:
+    question = "Who was born earlier, Edda Varga or Tom Acker?"
+    first = ask("deduce", history=[], question=question)["sub_question"]
+    assert first == "What is the date of birth of Edda Varga?"
+    history = [f"{first} 3 May 1920 (source: Edda Varga was born on 3 May 1920.)"]
+    second = ask("deduce", history=history, question=question)["sub_question"]
+    assert second == "What is the date of birth of Tom Acker?"
+    history.append(f"{second} 12 July 1901 (source: Tom Acker was born on 12 July 1901.)")
+    assert ask("deduce", history=history, question=question)["final_answer"] == "Tom Acker"
+    assert ask("decompose", question=question) == {"sub_questions": [first, second]}
+
+
+def test_ground_copies_a_sentence_or_says_empty() -> None:
+    reply = ask("ground", passages=[APPLE, FILM], question=WHO, generated_answer="Tom Acker")
+    assert reply == {"ref": "The Salt Lantern is a 1961 drama film directed by Edda Varga.", "revise": "Edda Varga"}
+    reply = ask("ground", passages=[APPLE], question=WHO, generated_answer="Tom Acker")
+    assert reply == {"ref": "Empty", "revise": ""}
+
+
+def test_act_searches_for_the_name_reached_and_finishes() -> None:
+    reply = ask("act", passages=[FILM], history=[], question=QUESTION)
+    assert reply["action"].startswith("search[Edda Varga")
+    query = reply["action"].removeprefix("search[").removesuffix("]")
+    history = [f"Thought: - Action: search[{query}] Observation: passages 1"]
+    assert ask("act", passages=[FILM], history=history, question=QUESTION)["action"] != reply["action"]
+    reply = ask("act", passages=[FILM, LIFE], history=history, question=QUESTION)
+    assert reply["action"] == "finish[Szeged]"
+    assert reply["used_passages"] == [1, 2]
+
+
+@pytest.mark.parametrize("step", ["review", "review_directly"])
+def test_review_rejects_searches_and_accepts(step: str) -> None:
+    assert ask(step, passages=[APPLE], question=QUESTION)["relevant"] is False
+    search = ask(step, passages=[FILM], question=QUESTION)
+    assert (search["relevant"], search["enough"], search["answer"]) == (True, False, "")
+    assert search["query"].startswith("Edda Varga")
+    accept = ask(step, passages=[FILM, LIFE], question=QUESTION)
+    assert (accept["relevant"], accept["enough"], accept["answer"], accept["query"]) == (True, True, "Szeged", "")
+
+
+def test_judge_relevance_takes_only_what_answers_by_itself() -> None:
+    assert ask("judge_relevance", passages=[APPLE, FILM, LIFE], question=WHO) == {"relevant": [2]}
+    assert ask("judge_relevance", passages=[FILM], question=QUESTION) == {"relevant": []}
+
+
+def test_weighing_leads_to_the_selection() -> None:
+    judgement = ask("weigh_passages", passages=[APPLE, FILM], question=WHO)["judgement"]
+    reply = ask("select_passages", judgement=judgement, passages=[APPLE, FILM], question=WHO)
+    assert reply == {"relevant": [2]}
+    assert ask("select_passages", judgement="none", passages=[FILM], question=WHO) == {"relevant": []}
+
+
+def test_shorten_takes_the_last_stated_answer() -> None:
+    reasoning = "The answer is: Vienna. No. So the answer is: Szeged."
+    assert ask("shorten", reasoning=reasoning, question=QUESTION) == {"answer": "Szeged"}
+    assert ask("shorten", reasoning="Who can tell.", question=QUESTION) == {"answer": "unanswerable"}
+
+
+def test_decompose_asks_what_is_described_from_the_inside() -> None:
+    question = "Which book did the mother of the author of Frankenstein publish in 1792?"
+    parts = ["Who is the author of Frankenstein?", "Who is the mother of the author of Frankenstein?"]
+    assert ask("decompose", question=question) == {"sub_questions": parts}
+    assert ask("decompose", question="Who directed The Salt Lantern?") == {"sub_questions": []}
+
+
+def test_thoughts_state_facts_and_then_the_answer() -> None:
+    thoughts: list[str] = []
+    while not thoughts or "answer is" not in thoughts[-1]:
+        assert len(thoughts) < 4
+        reply = ask("next_thought", passages=[FILM, LIFE], thoughts=thoughts, question=QUESTION)
+        thoughts.append(reply["thought"])
+    assert thoughts[0].startswith("The Salt Lantern is a 1961 drama film")
+    assert thoughts[-1] == "So the answer is: Szeged."
+
+
+def test_fuse_takes_what_most_assertions_say() -> None:
+    said = [f"It is told. So the answer is: {place}. [passages 1, 2]" for place in ("Vienna", "Szeged", "Szeged")]
+    reply = ask("fuse", assertions=said, question=QUESTION)
+    assert (reply["answer"], reply["used_assertions"]) == ("Szeged", [2, 3])
+
+
+def test_the_topic_is_the_first_name() -> None:
+    assert ask("name_topic", question="Was Edda Varga born in Szeged?") == {"topic": "Edda Varga"}
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(sorted(SCHEMAS)), st.text(max_size=300), st.text(max_size=200), st.text(max_size=60))
+def test_every_reply_has_the_shape_its_step_asks_for(step: str, text: str, question: str, title: str) -> None:
+    lists = {name: [text, f"{question}? {title}"] for name in ("history", "sub_answers", "assertions", "thoughts")}
+    shown = [(title.replace('"', "").replace("\n", " "), text)]
+    reply = ask(step, passages=shown, question=question or "Who?", judgement=text, reasoning=text, **lists)
+    assert SCHEMAS[step].model_validate(reply)
+
+
+@pytest.mark.parametrize("step", sorted(SCHEMAS))
+@pytest.mark.parametrize(
+    "text", ["the author of A " * 60_000, "a? " * 300_000, "answer is: [" * 90_000, "Ab Of " * 150_000]
+)
+def test_hostile_text_is_read_in_bounded_time(step: str, text: str) -> None:
+    started = time.perf_counter()
+    reply = ask(step, passages=[("Ab", text)], history=[text], question=text, reasoning=text, assertions=[text])
+    SCHEMAS[step].model_validate(reply)
+    assert time.perf_counter() - started < 5
