@@ -30,16 +30,12 @@ def write(path: OpenPath, _settings: Context) -> Ask[NewQueries]:
     return queries_ask(path.question, asked=path.asked, information=known, missing=missing, most=1)
 
 
-def read(reply: NewQueries) -> str:
-    return reply.queries[0] if reply.queries else ""
-
-
 def build() -> MethodGraph:
     builder = MethodGraph(ReviewTreeState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
     builder.add_node("prepare", prepare_for(ReviewTreeState))
     builder.add_node("retrieve", retrieve_with(Context.width))
     builder.add_node("review", review_with(by_search_order))
-    builder.add_node("expand", expand_with(write, read))
+    builder.add_node("expand", expand_with(write, lambda reply: "".join(reply.queries[:1])))
     builder.add_node("answer", answer_with("answer_step_by_step"))
     for node in (prune, gather, fuse, finish):
         builder.add_node(node)

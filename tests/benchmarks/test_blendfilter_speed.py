@@ -4,9 +4,9 @@ import statistics
 import time
 
 import pytest
-from blendfilter_script import LIMIT, QUESTION, fixed, replies
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from blendfilter_script import LIMIT, QUESTION, fixed, replies
 from hopgraph.graphs import blendfilter
 from walks import Script
 

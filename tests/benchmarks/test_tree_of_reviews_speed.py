@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
-from review_worlds import accept, completed, fused, read, search, world
 
 from hopgraph.graphs import tree_of_reviews
+from review_worlds import accept, completed, fused, read, search, world
 from walks import Script
 
 pytestmark = pytest.mark.benchmark

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from blendfilter_script import A_EX, A_IN, FOUND, LIMIT, QUESTION, block, fixed, replies, titles
 from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
 
+from blendfilter_script import A_EX, A_IN, FOUND, LIMIT, QUESTION, block, fixed, replies, titles
 from hopgraph.graphs import blendfilter
 from hopgraph.state import SettingsError
 from servers.scripted_model import ScriptedChatModel

@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from review_worlds import QUESTION, accept, completed, read, reject, script, search, titles_in, world
 
 from hopgraph.graphs import chain_of_reviews
+from review_worlds import QUESTION, accept, completed, read, reject, script, search, titles_in, world
 from walks import Script, Walk, drawn_edges, walk
 
 FIRST, SECOND = "film harbour", "film harbour person"

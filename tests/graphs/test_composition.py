@@ -6,7 +6,6 @@ from typing import Any
 
 import sixth_method
 from review_worlds import QUESTION, accept, fused, read, reject, script, search, titles_in, world
-
 from walks import Script, Walk, drawn_edges, walk
 
 

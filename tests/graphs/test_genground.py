@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import BaseMessage
-from malformed import MALFORMED
 
 from hopgraph.graphs import genground
 from hopgraph.nodes.ground import GroundReply, carrier
 from hopgraph.state import Passage
 from hopgraph.tools.prompts import FAMILIES, read_demonstrations
+from malformed import MALFORMED
 from servers.scripted_model import ScriptedChatModel
 from walks import FixedRetriever, Script, Walk, drawn_edges, walk
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import BaseMessage
-from review_worlds import QUESTION, accept, completed, fused, read, reject, script, search, titles_in, world
 
 from hopgraph.graphs import tree_of_reviews
+from review_worlds import QUESTION, accept, completed, fused, read, reject, script, search, titles_in, world
 from servers.scripted_model import ScriptedChatModel
 from walks import FixedRetriever, Script, Walk, walk
 

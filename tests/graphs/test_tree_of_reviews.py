@@ -6,11 +6,11 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from review_worlds import QUESTION, accept, by_path, completed, fused, read, reject, script, search, titles_in, world
 
 from hopgraph.graphs import tree_of_reviews
 from hopgraph.state import SettingsError
 from hopgraph.state.context import parse_setting, settings_from
+from review_worlds import QUESTION, accept, by_path, completed, fused, read, reject, script, search, titles_in, world
 from servers.scripted_model import ScriptedChatModel
 from walks import Script, Walk, drawn_edges, walk
 

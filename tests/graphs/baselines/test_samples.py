@@ -1,5 +1,6 @@
 """CoT-SC and RERANK: how answers are sampled, and which one is taken."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from malformed import MALFORMED
 
 from hopgraph.graphs.baselines import self_ask
+from malformed import MALFORMED
 from walks import FixedRetriever, Script, Walk, drawn_edges, walk
 
 QUESTION = "Where was the director of the film Night Harbour born?"

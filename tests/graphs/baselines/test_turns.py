@@ -47,7 +47,7 @@ def test_iter_retgen_keeps_an_earlier_answer_when_the_last_turn_has_none() -> No
 
 
 def test_iter_retgen_cites_what_the_last_turn_rests_on() -> None:
-    answers = sampled("Narva", "Tallinn", reasons=["They say Narva.", BORN], used=[[2], [2]])
+    answers = sampled("Narva", "Tallinn", reasons=[DIRECTED, BORN], used=[[2], [2]])
     run, _ = go("iter_retgen", {"answer_step_by_step": answers})
     assert [each["id"] for each in run.state["evidence"]] == ["1.1.1", "2.1.1"]
     assert [each["passage_id"] for each in run.result["citations"]] == ["person"]

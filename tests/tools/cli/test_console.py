@@ -1,7 +1,6 @@
 import io
 
 import pytest
-from hostile_text import ANY_TEXT, is_harmless
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -9,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from hopgraph.tools.cli.console import on_one_line, print_hanging, shortened
+from hostile_text import ANY_TEXT, is_harmless
 
 
 @given(ANY_TEXT)

@@ -2,13 +2,13 @@ import itertools
 from typing import Any
 
 import pytest
-from hostile_text import ANY_TEXT, is_harmless
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopgraph.state import Passage, StepEvent
 from hopgraph.tools.cli.tell import TELLERS, Line
 from hopgraph.tools.cli.watch import Watcher
+from hostile_text import ANY_TEXT, is_harmless
 
 NUMBERS = itertools.count()
 

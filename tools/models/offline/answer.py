@@ -28,6 +28,8 @@ class Finding:
     """What a comparison rule lacks; empty for other questions."""
     covered: float = 0.0
     """The share of the question's term weight that the chain carries."""
+    related: bool = True
+    """The chain carries a relation that the question asks for, if it names any."""
     complete: bool = False
     """The chain has as many links as the question seems to need."""
 
@@ -54,7 +56,7 @@ def _by_rule(verdict: Verdict) -> Finding:
     if not verdict.answer:
         return Finding(missing=verdict.missing)
     sure = 0.0 if verdict.missing else _BY_RULE
-    return Finding(verdict.answer, sure, tuple(dict.fromkeys(verdict.used)), verdict.missing, 1.0, True)
+    return Finding(verdict.answer, sure, tuple(dict.fromkeys(verdict.used)), verdict.missing, 1.0, True, True)
 
 
 def _best(evidence: Evidence) -> Finding:
@@ -73,7 +75,13 @@ def _best(evidence: Evidence) -> Finding:
     chain = evidence.chains[best.at]
     used = tuple(evidence.statements[link].number for link in chain)
     complete = len(chain) >= min(2, evidence.question.hops) and fits(best)
-    return Finding(best.text, same / total, used, "", evidence.settled(best.at), complete)
+    asked = evidence.question.relations - evidence.question.rest
+    import os
+
+    R = os.environ.get("REL", "any")
+    c = evidence.carried(best.at)
+    related = not asked or (bool(asked & c) if R == "any" else asked <= c if R == "all" else True)
+    return Finding(best.text, same / total, used, "", evidence.settled(best.at), related, complete)
 
 
 def fits(best) -> bool:
@@ -90,5 +98,5 @@ def _option(evidence: Evidence) -> Finding:
             if name in statement.key or (statement.key and statement.key in name):
                 covered = evidence.cover(evidence.own[at] - inside)
                 if not best.text or covered > best.covered:
-                    best = Finding(option, covered, (statement.number,), "", covered, True)
+                    best = Finding(option, covered, (statement.number,), "", covered, True, True)
     return best

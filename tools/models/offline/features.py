@@ -81,8 +81,7 @@ def _neighbours(question: Question, statement: Statement, span: Span, looks: str
     after = WORD.findall(statement.text[span.end : span.end + 40])[:2]
     return {
         "same lead": float(lead != "" and lead == question.lead),
-        "relation before": float(bool(near & question.relations)),
-        "relation after": float(bool(terms(" ".join(after)) & question.relations)),
+        "relation beside": float(bool((near | terms(" ".join(after))) & question.relations)),
         "counts the noun": float(looks == "number" and any(term(word) in question.rest for word in after)),
     }
 

@@ -10,9 +10,10 @@ from hopgraph.tools.models.offline.terms import WORD, key, term, terms
 
 _SHAPES = (("person", "person"), ("place", "place"), ("organisation", "group"), ("quoted", "work"))
 import os
-OPT=os.environ.get("OPT","").split(",")
-STEP=float(os.environ.get("STEP","0"))
-MINV=float(os.environ.get("MINV","0"))
+
+OPT = os.environ.get("OPT", "").split(",")
+STEP = float(os.environ.get("STEP", "0"))
+MINV = float(os.environ.get("MINV", "0"))
 _OPEN_WORDS = 1
 _UNKNOWN_FIRST = 2
 
@@ -21,7 +22,14 @@ def _open_words(evidence: Evidence, carried: frozenset[str], limit: int = _OPEN_
     """Return the heaviest of the question's words that the chain does not carry, in the question's order."""
     words = dict.fromkeys(WORD.findall(evidence.question.text))
     left = [word for word in words if term(word) in evidence.open - carried]
-    heavy = sorted(left, key=lambda word: (-(term(word) in evidence.question.relations) if "rel" in OPT else 0, (term(word) in evidence.question.rest) if "rest" in OPT else 0, -evidence.weights[term(word)]))[:limit]
+    heavy = sorted(
+        left,
+        key=lambda word: (
+            -(term(word) in evidence.question.relations) if "rel" in OPT else 0,
+            (term(word) in evidence.question.rest) if "rest" in OPT else 0,
+            -evidence.weights[term(word)],
+        ),
+    )[:limit]
     return " ".join(word for word in left if word in heavy)
 
 
@@ -45,10 +53,14 @@ def _reached(evidence: Evidence, n_asked=0) -> list[tuple[str, int]]:
             value = reach + 0.5 * bool(near) - 0.3 * (name in evidence.keys)
             looks = evidence.types.get(name, shape(span, statement))
             value += 0.4 * (looks in wanted)
-            if "known" in OPT and name in evidence.keys: continue
-            if "near" in OPT and not (near or looks in wanted or (looks=="words" and "person" in wanted)): continue
-            if "near2" in OPT and not (near or looks in wanted or evidence.anchors.get(start,0)>=.99): continue
-            if value < MINV + STEP*n_asked: continue
+            if "known" in OPT and name in evidence.keys:
+                continue
+            if "near" in OPT and not (near or looks in wanted or (looks == "words" and "person" in wanted)):
+                continue
+            if "near2" in OPT and not (near or looks in wanted or evidence.anchors.get(start, 0) >= 0.99):
+                continue
+            if value < MINV + STEP * n_asked:
+                continue
             if name not in best or value > best[name][0]:
                 text = countries()[span.text.lower()] if span.kind == "country" else span.text
                 best[name] = (value, text, at)
@@ -81,9 +93,12 @@ def _proposals(evidence: Evidence, missing: str, n_asked=0) -> Iterator[str]:
     unknown = [name for name in evidence.question.names if all(key(name) not in known for known in evidence.keys)]
     yield from unknown[:_UNKNOWN_FIRST]
     for name, at in _reached(evidence, n_asked):
-        yield f"{name} {_open_words(evidence, evidence.carried(at))}"
+        words = _open_words(evidence, evidence.carried(at))
+        if words or "bare" not in OPT:
+            yield f"{name} {words}"
     yield from unknown[_UNKNOWN_FIRST:]
-    if "nolast" not in OPT: yield _open_words(evidence, frozenset(), limit=4)
+    if "nolast" not in OPT:
+        yield _open_words(evidence, frozenset(), limit=4)
 
 
 def next_queries(evidence: Evidence, asked: Sequence[str], missing: str) -> list[str]:

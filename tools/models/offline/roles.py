@@ -15,8 +15,9 @@ Reply = dict[str, JsonValue]
 UNANSWERABLE = "unanswerable"
 _MOST_STATEMENTS = 8
 import os
-_ENOUGH_COVER = float(os.environ.get('TC','0.9'))
-_ENOUGH_PROBABILITY = float(os.environ.get('TP','0.3'))
+
+_ENOUGH_COVER = float(os.environ.get("TC", "0.9"))
+_ENOUGH_PROBABILITY = float(os.environ.get("TP", "0.3"))
 
 
 def extract(prompt: Prompt) -> Reply:
@@ -59,7 +60,7 @@ def decide(prompt: Prompt) -> Reply:
 def final_answer(prompt: Prompt) -> Reply:
     """Give the best answer that the statements hold."""
     finding, evidence = _found(prompt)
-    return _decision(finding, finding.text or UNANSWERABLE, evidence)
+    return _decision(finding, finding.text if finding.text and finding.related else UNANSWERABLE, evidence)
 
 
 def generate_queries(prompt: Prompt) -> Reply:

@@ -73,7 +73,7 @@ def _read(prompt: Prompt) -> _Reading:
     for _, line in [*prompt.items("history"), *prompt.items("sub_answers")]:
         asked, _, rest = line.partition("? ")
         said, _, source = rest.partition(" (source: ")
-        known[key(asked)] = "" if said == "unknown" else said
+        known[key(asked)] = "" if said == "unknown" or not key(said) else said
         name = next((span.text for span in reversed(names(asked))), "")
         if known[key(asked)]:
             told.append(write(name, source.removesuffix(")") or f"{_WHICH_IS.sub('', asked)} is {said}"))
@@ -107,7 +107,7 @@ def _next_question(prompt: Prompt) -> Reply:
     left = [*list(_described(reading.question).values())[:1]]
     left += [f"What is {part}?" for part in filter(None, reading.found.missing.split("; "))] + [reading.question]
     said = reading.known.get(key(reading.question)) or (reading.found.text if reading.enough else "")
-    new = "" if said else next((each for each in left if key(each) not in reading.known), "")
+    new = "" if said else next((each for each in left if key(each) and key(each) not in reading.known), "")
     return {"sub_question": new, "answer": "", "final_answer": said or ("" if new else _NO_ANSWER)}
 
 
