@@ -21,8 +21,11 @@ from hopgraph.state import Call, Context, PromptError, Spent
 from hopgraph.tools.models import ModelHandle, UnusableReplyError, count_tokens, parse_reply
 from hopgraph.tools.models.cache import cache_key, read_cache, write_cache
 from hopgraph.tools.models.send import Sending, send
-from hopgraph.tools.prompts import Value, clean, render
+from hopgraph.tools.prompts import Value, clean, is_at_hand, render
 from hopgraph.tools.resolve import model_of
+
+LONG_WORK = 200_000
+"""Characters from which on text is worked on in a thread, so that the event loop is not held up."""
 
 RecordT = TypeVar("RecordT", bound=BaseModel)
 ResultT = TypeVar("ResultT")
@@ -89,7 +92,7 @@ async def ask_all(
         ModelError: a call failed for good. PromptError: a prompt cannot be rendered.
     """
     settings: Context = runtime.context
-    prompts = await asyncio.to_thread(_render_all, settings, wanted)
+    prompts = await _rendered(settings, wanted)
     sizes = [0 if settings.max_tokens is None else _size(prompt) for prompt in prompts]
     shares = allowances(settings, state, sizes, keep=keep)
     first = place().take(len(wanted))
@@ -101,6 +104,15 @@ async def ask_all(
 
 def _size(prompt: Sequence[BaseMessage]) -> int:
     return sum(count_tokens(str(message.text)) for message in prompt)
+
+
+async def _rendered(settings: Context, wanted: Sequence[Ask[Any]]) -> list[list[BaseMessage]]:
+    """Render the prompts; off the event loop where files have to be read, or where the passages are long."""
+    at_hand = all(is_at_hand(f"{settings.method}/{each.step}", settings.prompts_dir) for each in wanted)
+    size = sum(len(str(value)) for each in wanted for value in each.variables.values())
+    if at_hand and settings.demonstrations is None and size < LONG_WORK:
+        return _render_all(settings, wanted)
+    return await asyncio.to_thread(_render_all, settings, wanted)
 
 
 def _render_all(settings: Context, wanted: Sequence[Ask[Any]]) -> list[list[BaseMessage]]:

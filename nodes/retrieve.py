@@ -12,15 +12,12 @@ from langchain_core.retrievers import BaseRetriever
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.ask import side_by_side
+from hopgraph.nodes.ask import LONG_WORK, side_by_side
 from hopgraph.nodes.events import emit, place
 from hopgraph.state import Call, Candidates, Context, Passage, Query
 from hopgraph.state.context import ContextT
 from hopgraph.tools.prompts import clean
 from hopgraph.tools.resolve import retriever_of
-
-LONG_WORK = 200_000
-"""Characters from which on text is worked on in a thread, so that the event loop is not held up."""
 
 
 class RetrieveState(TypedDict):

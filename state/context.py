@@ -87,7 +87,7 @@ class Context(BaseModel):
     demonstrations: str | None = Field(
         default=None,
         description="worked examples in the prompts: a built-in family (multi_hop, open_domain, yes_no) or a "
-        "folder with STEP.jsonl files; none: zero-shot",
+        "folder with STEP.jsonl files; a family's files in prompts_dir come first; none: zero-shot",
         json_schema_extra=in_group("Model"),
     )
     retriever: str | SkipJsonSchema[InstanceOf[BaseRetriever]] | None = Field(

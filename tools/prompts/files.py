@@ -96,11 +96,25 @@ def read_prompt(role: str, prompts_dir: str | None = None) -> PromptFile:
     Raises:
         PromptError: no such file, or one whose variables do not fit.
     """
+    if prompts_dir is None and role in _built_in:
+        return _built_in[role]
     path = find_file(role, ".md", prompts_dir)
     if path is None:
         method, step = role.split("/", 1)
         raise PromptError(f"no prompt for role {role!r}: looked for {method}/{step}.md and common/{step}.md")
-    return _checked(path, path.stat().st_mtime_ns)
+    prompt = _checked(path, path.stat().st_mtime_ns)
+    if prompts_dir is None:
+        _built_in[role] = prompt
+    return prompt
+
+
+_built_in: dict[str, PromptFile] = {}
+"""Built-in prompts that were read: they do not change while the program runs."""
+
+
+def is_at_hand(role: str, prompts_dir: str | None) -> bool:
+    """Tell whether a role's prompt can be had without reading a file."""
+    return prompts_dir is None and role in _built_in
 
 
 def check_folder(prompts_dir: str, method: str, steps: Collection[str] = ()) -> None:

@@ -80,7 +80,11 @@ def _best(evidence: Evidence) -> Finding:
 
     R = os.environ.get("REL", "any")
     c = evidence.carried(best.at)
-    related = not asked or (bool(asked & c) if R == "any" else asked <= c if R == "all" else True)
+    related = (
+        not asked
+        or same / total >= float(os.environ.get("RP", "9"))
+        or (bool(asked & c) if R == "any" else asked <= c if R == "all" else True)
+    )
     return Finding(best.text, same / total, used, "", evidence.settled(best.at), related, complete)
 
 

@@ -79,9 +79,11 @@ def _neighbours(question: Question, statement: Statement, span: Span, looks: str
     lead = next(filter(None, (term(word) for word in reversed(before))), "")
     near = terms(statement.text[max(0, span.start - 25) : span.start])
     after = WORD.findall(statement.text[span.end : span.end + 40])[:2]
+    if question.kind == "person":
+        near |= terms(" ".join(after))
     return {
         "same lead": float(lead != "" and lead == question.lead),
-        "relation beside": float(bool((near | terms(" ".join(after))) & question.relations)),
+        "relation beside": float(bool(near & question.relations)),
         "counts the noun": float(looks == "number" and any(term(word) in question.rest for word in after)),
     }
 
