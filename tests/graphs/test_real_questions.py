@@ -1,6 +1,7 @@
 """MIGRES with the offline model on real training questions: all finish, and the answers are as good as README says.
 
-The offline model was tuned on the first half of each file; the scores here are those of the second half.
+The offline model's weights were fitted on the first half of each file; the scores here are those of the second half,
+which was looked at a few times while its rules were written.
 """
 
 import re

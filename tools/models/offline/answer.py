@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import exp
 
-from hopgraph.tools.models.offline.candidates import candidates
+from hopgraph.tools.models.offline.candidates import Candidate, candidates
 from hopgraph.tools.models.offline.chain import Evidence
 from hopgraph.tools.models.offline.compare import Verdict, choose, judge
 from hopgraph.tools.models.offline.question import read_question
@@ -13,6 +13,9 @@ from hopgraph.tools.models.offline.terms import key, terms
 
 _BY_RULE = 0.9
 """How sure an answer by a comparison rule is taken to be: its facts were found, their reading may be wrong."""
+
+_LIKELY = 0.05
+"""The probability from which an answer stands without a word of the asked relation: relations have many wordings."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +30,11 @@ class Finding:
     missing: str = ""
     """What a comparison rule lacks; empty for other questions."""
     covered: float = 0.0
-    """The share of the question's term weight that the chain carries."""
+    """The share of what the question asks about its names that the chain carries, by term weight."""
     related: bool = True
-    """The chain carries a relation that the question asks for, if it names any."""
+    """The chain carries a relation that the question names, if there is one, or the answer is likely anyway."""
     complete: bool = False
-    """The chain has as many links as the question seems to need."""
+    """The chain has as many links as the question seems to need, and the answer looks like the asked-for kind."""
 
 
 def gather(question: str, items: Sequence[tuple[int, str]]) -> Evidence:
@@ -74,23 +77,16 @@ def _best(evidence: Evidence) -> Finding:
     same = sum(exp(other.score - best.score) for other in found if key(other.text) == key(best.text))
     chain = evidence.chains[best.at]
     used = tuple(evidence.statements[link].number for link in chain)
-    complete = len(chain) >= min(2, evidence.question.hops) and fits(best)
+    complete = len(chain) >= min(2, evidence.question.hops) and _fits(evidence, best)
     asked = evidence.question.relations - evidence.question.rest
-    import os
-
-    R = os.environ.get("REL", "any")
-    c = evidence.carried(best.at)
-    related = (
-        not asked
-        or same / total >= float(os.environ.get("RP", "9"))
-        or (bool(asked & c) if R == "any" else asked <= c if R == "all" else True)
-    )
+    related = not asked or same / total >= _LIKELY or not asked.isdisjoint(evidence.carried(best.at))
     return Finding(best.text, same / total, used, "", evidence.settled(best.at), related, complete)
 
 
-def fits(best) -> bool:
-    """Say whether a candidate looks like the asked-for kind of answer; a kind without looks takes all."""
-    return bool(best.features["fits"] or best.features.get("person>words") or "thing>" in str(list(best.features)))
+def _fits(evidence: Evidence, candidate: Candidate) -> bool:
+    """Say whether a candidate looks like the asked-for kind of answer; two capitalised words may be a person."""
+    kind, features = evidence.question.kind, candidate.features
+    return kind == "thing" or bool(features["fits"]) or "person>words" in features
 
 
 def _option(evidence: Evidence) -> Finding:

@@ -187,7 +187,7 @@ def judge(evidence: Evidence) -> Verdict:
 
 
 def _names_told(evidence: Evidence, about: Sequence[Statement], noun: str) -> _Fact | None:
-    """Return the names, joined by "; ", of the first statement with the asked relation; those with the noun go first."""
+    """Return the names, joined by "; ", of the first statement with the asked relation; with the noun first."""
     relations = evidence.question.relations - {*_MAKERS, term(noun)}
     for statement in about:
         names = [key(s.text) for s in statement.spans if s.kind in ("name", "country") and key(s.text) != statement.key]

@@ -48,9 +48,3 @@ def country_parts() -> frozenset[str]:
     """Return the lower-case parts of countries, such as states and provinces."""
     rows = (words for _, words in _lines("countries.txt") if "|" in words)
     return frozenset(word.lower() for words in rows for word in words[words.index("|") + 1 :])
-
-
-@lru_cache(maxsize=1)
-def country_names() -> frozenset[str]:
-    """Return the lower-case countries themselves, without demonyms and parts."""
-    return frozenset(head.lower() for head, _ in _lines("countries.txt"))

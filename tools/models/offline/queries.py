@@ -9,35 +9,28 @@ from hopgraph.tools.models.offline.spans import Span
 from hopgraph.tools.models.offline.terms import WORD, key, term, terms
 
 _SHAPES = (("person", "person"), ("place", "place"), ("organisation", "group"), ("quoted", "work"))
-import os
-
-OPT = os.environ.get("OPT", "").split(",")
-STEP = float(os.environ.get("STEP", "0"))
-MINV = float(os.environ.get("MINV", "0"))
 _OPEN_WORDS = 1
 _UNKNOWN_FIRST = 2
+_LEAST_VALUE = 0.6
+_MORE_FOR_EACH = 0.08
+"""How good a name must be to be asked for, and how much better for each query asked before: late ones find little."""
 
 
-def _open_words(evidence: Evidence, carried: frozenset[str], limit: int = _OPEN_WORDS) -> str:
-    """Return the heaviest of the question's words that the chain does not carry, in the question's order."""
+def _open_words(evidence: Evidence, carried: frozenset[str]) -> str:
+    """Return the heaviest open words that the chain lacks, the asked-for noun last, in the question's order."""
     words = dict.fromkeys(WORD.findall(evidence.question.text))
     left = [word for word in words if term(word) in evidence.open - carried]
-    heavy = sorted(
-        left,
-        key=lambda word: (
-            -(term(word) in evidence.question.relations) if "rel" in OPT else 0,
-            (term(word) in evidence.question.rest) if "rest" in OPT else 0,
-            -evidence.weights[term(word)],
-        ),
-    )[:limit]
+    heavy = sorted(left, key=lambda word: (term(word) in evidence.question.rest, -evidence.weights[term(word)]))
+    heavy = heavy[:_OPEN_WORDS]
     return " ".join(word for word in left if word in heavy)
 
 
-def _reached(evidence: Evidence, n_asked=0) -> list[tuple[str, int]]:
+def _reached(evidence: Evidence, least: float) -> list[tuple[str, int]]:
     """Return the names that the evidence mentions and the question does not, best first, each with its statement.
 
     A name counts by the chain that leads to its statement, by a relation of the question right before it, by
     being of a kind that the question goes through ("the country where …"), and less if statements are about it.
+    Those that count less than `least` are left out.
     """
     wanted = _passed_kinds(evidence)
     best: dict[str, tuple[float, str, int]] = {}
@@ -53,13 +46,7 @@ def _reached(evidence: Evidence, n_asked=0) -> list[tuple[str, int]]:
             value = reach + 0.5 * bool(near) - 0.3 * (name in evidence.keys)
             looks = evidence.types.get(name, shape(span, statement))
             value += 0.4 * (looks in wanted)
-            if "known" in OPT and name in evidence.keys:
-                continue
-            if "near" in OPT and not (near or looks in wanted or (looks == "words" and "person" in wanted)):
-                continue
-            if "near2" in OPT and not (near or looks in wanted or evidence.anchors.get(start, 0) >= 0.99):
-                continue
-            if value < MINV + STEP * n_asked:
+            if value < least:
                 continue
             if name not in best or value > best[name][0]:
                 text = countries()[span.text.lower()] if span.kind == "country" else span.text
@@ -86,19 +73,15 @@ def _passed_kinds(evidence: Evidence) -> set[str]:
     return found
 
 
-def _proposals(evidence: Evidence, missing: str, n_asked=0) -> Iterator[str]:
+def _proposals(evidence: Evidence, missing: str, asked: int) -> Iterator[str]:
     """Yield queries, best first: what is known to be missing, unknown names of the question, reached names."""
     if " of " in missing and "?" not in missing:
         yield from missing.split(";")
     unknown = [name for name in evidence.question.names if all(key(name) not in known for known in evidence.keys)]
     yield from unknown[:_UNKNOWN_FIRST]
-    for name, at in _reached(evidence, n_asked):
-        words = _open_words(evidence, evidence.carried(at))
-        if words or "bare" not in OPT:
-            yield f"{name} {words}"
+    for name, at in _reached(evidence, _LEAST_VALUE + _MORE_FOR_EACH * asked):
+        yield f"{name} {_open_words(evidence, evidence.carried(at))}"
     yield from unknown[_UNKNOWN_FIRST:]
-    if "nolast" not in OPT:
-        yield _open_words(evidence, frozenset(), limit=4)
 
 
 def next_queries(evidence: Evidence, asked: Sequence[str], missing: str) -> list[str]:

@@ -14,10 +14,8 @@ from hopgraph.tools.models.offline.steps import REPLIES
 Reply = dict[str, JsonValue]
 UNANSWERABLE = "unanswerable"
 _MOST_STATEMENTS = 8
-import os
-
-_ENOUGH_COVER = float(os.environ.get("TC", "0.9"))
-_ENOUGH_PROBABILITY = float(os.environ.get("TP", "0.3"))
+_ENOUGH_COVER = 0.8
+_ENOUGH_PROBABILITY = 0.3
 
 
 def extract(prompt: Prompt) -> Reply:
@@ -58,9 +56,9 @@ def decide(prompt: Prompt) -> Reply:
 
 
 def final_answer(prompt: Prompt) -> Reply:
-    """Give the best answer that the statements hold."""
+    """Give the best answer that the statements hold, unless it is a guess that no asked relation speaks for."""
     finding, evidence = _found(prompt)
-    return _decision(finding, finding.text if finding.text and finding.related else UNANSWERABLE, evidence)
+    return _decision(finding, finding.text if finding.related and finding.text else UNANSWERABLE, evidence)
 
 
 def generate_queries(prompt: Prompt) -> Reply:
