@@ -121,7 +121,7 @@ class SamplingContext(Context):
 
 
 class CotScContext(SamplingContext):
-    """The settings of CoT-SC; the temperature is that of Wang et al. for a large model."""
+    """The settings of CoT-SC; number and temperature of the samples are choices of ours."""
 
     method: ClassVar[str] = "cot_sc"
     steps: ClassVar[tuple[str, ...]] = ("answer_step_by_step",)

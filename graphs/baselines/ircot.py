@@ -4,8 +4,8 @@ The paper's claim: what to look up next depends on what has been derived, and wh
 found; so each sentence of the chain becomes a query, and each retrieval guides the next sentence.
 
 Paper: "Interleaving Retrieval with Chain-of-Thought Reasoning for Knowledge-Intensive Multi-Step Questions"
-(Trivedi et al., 2023), as RA-ISF (section 4.4) and Tree of Reviews (section 4.3) compare with it. At most
-eight sentences and fifteen passages; Tree of Reviews stops at three turns.
+(Trivedi et al., 2023), as RA-ISF (section 4.4) and Tree of Reviews (section 4.3) compare with it. The
+default limits, eight sentences and fifteen passages, are choices of ours; Tree of Reviews stops at three turns.
 
 Where this differs from the paper:
 * zero-shot, as all baselines here; five passages per query, as Tree of Reviews has it;
