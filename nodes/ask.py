@@ -21,6 +21,7 @@ from hopgraph.state import Call, Context, PromptError, Spent
 from hopgraph.tools.models import ModelHandle, UnusableReplyError, count_tokens, parse_reply
 from hopgraph.tools.models.cache import cache_key, read_cache, write_cache
 from hopgraph.tools.models.send import Sending, send
+from hopgraph.tools.models.structured import json_schema
 from hopgraph.tools.prompts import Value, clean, is_at_hand, render
 from hopgraph.tools.resolve import model_of
 
@@ -69,7 +70,7 @@ class Answered(Generic[RecordT]):
 
 def calls_of(answers: Iterable[Answered[Any]]) -> dict[str, Call]:
     """Collect the calls of answers, for the node's update of `calls`."""
-    return {answer.id: answer.call for answer in answers if answer.outcome != "budget" or answer.call["attempts"]}
+    return {answer.id: answer.call for answer in answers if answer.sent}
 
 
 async def ask(runtime: Runtime[Any], state: Spent, wanted: Ask[RecordT], *, keep: int = 0) -> Answered[RecordT]:
@@ -262,7 +263,7 @@ class _Conversation(Generic[RecordT]):
                 "seed": settings.seed if handle.is_spec else None,
                 "sample": self.wanted.sample,
                 "sampling": dict(self.wanted.sampling),
-                "schema": self.wanted.schema.model_json_schema(),
+                "schema": json_schema(self.wanted.schema),
             }
         )
 

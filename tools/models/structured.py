@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Mapping
+from functools import cache
 from typing import Literal, cast
 
 from langchain_core.language_models.chat_models import BaseChatModel
@@ -42,9 +43,16 @@ def bind(model: BaseChatModel, schema: type[BaseModel], mode: Mode) -> Runnable[
     return model.bind(response_format={"type": "json_schema", "json_schema": wanted})
 
 
+@cache
+def json_schema(schema: type[BaseModel]) -> dict[str, JsonValue]:
+    """Get a model's JSON schema; made once, since making it takes longer than the rest of a call. Not to be changed."""
+    return cast("dict[str, JsonValue]", schema.model_json_schema())
+
+
+@cache
 def strict_schema(schema: type[BaseModel]) -> dict[str, JsonValue]:
     """Write a model's JSON schema as strict servers want it: every property required, no others allowed."""
-    return cast("dict[str, JsonValue]", _strict(cast("JsonValue", schema.model_json_schema())))
+    return cast("dict[str, JsonValue]", _strict(json_schema(schema)))
 
 
 def _strict(node: JsonValue) -> JsonValue:
