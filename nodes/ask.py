@@ -19,8 +19,8 @@ from hopgraph.nodes.budget import allowances, seconds_left
 from hopgraph.nodes.events import emit, place
 from hopgraph.state import Call, Context, PromptError, Spent
 from hopgraph.tools.models import ModelHandle, UnusableReplyError, count_tokens, parse_reply
-from hopgraph.tools.models.cache import cache_key, read_cache, write_cache
-from hopgraph.tools.models.send import Sending, send
+from hopgraph.tools.models.cache import KeptReply, cache_key, kept_reply, write_cache
+from hopgraph.tools.models.send import Reply, Sending, send
 from hopgraph.tools.models.structured import json_schema
 from hopgraph.tools.prompts import Value, clean, is_at_hand, render
 from hopgraph.tools.resolve import model_of
@@ -162,7 +162,6 @@ class _Conversation(Generic[RecordT]):
     number: int
     keep: int
     call: Call = field(init=False)
-    cache_key: str = ""
 
     def __post_init__(self) -> None:
         settings: Context = self.runtime.context
@@ -170,6 +169,7 @@ class _Conversation(Generic[RecordT]):
             kind="model",
             role=f"{settings.method}/{self.wanted.step}",
             attempts=0,
+            cached=0,
             prompt_tokens=0,
             completion_tokens=0,
             parse_failures=0,
@@ -189,6 +189,7 @@ class _Conversation(Generic[RecordT]):
             model=handle.name,
             outcome=outcome,
             attempts=self.call["attempts"],
+            cached=self.call["cached"],
             prompt_tokens=self.call["prompt_tokens"],
             completion_tokens=self.call["completion_tokens"],
             parse_failures=self.call["parse_failures"],
@@ -211,41 +212,46 @@ class _Conversation(Generic[RecordT]):
         return self.wanted.fallback, "budget"
 
     async def _until_usable(self, handle: ModelHandle) -> tuple[RecordT, Outcome]:
-        settings: Context = self.runtime.context
-        if settings.cache_dir:
-            self.cache_key = self._cache_key(handle)
-            if (kept := await self._from_cache(settings.cache_dir)) is not None:
-                return kept, "replied"
-        sampling = tuple(sorted(self.wanted.sampling.items()))
-        sending = Sending(settings.max_parallel_calls, settings.request_retries, sampling, told=self._tell_retry)
         while self.call["attempts"] < self.share:
             self.call["attempts"] += 1
-            reply = await send(handle, self.messages, self.wanted.schema, sending)
+            reply = await self._reply(handle)
             self.call["prompt_tokens"] += reply.prompt_tokens
             self.call["completion_tokens"] += reply.completion_tokens
             try:
                 if reply.problem:
                     raise UnusableReplyError(reply.problem)
-                record = parse_reply(reply.text, self.wanted.schema)
+                return parse_reply(reply.text, self.wanted.schema), "replied"
             except UnusableReplyError as problem:
                 self.call["parse_failures"] += 1
                 self.messages = [*self.messages, *_again(reply.text, problem)]
-                continue
-            if settings.cache_dir:
-                await self._into_cache(settings.cache_dir, reply.text)
-            return record, "replied"
         return self.wanted.fallback, "fallback"
 
-    async def _from_cache(self, folder: str) -> RecordT | None:
-        kept = await asyncio.to_thread(read_cache, folder, self.cache_key)
-        try:
-            return None if kept is None else parse_reply(kept, self.wanted.schema)
-        except UnusableReplyError:
-            return None  # damaged: asked for anew, and kept anew
+    async def _reply(self, handle: ModelHandle) -> Reply:
+        """Send the messages as they are now, or take the reply that was kept for them."""
+        settings: Context = self.runtime.context
+        sampling = tuple(sorted(self.wanted.sampling.items()))
+        sending = Sending(settings.max_parallel_calls, settings.request_retries, sampling, told=self._tell_retry)
+        if not settings.cache_dir:
+            return await send(handle, self.messages, self.wanted.schema, sending)
+        key = self._cache_key(handle)
+        async with kept_reply(settings.cache_dir, key) as kept:
+            if kept is not None:
+                self.call["cached"] += 1
+                return Reply(kept.reply, kept.problem, kept.prompt_tokens, kept.completion_tokens)
+            reply = await send(handle, self.messages, self.wanted.schema, sending)
+            await self._keep(settings.cache_dir, key, reply)
+            return reply
 
-    async def _into_cache(self, folder: str, reply: str) -> None:
+    async def _keep(self, folder: str, key: str, reply: Reply) -> None:
+        kept = KeptReply(
+            role=self.call["role"],
+            reply=reply.text,
+            problem=reply.problem,
+            prompt_tokens=reply.prompt_tokens,
+            completion_tokens=reply.completion_tokens,
+        )
         try:
-            await asyncio.to_thread(write_cache, folder, self.cache_key, self.call["role"], reply)
+            await asyncio.to_thread(write_cache, folder, key, kept)
         except OSError as error:  # a reply that was paid for is not lost because the disk is full
             emit(self.runtime, "cache_failed", role=self.call["role"], problem=error.strerror or str(error))
 

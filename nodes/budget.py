@@ -148,6 +148,7 @@ def reserve(attempts: int = 0, tokens: int = 0) -> Call:
         kind="model",
         role="reserved",
         attempts=attempts,
+        cached=0,
         prompt_tokens=tokens,
         completion_tokens=0,
         parse_failures=0,

@@ -108,6 +108,7 @@ def total(calls: Iterable[Call], iterations: int) -> Usage:
     asked = [call for call in every if call["kind"] == "model"]
     return Usage(
         llm_calls=sum(call["attempts"] for call in asked),
+        cached_calls=sum(call["cached"] for call in asked),
         prompt_tokens=sum(call["prompt_tokens"] for call in asked),
         completion_tokens=sum(call["completion_tokens"] for call in asked),
         retrievals=len(every) - len(asked),

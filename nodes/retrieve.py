@@ -183,6 +183,7 @@ def _counted(candidates: Sequence[Candidates], retrievers: Sequence[BaseRetrieve
             kind="retrieval",
             role=type(retriever).__name__,
             attempts=0,
+            cached=0,
             prompt_tokens=0,
             completion_tokens=0,
             parse_failures=0,

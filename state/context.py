@@ -234,7 +234,11 @@ def settings_of(given: object, cls: type[ContextT]) -> ContextT:
 def _from_mapping(given: Mapping[str, Any], cls: type[ContextT]) -> ContextT | Context | None:
     if "hopgraph" in given:
         nested = given["hopgraph"]
-        return nested if isinstance(nested, Context) else settings_from(cls, nested)
+        if nested is None or isinstance(nested, Context):
+            return nested
+        if not isinstance(nested, Mapping):
+            raise SettingsError(f"context under the key 'hopgraph': expected a dict, got {type(nested).__name__}")
+        return settings_from(cls, cast("Mapping[str, Any]", nested))
     unknown = sorted(given.keys() - cls.model_fields.keys())
     if unknown and len(unknown) == len(given):
         return None  # a host application's own settings

@@ -98,7 +98,10 @@ class Call(TypedDict):
     role: str
     """The model's role, as `migres/decide`; for a retrieval the retriever's name."""
     attempts: int
-    """Requests sent: 1 + re-asks after unusable replies. 0 when it was answered from the cache."""
+    """Requests: 1 + re-asks after unusable replies. Those that the cache answered count, so that a run that is
+    replayed obeys its budget in the same way."""
+    cached: int
+    """How many of them the cache answered, for nothing."""
     prompt_tokens: int
     completion_tokens: int
     parse_failures: int
@@ -113,6 +116,8 @@ class Usage(TypedDict):
     """The totals of a run."""
 
     llm_calls: int
+    cached_calls: int
+    """How many of `llm_calls` the cache answered, for nothing."""
     prompt_tokens: int
     completion_tokens: int
     retrievals: int

@@ -72,7 +72,7 @@ def merge_calls(old: dict[str, Call], new: dict[str, Call]) -> dict[str, Call]:
     return dict(sorted(merged.items()))
 
 
-def _call_rank(call: Call) -> tuple[int, int, int, int, int, int, str, str]:
+def _call_rank(call: Call) -> tuple[int, int, int, int, int, int, int, str, str]:
     return (
         call["attempts"],
         call["prompt_tokens"],
@@ -80,6 +80,7 @@ def _call_rank(call: Call) -> tuple[int, int, int, int, int, int, str, str]:
         call["parse_failures"],
         call["passages"],
         call["knowledge_tokens"],
+        -call["cached"],
         call["role"],
         call["kind"],
     )

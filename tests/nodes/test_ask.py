@@ -230,12 +230,37 @@ async def test_a_failure_cancels_its_siblings() -> None:
 
 
 async def test_the_cache_answers_the_same_prompt_for_nothing(tmp_path: Path) -> None:
-    model = scripted(GOOD, GOOD)
-    context = runtime(model=model, cache_dir=str(tmp_path))
+    context = runtime(model=scripted(GOOD, GOOD), cache_dir=str(tmp_path))
     first, again = [await ask(context, spent(), question()) for _ in range(2)]
-    assert (first.call["attempts"], again.call["attempts"]) == (1, 0)
-    assert first.record == again.record
-    assert (await ask(context, spent(), question(sample=1))).call["attempts"] == 1
+    assert (first.call["cached"], again.call["cached"]) == (0, 1)
+    assert (again.record, again.call) == (first.record, {**first.call, "cached": 1})
+    assert (await ask(context, spent(), question(sample=1))).call["cached"] == 0
+
+
+async def test_the_cache_keeps_unusable_replies_too(tmp_path: Path) -> None:
+    context = runtime(model=scripted("no", "\ud800 no", "nor this"), cache_dir=str(tmp_path), parse_retries=2)
+    first, again = [await ask(context, spent(), question()) for _ in range(2)]
+    assert (first.outcome, again.outcome) == ("fallback", "fallback")
+    assert again.call == {**first.call, "cached": 3, "parse_failures": 3}
+
+
+async def test_the_same_prompt_at_the_same_time_is_paid_for_once(tmp_path: Path) -> None:
+    context = runtime(model=ScriptedChatModel(replies=[GOOD], latency=0.05), cache_dir=str(tmp_path))
+    answers = await ask_all(context, spent(), [question()] * 8)
+    assert sorted(answer.call["cached"] for answer in answers) == [0] + [1] * 7
+
+
+async def test_whoever_waits_for_a_reply_that_fails_asks_anew(tmp_path: Path) -> None:
+    async def first() -> None:
+        with pytest.raises(ZeroDivisionError):
+            await ask(runtime(model=ScriptedChatModel(replies=failing), cache_dir=str(tmp_path)), spent(), question())
+
+    def failing(_role: str, _messages: Any) -> str:
+        raise ZeroDivisionError
+
+    second = runtime(model=scripted(GOOD), cache_dir=str(tmp_path))
+    _, answered = await asyncio.gather(first(), ask(second, spent(), question()))
+    assert answered.outcome == "replied"
 
 
 async def test_a_role_may_have_a_model_of_its_own() -> None:
@@ -340,7 +365,7 @@ async def test_a_damaged_or_full_cache_loses_nothing(tmp_path: Path, monkeypatch
     await ask(context, spent(), question())
     (kept,) = tmp_path.rglob("*.json")
     kept.write_text('{"reply": "garbage"}')
-    assert (await ask(context, spent(), question())).call["attempts"] == 1
+    assert (await ask(context, spent(), question())).call["cached"] == 0
 
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")

@@ -44,6 +44,7 @@ def call(**fields: Any) -> Call:
         "kind": "model",
         "role": "r",
         "attempts": 1,
+        "cached": 0,
         "prompt_tokens": 10,
         "completion_tokens": 5,
         "parse_failures": 0,

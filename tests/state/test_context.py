@@ -110,7 +110,11 @@ def test_limits_may_change_between_halves_of_a_run_and_nothing_else_may() -> Non
     refuse_other_settings({}, MigresContext())
 
 
-@given(st.dictionaries(st.text(max_size=20), st.none() | st.integers() | st.text(max_size=20), max_size=4))
+_KEYS = st.text(max_size=20) | st.sampled_from(["hopgraph", "max_iterations", "models"])
+_VALUES = st.none() | st.integers() | st.text(max_size=20)
+
+
+@given(st.dictionaries(_KEYS, _VALUES | st.lists(_VALUES) | st.dictionaries(_KEYS, _VALUES), max_size=4))
 def test_no_dict_does_worse_than_a_clear_error(values: dict[str, Any]) -> None:
     said = ""
     try:

@@ -53,6 +53,7 @@ def calls() -> st.SearchStrategy[dict[str, Call]]:
             kind="model",
             role=role,
             attempts=attempts,
+            cached=0,
             prompt_tokens=tokens,
             completion_tokens=0,
             parse_failures=0,
