@@ -15,11 +15,13 @@ from hopgraph.tools.corpora.records import Reading
 _CHUNK = 1 << 20
 _LONGEST_TOKEN = 16
 """Characters of the longest JSON token but strings and numbers, `-Infinity`, with some to spare."""
+_WRAPPED = re.compile(rb'\{\s*"[Dd]ata"\s*:\s*\[')
+"""How an object begins whose only content of interest is a list, as TriviaQA's files are written."""
 _WHITE_SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def json_values(path: Path, reading: Reading) -> Iterator[tuple[int, JsonValue]]:
-    """Read a list of JSON values or JSON lines, without ever holding more than a few values.
+    """Read a list of JSON values, such a list below the key `Data`, or JSON lines; holds a few values at a time.
 
     Yields:
         Each value with the line on which it begins, from 1. Blank lines are passed over.
@@ -29,7 +31,10 @@ def json_values(path: Path, reading: Reading) -> Iterator[tuple[int, JsonValue]]
             is broken, always, as nothing tells where its next value begins.
         OSError: the file cannot be read.
     """
-    return _list_values(path, reading) if first_bytes(path, 1) == b"[" else _line_values(path, reading)
+    start = first_bytes(path, 64)
+    if start[:1] == b"[":
+        return _list_values(path, reading)
+    return _list_values(path, reading, wrapped=True) if _WRAPPED.match(start) else _line_values(path, reading)
 
 
 def first_bytes(path: Path, count: int) -> bytes:
@@ -63,15 +68,19 @@ def _line_values(path: Path, reading: Reading) -> Iterator[tuple[int, JsonValue]
                 yield number, value
 
 
-def _list_values(path: Path, reading: Reading) -> Iterator[tuple[int, JsonValue]]:
+def _list_values(path: Path, reading: Reading, *, wrapped: bool = False) -> Iterator[tuple[int, JsonValue]]:
     with path.open("rb") as file:
         scanner = _Scanner(file, path, reading)
+        if wrapped:
+            scanner.expect("{")
+            scanner.value()
+            scanner.expect(":")
         scanner.expect("[")
         mark = scanner.expect("]") if scanner.peek() == "]" else ","
         while mark == ",":
             yield scanner.value()
             mark = scanner.expect(",", "]")
-        if mark := scanner.peek():
+        if (mark := scanner.peek()) and not wrapped:
             raise scanner.error(f"{mark!r} after the end of the list")
 
 

@@ -17,8 +17,21 @@ class Paragraph(NamedTuple):
     text: str
 
 
+class SplitParagraph(NamedTuple):
+    """A titled paragraph in sentences, as the data set splits it."""
+
+    title: str
+    sentences: list[str]
+
+
 def of_hotpotqa(question: Object) -> Iterator[Paragraph]:
     """Read `context` of HotpotQA and 2WikiMultihopQA: (title, sentences) pairs, or two lists side by side."""
+    for title, sentences in sentences_of_hotpotqa(question):
+        yield Paragraph(title, join_sentences(sentences))
+
+
+def sentences_of_hotpotqa(question: Object) -> Iterator[SplitParagraph]:
+    """Read `context` as `of_hotpotqa` does, with the sentences still apart."""
     context = question.get("context")
     if isinstance(context, dict):
         titles, paragraphs = (_list(context, key) for key in ("title", "sentences"))
@@ -31,7 +44,7 @@ def of_hotpotqa(question: Object) -> Iterator[Paragraph]:
         if not (isinstance(pair, list) and len(pair) == 2 and isinstance(pair[1], list)):
             raise MalformedError(f"paragraph {number} of context is not a title with a list of sentences")
         sentences = [_string(sentence, f"a sentence of paragraph {number}") for sentence in pair[1]]
-        yield Paragraph(_string(pair[0], f"the title of paragraph {number}"), join_sentences(sentences))
+        yield SplitParagraph(_string(pair[0], f"the title of paragraph {number}"), sentences)
 
 
 def of_musique(question: Object) -> Iterator[Paragraph]:

@@ -10,15 +10,16 @@ from hopgraph.state import CorpusError, SettingsError
 from hopgraph.tools.corpora import Reading
 from hopgraph.tools.corpora.json_values import json_values
 from hopgraph.tools.corpora.records import MalformedError
-from hopgraph.tools.evaluation.questions import (
-    EvalQuestion,
+from hopgraph.tools.evaluation.question_formats import (
     Object,
     from_beir,
     from_hotpotqa,
     from_musique,
     from_open_domain,
     from_strategyqa,
+    from_triviaqa,
 )
+from hopgraph.tools.evaluation.questions import EvalQuestion
 
 
 class Format(NamedTuple):
@@ -27,7 +28,7 @@ class Format(NamedTuple):
     read: Callable[[Object, int], EvalQuestion]
     """(record, line) to question."""
     keys: tuple[str, ...]
-    """The keys by which its first record is told."""
+    """The keys by which its first record is told; capitals and underscores do not count."""
 
 
 FORMATS: dict[str, Format] = {
@@ -35,6 +36,7 @@ FORMATS: dict[str, Format] = {
     "musique": Format(from_musique, ("question", "paragraphs")),
     "2wikimultihopqa": Format(from_hotpotqa, ("question", "context", "evidences")),
     "hotpotqa": Format(from_hotpotqa, ("question", "context", "supporting_facts")),
+    "triviaqa": Format(from_triviaqa, ("question", "question_id", "answer")),
     "nq": Format(from_open_domain, ("question",)),
 }
 """Files of one record per question, in the order in which they are tried; `beir` is a folder."""
@@ -50,8 +52,8 @@ def read_questions(
     """Read the questions of a data set in the file's order, one at a time.
 
     Args:
-        path: a file of HotpotQA, 2WikiMultihopQA, MuSiQue, StrategyQA or NQ (JSON or JSON lines), or a
-            BEIR folder with `queries.jsonl` and `qrels`; of several qrels, test before dev before train.
+        path: a file of HotpotQA, 2WikiMultihopQA, MuSiQue, StrategyQA, TriviaQA or NQ (JSON or JSON lines),
+            or a BEIR folder with `queries.jsonl` and `qrels`; of several qrels, test before dev before train.
         format_name: one of FORMATS or `beir`; None to tell it from the first record.
         reading: counts what was read, and may pass over bad records.
 
@@ -121,8 +123,12 @@ def _told_by_content(path: Path) -> str:
             first = value
             break
     for name, form in FORMATS.items():
-        if all(key in first for key in form.keys):
+        if {_folded(key) for key in form.keys} <= {_folded(key) for key in first}:
             return name
     tried = "; ".join(f"{name}: {', '.join(form.keys)}" for name, form in FORMATS.items())
     found = f"its first record has the keys {', '.join(list(first)[:12])}" if first else "it holds no record"
     raise CorpusError(f"{path}: no known set of questions: {found}; tried {tried}; name the format if it is one")
+
+
+def _folded(key: str) -> str:
+    return key.lower().replace("_", "")

@@ -7,7 +7,7 @@ import pytest
 from hopgraph.state import BadRecordError, CorpusError, SettingsError
 from hopgraph.tools.corpora import Reading, open_corpus, passage_id
 from hopgraph.tools.evaluation.datasets import read_questions
-from hopgraph.tools.evaluation.questions import EvalQuestion
+from hopgraph.tools.evaluation.questions import ContextPassage, EvalQuestion, GoldHop, GoldSentence
 
 HOTPOT = {
     "_id": "h1",
@@ -28,11 +28,17 @@ MUSIQUE = {
         {"idx": 1, "title": "Y", "paragraph_text": "two", "is_supporting": False},
         {"idx": 2, "title": "X", "paragraph_text": "three", "is_supporting": True},
     ],
+    "question_decomposition": [
+        {"id": 1, "question": "X >> maker", "answer": "Lee", "paragraph_support_idx": 2},
+        {"id": 2, "question": "Who taught #1 ?", "answer": "Hall"},
+    ],
 }
 STRATEGY = {
     "qid": "s1",
     "question": "Could it?",
     "answer": False,
+    "decomposition": ["Who is Jean?", "Is #1 the Sun?"],
+    "facts": ["Jean is a man."],
     "evidence": [[[["Jean-Luc-2", "Sun (star)-1"]], ["operation", [["Jean-Luc-2", "Sun (star)-7"], "no_evidence"]]]],
 }
 NQ = {
@@ -40,6 +46,9 @@ NQ = {
     "answers": ["A", "B"],
     "ctxs": [{"title": "T", "text": "x", "isgold": True}, {"title": "U", "text": "y"}],
 }
+
+
+FILM = passage_id("Film", "It was made.")
 
 
 def write(folder: Path, *records: Any, name: str = "file.jsonl") -> Path:
@@ -63,7 +72,29 @@ def test_hotpotqa(tmp_path: Path) -> None:
         type="bridge",
         gold=(passage_id("Film", "It was made."), passage_id("Ann Lee", "She directed.")),
         gold_titles=("Film", "Ann Lee"),
+        sentences=(
+            GoldSentence(FILM, "It was"),
+            GoldSentence(FILM, "made."),
+            GoldSentence(passage_id("Ann Lee", "She directed."), "directed."),
+        ),
+        contexts=(
+            ContextPassage(FILM, "Film", "It was made."),
+            ContextPassage(passage_id("Other", "No."), "Other", "No."),
+            ContextPassage(passage_id("Ann Lee", "She directed."), "Ann Lee", "She directed."),
+        ),
     )
+
+
+def test_a_supporting_fact_beyond_the_paragraphs_end_is_left_out(tmp_path: Path) -> None:
+    question = only(write(tmp_path, {**HOTPOT, "supporting_facts": [["Film", 7], ["Ann Lee", 0]]}))
+    assert [sentence.text for sentence in question.sentences] == ["She"]
+    assert question.gold_titles == ("Film", "Ann Lee")
+
+
+def test_2wikimultihopqa_has_its_triples(tmp_path: Path) -> None:
+    triple = ["Film", "director", "Ann Lee"]
+    question = only(write(tmp_path, {**HOTPOT, "evidences": [triple]}))
+    assert (question.triples, question.hop_count) == ((("Film", "director", "Ann Lee"),), 1)
 
 
 def test_hotpotqa_with_its_facts_and_contexts_in_columns(tmp_path: Path) -> None:
@@ -82,6 +113,11 @@ def test_musique_keeps_both_passages_of_one_title(tmp_path: Path) -> None:
     assert question.type == "2hop"
     assert question.gold == (passage_id("X", "one"), passage_id("X", "three"))
     assert question.gold_titles == ("X",)
+    assert question.hops == (
+        GoldHop("X >> maker", "Lee", (passage_id("X", "three"),)),
+        GoldHop("Who taught #1 ?", "Hall", ()),
+    )
+    assert [(each.title, each.text) for each in question.contexts] == [("X", "one"), ("Y", "two"), ("X", "three")]
 
 
 def test_an_unanswerable_question_has_no_answers(tmp_path: Path) -> None:
@@ -93,6 +129,32 @@ def test_strategyqa(tmp_path: Path) -> None:
     assert (question.answers, question.type) == (("no",), "yes_no")
     assert question.gold == ("Jean-Luc-2", "Sun (star)-1", "Sun (star)-7")
     assert question.gold_titles == ("Jean-Luc", "Sun (star)")
+    assert question.hops == (
+        GoldHop("Who is Jean?", "", ("Jean-Luc-2", "Sun (star)-1")),
+        GoldHop("Is #1 the Sun?", "", ("Jean-Luc-2", "Sun (star)-7")),
+    )
+    assert question.facts == ("Jean is a man.",)
+
+
+TRIVIA = {
+    "Question": "Who won?",
+    "QuestionId": "tc_1",
+    "Answer": {"Value": "Ann Lee", "Aliases": ["Ann Lee", "A. Lee"], "NormalizedAliases": ["ann lee"]},
+}
+
+
+@pytest.mark.parametrize("indent", [None, 4])
+def test_triviaqa_in_its_own_file(tmp_path: Path, indent: int | None) -> None:
+    path = tmp_path / "unfiltered-web-dev.json"
+    path.write_text(json.dumps({"Data": [TRIVIA, TRIVIA], "Domain": "Web", "Version": 1.0}, indent=indent))
+    first, second = read_questions(path)
+    assert first == second
+    assert (first.id, first.question, first.answers) == ("tc_1", "Who won?", ("Ann Lee", "A. Lee"))
+
+
+def test_triviaqa_in_lines_with_small_keys(tmp_path: Path) -> None:
+    record = {"question": "Who won?", "question_id": "tc_1", "answer": {"value": "Ann Lee", "aliases": ["A. Lee"]}}
+    assert only(write(tmp_path, record)).answers == ("Ann Lee", "A. Lee")
 
 
 def test_nq_takes_the_line_as_id(tmp_path: Path) -> None:
