@@ -8,6 +8,7 @@ from hopgraph.state.errors import (
     ModelError,
     PromptError,
     QuestionError,
+    RunError,
     SettingsError,
     SpecError,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "QuestionError",
     "QuestionInput",
     "Reranker",
+    "RunError",
     "SettingsError",
     "SpecError",
     "Spent",

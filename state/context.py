@@ -26,6 +26,9 @@ _PASSWORD = re.compile(r"://[^/@\s]*@")
 
 ContextT = TypeVar("ContextT", bound="Context")
 
+Resource = Literal["retriever", "reranker", "entailment"]
+"""What some methods need beside a model."""
+
 
 def in_group(name: str) -> dict[str, JsonValue]:
     """Put a field under a heading of the settings panel."""
@@ -108,6 +111,12 @@ class Context(BaseModel):
         description="passages retrieved for each query",
         json_schema_extra=in_group("Retrieval"),
     )
+    leave_out_question: bool = Field(
+        default=False,
+        description="against contamination: leave out passages that contain the question's text "
+        "(RA-ISF, section 4.3), and retrieve others instead",
+        json_schema_extra=in_group("Retrieval"),
+    )
     reranker: str | SkipJsonSchema[InstanceOf[Reranker]] = Field(
         default="lexical",
         description="what scores passages and sentences against a query",
@@ -168,6 +177,11 @@ class Context(BaseModel):
         description="a folder that keeps replies and gives them back for the same prompt; none: no cache",
         json_schema_extra=in_group("Operation"),
     )
+
+    @property
+    def uses(self) -> frozenset[Resource]:
+        """What a run with these settings needs beside its model; only that is opened before the run."""
+        return frozenset({"retriever"})
 
     @classmethod
     def preset(cls, family: str, **settings: Any) -> Self:
@@ -298,15 +312,17 @@ def parse_setting(cls: type[Context], name: str, text: str, subject: str = "sett
         raise SettingsError(f"{subject.format(name=name)}: write a JSON object, got {text!r:.80}") from None
 
 
-def record_settings(settings: Context) -> dict[str, JsonValue]:
-    """Write down the settings that shape a result, as plain data; limits and operation are left out.
+def record_settings(
+    settings: Context, without: Sequence[dict[str, JsonValue]] = UNRECORDED
+) -> dict[str, JsonValue]:
+    """Write down the settings that shape a result, as plain data; without those of some groups.
 
     Objects are written as their class name. Order: the order of the fields.
     """
     record: dict[str, JsonValue] = {}
     for name, field in type(settings).model_fields.items():
         extra = field.json_schema_extra
-        if extra in UNRECORDED:
+        if extra in without:
             continue
         record[name] = _plain(getattr(settings, name))
     return record

@@ -7,7 +7,8 @@ HopgraphError
 ├── PromptError        a prompt file with a missing or unknown variable, or unreadable demonstrations
 ├── CorpusError        a corpus, index or data-set file that is missing, damaged or of another version
 │   └── BadRecordError one record of a source file, named by file and line
-└── ModelError         a model call that failed for good: no key, unreachable, refused by the server
+├── ModelError         a model call that failed for good: no key, unreachable, refused by the server
+└── RunError           an evaluation run whose directory is damaged, in use, or was begun with other settings
 
 They are also ValueErrors or RuntimeErrors: the LangGraph server shows a client only the messages of Python's
 own errors and hides all others.
@@ -48,3 +49,7 @@ class BadRecordError(CorpusError):
 
 class ModelError(HopgraphError, RuntimeError):
     """A model call that failed for good."""
+
+
+class RunError(HopgraphError, RuntimeError):
+    """An evaluation run that cannot be read, begun or resumed."""

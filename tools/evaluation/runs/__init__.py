@@ -1,0 +1,1 @@
+"""Evaluation runs: many questions, several methods, one directory that can be resumed."""
