@@ -110,16 +110,15 @@ class RunWriter(RunReader):
         self.folder = folder
         for part in (_RESULTS, _TRACES):
             (self._checked() / part).mkdir(parents=True, exist_ok=True)
-        self._lock = self._locked()
-        if (folder / MANIFEST).exists():
-            self.manifest = joined(read_run_manifest(folder), manifest)
-        else:
-            self.manifest = manifest
-            write_stored(folder / _QUESTIONS, questions)
-        _write_whole(folder / MANIFEST, f"{self.manifest.model_dump_json(indent=2)}\n")
         self._files: dict[Path, BinaryIO] = {}
-        self.finished = self._mended()
-        """What needs not be asked again, with whether it failed."""
+        self._lock = self._locked()
+        try:
+            self.manifest = self._begun(manifest, questions)
+            self.finished = self._mended()
+            """What needs not be asked again, with whether it failed."""
+        except BaseException:
+            self._lock.close()
+            raise
 
     def __enter__(self) -> Self:
         """Hand out the run itself."""
@@ -157,6 +156,14 @@ class RunWriter(RunReader):
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Write the scores in place of earlier ones."""
         _write_whole(self.folder / SUMMARY, f"{json.dumps(summary, indent=2)}\n")
+
+    def _begun(self, manifest: RunManifest, questions: list[EvalQuestion]) -> RunManifest:
+        if (self.folder / MANIFEST).exists():
+            manifest = joined(read_run_manifest(self.folder), manifest)
+        else:
+            write_stored(self.folder / _QUESTIONS, questions)
+        _write_whole(self.folder / MANIFEST, f"{manifest.model_dump_json(indent=2)}\n")
+        return manifest
 
     def _append_to(self, path: Path) -> BinaryIO:
         if path not in self._files:

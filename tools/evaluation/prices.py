@@ -1,0 +1,71 @@
+"""What model calls cost: a table that people edit."""
+
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from hopgraph.state import SettingsError
+
+_Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Price(BaseModel):
+    """The price of a model, for a million tokens."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    prompt: _Amount
+    completion: _Amount
+
+
+_TABLE = TypeAdapter(dict[str, Price])
+
+
+@dataclass(frozen=True)
+class PriceTable:
+    """Prices by the beginning of a model's spec or name."""
+
+    prices: dict[str, Price] = field(default_factory=dict[str, Price])
+
+    def price(self, model: str, prompt_tokens: int, completion_tokens: int, /) -> float:
+        """Price a call by the longest entry that the model's name begins with; 0 where there is none."""
+        fitting = [name for name in self.prices if model.startswith(name)]
+        if not fitting:
+            return 0.0
+        chosen = self.prices[max(fitting, key=len)]
+        return (prompt_tokens * chosen.prompt + completion_tokens * chosen.completion) / 1_000_000
+
+    def knows(self, model: str) -> bool:
+        """Tell whether a model has a price."""
+        return any(model.startswith(name) for name in self.prices)
+
+
+def read_prices(path: Path | None) -> PriceTable:
+    """Read a table of prices for a million tokens, in TOML.
+
+    As in:
+
+        ["openai:gpt-4.1-mini"]
+        prompt = 0.40
+        completion = 1.60
+
+    Args:
+        path: the file; None for an empty table, since prices change and none that we would write stays true.
+
+    Raises:
+        SettingsError: it cannot be read, or an entry is no price.
+    """
+    if path is None:
+        return PriceTable()
+    try:
+        return PriceTable(_TABLE.validate_python(tomllib.loads(path.expanduser().read_text(encoding="utf-8"))))
+    except OSError as error:
+        raise SettingsError(f"--prices {path}: cannot be read: {error.strerror}") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise SettingsError(f"--prices {path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    except ValueError as error:  # not UTF-8, or not TOML
+        raise SettingsError(f"--prices {path}: not a TOML file: {error}") from None
