@@ -1,5 +1,6 @@
 # make demo       install the core and answer a question, without a key
 # make test       install what the tests need and run them
+# make slow       every method on a hundred real questions, twice (minutes)
 # make check      lint, formatting and types, as CI does
 # make benchmark  speed and memory, measured
 PYTHON ?= python3
@@ -10,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test check benchmark clean
+.PHONY: demo test slow check benchmark clean
 
 demo: $(VENV)/core
 	@$(BIN)/hopgraph ask "$$QUESTION"
@@ -18,12 +19,16 @@ demo: $(VENV)/core
 test: $(VENV)/dev
 	$(BIN)/pytest
 
+slow: $(VENV)/dev
+	$(BIN)/pytest -m slow -rs
+
 check: $(VENV)/dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 benchmark: $(VENV)/dev
+	@$(PIP) install -c constraints.txt -e '.[benchmark]'
 	$(BIN)/pytest tests/benchmarks -m benchmark --timeout 1800
 
 clean:

@@ -3,13 +3,15 @@
 How to write a sixth method:
 
 1. Choose a state (`MethodState`, or one that a node you want declares, as `ReviewTreeState`) and subclass a
-   Context: set `method`, the first part of its roles, `steps`, the second parts, and fields for its settings.
+   Context: set `method`, the first part of its roles, `steps`, the second parts, and fields for its settings;
+   where it needs no retriever, or a reranker too, `uses` says so.
 2. Begin with `prepare_for(State)`, named "prepare", and end with `finish`, named "finish"; between them add
    nodes from `hopgraph.nodes`. What differs is a factory's argument: `retrieve_with`, `expand_with`,
    `review_with`, `answer_with`.
 3. A new step is an `Ask` (step, variables, reply model, fallback) and a prompt `common/STEP.md` or
    `METHOD/STEP.md`; `ask_all` sends the calls of one node side by side within the budget.
 4. Join the nodes with edges; give conditional edges a path map, so that they are labelled. Compile with a name.
+   A part of another method's figure can be a node too, as `tree_of_reviews.build_grow`, with a step replaced.
 
 `tests/sixth_method.py` does it in sixty lines: Tree of Reviews, whose reviews say what a path lacks, with
 MIGRES's generator writing the query for that. Events, citations, budgets and resuming come with the nodes.

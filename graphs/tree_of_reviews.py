@@ -8,6 +8,9 @@ Paper: "Tree of Reviews: A Tree-based Dynamic Iterative Retrieval Framework for 
 Sections: retrieve and the widths 4.4, Table 6; review 3.2, Tables 7 and 8; expand and prune 3.4, Tables 4, 5
 and 9; fuse 3.3, Tables 3 and 10 to 12; rank_passages 4.2, footnote 1.
 
+The tree is plain data in the state. The subgraph `grow` grows it, round by round, until no path is open; the
+outer graph answers from what it brought.
+
 Where this differs from the paper:
 * a whole level is reviewed at once, and its paragraphs are compared with the evidence of the levels above;
   `search=depth` is the paper's order, one review after another;
@@ -32,14 +35,14 @@ from hopgraph.nodes.expand import expand
 from hopgraph.nodes.finish import finish
 from hopgraph.nodes.fuse import fuse
 from hopgraph.nodes.gather import gather
-from hopgraph.nodes.machine import MethodGraph
+from hopgraph.nodes.machine import MethodGraph, Node
 from hopgraph.nodes.paths import agreeing, with_status
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.prune import prune
 from hopgraph.nodes.rank_passages import rank_passages
 from hopgraph.nodes.retrieve import retrieve_with
 from hopgraph.nodes.review import by_search_order, review_with
-from hopgraph.state.review_tree import ReviewTreeState
+from hopgraph.state.review_tree import GrowOutput, GrowState, ReviewTreeState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
 
@@ -47,12 +50,12 @@ Context = TreeOfReviewsContext
 """The settings of Tree of Reviews."""
 
 
-def anything_new(state: ReviewTreeState) -> Literal["paragraphs to review", "all paths closed"]:
+def anything_new(state: GrowState) -> Literal["paragraphs to review", "all paths closed"]:
     """Tell whether a paragraph waits for its review."""
     return "paragraphs to review" if with_status(state["tree"], "open") else "all paths closed"
 
 
-def what_was_decided(state: ReviewTreeState) -> Literal["SEARCH", "next paragraph", "all paths closed"]:
+def what_was_decided(state: GrowState) -> Literal["SEARCH", "next paragraph", "all paths closed"]:
     """Expand open paths, review what waits (in a depth search), or end: nothing open, early stop, budget."""
     enough = state["settings"]["early_stop"]
     if state["stop_reason"] or (isinstance(enough, int) and len(agreeing(state["tree"])) >= enough):
@@ -69,14 +72,36 @@ def what_was_found(state: ReviewTreeState) -> Literal["evidence", "relevant para
     return "relevant paragraphs only" if any(each["excerpts"] for each in state["knowledge"]) else "nothing"
 
 
+def build_grow(context: type[TreeOfReviewsContext] = Context, write_queries: Node = expand) -> MethodGraph:
+    """Draw how the tree grows (sections 3.2 and 3.4).
+
+    Args:
+        context: The method's settings.
+        write_queries: The node that expands open paths (see `expand_with`).
+    """
+    builder = MethodGraph(GrowState, context, output_schema=GrowOutput)
+    builder.add_node("retrieve", retrieve_with(Context.width))
+    builder.add_node("prune", prune)
+    builder.add_node("review", review_with(by_search_order))
+    builder.add_node("expand", write_queries)
+
+    builder.add_edge(START, "retrieve")
+    builder.add_edge("retrieve", "prune")
+    builder.add_conditional_edges("prune", anything_new, {"paragraphs to review": "review", "all paths closed": END})
+    builder.add_conditional_edges(
+        "review",
+        what_was_decided,
+        {"SEARCH": "expand", "next paragraph": "review", "all paths closed": END},
+    )
+    builder.add_edge("expand", "retrieve")
+    return builder
+
+
 def build() -> MethodGraph:
     """Draw the figure: nodes and edges, not yet compiled."""
     builder = MethodGraph(ReviewTreeState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
     builder.add_node("prepare", prepare_for(ReviewTreeState))
-    builder.add_node("retrieve", retrieve_with(Context.width))
-    builder.add_node("prune", prune)
-    builder.add_node("review", review_with(by_search_order))
-    builder.add_node("expand", expand)
+    builder.add_node("grow", build_grow().compile(name="grow"))
     builder.add_node("gather", gather)
     builder.add_node("fuse", fuse)
     builder.add_node("answer", answer_with("answer_step_by_step"))
@@ -84,17 +109,8 @@ def build() -> MethodGraph:
     builder.add_node("finish", finish)
 
     builder.add_edge(START, "prepare")
-    builder.add_edge("prepare", "retrieve")
-    builder.add_edge("retrieve", "prune")
-    builder.add_conditional_edges(
-        "prune", anything_new, {"paragraphs to review": "review", "all paths closed": "gather"}
-    )
-    builder.add_conditional_edges(
-        "review",
-        what_was_decided,
-        {"SEARCH": "expand", "next paragraph": "review", "all paths closed": "gather"},
-    )
-    builder.add_edge("expand", "retrieve")
+    builder.add_edge("prepare", "grow")
+    builder.add_edge("grow", "gather")
     builder.add_conditional_edges(
         "gather",
         what_was_found,

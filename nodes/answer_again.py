@@ -11,7 +11,7 @@ from hopgraph.nodes.ask import ask, calls_of
 from hopgraph.nodes.budget import is_exhausted
 from hopgraph.nodes.knowledge import by_id, shown
 from hopgraph.state import Knowledge, Passage, Query, Spent, StopReason
-from hopgraph.state.baselines import IterRetgenContext
+from hopgraph.state.baselines.turns import IterRetgenContext
 from hopgraph.state.reducers import merge_calls
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 

@@ -10,8 +10,8 @@ from hopgraph.nodes.answer import AnswerReply, Reading, answer_ask, answer_updat
 from hopgraph.nodes.ask import ask
 from hopgraph.nodes.decide import UNANSWERABLE, short_answer
 from hopgraph.nodes.hops import answered_lines, observed, resting_on
-from hopgraph.nodes.knowledge import by_id, shown
-from hopgraph.state import Evidence, Passage, Spent, StopReason
+from hopgraph.nodes.knowledge import by_id, candidate_excerpts, shown
+from hopgraph.state import Candidates, Context, Evidence, Excerpt, Passage, Spent, StopReason
 from hopgraph.state.hops import Hop, HopsContext
 
 
@@ -20,6 +20,7 @@ class BestState(Spent):
 
     question: str
     hops: list[Hop]
+    candidates: list[Candidates]
     passages: list[Passage]
     evidence: list[Evidence]
     stop_reason: StopReason | None
@@ -32,7 +33,8 @@ def best_answer_with(*, show_passages: bool = False) -> BestNode:
     """Make the node that must answer when no further hop is asked (*ours*): one call of the role `answer`.
 
     Args:
-        show_passages: From the passages of all hops; else from the hops' answers.
+        show_passages: From the passages of all hops; else from the hops' answers, and from what was retrieved
+            for the last one where the budget ended the run before it was answered.
 
     A reply that cannot be used, or a budget that does not reach, leaves the last hop's answer.
     The node writes what a final answer is made of; `stop_reason` stays if a limit set it.
@@ -40,11 +42,11 @@ def best_answer_with(*, show_passages: bool = False) -> BestNode:
 
     async def best_answer(state: BestState, runtime: Runtime[HopsContext]) -> Mapping[str, Any]:
         settings, passages = runtime.context, by_id(state["passages"])
-        excerpts = observed(state["hops"], passages) if show_passages else []
+        excerpts = observed(state["hops"], passages) if show_passages else _unread(state, settings)
         wanted = answer_ask(
             state["question"],
             settings,
-            passages=shown(excerpts, passages) if show_passages else None,
+            passages=shown(excerpts, passages) if show_passages or excerpts else None,
             sub_answers=None if show_passages else answered_lines(state["hops"]),
         )
         answered = await ask(runtime, state, replace(wanted, fallback=last_answer(state["hops"])))
@@ -54,6 +56,14 @@ def best_answer_with(*, show_passages: bool = False) -> BestNode:
         return answer_update(resting, answered, runtime, limit=state["stop_reason"])
 
     return best_answer
+
+
+def _unread(state: BestState, settings: Context) -> list[Excerpt]:
+    """List what was retrieved for a hop that the budget kept from being answered; empty else."""
+    if state["stop_reason"] != "budget" or not state["hops"] or state["hops"][-1]["answer"]:
+        return []
+    found = candidate_excerpts(state["candidates"], by_id(state["passages"]))
+    return list({excerpt["passage_id"]: excerpt for excerpt in found}.values())[: settings.passages_per_query]
 
 
 async def accept(state: BestState, runtime: Runtime[HopsContext]) -> Mapping[str, Any]:

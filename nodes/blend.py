@@ -12,8 +12,9 @@ from hopgraph.nodes.budget import branch_out, share_out
 from hopgraph.nodes.draft_answers import draft_of
 from hopgraph.nodes.events import emit
 from hopgraph.nodes.knowledge import by_id, candidate_excerpts, shown
+from hopgraph.nodes.recall_knowledge import read_recalled
 from hopgraph.nodes.replies import ReplyModel
-from hopgraph.nodes.write_passages import passage_ask, read_passage
+from hopgraph.nodes.write_passages import passage_ask
 from hopgraph.state import Candidates, Passage, Query, Spent
 from hopgraph.state.blendfilter import BlendFilterContext, BlendFilterState, BranchName, Draft, QueryBranch
 from hopgraph.state.context import record_settings
@@ -88,7 +89,7 @@ async def recall(state: QuestionState, runtime: Runtime[BlendFilterContext]) -> 
     """Write a passage from own knowledge (internal augmentation, section 3.2); writes `recalled`, a_in."""
     spent = _spent_beside(state, runtime.context, "recall")
     answered = await ask(runtime, spent, passage_ask(state["question"]))
-    text = read_passage(answered, state["question"], runtime)
+    text = read_recalled(answered.record.passage, state["question"], runtime)
     return {"recalled": text, "cut_off": answered.outcome == "budget", "calls": calls_of([answered])}
 
 

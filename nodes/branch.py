@@ -70,6 +70,7 @@ def branch_input(state: DecomposingState, branch: Branch) -> dict[str, Any]:
     path = path_to(state["tree"], branch["id"])
     return {
         **shared,
+        "question": state["question"],
         "tree": {node["id"]: node for node in path},
         "queries": [Query(text=path[-1]["question"], why=path[-2]["question"] if len(path) > 1 else "")],
         "asked": [],

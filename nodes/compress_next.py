@@ -11,7 +11,7 @@ from hopgraph.nodes.compress import compress_ask, rewritten
 from hopgraph.nodes.events import emit
 from hopgraph.nodes.knowledge import by_id, whole
 from hopgraph.state import Candidates, Excerpt, Knowledge, Passage, Spent, StopReason
-from hopgraph.state.baselines import CompressedContext
+from hopgraph.state.baselines.one_retrieval import CompressedContext
 
 
 class CompressNextState(Spent):

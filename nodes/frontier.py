@@ -17,6 +17,7 @@ class FrontierState(Spent):
     """What `frontier` reads."""
 
     tree: dict[str, QuestionNode]
+    cut_off: bool
 
 
 async def frontier(state: FrontierState, runtime: Runtime[RaIsfContext]) -> Mapping[str, Any]:
@@ -34,7 +35,8 @@ async def frontier(state: FrontierState, runtime: Runtime[RaIsfContext]) -> Mapp
     if root["how"] == "budget":
         return {**update, "stop_reason": "budget"}
     if root["how"]:
-        return {**update, **settled_root(tree, evidence_under(tree, ROOT))}
+        limit = "budget" if state["cut_off"] else None
+        return {**update, **settled_root(tree, evidence_under(tree, ROOT), limit=limit)}
     ready = [node for node in tree.values() if _is_ready(tree, node)]
     reserved = branch_out(settings, state, [_needs(node, settings) for node in ready])
     branches = [

@@ -12,7 +12,7 @@ from hopgraph.nodes.generate_queries import folded
 from hopgraph.nodes.knowledge import by_id, shown
 from hopgraph.nodes.replies import ReplyModel, ShortText
 from hopgraph.state import Knowledge, Passage, Query, Spent, StopReason
-from hopgraph.state.baselines import IrcotContext
+from hopgraph.state.baselines.turns import IrcotContext
 from hopgraph.tools.prompts import Value, clean
 from hopgraph.tools.text import split_sentences
 

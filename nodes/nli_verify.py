@@ -1,6 +1,5 @@
 """Keep the statements that their passages entail."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +8,7 @@ from typing_extensions import TypedDict
 
 from hopgraph.nodes.events import emit
 from hopgraph.nodes.knowledge import by_id, titled
+from hopgraph.nodes.score import score_pairs
 from hopgraph.state import Evidence, Passage
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.resolve import entailment_of
@@ -37,7 +37,7 @@ async def nli_verify(state: VerifyState, runtime: Runtime[MigresContext]) -> Map
     pairs = [
         ("\n\n".join(titled(passages[key]) for key in draft["passage_ids"]), draft["statement"]) for draft in drafts
     ]
-    scores = await asyncio.to_thread(checker.score, pairs)
+    scores, calls = await score_pairs(runtime, checker, pairs)
     kept = [
         Evidence({**draft, "verified": True})
         for draft, score in zip(drafts, scores, strict=True)
@@ -57,7 +57,7 @@ async def nli_verify(state: VerifyState, runtime: Runtime[MigresContext]) -> Map
         ],
         repeated=len(state["drafts"]) - len(drafts),
     )
-    return {"evidence": _new(kept, state["evidence"])}
+    return {"evidence": _new(kept, state["evidence"]), "calls": calls}
 
 
 def _without_repeats(drafts: Sequence[Evidence]) -> list[Evidence]:

@@ -24,10 +24,10 @@ def prepare_for(
 ) -> Callable[[QuestionInput, Runtime[Context]], Awaitable[Mapping[str, Any]]]:
     """Make the first node of a method, given the method's state and what a caller gives beside the question.
 
-    The node checks the question and the settings, resolves the model, the retriever, the reranker and the
-    entailment checker once, records the settings, and sets every key of the state to empty: on a thread
-    that answered before, the reducers would otherwise unite the old run with the new one. The keys in `given`
-    stay as they are; the node that reads them must empty them for the next run.
+    The node checks the question and the settings, opens once the model and whatever else the settings use,
+    records the settings, and sets every key of the state to empty: on a thread that answered before, the
+    reducers would otherwise unite the old run with the new one. The keys in `given` stay as they are; the
+    node that reads them must empty them for the next run.
     """
     hints = get_type_hints(state, include_extras=True)
     empty = {key: _empty(hint) for key, hint in hints.items() if key not in given}
@@ -41,7 +41,7 @@ def prepare_for(
         """
         settings = runtime.context
         question = checked_question(state.get("question", ""))
-        await _check(settings)
+        await check_settings(settings)
         return {
             **empty,
             "question": question,
@@ -90,7 +90,12 @@ def _check_roles(settings: Context) -> None:
             raise SettingsError(f"models: {settings.method} has no role {role!r}; its steps are: {known}")
 
 
-async def _check(settings: Context) -> None:
+async def check_settings(settings: Context) -> None:
+    """Check the settings and resolve what they name, before anything is spent.
+
+    Raises:
+        SettingsError, SpecError, CorpusError, PromptError: a setting that cannot work.
+    """
     _check_roles(settings)
     if settings.cache_dir:
         await asyncio.to_thread(check_cache, settings.cache_dir)
@@ -100,7 +105,10 @@ async def _check(settings: Context) -> None:
         check_demonstrations, settings.method, settings.steps, settings.demonstrations, settings.prompts_dir
     )
     await side_by_side([model_of(settings, role) for role in (f"{settings.method}/", *settings.models)])
-    given = [settings.retriever, *([settings.second_retriever] if settings.second_retriever else [])]
-    await side_by_side([retriever_of(each) for each in given])
-    await reranker_of(settings)
-    await entailment_of(settings)
+    if "retriever" in settings.uses:
+        given = [settings.retriever, *([settings.second_retriever] if settings.second_retriever else [])]
+        await side_by_side([retriever_of(each) for each in given])
+    if "reranker" in settings.uses:
+        await reranker_of(settings)
+    if "entailment" in settings.uses:
+        await entailment_of(settings)

@@ -11,6 +11,7 @@ from hopgraph.nodes.events import emit
 from hopgraph.nodes.knowledge import whole
 from hopgraph.nodes.replies import ReplyModel
 from hopgraph.state import Context, Knowledge, Passage, Spent
+from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.prompts import clean
 
 MODEL_SOURCE = "model"
@@ -24,6 +25,18 @@ _KNOWS_NOTHING = re.compile(
 def says_nothing(text: str) -> bool:
     """Tell whether a reply says that the model does not know."""
     return _KNOWS_NOTHING.match(text.strip()) is not None
+
+
+def read_recalled(said: str, query: str, runtime: Runtime[Any]) -> str:
+    """Read what the model knows off its reply, and report it as a `recalled` event.
+
+    Returns:
+        Cleaned, at most `MAX_QUESTION_CHARACTERS`; empty when the model knows nothing.
+    """
+    text = clean(said).strip()[:MAX_QUESTION_CHARACTERS]
+    known = not says_nothing(text)
+    emit(runtime, "recalled", query=query, known=known, text=text if known else "")
+    return text if known else ""
 
 
 def model_passage(number: str, text: str, *, title: str = "Model knowledge", hop: int = 1) -> Passage:
@@ -67,11 +80,9 @@ async def recall_knowledge(state: RecallState, runtime: Runtime[Context]) -> Map
     )
     knowledge, passages = list(state["knowledge"]), list[Passage]()
     for index, answer in zip(empty, answers, strict=True):
-        query, text = knowledge[index]["query"], clean(answer.record.knowledge).strip()
-        known = not says_nothing(text)
-        if known:
+        query = knowledge[index]["query"]
+        if text := read_recalled(answer.record.knowledge, query, runtime):
             passage = model_passage(f"{state['iteration']}.{index + 1}", text, hop=state["iteration"])
             passages.append(passage)
             knowledge[index] = Knowledge(query=query, excerpts=[whole(passage, 0.0)])
-        emit(runtime, "recalled", query=query, known=known, text=text if known else "")
     return {"knowledge": knowledge, "passages": passages, "calls": calls_of(answers)}

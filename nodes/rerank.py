@@ -1,6 +1,5 @@
 """Sort retrieved passages with the reranker."""
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,9 +8,10 @@ from typing_extensions import TypedDict
 
 from hopgraph.nodes.events import emit
 from hopgraph.nodes.knowledge import by_id, titled
+from hopgraph.nodes.score import score_pairs
 from hopgraph.nodes.take_top import take_top_with
 from hopgraph.state import Candidates, Passage
-from hopgraph.state.baselines import RerankedContext
+from hopgraph.state.baselines.one_retrieval import RerankedContext
 from hopgraph.tools.resolve import reranker_of
 
 
@@ -31,7 +31,8 @@ async def rerank(state: RerankState, runtime: Runtime[RerankedContext]) -> Mappi
     settings, passages = runtime.context, by_id(state["passages"])
     reranker = await reranker_of(settings)
     pairs = [(each["query"], titled(passages[key])) for each in state["candidates"] for key in each["passage_ids"]]
-    scores = iter(await asyncio.to_thread(reranker.score, pairs))
+    found, calls = await score_pairs(runtime, reranker, pairs)
+    scores = iter(found)
     lowest = float("-inf") if settings.threshold is None else settings.threshold
     candidates: list[Candidates] = []
     for each in state["candidates"]:
@@ -48,7 +49,7 @@ async def rerank(state: RerankState, runtime: Runtime[RerankedContext]) -> Mappi
             passage_ids=list(ids),
             scores=list(ranked),
         )
-    return {"candidates": candidates}
+    return {"candidates": candidates, "calls": calls}
 
 
 def _k(settings: RerankedContext) -> int:

@@ -5,7 +5,7 @@ import hashlib
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
@@ -18,11 +18,17 @@ from hopgraph.state import Call, Candidates, Context, Passage, Query
 from hopgraph.state.context import ContextT
 from hopgraph.tools.prompts import clean
 from hopgraph.tools.resolve import retriever_of
+from hopgraph.tools.text import contains
+
+_ROUNDS = 5
+"""Searches for one query at most, each for twice as many passages, until enough are free of the question."""
 
 
 class RetrieveState(TypedDict):
     """What `retrieve` reads."""
 
+    question: str
+    """Read only with `leave_out_question`."""
     queries: list[Query]
     asked: list[str]
     excluded: list[str]
@@ -49,7 +55,9 @@ async def retrieve(state: RetrieveState, runtime: Runtime[Context]) -> Mapping[s
 
     Reads the queries; writes `candidates` (per query, at most `passages_per_query`, best first, ties by
     id), `passages` (each text once) and `asked`. With a second retriever both results are united, for a
-    reranker to sort (MIGRES, Table 9). A query that finds nothing has empty candidates.
+    reranker to sort (MIGRES, Table 9). A query that finds nothing has empty candidates. With
+    `leave_out_question` passages that contain the question's text are left out, others take their places,
+    and the event `retrieved` counts them as `left_out`.
 
     Raises:
         CorpusError, SpecError: the retriever cannot be opened.
@@ -65,10 +73,12 @@ async def _retrieve(state: RetrieveState, runtime: Runtime[ContextT], count: int
     emit_first = place().take(2 * len(queries))
     for offset, query in enumerate(queries):
         emit(runtime, "query", number=emit_first + offset, query=query["text"], why=query["why"], hop=hop)
-    found = await side_by_side(
-        _search(retriever, query["text"], count, excluded, hop) for query in queries for retriever in retrievers
-    )
-    results = [_unite(found[start : start + len(retrievers)]) for start in range(0, len(found), len(retrievers))]
+    question = state["question"] if settings.leave_out_question else ""
+    searches = [_Search(query["text"], count, excluded, hop, question) for query in queries]
+    found = await side_by_side(_search(retriever, search) for search in searches for retriever in retrievers)
+    by_query = [found[start : start + len(retrievers)] for start in range(0, len(found), len(retrievers))]
+    results = [_unite([each.passages for each in both]) for both in by_query]
+    left_out = [sum(each.left_out for each in both) for both in by_query]
     candidates = [
         Candidates(
             query=query["text"],
@@ -78,15 +88,16 @@ async def _retrieve(state: RetrieveState, runtime: Runtime[ContextT], count: int
         for query, result in zip(queries, results, strict=True)
     ]
     titles = {passage["id"]: passage["title"] for result in results for passage in result}
-    for offset, each in enumerate(candidates, start=emit_first + len(queries)):
+    for offset, each in enumerate(candidates):
         emit(
             runtime,
             "retrieved",
-            number=offset,
+            number=emit_first + len(queries) + offset,
             query=each["query"],
             passage_ids=list(each["passage_ids"]),
             titles=[titles[key] for key in each["passage_ids"]],
             scores=list(each["scores"]),
+            left_out=left_out[offset],
         )
     return {
         "candidates": candidates,
@@ -96,17 +107,54 @@ async def _retrieve(state: RetrieveState, runtime: Runtime[ContextT], count: int
     }
 
 
-async def _search(
-    retriever: BaseRetriever, query: str, count: int, excluded: frozenset[str], hop: int
-) -> list[Passage]:
-    # Excluded passages are left out after the search, so as many more are asked for.
-    documents = await _documents(retriever, query, count + len(excluded))
-    name = type(retriever).__name__
-    if sum(len(document.page_content) for document in documents) > LONG_WORK:
-        passages = await asyncio.to_thread(passages_of, documents, name, hop)
-    else:
-        passages = passages_of(documents, name, hop)
-    return [passage for passage in passages if passage["id"] not in excluded][:count]
+class _Search(NamedTuple):
+    """What is searched for."""
+
+    query: str
+    limit: int
+    excluded: frozenset[str]
+    hop: int
+    question: str
+    """Passages that contain it are left out; empty for none."""
+
+
+class _Found(NamedTuple):
+    passages: list[Passage]
+    left_out: int
+    """Passages that contain the question."""
+
+
+async def _search(retriever: BaseRetriever, search: _Search) -> _Found:
+    # Passages are left out after the search, so as many more are asked for.
+    wanted = search.limit + len(search.excluded)
+    found = _Found([], 0)
+    for _ in range(_ROUNDS):
+        documents = await _documents(retriever, search.query, wanted)
+        name = type(retriever).__name__
+        if search.question or sum(len(document.page_content) for document in documents) > LONG_WORK:
+            found = await asyncio.to_thread(_found_in, documents, name, search)
+        else:
+            found = _found_in(documents, name, search)
+        if not found.left_out or len(found.passages) == search.limit or len(documents) < wanted:
+            break
+        wanted *= 2
+    return found
+
+
+def _found_in(documents: Sequence[Document], retriever: str, search: _Search) -> _Found:
+    """Keep the best of the documents that are neither excluded nor give the question away."""
+    kept: list[Passage] = []
+    left_out = 0
+    for passage in passages_of(documents, retriever, search.hop):
+        if len(kept) == search.limit:
+            break
+        if passage["id"] in search.excluded:
+            continue
+        if search.question and contains(f"{passage['title']} {passage['text']}", search.question):
+            left_out += 1
+        else:
+            kept.append(passage)
+    return _Found(kept, left_out)
 
 
 async def _documents(retriever: BaseRetriever, query: str, count: int) -> list[Document]:

@@ -12,7 +12,7 @@ from hopgraph.nodes.draft_answers import draft_of
 from hopgraph.nodes.events import emit
 from hopgraph.nodes.knowledge import by_id, shown
 from hopgraph.state import Knowledge, Passage, Spent, StopReason
-from hopgraph.state.baselines import SamplingContext
+from hopgraph.state.baselines.sampling import SamplingContext
 
 
 class SampleState(Spent):

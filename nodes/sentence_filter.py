@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 
 from hopgraph.nodes.events import emit
 from hopgraph.nodes.knowledge import by_id, excerpt_text, titled, whole
+from hopgraph.nodes.score import score_pairs
 from hopgraph.state import Candidates, Excerpt, Knowledge, Passage, Reranker
 from hopgraph.state.knowledge import FilterContext
 from hopgraph.tools.resolve import reranker_of
@@ -38,7 +39,9 @@ async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -
     settings = runtime.context
     reranker = await reranker_of(settings)
     passages = by_id(state["passages"])
-    scored = await asyncio.to_thread(_score, reranker, state["candidates"], passages, settings.by_sentences)
+    spans, pairs = await asyncio.to_thread(_pairs, state["candidates"], passages, settings.by_sentences)
+    scores, calls = await score_pairs(runtime, reranker, pairs)
+    scored = _by_query(state["candidates"], passages, spans, scores)
     threshold = threshold_of(settings, reranker)
     knowledge: list[Knowledge] = []
     for candidates, parts in zip(state["candidates"], scored, strict=True):
@@ -55,7 +58,7 @@ async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -
             sentences_in=sum(len(part.sentences) for part in parts),
             kept=[reported(excerpt, passages[excerpt["passage_id"]]) for excerpt in kept],
         )
-    return {"knowledge": knowledge}
+    return {"knowledge": knowledge, "calls": calls}
 
 
 def threshold_of(settings: FilterContext, reranker: Reranker) -> float:
@@ -77,12 +80,16 @@ class _Scored:
     sentence_scores: list[float]
 
 
-def _score(
-    reranker: Reranker, candidates: Sequence[Candidates], passages: Mapping[str, Passage], split: bool
-) -> list[list[_Scored]]:
-    """Score the passages of all queries, and their sentences, in one batch."""
+_Spans = dict[str, list[tuple[int, int]]]
+"""The sentences of each passage, by its id."""
+
+
+def _pairs(
+    candidates: Sequence[Candidates], passages: Mapping[str, Passage], split: bool
+) -> tuple[_Spans, list[tuple[str, str]]]:
+    """Pair each query with its passages, and each of these with their sentences; all of it is one batch."""
     pairs: list[tuple[str, str]] = []
-    spans: dict[str, list[tuple[int, int]]] = {}
+    spans: _Spans = {}
     for each in candidates:
         for key in each["passage_ids"]:
             passage = passages[key]
@@ -90,7 +97,14 @@ def _score(
                 spans[key] = split_sentences(passage["text"]) if split else []
             pairs.append((each["query"], titled(passage)))
             pairs.extend((each["query"], titled(passage, passage["text"][start:end])) for start, end in spans[key])
-    scores = iter(reranker.score(pairs))
+    return spans, pairs
+
+
+def _by_query(
+    candidates: Sequence[Candidates], passages: Mapping[str, Passage], spans: _Spans, found: Sequence[float]
+) -> list[list[_Scored]]:
+    """Give the scores, in the order of the pairs, back to passages and sentences; one list per query."""
+    scores = iter(found)
     return [
         [
             _Scored(passages[key], next(scores), spans[key], [next(scores) for _ in spans[key]])

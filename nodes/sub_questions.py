@@ -10,7 +10,7 @@ from hopgraph.nodes.ask import ask, calls_of
 from hopgraph.nodes.decompose import decompose_ask, read_sub_questions
 from hopgraph.nodes.events import emit
 from hopgraph.state import Query, Spent, StopReason
-from hopgraph.state.baselines_genread import GenReadContext
+from hopgraph.state.baselines.genread import GenReadContext
 
 
 class SubQuestionsState(Spent):

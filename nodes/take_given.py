@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 from hopgraph.nodes.events import emit
 from hopgraph.nodes.knowledge import whole
 from hopgraph.state import Knowledge, Passage, SettingsError
-from hopgraph.state.baselines import GivenPassage, GoldInput, GoldPassagesContext
+from hopgraph.state.baselines.gold_passages import GivenPassage, GoldInput, GoldPassagesContext
 from hopgraph.tools.prompts import clean
 
 GIVEN_SOURCE = "given"

@@ -5,14 +5,11 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.ask import Answered, Ask, ask_all, calls_of
-from hopgraph.nodes.events import emit
+from hopgraph.nodes.ask import Ask, ask_all, calls_of
 from hopgraph.nodes.knowledge import whole
-from hopgraph.nodes.recall_knowledge import model_passage, says_nothing
+from hopgraph.nodes.recall_knowledge import model_passage, read_recalled
 from hopgraph.nodes.replies import ReplyModel
 from hopgraph.state import Context, Knowledge, Passage, Query, Spent, StopReason
-from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
-from hopgraph.tools.prompts import clean
 
 
 class WrittenPassage(ReplyModel):
@@ -24,18 +21,6 @@ class WrittenPassage(ReplyModel):
 def passage_ask(question: str) -> Ask[WrittenPassage]:
     """Make the question to a model that writes a passage from own knowledge; the fallback is to have none."""
     return Ask("write_passage", {"question": question}, WrittenPassage, WrittenPassage(passage=""))
-
-
-def read_passage(answered: Answered[WrittenPassage], question: str, runtime: Runtime[Any]) -> str:
-    """Read the passage off a reply, and report it as a `recalled` event.
-
-    Returns:
-        Cleaned, at most `MAX_QUESTION_CHARACTERS`; empty when the model knows nothing.
-    """
-    text = clean(answered.record.passage).strip()[:MAX_QUESTION_CHARACTERS]
-    known = not says_nothing(text)
-    emit(runtime, "recalled", query=question, known=known, text=text if known else "")
-    return text if known else ""
 
 
 class WriteState(Spent):
@@ -60,7 +45,7 @@ async def write_passages(state: WriteState, runtime: Runtime[Context]) -> Mappin
     )
     knowledge, passages = list[Knowledge](), list[Passage]()
     for number, (question, answered) in enumerate(zip(questions, answers, strict=True), start=1):
-        text = read_passage(answered, question, runtime)
+        text = read_recalled(answered.record.passage, question, runtime)
         written = [model_passage(f"1.{number}", text)] if text else []
         passages += written
         knowledge.append(Knowledge(query=question, excerpts=[whole(each, 0.0) for each in written]))

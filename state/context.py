@@ -95,8 +95,9 @@ class Context(BaseModel):
     )
     retriever: str | SkipJsonSchema[InstanceOf[BaseRetriever]] | None = Field(
         default=None,
-        description="where passages come from: sample, bm25:PATH, or a LangChain retriever; "
-        "none: HOPGRAPH_RETRIEVER, else the sample corpus",
+        description="where passages come from: sample, an index's folder, bm25:DIR, faiss:DIR, hybrid:DIR, "
+        "colbert:DIR, milvus:URI#COLLECTION, elasticsearch:URL#INDEX, web:wikipedia, web:serper, "
+        "or a LangChain retriever; none: HOPGRAPH_RETRIEVER, else the sample corpus",
         json_schema_extra=in_group("Retrieval"),
     )
     second_retriever: str | SkipJsonSchema[InstanceOf[BaseRetriever]] | None = Field(
@@ -292,12 +293,12 @@ def with_environment(settings: ContextT) -> ContextT:
 
 
 def parse_setting(cls: type[Context], name: str, text: str, subject: str = "setting {name!r}") -> object:
-    """Read a setting's value as people write it: `none` where a setting may be none, JSON for maps.
+    """Read a setting's value as people write it: `none` where a setting may be none, JSON for maps and lists.
 
     `subject` is what an error calls the setting.
 
     Raises:
-        SettingsError: an unknown name, or a map that is not JSON.
+        SettingsError: an unknown name, or a map or a list that is not JSON.
     """
     field = cls.model_fields.get(name)
     if field is None:
@@ -309,12 +310,11 @@ def parse_setting(cls: type[Context], name: str, text: str, subject: str = "sett
     try:
         return json.loads(text)
     except ValueError:
-        raise SettingsError(f"{subject.format(name=name)}: write a JSON object, got {text!r:.80}") from None
+        kind = "object" if isinstance(field.get_default(call_default_factory=True), Mapping) else "list"
+        raise SettingsError(f"{subject.format(name=name)}: write a JSON {kind}, got {text!r:.80}") from None
 
 
-def record_settings(
-    settings: Context, without: Sequence[dict[str, JsonValue]] = UNRECORDED
-) -> dict[str, JsonValue]:
+def record_settings(settings: Context, without: Sequence[dict[str, JsonValue]] = UNRECORDED) -> dict[str, JsonValue]:
     """Write down the settings that shape a result, as plain data; without those of some groups.
 
     Objects are written as their class name. Order: the order of the fields.

@@ -6,6 +6,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from hopgraph.state.context import Context, in_group
+from hopgraph.state.families import FAMILIES
 from hopgraph.state.questions import Branch, QuestionNode
 from hopgraph.state.records import Evidence, Passage
 from hopgraph.state.reducers import merge_evidence, merge_passages, merge_questions
@@ -32,11 +33,7 @@ class DecomposingState(Tree, MethodState):
 class DecomposingContext(Context):
     """The settings of every method that breaks a question down."""
 
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
-        "multi_hop": {},
-        "open_domain": {},
-        "yes_no": {"answer_type": "yes_no"},
-    }
+    presets: ClassVar[dict[str, dict[str, Any]]] = FAMILIES
 
     max_sub_questions: int = Field(
         default=5,

@@ -6,6 +6,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from hopgraph.state.context import Context, in_group
+from hopgraph.state.families import FAMILIES
 from hopgraph.state.schemas import MethodState
 
 
@@ -40,11 +41,7 @@ class HopsState(MethodState):
 class HopsContext(Context):
     """The settings of every method that goes hop by hop."""
 
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
-        "multi_hop": {},
-        "open_domain": {},
-        "yes_no": {"answer_type": "yes_no"},
-    }
+    presets: ClassVar[dict[str, dict[str, Any]]] = FAMILIES
 
     max_hops: int = Field(
         default=7,

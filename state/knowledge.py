@@ -5,7 +5,7 @@ from typing import Any, Literal, Self
 from pydantic import Field
 from typing_extensions import override
 
-from hopgraph.state.context import Context, in_group
+from hopgraph.state.context import Context, Resource, in_group
 
 
 class RankedContext(Context):
@@ -18,6 +18,12 @@ class RankedContext(Context):
         description="k: passages shown to the model at most in one prompt",
         json_schema_extra=in_group("Method"),
     )
+
+    @property
+    @override
+    def uses(self) -> frozenset[Resource]:
+        """A retriever and a reranker."""
+        return super().uses | frozenset[Resource]({"reranker"})
 
 
 class FilterContext(RankedContext):

@@ -3,8 +3,9 @@
 from typing import Any, ClassVar
 
 from pydantic import Field
+from typing_extensions import override
 
-from hopgraph.state.context import in_group
+from hopgraph.state.context import Resource, in_group
 from hopgraph.state.knowledge import KnowledgeContext
 from hopgraph.state.records import Evidence
 from hopgraph.state.schemas import MethodState
@@ -81,3 +82,9 @@ class MigresContext(KnowledgeContext):
         description="do not retrieve again what was shown without being cited, nor ask a query twice",
         json_schema_extra=in_group("Method"),
     )
+
+    @property
+    @override
+    def uses(self) -> frozenset[Resource]:
+        """A retriever, a reranker, and a checker of statements where they are verified."""
+        return super().uses | frozenset[Resource]({"entailment"} if self.verify else ())

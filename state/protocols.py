@@ -1,11 +1,15 @@
 """What a node may ask of a reranker and of an entailment checker; every implementation serves both ways.
 
-Both are synchronous and batched: a node calls them once per step, in a worker thread, with all pairs of
-all queries, so that a neural model sees one large batch.
+Both are batched: a node calls them once per step with all pairs of all queries, so that a neural model sees
+one large batch. `score` is all that is needed; it runs in a worker thread, and several at the same time. What
+waits for a server, or for a thread of its own, has `ascore` besides, and what asks a language model has `counted`;
+then nodes await that (`hopgraph.nodes.score`).
 """
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
+
+from hopgraph.state.records import Call
 
 
 @runtime_checkable
@@ -51,4 +55,27 @@ class EntailmentChecker(Protocol):
         Returns:
             One probability in [0, 1] per pair, in order; an empty list for no pairs.
         """
+        ...
+
+
+@runtime_checkable
+class AsyncScorer(Protocol):
+    """A reranker or an entailment checker that can be awaited, so that no thread waits for it."""
+
+    async def ascore(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """Score pairs as `score` does."""
+        ...
+
+
+@runtime_checkable
+class CountedScorer(Protocol):
+    """A reranker or an entailment checker that asks a language model, and says what that cost."""
+
+    @property
+    def name(self) -> str:
+        """The spec it came from."""
+        ...
+
+    async def counted(self, pairs: Sequence[tuple[str, str]]) -> tuple[list[float], list[Call]]:
+        """Score pairs as `score` does; with the model calls that it took."""
         ...

@@ -3,12 +3,13 @@
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, JsonValue
+from typing_extensions import override
 
-from hopgraph.state.context import in_group
+from hopgraph.state.context import Resource, in_group
 from hopgraph.state.decomposing import DecomposingContext, DecomposingState, Tree
 from hopgraph.state.questions import Branch
 from hopgraph.state.records import Call, Candidates, Knowledge, Query
-from hopgraph.state.reducers import merge_calls
+from hopgraph.state.reducers import either, merge_calls
 from hopgraph.state.schemas import Spent
 
 
@@ -17,17 +18,23 @@ class RaIsfState(DecomposingState):
 
     branches: list[Branch]
     """What can go on now, side by side; empty when the root is settled or the budget is used up."""
+    cut_off: Annotated[bool, either]
+    """True when the budget kept a module from being asked."""
 
 
 class SolveOutput(Tree):
     """What the solving of one question gives back; every key has a reducer, since siblings write them at once."""
 
     calls: Annotated[dict[str, Call], merge_calls]
+    cut_off: Annotated[bool, either]
+    """True when the budget kept a module from being asked."""
 
 
 class SolveState(Tree, Spent):
     """What the solving of one question works on."""
 
+    question: str
+    """The question that was asked, not the branch's."""
     branch: Branch
     queries: list[Query]
     asked: list[str]
@@ -39,8 +46,6 @@ class SolveState(Tree, Spent):
     """The relevant passages, cut; no excerpts when none is relevant."""
     known: bool
     """The self-knowledge module's verdict."""
-    cut_off: bool
-    """True when the budget kept a module from being asked."""
     settings: dict[str, JsonValue]
 
 
@@ -82,3 +87,9 @@ class RaIsfContext(DecomposingContext):
         description="show a parent, beside its parts' answers, the passages that these rest on",
         json_schema_extra=in_group("Method"),
     )
+
+    @property
+    @override
+    def uses(self) -> frozenset[Resource]:
+        """A retriever, unless its passages are switched off (No PRM)."""
+        return super().uses if self.passage_relevance else frozenset()

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
 from hopgraph.state.context import Context, in_group
-from hopgraph.state.reducers import merge_tree
-from hopgraph.state.schemas import MethodState
+from hopgraph.state.records import Call, Candidates, Evidence, Passage, Query, StopReason
+from hopgraph.state.reducers import merge_calls, merge_evidence, merge_passages, merge_tree
+from hopgraph.state.schemas import MethodState, Spent
 
 ROOT = "0"
 """The id of the root, which stands for the question."""
@@ -48,13 +49,41 @@ merge_reviews: Callable[[Mapping[str, ReviewNode], Mapping[str, ReviewNode]], di
 """Unite two review trees by id; a node's status moves forward: open, pruned, reviewed, expanded."""
 
 
-class ReviewTreeState(MethodState):
-    """The shared keys, and the tree."""
+class ReviewTree(TypedDict):
+    """The tree."""
 
     tree: Annotated[dict[str, ReviewNode], merge_reviews]
     """Every node so far by id, the pruned ones too, each before its children."""
+
+
+class ReviewTreeState(ReviewTree, MethodState):
+    """The shared keys, and the tree."""
+
     frontier: list[str]
     """Ids of the nodes to expand next; then those that the queries under way were written for, in their order."""
+
+
+class GrowOutput(ReviewTree):
+    """What growing the tree gives back."""
+
+    calls: Annotated[dict[str, Call], merge_calls]
+    passages: Annotated[list[Passage], merge_passages]
+    evidence: Annotated[list[Evidence], merge_evidence]
+    asked: list[str]
+    stop_reason: StopReason | None
+    """Set when the budget ended the search."""
+
+
+class GrowState(GrowOutput, Spent):
+    """What growing the tree works on; its keys mean what they mean in `ReviewTreeState`."""
+
+    question: str
+    queries: list[Query]
+    excluded: list[str]
+    iteration: int
+    candidates: list[Candidates]
+    frontier: list[str]
+    settings: dict[str, JsonValue]
 
 
 class ReviewContext(Context):

@@ -2,7 +2,7 @@
 
 from langgraph.graph import END, START
 
-from hopgraph.graphs.tree_of_reviews import anything_new, what_was_decided, what_was_found
+from hopgraph.graphs.tree_of_reviews import build_grow, what_was_found
 from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.ask import Ask
 from hopgraph.nodes.expand import OpenPath, expand_with
@@ -12,9 +12,6 @@ from hopgraph.nodes.gather import gather
 from hopgraph.nodes.generate_queries import NewQueries, queries_ask
 from hopgraph.nodes.machine import MethodGraph
 from hopgraph.nodes.prepare import prepare_for
-from hopgraph.nodes.prune import prune
-from hopgraph.nodes.retrieve import retrieve_with
-from hopgraph.nodes.review import by_search_order, review_with
 from hopgraph.state import AnswerOutput, QuestionInput
 from hopgraph.state.review_tree import ReviewTreeState
 from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
@@ -30,27 +27,27 @@ def write(path: OpenPath, _settings: Context) -> Ask[NewQueries]:
     return queries_ask(path.question, asked=path.asked, information=known, missing=missing, most=1)
 
 
+expand = expand_with(write, lambda reply: "".join(reply.queries[:1]))
+
+
 def build() -> MethodGraph:
     builder = MethodGraph(ReviewTreeState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
     builder.add_node("prepare", prepare_for(ReviewTreeState))
-    builder.add_node("retrieve", retrieve_with(Context.width))
-    builder.add_node("review", review_with(by_search_order))
-    builder.add_node("expand", expand_with(write, lambda reply: "".join(reply.queries[:1])))
+    builder.add_node("grow", build_grow(Context, expand).compile(name="grow"))
+    builder.add_node("gather", gather)
+    builder.add_node("fuse", fuse)
     builder.add_node("answer", answer_with("answer_step_by_step"))
-    for node in (prune, gather, fuse, finish):
-        builder.add_node(node)
-    edges = [(START, "prepare"), ("prepare", "retrieve"), ("retrieve", "prune"), ("expand", "retrieve")]
-    for source, target in [*edges, ("fuse", "finish"), ("answer", "finish"), ("finish", END)]:
-        builder.add_edge(source, target)
-    builder.add_conditional_edges(
-        "prune", anything_new, {"paragraphs to review": "review", "all paths closed": "gather"}
-    )
-    builder.add_conditional_edges(
-        "review", what_was_decided, {"SEARCH": "expand", "next paragraph": "review", "all paths closed": "gather"}
-    )
+    builder.add_node("finish", finish)
+
+    builder.add_edge(START, "prepare")
+    builder.add_edge("prepare", "grow")
+    builder.add_edge("grow", "gather")
     builder.add_conditional_edges(
         "gather", what_was_found, {"evidence": "fuse", "relevant paragraphs only": "answer", "nothing": "finish"}
     )
+    builder.add_edge("fuse", "finish")
+    builder.add_edge("answer", "finish")
+    builder.add_edge("finish", END)
     return builder
 
 

@@ -38,7 +38,7 @@ def test_every_data_file_is_installed() -> None:
     }
     for folder in FOLDERS:
         for path in (ROOT / folder).rglob("*"):
-            if path.is_file() and path.suffix not in {".py", ".pyc"} and path.name != "DRAWINGS.md":
+            if path.is_file() and path.suffix not in {".py", ".pyc"} and path.name not in {"DRAWINGS.md", "SIZES.md"}:
                 assert path in shipped, f"{path} would be missing from the wheel"
 
 
@@ -69,7 +69,7 @@ def test_the_core_does_not_need_the_heavy_packages(word: str) -> None:
 
 def test_nothing_unsafe_is_used() -> None:
     unsafe = re.compile(
-        r"\b(?:pickle|marshal|shelve|dill)\b\.|\beval\(|\bexec\(|allow_pickle=True|trust_remote_code=True"
+        r"\b(?:pickle|marshal|shelve|dill)\b\.|(?<![\w.])(?:eval|exec)\(|allow_pickle=True|trust_remote_code=True"
     )
     for folder in FOLDERS:
         for path in (ROOT / folder).rglob("*.py"):

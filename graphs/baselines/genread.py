@@ -13,14 +13,14 @@ from typing import Literal
 from langgraph.graph import END, START
 
 from hopgraph.nodes.answer import answer_with
-from hopgraph.nodes.answer_parts import answer_parts
+from hopgraph.nodes.answer_side_by_side import answer_side_by_side
 from hopgraph.nodes.best_answer import best_answer_with
 from hopgraph.nodes.finish import finish
 from hopgraph.nodes.machine import MethodGraph
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.sub_questions import sub_questions
 from hopgraph.nodes.write_passages import write_passages
-from hopgraph.state.baselines_genread import GenReadContext, GenReadState
+from hopgraph.state.baselines.genread import GenReadContext, GenReadState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = GenReadContext
@@ -45,7 +45,7 @@ def build() -> MethodGraph:
     builder.add_node("decompose", sub_questions)
     builder.add_node("generate", write_passages)
     builder.add_node("read", answer_with())
-    builder.add_node("read_parts", answer_parts)
+    builder.add_node("read_parts", answer_side_by_side)
     builder.add_node("compose", best_answer_with())
     builder.add_node("finish", finish)
 

@@ -15,7 +15,7 @@ from langgraph.graph import END, START
 
 from hopgraph.graphs.baselines.genread import what_was_asked
 from hopgraph.nodes.answer import answer_with
-from hopgraph.nodes.answer_parts import answer_parts
+from hopgraph.nodes.answer_side_by_side import answer_side_by_side
 from hopgraph.nodes.best_answer import best_answer_with
 from hopgraph.nodes.finish import finish
 from hopgraph.nodes.machine import MethodGraph
@@ -24,7 +24,7 @@ from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.sub_questions import sub_questions
 from hopgraph.nodes.write_passages import write_passages
-from hopgraph.state.baselines_genread import GenReadState, GrgContext
+from hopgraph.state.baselines.genread import GenReadState, GrgContext
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = GrgContext
@@ -45,7 +45,7 @@ def build() -> MethodGraph:
     builder.add_node("retrieve", retrieve)
     builder.add_node("mix", mix_passages)
     builder.add_node("read", answer_with())
-    builder.add_node("read_parts", answer_parts)
+    builder.add_node("read_parts", answer_side_by_side)
     builder.add_node("compose", best_answer_with())
     builder.add_node("finish", finish)
 

@@ -18,14 +18,14 @@ N sub-questions cost N + 2 calls.
 
 from langgraph.graph import END, START
 
-from hopgraph.nodes.answer_part import answer_part
+from hopgraph.nodes.answer_in_turn import answer_in_turn
 from hopgraph.nodes.finish import finish
 from hopgraph.nodes.machine import MethodGraph
 from hopgraph.nodes.next_part import next_part, what_is_next
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.split import plant, split_with
-from hopgraph.state.baselines_decomposing import LeastToMostContext
+from hopgraph.state.baselines.least_to_most import LeastToMostContext
 from hopgraph.state.decomposing import DecomposingState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
@@ -41,7 +41,7 @@ def build() -> MethodGraph:
     builder.add_node("next_part", next_part)
     builder.add_node("decompose", split_with(needs_parts=False))
     builder.add_node("retrieve", retrieve)
-    builder.add_node("answer_part", answer_part)
+    builder.add_node("answer_part", answer_in_turn)
     builder.add_node("finish", finish)
 
     builder.add_edge(START, "prepare")

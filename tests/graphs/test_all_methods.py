@@ -2,7 +2,7 @@
 
 import json
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
@@ -193,9 +193,44 @@ def test_unset_settings_come_from_the_environment(
     method: ModuleType, answer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOPGRAPH_RETRIEVER", "bm25:/nowhere")
-    with pytest.raises(Exception, match="/nowhere"):
-        method.graph.invoke({"question": QUESTION})
+    if "retriever" in method.Context().uses:
+        with pytest.raises(Exception, match="/nowhere"):
+            method.graph.invoke({"question": QUESTION})
+    else:  # what is not needed is not opened
+        assert method.graph.invoke({"question": QUESTION})["answer"] == answer
     assert method.graph.invoke({"question": QUESTION}, context=method.Context(retriever="sample"))["answer"] == answer
     monkeypatch.setenv("HOPGRAPH_MAX_LLM_CALLS", "many")
     with pytest.raises(SettingsError, match="HOPGRAPH_MAX_LLM_CALLS"):
         method.graph.invoke({"question": QUESTION}, context=method.Context(retriever="sample"))
+
+
+class Noted:
+    """A reranker and an entailment checker that notes whether it was asked."""
+
+    name = "noted"
+    threshold = 0.0
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        self.asked = True
+        return [1.0 for _ in pairs]
+
+
+def test_what_a_run_uses_is_what_its_settings_say(method: ModuleType) -> None:
+    reranker, entailment = Noted(), Noted()
+    settings = method.Context(reranker=reranker, entailment=entailment)
+    usage = method.graph.invoke({"question": QUESTION}, context=settings)["usage"]
+    used = {"retriever": usage["retrievals"] > 0, "reranker": reranker.asked, "entailment": entailment.asked}
+    assert {name for name, was in used.items() if was} == settings.uses
+
+
+@pytest.mark.parametrize(
+    ("name", "switch"), [("ra_isf", {"passage_relevance": False}), ("migres", {"verify": False}), ("least_to_most", {})]
+)
+def test_a_switch_may_leave_something_unused(name: str, switch: dict[str, bool]) -> None:
+    usual, settings = METHODS[name].Context(), METHODS[name].Context(**switch)
+    assert settings.uses < usual.uses or (not switch and settings.uses < METHODS[name].Context(retrieval=True).uses)
+    missing = {"retriever": "bm25:/nowhere"} if "retriever" not in settings.uses else {"entailment": "none:such"}
+    assert METHODS[name].graph.invoke({"question": QUESTION}, context=METHODS[name].Context(**switch, **missing))

@@ -99,6 +99,7 @@ def test_two_hops_as_in_the_figure() -> None:
     assert [passage["id"] for passage in result["passages"]] == ["film", "person", "noise"]
     assert result["usage"] == {
         "llm_calls": 5,
+        "cached_calls": 0,
         "prompt_tokens": result["usage"]["prompt_tokens"],
         "completion_tokens": result["usage"]["completion_tokens"],
         "retrievals": 2,

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import BaseMessage
+from langgraph.checkpoint.memory import InMemorySaver
 
 from hopgraph.graphs import tree_of_reviews
+from hopgraph.state import ModelError
 from review_worlds import QUESTION, accept, completed, fused, read, reject, script, search, titles_in, world
 from servers.scripted_model import ScriptedChatModel
 from walks import FixedRetriever, Script, Walk, walk
@@ -220,3 +222,32 @@ def test_a_budget_of_tokens_ends_the_search_with_an_answer() -> None:
     assert (ran.result["answer"], ran.result["stop_reason"]) == ("x", "budget")
     assert usage["prompt_tokens"] + usage["completion_tokens"] <= 12_000
     assert usage["llm_calls"] > 6
+
+
+class Failing(ScriptedChatModel):
+    """Fails once, at the review of a paragraph below the first level."""
+
+    failed: list[str]
+
+    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Any:
+        if not self.failed and titles_in(messages[-1].text) == "film person":
+            self.failed.append("once")
+            raise ModelError("the server is gone")
+        return await super()._agenerate(messages, *args, **kwargs)
+
+
+def test_a_run_that_failed_inside_the_tree_goes_on_there() -> None:
+    said = script(REVIEWS, reject(), fuse=lambda _: fused("Tallinn", 1, 2))
+    model = Failing(replies=said, failed=[])
+    context = tree_of_reviews.Context(model=model, retriever=found(), request_retries=0)
+    graph = tree_of_reviews.build().compile(checkpointer=InMemorySaver())
+    thread: Any = {"configurable": {"thread_id": "one"}}
+    with pytest.raises(ModelError, match="gone"):
+        graph.invoke({"question": QUESTION}, thread, context=context)
+    before = said.steps.copy()
+    result = graph.invoke(None, thread, context=context)
+    assert before[:4] == ["review"] * 3 + ["complete"]
+    assert "complete" not in said.steps[len(before) :]  # what was reviewed and completed is not paid again
+    whole = run(script(REVIEWS, reject(), fuse=lambda _: fused("Tallinn", 1, 2))).result
+    assert {**result, "usage": {}} == {**whole, "usage": {}}
+    assert result["usage"]["llm_calls"] == whole["usage"]["llm_calls"]

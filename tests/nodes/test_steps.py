@@ -95,7 +95,7 @@ class AsyncOnly(WithoutK):
 )
 async def test_a_retriever_needs_not_take_a_number(retriever: BaseRetriever, ids: list[str]) -> None:
     update = await retrieve(
-        {"queries": [Query(text="q", why="")], "asked": ["p"], "excluded": ["1"], "iteration": 1},
+        {"question": "q", "queries": [Query(text="q", why="")], "asked": ["p"], "excluded": ["1"], "iteration": 1},
         Runtime(context=MigresContext(retriever=retriever, passages_per_query=3)),
     )
     assert update["candidates"][0]["passage_ids"] == ids
@@ -249,7 +249,7 @@ async def test_one_id_in_two_corpora_is_two_passages() -> None:
             return [Document(page_content="q 0", id="0"), Document(page_content="another text", id="1")]
 
     update = await retrieve(
-        {"queries": [Query(text="q", why="")], "asked": [], "excluded": [], "iteration": 1},
+        {"question": "q", "queries": [Query(text="q", why="")], "asked": [], "excluded": [], "iteration": 1},
         Runtime(context=MigresContext(retriever=WithOptions(), second_retriever=Other(), passages_per_query=2)),
     )
     assert [each["text"] for each in update["passages"]] == ["q 0", "q 1", "another text"]

@@ -105,6 +105,10 @@ def _precision(ranked: Sequence[str], gold: frozenset[str]) -> float:
     return len(gold.intersection(ranked)) / len(ranked) if ranked else 0.0
 
 
+def _same(ranked: Sequence[str], gold: frozenset[str]) -> float:
+    return float(gold == frozenset(ranked))
+
+
 _SQUAD = "Rajpurkar et al. 2016, arXiv:1606.05250"
 
 EXACT_MATCH = AnswerMetric("em", _SQUAD, _equal)
@@ -118,6 +122,15 @@ COVER_EM = AnswerMetric("cover_em", "Shi et al. 2024 (GenGround), section 5.3", 
 
 PRECISION = RankingMetric("precision", "Manning et al. 2008, section 8.3", _precision)
 """Share of the ids that are gold; 0 when there are none."""
+
+
+S_PRECISION = RankingMetric("s_precision", "Wang et al. 2024 (BlendFilter), section 4.1", _same)
+"""1 when the ids are the gold ids, no more and no fewer; for the passages that a filter kept."""
+
+
+def best_of(metric: AnswerMetric, predictions: Sequence[str], answers: Sequence[str]) -> float:
+    """Score the best of several samples of an answer (BlendFilter, Fig. 4); without any, that of no answer."""
+    return max((metric(prediction, answers) for prediction in predictions), default=metric("", answers))
 
 
 def recall_at(k: int) -> RankingMetric:

@@ -11,7 +11,9 @@ from hopgraph.tools.evaluation.metrics import (
     EXACT_MATCH,
     F1,
     PRECISION,
+    S_PRECISION,
     AnswerMetric,
+    best_of,
     normalise_answer,
     recall_at,
 )
@@ -143,3 +145,14 @@ def test_definitions_tell_their_name_source_and_empty_case() -> None:
     strict = AnswerMetric("em", "ours", lambda prediction, gold: float(prediction == gold), both_empty=0.5)
     assert strict("", []) == 0.5
     assert strict("x", ["x"]) == 1.0
+
+
+def test_s_precision_is_all_or_nothing() -> None:
+    assert S_PRECISION(["b", "a", "b"], ["a", "b"]) == 1.0
+    assert S_PRECISION(["a"], ["a", "b"]) == S_PRECISION(["a", "b", "c"], ["a", "b"]) == S_PRECISION([], ["a"]) == 0.0
+
+
+def test_the_best_of_several_samples_counts() -> None:
+    assert best_of(EXACT_MATCH, ["Oslo", "Tallinn", ""], ["Tallinn"]) == 1.0
+    assert best_of(EXACT_MATCH, [], ["Tallinn"]) == 0.0
+    assert best_of(EXACT_MATCH, [], []) == 1.0

@@ -3,8 +3,10 @@
 from typing import Any, ClassVar
 
 from pydantic import Field
+from typing_extensions import override
 
-from hopgraph.state.context import Context, in_group
+from hopgraph.state.baselines.own_knowledge import OwnKnowledgeContext
+from hopgraph.state.context import Resource, in_group
 from hopgraph.state.hops import HopsState
 
 
@@ -12,7 +14,7 @@ class GenReadState(HopsState):
     """The shared keys; each sub-question of a decomposed question is a hop, all of them asked at once."""
 
 
-class GenReadContext(Context):
+class GenReadContext(OwnKnowledgeContext):
     """The settings of GenRead."""
 
     method: ClassVar[str] = "genread"
@@ -42,3 +44,9 @@ class GrgContext(GenReadContext):
 
     method: ClassVar[str] = "grg"
     steps: ClassVar[tuple[str, ...]] = ("write_passage", "decompose", "answer")
+
+    @property
+    @override
+    def uses(self) -> frozenset[Resource]:
+        """A retriever, for the passages beside the written one."""
+        return frozenset({"retriever"})

@@ -3,8 +3,9 @@
 from typing import ClassVar
 
 from pydantic import Field
+from typing_extensions import override
 
-from hopgraph.state.context import in_group
+from hopgraph.state.context import Resource, in_group
 from hopgraph.state.decomposing import DecomposingContext
 
 
@@ -19,3 +20,9 @@ class LeastToMostContext(DecomposingContext):
         description="look passages up for each sub-question and for the question",
         json_schema_extra=in_group("Method"),
     )
+
+    @property
+    @override
+    def uses(self) -> frozenset[Resource]:
+        """A retriever, where passages are looked up."""
+        return super().uses if self.retrieval else frozenset()

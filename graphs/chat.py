@@ -1,0 +1,102 @@
+"""Chat: a conversation whose questions are looked up by the methods, with numbered citations.
+
+Messages in, messages out, so that any chat client of LangGraph can be put before it. A turn goes like this:
+
+* `prepare` reads the last message, given as text or as blocks. One that cannot be read is told, not raised.
+* `contextualise` makes a follow-up stand alone with the help of the last turns: after "Who wrote
+  Frankenstein?", "and her mother?" becomes a question about Mary Shelley's mother.
+* `route` tells small talk from questions, and chooses the method: the one that is set, or by the rule of
+  `method_for`.
+* `look_up` runs the method. It is a subgraph with one node for each method, so that this drawing stays readable
+  while the server draws every method inside it, and stops before any of its nodes.
+* `reply` writes one message: the answer with marks [1], [2] and what they quote, or plainly that the documents do
+  not hold it. No other node writes messages, and what the models say on the way is never streamed as one.
+
+Steps are reported as events on the `custom` stream; with `subgraphs=True` those of the method, too.
+
+Keep threads with a checkpointer, which `hopgraph.tools.threads` opens:
+
+    async with open_threads() as threads:
+        app = chat.build().compile(checkpointer=threads.saver, name="Chat")
+        config = threads.config("ann", await threads.create("ann"))
+        await app.ainvoke({"messages": [("user", "Who wrote Frankenstein?")]}, config)
+
+A turn that was broken off (`(await app.aget_state(config)).next` is not empty) goes on with
+`app.ainvoke(None, config)`, or begins again with `app.ainvoke({"messages": []}, config)`, which also takes new
+settings.
+"""
+
+from typing import Literal
+
+from langgraph.graph import END, START
+
+from hopgraph.graphs import METHODS
+from hopgraph.nodes.chat.contextualise import contextualise
+from hopgraph.nodes.chat.lend import lend
+from hopgraph.nodes.chat.prepare_turn import prepare_turn
+from hopgraph.nodes.chat.reply import reply
+from hopgraph.nodes.chat.route import route
+from hopgraph.nodes.machine import CompiledMethod, MethodGraph
+from hopgraph.state.chat import (
+    METHOD_NAMES,
+    ChatContext,
+    ChatInput,
+    ChatState,
+    ChosenMethod,
+    LookUpState,
+    MethodName,
+    TurnResult,
+)
+
+Context = ChatContext
+"""The settings of the chat."""
+
+
+def what_was_read(state: ChatState) -> Literal["refused", "follow-up", "first message"]:
+    """Tell whether there is anything to look up, and whether earlier messages may explain it."""
+    if state["kind"] == "refused":
+        return "refused"
+    return "follow-up" if len(state["messages"]) > 1 else "first message"
+
+
+def is_question(state: ChatState) -> Literal["question", "small talk"]:
+    """Tell a question from small talk."""
+    return "question" if state["chosen"] else "small talk"
+
+
+def chosen_method(state: ChosenMethod) -> MethodName:
+    """Read the choice; `route` has made one."""
+    return state["chosen"] or "one_step"
+
+
+def look_up() -> CompiledMethod:
+    """Draw all methods side by side; a question takes one of them."""
+    builder = MethodGraph(LookUpState, Context, input_schema=ChosenMethod, output_schema=TurnResult)
+    for name in METHOD_NAMES:
+        builder.add_node(name, lend(METHODS[name].graph))
+        builder.add_edge(name, END)
+    builder.add_conditional_edges(START, chosen_method, {name: name for name in METHOD_NAMES})
+    return builder.compile(name="Look up")
+
+
+def build() -> MethodGraph:
+    """Draw the figure: nodes and edges, not yet compiled."""
+    builder = MethodGraph(ChatState, Context, input_schema=ChatInput, output_schema=ChatInput)
+    builder.add_node("prepare", prepare_turn({name: METHODS[name].Context for name in METHOD_NAMES}))
+    builder.add_node("contextualise", contextualise)
+    builder.add_node("route", route)
+    builder.add_node("look_up", look_up())
+    builder.add_node("reply", reply)
+
+    builder.add_edge(START, "prepare")
+    builder.add_conditional_edges(
+        "prepare", what_was_read, {"refused": "reply", "follow-up": "contextualise", "first message": "route"}
+    )
+    builder.add_edge("contextualise", "route")
+    builder.add_conditional_edges("route", is_question, {"question": "look_up", "small talk": "reply"})
+    builder.add_edge("look_up", "reply")
+    builder.add_edge("reply", END)
+    return builder
+
+
+graph = build().compile(name="Chat")

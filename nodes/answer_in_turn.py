@@ -1,0 +1,50 @@
+"""Answer a question with the answers that came before it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from hopgraph.nodes.answer import answer_ask, read_answer
+from hopgraph.nodes.ask import ask, calls_of
+from hopgraph.nodes.branch import BranchState, kept_back, parts_of, question_of, settings_for, spent_in
+from hopgraph.nodes.knowledge import by_id, candidate_excerpts, shown
+from hopgraph.nodes.settle import settle, sub_answers
+from hopgraph.state import Candidates, Passage
+from hopgraph.state.decomposing import DecomposingContext
+from hopgraph.state.questions import ROOT
+
+
+class PartState(BranchState):
+    """What `answer_in_turn` reads."""
+
+    candidates: list[Candidates]
+    passages: list[Passage]
+
+
+async def answer_in_turn(state: PartState, runtime: Runtime[DecomposingContext]) -> Mapping[str, Any]:
+    """Answer the branch's question in one call, from the parts answered before it and what was retrieved.
+
+    Without passages and without earlier answers the model answers from what it knows. Writes `tree` and
+    `evidence`, the passages that the reply names; without a usable answer the question is unknown.
+    """
+    node, passages = question_of(state), by_id(state["passages"])
+    settings = settings_for(node, runtime.context)
+    excerpts = candidate_excerpts(state["candidates"], passages, runtime.context.passage_tokens)
+    earlier = [part for part in parts_of(state["tree"], ROOT) if part["how"] not in ("", "budget")]
+    wanted = answer_ask(
+        node["question"],
+        settings,
+        passages=shown(excerpts, passages) or None,
+        sub_answers=sub_answers(earlier) or None,
+    )
+    answered = await ask(runtime, spent_in(state), wanted, keep=kept_back(node))
+    reading = read_answer(answered, settings, excerpts, evidence_id=node["id"], question=node["question"])
+    if not reading.answer:
+        how = "budget" if answered.outcome == "budget" else "unsolved"
+    elif excerpts:
+        how = "passages"
+    else:
+        how = "composed" if earlier else "known"
+    update = settle(runtime, node, how, reading=reading, event="solved" if node["parent"] else "composed")
+    return {**update, "calls": calls_of([answered])}

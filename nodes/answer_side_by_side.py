@@ -1,0 +1,56 @@
+"""Answer the parts of a question, each from its own passages."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from hopgraph.nodes.answer import Reading, answer_ask, read_answer
+from hopgraph.nodes.ask import ask_all, calls_of
+from hopgraph.nodes.hops import closed, open_hop
+from hopgraph.nodes.knowledge import by_id, shown
+from hopgraph.state import Context, Evidence, Knowledge, Passage, Spent, StopReason
+from hopgraph.state.hops import Hop
+
+
+class PartsState(Spent):
+    """What `answer_side_by_side` reads."""
+
+    knowledge: list[Knowledge]
+    passages: list[Passage]
+    stop_reason: StopReason | None
+
+
+async def answer_side_by_side(state: PartsState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+    """Answer each query from what is known for it, side by side, with what it asks for, never yes or no.
+
+    A query without a passage is not asked about. Writes `hops`, one for each query, and their `evidence`; a
+    part without an answer has an empty one.
+    """
+    settings = runtime.context.model_copy(update={"answer_type": "short"})
+    passages = by_id(state["passages"])
+    read = [entry for entry in state["knowledge"] if entry["excerpts"]]
+    answers = await ask_all(
+        runtime,
+        state,
+        [answer_ask(entry["query"], settings, passages=shown(entry["excerpts"], passages)) for entry in read],
+        keep=1,  # the composed answer
+    )
+    replies = {entry["query"]: answered for entry, answered in zip(read, answers, strict=True)}
+    hops, evidence = list[Hop](), list[Evidence]()
+    for number, entry in enumerate(state["knowledge"], start=1):
+        reading = Reading("", "", [])
+        if answered := replies.get(entry["query"]):
+            reading = read_answer(
+                answered, settings, entry["excerpts"], evidence_id=f"{number}.1.1", question=entry["query"]
+            )
+        evidence += reading.evidence
+        rests_on = reading.evidence[0] if reading.evidence else None
+        hops += closed([open_hop(number, entry["query"])], rests_on, reading.answer, runtime)
+    cut_off = any(answered.outcome == "budget" for answered in answers)
+    return {
+        "hops": hops,
+        "evidence": evidence,
+        "stop_reason": "budget" if cut_off else state["stop_reason"],
+        "calls": calls_of(answers),
+    }

@@ -1,0 +1,1 @@
+"""State and settings of the baselines, by what they do with passages."""

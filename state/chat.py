@@ -1,0 +1,131 @@
+"""State and settings of the chat graph."""
+
+from typing import Annotated, Any, ClassVar, Literal, cast, get_args
+
+from langchain_core.messages import AnyMessage
+from langgraph.graph.message import add_messages
+from pydantic import Field, JsonValue
+from typing_extensions import TypedDict
+
+from hopgraph.state.context import Context, ContextT, in_group, settings_from, with_environment
+from hopgraph.state.errors import SettingsError
+from hopgraph.state.records import Citation, Passage, StopReason, Usage
+from hopgraph.state.schemas import Spent
+
+MethodName = Literal[
+    "migres",
+    "blendfilter",
+    "genground",
+    "ra_isf",
+    "tree_of_reviews",
+    "chain_of_reviews",
+    "direct",
+    "cot",
+    "cot_sc",
+    "one_step",
+    "one_step_cot",
+    "vanilla",
+    "vanilla_s",
+    "summ",
+    "snippet",
+    "rerank",
+    "react",
+    "self_ask",
+    "iter_retgen",
+    "ircot",
+    "least_to_most",
+    "genread",
+    "grg",
+]
+"""The methods that a chat can answer with: all but `gold_passages`, whose passages come from the caller."""
+
+METHOD_NAMES: tuple[MethodName, ...] = get_args(MethodName)
+
+TurnKind = Literal["small_talk", "single_hop", "bridge", "comparison", "refused"]
+"""What a message is. `bridge`: a fact has to be found before the next can be looked up. `refused`: it cannot be
+read, because it is empty or too long."""
+
+
+class ChatInput(TypedDict):
+    """What a caller gives, and what comes back: LangChain messages."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    """The thread. The last one is the user's; its content is a text or a list of blocks."""
+
+
+class ChosenMethod(Spent):
+    """What tells how a question is looked up."""
+
+    question: str
+    """The user's message as a question that stands alone; empty for a message that was refused."""
+    chosen: MethodName | None
+    """The method that looks it up; None while it is not chosen, and for small talk."""
+
+
+class TurnResult(TypedDict):
+    """What the chosen method found in the last turn; empty after small talk."""
+
+    answer: str
+    explanation: str
+    citations: list[Citation]
+    passages: list[Passage]
+    """Ranked, each text once; emptied when the next turn begins."""
+    stop_reason: StopReason | None
+    usage: Usage
+    """The method's totals, and with the chat's own calls at the end of the turn."""
+
+
+class LookUpState(ChosenMethod, TurnResult):
+    """The question and what its method found."""
+
+
+class ChatState(ChatInput, LookUpState):
+    """The thread, and the last turn."""
+
+    kind: TurnKind | None
+    said: str
+    """What is said without looking anything up: small talk, or why a message was refused."""
+    settings: dict[str, JsonValue]
+    """The settings that the turn began with; a resumed turn is refused when they differ."""
+
+
+class ChatContext(Context):
+    """The settings of the chat graph; those of every method are handed on to the one that answers."""
+
+    method: ClassVar[str] = "chat"
+    steps: ClassVar[tuple[str, ...]] = ("contextualise", "route")
+
+    use_method: Literal["auto", MethodName] = Field(
+        default="auto",
+        description="the method that looks questions up; auto: one_step for a question that one passage can answer, "
+        "migres for the others as far as the budget reaches",
+        json_schema_extra=in_group("Chat"),
+    )
+    history_turns: int = Field(
+        default=5,
+        ge=0,
+        le=50,
+        description="turns before this one that make a follow-up question stand alone; the thread keeps them all",
+        json_schema_extra=in_group("Chat"),
+    )
+    methods: dict[str, dict[str, JsonValue]] = Field(
+        default_factory=dict[str, dict[str, JsonValue]],
+        description='settings of single methods: method → {setting: value}, as {"migres": {"max_iterations": 3}}',
+        json_schema_extra=in_group("Chat"),
+    )
+
+
+def settings_for_method(chat: ChatContext, cls: type[ContextT]) -> ContextT:
+    """Make a method's settings from those of the chat.
+
+    What `methods` says about the method wins over the chat's general settings, and those over the environment.
+
+    Raises:
+        SettingsError: `methods` has an unknown setting for this method, or a value out of range.
+    """
+    shared: dict[str, Any] = {name: getattr(chat, name) for name in chat.model_fields_set & cls.model_fields.keys()}
+    own = cast("dict[str, Any]", chat.methods.get(cls.method, {}))
+    try:
+        return with_environment(settings_from(cls, {**shared, **own}))
+    except SettingsError as error:
+        raise SettingsError(f"methods: {cls.method}: {error}") if own else error from None

@@ -1,0 +1,96 @@
+"""Every method obeys its budget in the middle of its work, and its result does not depend on which call is first."""
+
+import asyncio
+import json
+import random
+import time
+from functools import cache
+from typing import Any
+
+import pytest
+from honest import honest, input_for, model
+from langchain_core.messages import BaseMessage
+
+from hopgraph.graphs import ALIASES, METHODS
+from servers.scripted_model import ScriptedChatModel
+from walks import Walk, walk
+
+KEPT_BACK = 3
+"""Calls that a method leaves over at most, for an answer: MIGRES an extraction, a decision and a final answer."""
+NAMES = sorted(METHODS.keys() - ALIASES.keys())
+
+
+def run(method: str, **settings: Any) -> Walk:
+    return walk(METHODS[method].graph, input_for(method), METHODS[method].Context(**{"model": model(), **settings}))
+
+
+@cache
+def whole(method: str) -> dict[str, Any]:
+    """What a run without a budget gives."""
+    return run(method).result
+
+
+def tokens(result: dict[str, Any]) -> int:
+    return result["usage"]["prompt_tokens"] + result["usage"]["completion_tokens"]
+
+
+@pytest.mark.parametrize("method", NAMES)
+def test_no_more_calls_than_the_budget_has(method: str) -> None:
+    needed = whole(method)["usage"]["llm_calls"]
+    for limit in sorted({*range(1, min(needed, 8)), needed // 2, needed - 1} - {0}):
+        asked = model()
+        result = run(method, model=asked, max_llm_calls=limit).result
+        assert len(asked.calls) == result["usage"]["llm_calls"] <= limit
+        assert result["stop_reason"] == "budget", limit
+        assert result["answer"] or not result["citations"]
+    assert run(method, max_llm_calls=needed + KEPT_BACK).result == whole(method)
+
+
+@pytest.mark.parametrize("method", NAMES)
+def test_one_call_short_still_gives_the_best_answer_so_far(method: str) -> None:
+    needed = whole(method)["usage"]["llm_calls"]
+    if needed == 1:
+        pytest.skip("it has one call")
+    result = run(method, max_llm_calls=needed - 1).result
+    assert result["stop_reason"] == "budget"
+    assert result["answer"] or not whole(method)["answer"]
+
+
+@pytest.mark.parametrize("method", NAMES)
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_no_more_tokens_than_the_budget_has(method: str, share: float) -> None:
+    limit = int(tokens(whole(method)) * share)
+    result = run(method, max_tokens=limit).result
+    assert tokens(result) <= limit
+    assert result["stop_reason"] == "budget"
+    assert result["answer"] or not result["citations"]
+
+
+@pytest.mark.parametrize("method", NAMES)
+def test_a_deadline_ends_a_run_in_the_middle_of_its_work(method: str) -> None:
+    latency = 0.2
+    began = time.perf_counter()
+    result = run(method, model=model(latency=latency), deadline_seconds=latency / 2).result
+    assert result["stop_reason"] == "budget"
+    assert time.perf_counter() - began < 5 * latency
+    assert result["answer"] or not result["citations"]
+
+
+class Jumbled(ScriptedChatModel):
+    """Takes a different time for each call, by a seed."""
+
+    seed: int = 0
+
+    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Any:
+        await asyncio.sleep(random.Random(f"{self.seed}{messages[-1].text}").uniform(0, 0.03))
+        return await super()._agenerate(messages, *args, **kwargs)
+
+
+@pytest.mark.parametrize("method", NAMES)
+def test_results_and_traces_do_not_depend_on_which_call_is_first(method: str) -> None:
+    def outcome(seed: int) -> str:
+        ran = run(method, model=Jumbled(replies=honest, seed=seed))
+        ran.state.pop("started_at")
+        return json.dumps([ran.state, ran.events])
+
+    assert outcome(1) == outcome(2) == outcome(3)

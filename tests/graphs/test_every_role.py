@@ -1,0 +1,117 @@
+"""Malformed output at every role of every method; a new method is covered without a line here."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import pytest
+from honest import model, ways
+
+from hopgraph.graphs import ALIASES, METHODS
+from hopgraph.tools.sample import sample_passages
+from walks import walk
+
+ROLES = [(name, step) for name in sorted(METHODS.keys() - ALIASES.keys()) for step in METHODS[name].Context.steps]
+RETRIES = 1
+LONG = "word " * 40_000
+
+
+def other_types(said: str) -> str:
+    """Give every field a type that it does not have."""
+    wrong: dict[type, Any] = {str: {"a": [1]}, bool: [], int: "many", list: {"a": 1}, dict: [["x"]]}
+    return json.dumps({key: wrong.get(type(value), {}) for key, value in _fields(said).items()})
+
+
+def numbers_not_shown(said: str) -> str:
+    """Name passages that were not shown, wherever a list may name some."""
+    return json.dumps(_changed(json.loads(said), lambda value: [99, -1, 0, 10**30] if _is_numbers(value) else value))
+
+
+def long_fields(said: str) -> str:
+    return json.dumps(_changed(json.loads(said), lambda value: LONG if isinstance(value, str) else value))
+
+
+def unseen_characters(said: str) -> str:
+    return json.dumps(_changed(json.loads(said), lambda value: "\u200b\u202e" if isinstance(value, str) else value))
+
+
+def another_roles(said: str) -> str:
+    """Reply as the extraction of MIGRES does, and where that is asked as its decision does."""
+    if "useful_information" in said:
+        return '{"answer": {"text": "Oslo", "confidence": 5}, "missing_information": ""}'
+    return '{"useful_information": [{"info": "x", "support_passages": [1]}]}'
+
+
+def _fields(said: str) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", json.loads(said))
+
+
+def _is_numbers(value: object) -> bool:
+    return isinstance(value, list) and all(type(entry) is int for entry in cast("list[object]", value))
+
+
+def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
+    changed = change(value)
+    if changed is not value:
+        return changed
+    if isinstance(value, dict):
+        return {key: _changed(entry, change) for key, entry in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_changed(entry, change) for entry in cast("list[Any]", value)]
+    return value
+
+
+UNUSABLE: dict[str, Callable[[str], str]] = {
+    "empty": lambda _: "",
+    "prose": lambda _: "I am afraid that I cannot help with this question.",
+    "a list": lambda _: '["a", 1, null]',
+    "other types": other_types,
+    "another role's format": another_roles,
+    "200 kB of text": lambda _: LONG,
+    "200 kB of braces": lambda _: "{" * 200_000,
+}
+"""Nothing in them could be taken: each is asked for again, then the fallback is taken."""
+ODD: dict[str, Callable[[str], str]] = {
+    "numbers that were not shown": numbers_not_shown,
+    "200 kB in each text": long_fields,
+    "unseen characters": unseen_characters,
+}
+"""Well formed, with contents that no honest model gives; parts of them may be used."""
+
+
+@pytest.mark.parametrize("kind", [*UNUSABLE, *ODD])
+@pytest.mark.parametrize(("method", "step"), ROLES)
+def test_the_run_ends_in_a_clear_way(method: str, step: str, kind: str) -> None:
+    way = ways(method)[step]
+    role, spoil = f"{method}/{step}", {**UNUSABLE, **ODD}[kind]
+    asked = model({role: spoil})
+    ran = walk(METHODS[method].graph, way.given, way.context(model=asked, parse_retries=RETRIES))
+    result, told = ran.result, [event["data"] for event in ran.events if event["event"] == "asked"]
+    spoilt = [data for data in told if data["role"] == role]
+    assert spoilt
+    assert result["stop_reason"] in {"answered", "unanswerable", "max_iterations", "max_depth"}
+    assert (result["stop_reason"] != "answered") or bool(result["answer"])
+    assert len(asked.calls) == result["usage"]["llm_calls"] < 400
+    assert max(sum(len(message.text) for message in call.messages) for call in asked.calls) < 100_000
+    assert_nothing_is_invented(result)
+    if kind in UNUSABLE:
+        assert all(data["outcome"] == "fallback" for data in spoilt)
+        assert all(data["parse_failures"] == RETRIES + 1 for data in spoilt)
+        assert result["usage"]["parse_failures"] == len(spoilt) * (RETRIES + 1)
+
+
+def assert_nothing_is_invented(result: Mapping[str, Any]) -> None:
+    """Check that every citation quotes a passage of the corpus or given, or is marked as the model's own words."""
+    texts = {each["id"]: each["text"] for each in sample_passages()}
+    texts |= {each["id"]: each["text"] for each in result["passages"] if each["source"] == "given"}
+    for citation in result["citations"]:
+        if citation["passage_id"].startswith("model:"):
+            continue
+        text = texts[citation["passage_id"]]
+        assert text[citation["start"] : citation["end"]] == citation["quote"] != ""
+    assert result["answer"] or not result["citations"]
+
+
+def test_every_step_is_asked_in_some_way() -> None:
+    for method in METHODS.keys() - ALIASES.keys():
+        assert set(ways(method)) == set(METHODS[method].Context.steps)

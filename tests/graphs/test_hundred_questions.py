@@ -1,0 +1,87 @@
+"""Every method on a hundred real training questions with the offline model: all finish, and twice in the same way.
+
+The second run asks in another order, eight at a time and in another process, where strings hash differently.
+Run by `make slow`; a clone without the training samples skips it and says so.
+"""
+
+import json
+import multiprocessing
+import random
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from hundred_questions import ask_in
+
+from hopgraph.graphs import ALIASES, METHODS
+from hopgraph.state import StopReason
+from hopgraph.tools.evaluation.datasets import read_questions
+from hopgraph.tools.retrieval import build_index, open_index
+
+pytestmark = pytest.mark.slow
+
+FILE = "hotpotqa/train_100.json"
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The questions as a caller gives them, and where their passages are."""
+
+    inputs: list[dict[str, Any]]
+    gold: list[list[dict[str, str]]]
+    """For each question its gold passages."""
+    retriever: str
+
+
+@pytest.fixture(scope="module")
+def samples(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Samples:
+    index = tmp_path_factory.mktemp("index") / "hotpotqa"
+    build_index(shared_data / FILE, index)
+    stored: Any = open_index(index).passages
+    passages = {each.id: {"id": each.id, "title": each.title, "text": each.text} for each in stored}
+    questions = list(read_questions(shared_data / FILE))
+    return Samples(
+        inputs=[{"question": each.question} for each in questions],
+        gold=[[passages[key] for key in each.gold] for each in questions],
+        retriever=f"bm25:{index}",
+    )
+
+
+@pytest.fixture(scope="module")
+def another_process() -> Iterator[ProcessPoolExecutor]:
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        yield pool
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("method", sorted(METHODS.keys() - ALIASES.keys()))
+def test_all_finish_and_twice_in_the_same_way(
+    method: str, samples: Samples, another_process: ProcessPoolExecutor
+) -> None:
+    given = samples.inputs
+    if method == "gold_passages":
+        given = [{**each, "gold_passages": gold} for each, gold in zip(samples.inputs, samples.gold, strict=True)]
+    in_order = list(range(len(given)))
+    shuffled = random.Random(11).sample(in_order, len(in_order))
+    second = another_process.submit(ask_in, shuffled, 8, method, given, samples.retriever)
+    first = ask_in(in_order, 1, method, given, samples.retriever)
+    assert len(first) == 100
+    for each, one, other in zip(given, first, second.result(), strict=True):
+        assert one == other, f"came out differently: {each['question']}"
+        assert_it_finished(json.loads(one)["state"])
+
+
+def assert_it_finished(state: dict[str, Any]) -> None:
+    texts = {passage["id"]: passage["text"] for passage in state["passages"]}
+    assert state["stop_reason"] in set(get_args(StopReason)) - {"budget"}
+    assert state["stop_reason"] != "answered" or state["answer"]
+    assert state["usage"]["llm_calls"] > 0
+    assert state["usage"]["parse_failures"] == 0
+    assert state["answer"] or not state["citations"]
+    for citation in state["citations"]:
+        if not citation["passage_id"].startswith("model:"):
+            text = texts[citation["passage_id"]]
+            assert text[citation["start"] : citation["end"]] == citation["quote"] != ""
