@@ -113,14 +113,6 @@ class Evidence:
         named = (terms(name) for name, anchor in self.anchors.items() if anchor == 1.0)
         return frozenset(self.weights) - frozenset[str]().union(*named)
 
-    def settled(self, at: int) -> float:
-        """Return how much of what the question asks about its names the best chain of a statement carries, from 0 to 1.
-
-        The asked-for noun does not count: its answer seldom says "city" or "year".
-        """
-        needed = self.open - self.question.rest
-        return self.cover(self.carried(at) & needed) / (self.cover(needed) or 1.0)
-
     def onward(self, at: int, name: str) -> float:
         """Return what the statements about a name would add to the chain that ends in a statement."""
         carried = self.carried(at)

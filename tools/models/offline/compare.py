@@ -5,16 +5,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from hopgraph.tools.models.offline.chain import Evidence
-from hopgraph.tools.models.offline.dates import life, life_event, when
-from hopgraph.tools.models.offline.lexicon import class_words
-from hopgraph.tools.models.offline.spans import country_mentions
+from hopgraph.tools.models.offline.lexicon import class_words, in_class
+from hopgraph.tools.models.offline.spans import country_mentions, life, life_event, when
 from hopgraph.tools.models.offline.statements import Statement
 from hopgraph.tools.models.offline.terms import key, term, terms
 
-_MAKERS = ("director", "composer", "performer", "writer", "producer", "founder", "designer", "sculptor", "painter")
+MAKERS = ("director", "composer", "performer", "writer", "producer", "founder", "designer", "sculptor", "painter")
 _SAME = re.compile(r"\b(?:same|share|shared)\b (?:the )?(?:same )?(\w+)|\bcountry of origin\b")
 _ORDER = frozenset({"before", "after", "than"})
 _NOT = re.compile(r"\b(?:not|never|no longer|neither|nor|without)\b")
+_OF = re.compile(r" \w+ of\b")
 _MADE = re.compile(r"(?:the )?(\w+) of (?:the )?(?:film |song |book )?(.+)")
 _PLACE = re.compile(
     r" (?:is|was) an? (?:[\w-]+ ){0,3}?(?:village|town|city|river|county|district|airport|hamlet|municipality)\b"
@@ -94,10 +94,14 @@ def _maker(about: Sequence[Statement], relation: str) -> _Fact | None:
 
 
 def _asked_maker(evidence: Evidence, side: str) -> str:
-    """Return the maker that the question names last before a side ("the director of X"), else anywhere; or empty."""
-    before = evidence.question.flat.partition(key(side))[0].split()
-    near = next((term(word) for word in reversed(before) if term(word) in _MAKERS), "")
-    return near or next((name for name in _MAKERS if name in evidence.question.terms), "")
+    """Return the maker that the question names last before a side ("the director of X"), else of both; or empty."""
+    flat = evidence.question.flat
+    return ([*_makers(_OF.sub(" ", flat)), *_makers(flat.partition(key(side))[0])] or [""])[-1]
+
+
+def _makers(text: str) -> list[str]:
+    """Return the makers that a text names by a noun: "director", but not "directed"."""
+    return [term(word) for word in text.split() if term(word) in MAKERS and in_class(word, "person")]
 
 
 def _facts(evidence: Evidence, wanted: str, look_up: Callable[[Sequence[Statement]], _Fact | None]) -> _Facts:
@@ -108,7 +112,7 @@ def _facts(evidence: Evidence, wanted: str, look_up: Callable[[Sequence[Statemen
     missing: list[str] = []
     for side in sides(evidence):
         made = _MADE.match(side)
-        own = term(made[1]) if made and term(made[1]) in _MAKERS else ""
+        own = term(made[1]) if made and term(made[1]) in MAKERS else ""
         relation, name = own or _asked_maker(evidence, side), made[2] if made and own else side
         about = _about(evidence, name)
         if relation and not any(life(s.text) for s in about):
@@ -149,18 +153,30 @@ def _country(about: Sequence[Statement]) -> _Fact | None:
     return None
 
 
+def wanted_fact(evidence: Evidence) -> str:
+    """Return the fact that a comparison needs of each side, as "the date of birth"; empty where it compares none."""
+    question = evidence.question
+    if question.kind == "yes_no" and not _ORDER.intersection(question.words):
+        same = _SAME.search(question.text.lower())
+        noun = (same[1] or "country") if same else ""
+        return "the country" if term(noun) == "nationality" else f"the {noun}" if noun else ""
+    if not set(question.words) & (class_words("earliest") | class_words("latest")):
+        return ""
+    asked = question.terms
+    lives = question.asking == "who" or bool(_makers(question.flat))
+    lives = lives or any(life(s.text) for side in sides(evidence) for s in _about(evidence, side))
+    aged = "born" in asked or (lives and asked & {"old", "young"})
+    return _DATES["died" if "died" in asked else "born" if aged else "date"]
+
+
 def choose(evidence: Evidence) -> Verdict:
     """Decide "A or B" by dates; empty when the question is about something else than time."""
     words = set(evidence.question.words)
     early, late = words & class_words("earliest"), words & class_words("latest")
     if not (early or late) or len(sides(evidence)) < 2:
         return Verdict()
-    asked = evidence.question.terms
-    lives = evidence.question.asking == "who" or bool(asked.intersection(_MAKERS))
-    lives = lives or any(life(s.text) for side in sides(evidence) for s in _about(evidence, side))
-    aged = "born" in asked or (lives and asked & {"old", "young"})
-    wanted = "died" if "died" in asked else "born" if aged else "date"
-    facts = _facts(evidence, _DATES[wanted], lambda about: _day(about, wanted))
+    told = next((kind for kind, name in _DATES.items() if name == wanted_fact(evidence)), "date")
+    facts = _facts(evidence, _DATES[told], lambda about: _day(about, told))
     if facts.missing:
         return Verdict(missing=facts.missing)
     one, two = facts.found
@@ -175,11 +191,12 @@ def judge(evidence: Evidence) -> Verdict:
     same = _SAME.search(evidence.question.text.lower())
     if not same or len(sides(evidence)) < 2:
         return _carried(evidence)
-    noun = same[1] or "country"
-    if term(noun) == "nationality":
-        facts = _facts(evidence, "the country", _country)
+    wanted = wanted_fact(evidence)
+    if wanted == "the country":
+        facts = _facts(evidence, wanted, _country)
     else:
-        facts = _facts(evidence, f"the {noun}", lambda about: _names_told(evidence, about, noun))
+        noun = wanted.removeprefix("the ")
+        facts = _facts(evidence, wanted, lambda about: _names_told(evidence, about, noun))
     if facts.missing:
         return Verdict("no" if facts.found else "", facts.used, facts.missing)
     one, two = (set(found.split("; ")) for found in facts.found)
@@ -188,7 +205,7 @@ def judge(evidence: Evidence) -> Verdict:
 
 def _names_told(evidence: Evidence, about: Sequence[Statement], noun: str) -> _Fact | None:
     """Return the names, joined by "; ", of the first statement with the asked relation; with the noun first."""
-    relations = evidence.question.relations - {*_MAKERS, term(noun)}
+    relations = evidence.question.relations - {*MAKERS, term(noun)}
     for statement in about:
         names = [key(s.text) for s in statement.spans if s.kind in ("name", "country") and key(s.text) != statement.key]
         names = [name for name in names if noun in name.split()] or names
@@ -204,15 +221,18 @@ def _carried(evidence: Evidence) -> Verdict:
     said = frozenset(evidence.weights) - names
     used: list[Statement] = []
     shares: list[float] = []
+    missing: list[str] = []
     for name in compared:
         about = _about(evidence, name)
         if not about:
-            return Verdict("no" if used else "", tuple(s.number for s in used), f"facts about {name}")
+            missing.append(f"facts about {name}")
+            continue
         carried = frozenset[str]().union(*(s.terms for s in about))
         used.append(max(about, key=lambda s: (len(s.terms & said), -s.number)))
         shares.append(len(said & carried) / len(said) if said else 1.0)
-    if not shares:
-        return Verdict(missing="facts about the question")
+    if missing or not compared:
+        lacks = "; ".join(missing) or f"facts about {evidence.question.text}"
+        return Verdict("no" if used else "", tuple(s.number for s in used), lacks)
     denied = any(_NOT.search(s.text) for s in used)
     yes = min(shares) >= _ENOUGH_SHARED and not denied
     return Verdict("yes" if yes else "no", tuple(s.number for s in used))

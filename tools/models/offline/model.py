@@ -1,6 +1,7 @@
 """The offline model: a LangChain chat model without weights that reads its prompt and nothing else."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
@@ -17,6 +18,14 @@ from hopgraph.tools.models.offline.roles import reply
 def _count(text: str) -> int:
     """Estimate tokens: one for each four characters, rounded up."""
     return (len(text) + 3) // 4
+
+
+def as_result(messages: Sequence[BaseMessage], text: str, name: str) -> ChatResult:
+    """Make the result of a stand-in model out of its reply to messages, with estimated token counts."""
+    read, written = sum(_count(message.text) for message in messages), _count(text)
+    usage = UsageMetadata(input_tokens=read, output_tokens=written, total_tokens=read + written)
+    message = AIMessage(content=text, usage_metadata=usage, response_metadata={"model_name": name})
+    return ChatResult(generations=[ChatGeneration(message=message)])
 
 
 class OfflineExtractive(BaseChatModel):
@@ -40,11 +49,7 @@ class OfflineExtractive(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        text = json.dumps(reply(read_prompt(messages)), ensure_ascii=False)
-        read, written = sum(_count(message.text) for message in messages), _count(text)
-        usage = UsageMetadata(input_tokens=read, output_tokens=written, total_tokens=read + written)
-        message = AIMessage(content=text, usage_metadata=usage, response_metadata={"model_name": "extractive"})
-        return ChatResult(generations=[ChatGeneration(message=message)])
+        return as_result(messages, json.dumps(reply(read_prompt(messages)), ensure_ascii=False), "extractive")
 
     @override
     async def _agenerate(

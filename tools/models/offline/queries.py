@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from hopgraph.tools.models.offline.candidates import shape
 from hopgraph.tools.models.offline.chain import Evidence
 from hopgraph.tools.models.offline.lexicon import countries, in_class
-from hopgraph.tools.models.offline.shapes import shape
 from hopgraph.tools.models.offline.spans import Span
 from hopgraph.tools.models.offline.terms import WORD, key, term, terms
 

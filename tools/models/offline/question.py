@@ -27,6 +27,8 @@ _WORD_KINDS: dict[str, AnswerKind] = {
     "where": "place",
     "how": "number",
 }
+_QUALITIES = frozenset({"large", "old", "young"})
+"""Relations that compare and lead to nothing."""
 _BREAK = re.compile(r"[.?!:,] +")
 _BETWEEN = re.compile(r"\b(?:between|among|of) (.{2,150}) and (.{2,150})$")
 _OPTION_END = re.compile(r" (?:was|is|has|had|born|died|the (?:older|younger)|first\b)")
@@ -160,7 +162,7 @@ class Question:
     def hops(self) -> int:
         """How many links the question seems to need, from 1 to 3: one for each relation that it names."""
         named = {relations()[word] for word in WORD.findall(self.text) if word in relations()}
-        return max(1, min(3, len(named)))
+        return max(1, min(3, len(named - _QUALITIES)))
 
 
 def _head(words: tuple[str, ...]) -> str:

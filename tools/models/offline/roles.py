@@ -7,15 +7,14 @@ from pydantic import JsonValue
 from hopgraph.tools.models.offline.answer import Finding, find, gather
 from hopgraph.tools.models.offline.blocks import Prompt, unescape
 from hopgraph.tools.models.offline.chain import Evidence
+from hopgraph.tools.models.offline.conversation import contextualise, route
 from hopgraph.tools.models.offline.queries import next_queries
-from hopgraph.tools.models.offline.select import sentences, useful
-from hopgraph.tools.models.offline.steps import REPLIES
+from hopgraph.tools.models.offline.select import useful
+from hopgraph.tools.models.offline.steps import REPLIES, answer
 
 Reply = dict[str, JsonValue]
 UNANSWERABLE = "unanswerable"
 _MOST_STATEMENTS = 8
-_ENOUGH_COVER = 0.8
-_ENOUGH_PROBABILITY = 0.3
 
 
 def extract(prompt: Prompt) -> Reply:
@@ -50,9 +49,7 @@ def _found(prompt: Prompt) -> tuple[Finding, Evidence]:
 def decide(prompt: Prompt) -> Reply:
     """Answer when a chain of statements carries the question well enough, else say what is missing."""
     finding, evidence = _found(prompt)
-    sure = finding.covered >= _ENOUGH_COVER and finding.probability >= _ENOUGH_PROBABILITY
-    enough = finding.text and finding.complete and sure and not finding.missing
-    return _decision(finding, finding.text if enough else UNANSWERABLE, evidence)
+    return _decision(finding, finding.text if finding.enough else UNANSWERABLE, evidence)
 
 
 def final_answer(prompt: Prompt) -> Reply:
@@ -76,15 +73,6 @@ def snippet(prompt: Prompt) -> Reply:
     return {"text": " ".join(s.sentence for s in kept) or "irrelevant"}
 
 
-def answer(prompt: Prompt) -> Reply:
-    """Answer from passages directly, for a step that this model does not know by name."""
-    chosen = sentences(prompt.passages)
-    items = [(at, s.info) for at, s in enumerate(chosen, start=1)] + prompt.items("information")
-    finding = find(gather(prompt.question, items))
-    cited = sorted({chosen[number - 1].passage for number in finding.used if number <= len(chosen)})
-    return {"answer": finding.text or UNANSWERABLE, "support_passages": list[JsonValue](cited)}
-
-
 STEPS: dict[str, Callable[[Prompt], Reply]] = {
     "extract": extract,
     "recall_knowledge": recall_knowledge,
@@ -93,6 +81,8 @@ STEPS: dict[str, Callable[[Prompt], Reply]] = {
     "generate_queries": generate_queries,
     "summarise": snippet,
     "snippet": snippet,
+    "contextualise": contextualise,
+    "route": route,
     **REPLIES,
 }
 """The reply to each step by its name."""

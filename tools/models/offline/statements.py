@@ -4,9 +4,8 @@ import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from hopgraph.tools.models.offline.dates import life
 from hopgraph.tools.models.offline.lexicon import class_words, in_class
-from hopgraph.tools.models.offline.spans import Span, names, spans
+from hopgraph.tools.models.offline.spans import Span, life, names, spans
 from hopgraph.tools.models.offline.terms import WORD, key, terms
 
 _DATED = re.compile(r" (?:is|was) an? (?:\w+ )?\d{4}\b")

@@ -5,91 +5,29 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import groupby
-from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from hopgraph.tools.models.offline.answer import Finding, find, gather
+from hopgraph.tools.models.offline.answer import find, gather
 from hopgraph.tools.models.offline.blocks import Prompt, unescape
-from hopgraph.tools.models.offline.lexicon import in_class, relations
 from hopgraph.tools.models.offline.queries import next_queries
 from hopgraph.tools.models.offline.question import read_question
-from hopgraph.tools.models.offline.select import Sentence, sentences, useful
-from hopgraph.tools.models.offline.spans import names
-from hopgraph.tools.models.offline.statements import write
+from hopgraph.tools.models.offline.reading import Reading, read_all
+from hopgraph.tools.models.offline.select import sentences, useful
+from hopgraph.tools.models.offline.sub_questions import described, lacking, sub_questions
 from hopgraph.tools.models.offline.terms import key
 
 Reply = dict[str, JsonValue]
 _NO_ANSWER, _NOTHING = "unanswerable", "I don't know"
-_COVER, _PROBABILITY = 0.9, 0.3
-"""How much of the question a chain must carry, and how clearly its answer must lead, to be enough."""
 _LONGEST = 1_500
 """Characters of a quotation; a thought or analysis that is longer is refused."""
-_KINDS = ("person", "place", "place_name", "work", "group")
-_DESCRIBED = re.compile(r"\bthe (?:[\w-]{1,30} ){0,2}?([a-z-]{3,30}) (of|that|who|which|whose|for) ")
-_CLAUSE = re.compile(r"\b(?:that|who|which|whose|where)\b")
-_WHICH_IS = re.compile(r"^(?:who|what|which) (?:is|are|was|were) ", re.IGNORECASE)
 _SHOWN_BY = re.compile(r" \[passages [\d, ]{1,80}\]$")
 
 
-class _Reading(NamedTuple):
-    """What the passages and the answered questions of a prompt come to."""
-
-    question: str
-    """The question with the names that earlier answers gave."""
-    known: dict[str, str]
-    """The questions asked before, as keys, with their answers; an unknown answer is empty."""
-    shown: list[Sentence]
-    told: list[str]
-    """The answered questions as statements, numbered after the sentences shown."""
-    found: Finding
-
-    @property
-    def enough(self) -> bool:
-        sure = self.found.covered >= _COVER and self.found.probability >= _PROBABILITY
-        return bool(self.found.text) and self.found.complete and sure and not self.found.missing
-
-    @property
-    def cited(self) -> list[Sentence]:
-        return [self.shown[number - 1] for number in self.found.used if number <= len(self.shown)]
-
-
-def _described(question: str) -> dict[str, str]:
-    """Return what a question describes instead of naming, innermost first, with who or what that is as a question."""
-    asked: dict[str, str] = {}
-    for told in reversed(list(_DESCRIBED.finditer(question[:1_000]))):
-        after = names(question[told.end() : 1_000])
-        if after and (in_class(told[1], *_KINDS) or told[1] in relations()):
-            clause = told[2] not in ("of", "for") or _CLAUSE.search(question, told.end(), told.end() + after[0].start)
-            end = told.end() + after[-1 if clause else 0].end
-            phrase, person = question[told.start() : end], in_class(told[1], "person") or not in_class(told[1], *_KINDS)
-            if not question.startswith("'s", end) and not _WHICH_IS.sub("", question).startswith(phrase):
-                asked[phrase] = f"{'Who' if person else 'What'} is {phrase}?"
-    return asked
-
-
-def _read(prompt: Prompt) -> _Reading:
-    question, told, known = prompt.question, list[str](), dict[str, str]()
-    for _, line in [*prompt.items("history"), *prompt.items("sub_answers")]:
-        asked, _, rest = line.partition("? ")
-        said, _, source = rest.partition(" (source: ")
-        known[key(asked)] = "" if said == "unknown" or not key(said) else said
-        name = next((span.text for span in reversed(names(asked))), "")
-        if known[key(asked)]:
-            told.append(write(name, source.removesuffix(")") or f"{_WHICH_IS.sub('', asked)} is {said}"))
-    for _ in range(4):
-        parts = _described(question)
-        phrase = next((each for each in reversed(parts) if known.get(key(parts[each]))), "")
-        question = question.replace(phrase, known[key(parts[phrase])], 1) if phrase else question
-    shown = sentences(prompt.passages)
-    told += [text for _, text in [*prompt.items("information"), *prompt.items("assertions")]]
-    evidence = gather(question, list(enumerate([*(s.info for s in shown), *told], start=1)))
-    return _Reading(question, known, shown, told, find(evidence, "yes_no" in prompt.blocks.get("answer_type", "")))
-
-
-def _answer(prompt: Prompt) -> Reply:
-    reading = _read(prompt)
-    best = reading.found.text if reading.shown or reading.enough else ""
+def answer(prompt: Prompt) -> Reply:
+    """Answer from the passages and the answered sub-questions; also for a step that is not known by name."""
+    reading = read_all(prompt)
+    best = reading.found.text if reading.shown or reading.found.enough else ""
     said = reading.known.get(key(reading.question)) or best
     numbers = sorted({s.passage for s in reading.cited}) if said == reading.found.text else []
     texts = [*(s.info for s in reading.shown), *reading.told]
@@ -103,23 +41,23 @@ def _answer(prompt: Prompt) -> Reply:
 
 def _next_question(prompt: Prompt) -> Reply:
     """Ask what is described, then what a comparison lacks, then all that is left; end when nothing is new."""
-    reading = _read(prompt)
-    left = [*list(_described(reading.question).values())[:1]]
-    left += [f"What is {part}?" for part in filter(None, reading.found.missing.split("; "))] + [reading.question]
-    said = reading.known.get(key(reading.question)) or (reading.found.text if reading.enough else "")
+    reading = read_all(prompt)
+    left = lacking(reading.evidence, reading.found.missing)
+    left += [*list(described(reading.question).values())[: 0 if left else 1], reading.question]
+    said = reading.known.get(key(reading.question)) or (reading.found.text if reading.found.enough else "")
     new = "" if said else next((each for each in left if key(each) and key(each) not in reading.known), "")
     return {"sub_question": new, "answer": "", "final_answer": said or ("" if new else _NO_ANSWER)}
 
 
-def _queries(prompt: Prompt, reading: _Reading, asked: list[str]) -> list[str]:
+def _queries(prompt: Prompt, reading: Reading, asked: list[str]) -> list[str]:
     items = list(enumerate([s.info for s in reading.shown], start=1))
     return next_queries(gather(prompt.question, items), asked, reading.found.missing)
 
 
 def _act(prompt: Prompt) -> Reply:
     asked = re.findall(r"search\[([^\]\n]{1,500})\]", prompt.blocks.get("history", ""))
-    reading = _read(replace(prompt, blocks={**prompt.blocks, "history": ""}))
-    new = [] if reading.enough else [re.sub(r"[\[\]]", "", text) for text in _queries(prompt, reading, asked)][:1]
+    reading = read_all(replace(prompt, blocks={**prompt.blocks, "history": ""}))
+    new = [] if reading.found.enough else [re.sub(r"[\[\]]", "", text) for text in _queries(prompt, reading, asked)][:1]
     action = f"search[{new[0]}]" if new else f"finish[{reading.found.text or _NO_ANSWER}]"
     used = list[JsonValue]([] if new else sorted({s.passage for s in reading.cited}))
     return {"thought": " ".join(s.info for s in reading.cited)[:_LONGEST], "action": action, "used_passages": used}
@@ -127,11 +65,11 @@ def _act(prompt: Prompt) -> Reply:
 
 def _review(prompt: Prompt) -> Reply:
     """Call a path relevant when it speaks of a name in the question; enough by the same rule as `decide`."""
-    reading, question = _read(prompt), read_question(prompt.question)
+    reading, question = read_all(prompt), read_question(prompt.question)
     texts = [key(f"{passage.title} {passage.text}") for passage in prompt.passages]
     relevant = any(key(name) in text for name in question.names for text in texts)
     relevant = relevant or (not question.names and bool(useful(prompt.question, prompt.passages)))
-    enough = relevant and reading.enough
+    enough = relevant and reading.found.enough
     facts = " ".join(s.info for s in reading.cited)[:_LONGEST]
     query = next(iter(_queries(prompt, reading, [])), prompt.question)
     missing = reading.found.missing or f"what {query} says"
@@ -145,8 +83,8 @@ def _review(prompt: Prompt) -> Reply:
 
 
 def _ground(prompt: Prompt) -> Reply:
-    reading = _read(prompt)
-    if not reading.enough or not reading.cited:
+    reading = read_all(prompt)
+    if not reading.found.enough or not reading.cited:
         return {"ref": "Empty", "revise": ""}
     return {"ref": reading.cited[-1].sentence, "revise": reading.found.text}
 
@@ -154,14 +92,12 @@ def _ground(prompt: Prompt) -> Reply:
 def _judge(prompt: Prompt) -> Reply:
     groups = groupby(sentences(prompt.passages), lambda s: s.passage)
     judged = [(n, gather(prompt.question, list(enumerate((s.info for s in each), 1)))) for n, each in groups]
-    enough = [n for n, evidence in judged if _Reading("", {}, [], [], find(evidence)).enough]
+    enough = [n for n, evidence in judged if find(evidence, one_text=True).enough]
     return {"relevant": list[JsonValue](enough)}
 
 
 def _decompose(prompt: Prompt) -> Reply:
-    found = find(gather(prompt.question, []))
-    parts = [*_described(prompt.question).values(), *(f"What is {part}?" for part in found.missing.split("; ") if part)]
-    return {"sub_questions": list[JsonValue]([part for part in parts if key(part) != key(prompt.question)])}
+    return {"sub_questions": list[JsonValue](sub_questions(prompt.question))}
 
 
 def _weigh(prompt: Prompt) -> Reply:
@@ -193,9 +129,9 @@ def _topic(prompt: Prompt) -> Reply:
 
 def _thought(prompt: Prompt) -> Reply:
     """State the cited facts that no thought holds yet, else the most useful such sentence; then the answer."""
-    reading = _read(prompt)
+    reading = read_all(prompt)
     thoughts = {key(text) for _, text in prompt.items("thoughts")}
-    facts = reading.cited if reading.enough else useful(prompt.question, prompt.passages)[:3]
+    facts = reading.cited if reading.found.enough else useful(prompt.question, prompt.passages)[:3]
     new = next((s.info for s in facts if key(s.info) not in thoughts), "")
     return {"thought": new or f"So the answer is: {reading.found.text or _NO_ANSWER}."}
 
@@ -205,7 +141,7 @@ def _fuse(prompt: Prompt) -> Reply:
     said = {n: told for n, text in prompt.items("assertions") if (told := _said(_SHOWN_BY.sub("", text)))}
     most = Counter(key(text) for text in said.values()).most_common(1)
     numbers = [n for n, text in said.items() if most and key(text) == most[0][0]]
-    text = said[numbers[0]] if numbers else str(_answer(prompt)["answer"])
+    text = said[numbers[0]] if numbers else str(answer(prompt)["answer"])
     return {"reasoning": f"{len(numbers)} of {len(said)} agree.", "answer": text, "used_assertions": [*numbers]}
 
 
@@ -214,8 +150,8 @@ def _unknowing(**fields: JsonValue) -> Callable[[Prompt], Reply]:
 
 
 REPLIES: dict[str, Callable[[Prompt], Reply]] = {
-    "answer": _answer,
-    "answer_step_by_step": _answer,
+    "answer": answer,
+    "answer_step_by_step": answer,
     "deduce": _next_question,
     "follow_up": _next_question,
     "act": _act,

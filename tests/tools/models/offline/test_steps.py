@@ -173,6 +173,71 @@ def test_decompose_asks_what_is_described_from_the_inside() -> None:
     assert ask("decompose", question="Who directed The Salt Lantern?") == {"sub_questions": []}
 
 
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        (
+            "Where was the designer of the ship that took Tom Acker to Malta born?",
+            [
+                "What is the ship that took Tom Acker to Malta?",
+                "Who is the designer of the ship that took Tom Acker to Malta?",
+            ],
+        ),
+        ("How old is the city where Edda Varga was born?", ["What is the city where Edda Varga was born?"]),
+        (
+            "In which city was the founder of the school where Edda Varga was taught born?",
+            [
+                "What is the school where Edda Varga was taught?",
+                "Who is the founder of the school where Edda Varga was taught?",
+            ],
+        ),
+        ("Where did Edda Varga's father die?", ["Who is Edda Varga's father?"]),
+        (
+            "Who is the child of the director of film Devotion (1929 Film)?",
+            ["Who is the director of film Devotion (1929 Film)?"],
+        ),
+        ("What is the population of the city of Szeged?", []),
+        (
+            "Who was born earlier, the director of Low Tide or the director of High Noon?",
+            [
+                "Who is the director of Low Tide?",
+                "Who is the director of High Noon?",
+                "What is the date of birth of the director of Low Tide?",
+                "What is the date of birth of the director of High Noon?",
+            ],
+        ),
+        ("Are Edda Varga and Tom Acker both painters?", ["Is Edda Varga painters?", "Is Tom Acker painters?"]),
+        (
+            "Which band was formed first, Low Tide or High Noon?",
+            ["What is the date of Low Tide?", "What is the date of High Noon?"],
+        ),
+    ],
+)
+def test_decompose_by_grammar(question: str, parts: list[str]) -> None:
+    assert ask("decompose", question=question) == {"sub_questions": parts}
+
+
+def test_a_comparison_is_composed_from_its_parts() -> None:
+    known = ["What is the country of Edda Varga? Hungary", "What is the country of Tom Acker? Austria"]
+    question = "Are Edda Varga and Tom Acker from the same country?"
+    assert ask("answer", sub_answers=known, question=question)["answer"] == "no"
+    known = ["Is Edda Varga painters? yes", "Is Tom Acker painters? no"]
+    assert ask("answer", sub_answers=known, question="Are Edda Varga and Tom Acker both painters?")["answer"] == "no"
+
+
+def test_a_fact_told_in_passing_is_no_final_answer() -> None:
+    history = [f"{WHO} Edda Varga (source: The Salt Lantern was shot in Vienna and directed by Edda Varga.)"]
+    assert ask("deduce", history=history, question=QUESTION)["sub_question"] == "Where was Edda Varga born?"
+
+
+def test_one_passage_is_judged_as_a_whole() -> None:
+    text = (
+        "Edda Varga was born on 3 May 1920. Szeged was her home. She became the director of the film The Salt Lantern."
+    )
+    question = "When was the director of the film The Salt Lantern born?"
+    assert ask("judge_relevance", passages=[("Edda Varga", text), APPLE, FILM], question=question) == {"relevant": [1]}
+
+
 def test_thoughts_state_facts_and_then_the_answer() -> None:
     thoughts: list[str] = []
     while not thoughts or "answer is" not in thoughts[-1]:
