@@ -1,13 +1,17 @@
 """From text to terms: the one way in which indexes, queries and lexical comparisons see words."""
 
 import re
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib import import_module
 from threading import Lock
+from typing import Literal
 
 from pydantic import JsonValue
+
+from hopgraph.tools.text.unspaced import SPACED_WORD, UNSPACED, tokeniser_version, unspaced_splitter
 
 _DISTINCT_WORDS = 1 << 17
 _DISTINCT_TEXTS = 1 << 13
@@ -25,13 +29,20 @@ ENGLISH_STOP_WORDS = (
 class Analyser:
     """Lower-case, split into words of two or more letters or digits, drop stop words, stem.
 
-    The same steps as `bm25s.tokenize` takes with `stopwords="en"` and PyStemmer's English (Snowball) stemmer.
+    The defaults are the steps that `bm25s.tokenize` takes with `stopwords="en"` and PyStemmer's English
+    (Snowball) stemmer. `hopgraph.tools.text.languages` has the analysers of other languages.
     """
 
     language: str = "english"
-    stemmer: str = "snowball"
+    stemmer: Literal["snowball", "none"] = "snowball"
     stop_words: tuple[str, ...] = tuple(ENGLISH_STOP_WORDS.split())
     word_pattern: str = r"(?u)\b\w\w+\b"
+    normal_form: Literal["none", "NFC", "NFKC"] = "none"
+    """The Unicode form that a text is brought to first, so that `é` is one letter however it was typed."""
+    lower_case: Literal["unicode", "turkish"] = "unicode"
+    """Turkish has two letters i, with a dot and without, each with a capital of its own."""
+    tokeniser: str = "none"
+    """What splits stretches of writing without spaces: `bigrams` or a package; see `unspaced`."""
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of a text in its order, repeated ones included; empty when it has none."""
@@ -40,26 +51,48 @@ class Analyser:
         return [stem(word) for word in self.words(text) if word not in stop_words]
 
     def words(self, text: str) -> list[str]:
-        """Return the lower-case words of a text in its order, stop words included, not stemmed."""
-        return self._split(text.lower())
+        """Return the lower-case words of a text in its order, stop words included, not stemmed.
+
+        Raises:
+            SpecError: the tokeniser's package is not installed.
+        """
+        return self._split(text)
 
     def term(self, word: str) -> str | None:
         """Return the term of one lower-case word; None for a stop word."""
         return None if word in self._stop_words else self._stem(word)
 
     def describe(self) -> dict[str, JsonValue]:
-        """Return what an index records of its analyser, as plain JSON data."""
+        """Return what an index records of its analyser, as plain JSON data.
+
+        The versions are those that may change terms: Snowball's without its last part, and the package's
+        that splits unspaced writing, with its dictionary's.
+
+        Raises:
+            SpecError: the tokeniser's package is not installed.
+        """
         return {
             "language": self.language,
             "stemmer": self.stemmer,
+            "stemmer_version": _snowball_version() if self.stemmer == "snowball" else "",
             "stop_words": list(self.stop_words),
             "word_pattern": self.word_pattern,
-            "lower_case": True,
+            "normal_form": self.normal_form,
+            "lower_case": self.lower_case,
+            "tokeniser": self.tokeniser,
+            "tokeniser_version": tokeniser_version(self.tokeniser),
         }
 
     @cached_property
     def _split(self) -> Callable[[str], list[str]]:
-        return re.compile(self.word_pattern).findall
+        lower = _turkish_lower if self.lower_case == "turkish" else str.lower
+        if self.tokeniser != "none":
+            split = unspaced_splitter(self.tokeniser, self.word_pattern)
+        else:
+            split: Callable[[str], list[str]] = re.compile(self.word_pattern).findall
+        if (form := self.normal_form) == "none":
+            return lambda text: split(lower(text))
+        return lambda text: split(lower(unicodedata.normalize(form, text)))
 
     @cached_property
     def _stop_words(self) -> frozenset[str]:
@@ -67,6 +100,8 @@ class Analyser:
 
     @cached_property
     def _stem(self) -> Callable[[str], str]:
+        if self.stemmer == "none":
+            return str
         # PyStemmer has no type stubs.
         stem_word: Callable[[str], str] = import_module("Stemmer").Stemmer(self.language).stemWord
         lock = Lock()
@@ -79,19 +114,39 @@ class Analyser:
         return stem
 
 
+def _turkish_lower(text: str) -> str:
+    return text.replace("I", "\u0131").replace("\u0130", "i").lower()
+
+
+def _snowball_version() -> str:
+    version: str = import_module("Stemmer").version()
+    return ".".join(version.split(".")[:2])
+
+
 DEFAULT_ANALYSER = Analyser()
-"""The analyser of every index, and so of every query."""
+"""English: the analyser of an index unless it was built for another language."""
+
+_WITH_BIGRAMS = Analyser(word_pattern=SPACED_WORD, normal_form="NFKC", tokeniser="bigrams")
+_unspaced = re.compile(f"[{UNSPACED}]").search
 
 
 def content_terms(text: str) -> list[str]:
-    """Return the terms of a text as the default index sees them, in order, repeated ones included.
+    """Return the terms of a text to compare it with other texts, in order, repeated ones included.
+
+    They are those of an English index, but for Chinese, Japanese, Korean and Thai: there, pairs of
+    characters.
 
     The most recent texts are remembered: a step compares the same sentences with many queries. Single
     letters and digits are no terms.
     """
-    return list(_remembered(text)) if len(text) <= _LONGEST_REMEMBERED else DEFAULT_ANALYSER.terms(text)
+    return list(_remembered(text)) if len(text) <= _LONGEST_REMEMBERED else _terms(text)
 
 
 @lru_cache(maxsize=_DISTINCT_TEXTS)
 def _remembered(text: str) -> tuple[str, ...]:
-    return tuple(DEFAULT_ANALYSER.terms(text))
+    return tuple(_terms(text))
+
+
+def _terms(text: str) -> list[str]:
+    unspaced = not text.isascii() and _unspaced(text) is not None
+    return (_WITH_BIGRAMS if unspaced else DEFAULT_ANALYSER).terms(text)

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 
-from hopgraph.tools.text.analyser import DEFAULT_ANALYSER
+from hopgraph.tools.text.analyser import content_terms
 from hopgraph.tools.text.sentences import split_sentences
 
 LONGEST_QUOTE = 400
@@ -37,22 +37,22 @@ def best_quote(statement: str, text: str, title: str = "") -> tuple[int, int]:
 
 def _weights(statement: str, title: str) -> dict[str, float]:
     weights: dict[str, float] = {}
-    said_anyway = frozenset(DEFAULT_ANALYSER.terms(title))
+    said_anyway = frozenset(content_terms(title))
     for word in _WORD.findall(statement):
         weight = TELLING if word[0].isupper() or word[0].isdigit() else 1.0
-        for term in DEFAULT_ANALYSER.terms(word):
+        for term in content_terms(word):
             weights[term] = max(weights.get(term, 0.0), weight * (IN_TITLE if term in said_anyway else 1.0))
     return weights
 
 
 def _carried(weights: dict[str, float], sentence: str) -> float:
-    return sum(weights.get(term, 0.0) for term in set(DEFAULT_ANALYSER.terms(sentence)))
+    return sum(weights.get(term, 0.0) for term in set(content_terms(sentence)))
 
 
 def _cut(weights: dict[str, float], text: str, start: int, end: int) -> tuple[int, int]:
     """Slide a window of LONGEST_QUOTE characters over the words, counting each term once."""
     chunks = [match.span() for match in _CHUNK.finditer(text, start, end)]
-    terms = [[t for t in DEFAULT_ANALYSER.terms(text[a:b]) if t in weights] for a, b in chunks]
+    terms = [[t for t in content_terms(text[a:b]) if t in weights] for a, b in chunks]
     inside: Counter[str] = Counter()
     carried, first, best, most = 0.0, 0, (start, start + LONGEST_QUOTE), -1.0
     for last, (_, stop) in enumerate(chunks):

@@ -1,4 +1,8 @@
-"""Sentence splitting with Punkt: NLTK's trained model where it is installed, else our abbreviations."""
+"""Sentence splitting with Punkt: NLTK's trained model where it is installed, else our abbreviations.
+
+Punkt looks for `.`, `!` and `?` before white space; the marks of writing that has other ones, as `。`, are
+looked for here.
+"""
 
 import re
 from collections import Counter
@@ -22,6 +26,20 @@ _INITIALS = re.compile(r"""(?:^|[^\w.])(?:[^\W\d_]\.)+["'\u2019\u201d]?$""")
 """One letter or more, each with its period: `J.`, `c.`, `F.C.`; perhaps in quotation marks."""
 _EXCLAMATION = re.compile(r"[!?]" + _CLOSING + "$")
 """The end of a title such as “What Would You Do?” or “Yahoo!”, when a lower-case word follows."""
+_OTHER_CLOSING = "[\u300d\u300f\u201d\u2019\uff09\u3011\u300b)\\]\"']"
+_PARTICLE = "[\u3068\u3063\u306f\u306e\u3092\u304c\u306b\u3082\u3067]"
+_OTHER_END = re.compile(
+    rf"(?:[\u3002\uff01\uff1f\uff61]|\uff0e(?!\d))+(?:{_OTHER_CLOSING}+(?!{_PARTICLE})|(?!{_OTHER_CLOSING}))"
+    r"(?![\uff0c\u3001\uff1b\uff1a,;:])"
+    r"|[\u0964\u0965\u061f\u06d4](?=\s)"
+)
+"""Full-width marks, with no space behind them; in quotation marks only where no Japanese particle follows.
+Then the marks of Devanagari, Arabic and Urdu."""
+_OTHER_MARK = re.compile("[\u3002\uff01\uff1f\uff61\uff0e\u0964\u0965\u061f\u06d4]")
+_GERMAN_DAY = re.compile(r"(?P<led_by>\b(?:am|vom|zum|bis|der|den|dem|ab|seit|und)\s+)?\b\d\d?\.$")
+_GERMAN_MONTHS = frozenset(["Januar", "Februar", "M\u00e4rz", "Mai", "Juni", "Juli", "Oktober", "Dezember"])
+_SHARED_MONTHS = frozenset(["April", "August", "September", "November"])
+"""Spelt as in English, where a sentence may end with a number and the next begin with a month."""
 _SEEN_IN_LOWER_CASE_INSIDE = 1 << 5
 """Punkt's orthographic flag for a word that stands in lower case within sentences."""
 
@@ -40,13 +58,23 @@ def split_sentences(text: str) -> list[tuple[int, int]]:
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
+    other_marks = not text.isascii() and _OTHER_MARK.search(text) is not None
     for start, end in _paragraphs(text):
-        for first, last in _sentences(text, start, end):
+        found = _sentences(text, start, end)
+        for first, last in _at_other_marks(text, found) if other_marks else found:
             sentence = text[first:last]
             left = last - len(sentence.lstrip())
             right = first + len(sentence.rstrip())
             if left < right:
                 yield left, right
+
+
+def _at_other_marks(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    for start, end in spans:
+        for mark in _OTHER_END.finditer(text, start, end):
+            yield start, mark.end()
+            start = mark.end()
+        yield start, end
 
 
 @lru_cache(maxsize=4096)
@@ -95,9 +123,15 @@ def _goes_on(text: str, end: int, start: int) -> bool:
         return False
     if word[0][0].isdigit() and (last := _LAST_WORD.search(before)) and last[1].lower() in BEFORE_NUMBERS:
         return True
+    if (day := _GERMAN_DAY.search(before)) and word[0] in _months_after(day):
+        return True
     if _INITIALS.search(before):
         return word[0].lower() not in OPENERS or word[0].islower()
     return bool(_EXCLAMATION.search(before)) and word[0][0].islower()
+
+
+def _months_after(day: re.Match[str]) -> frozenset[str]:
+    return _GERMAN_MONTHS | _SHARED_MONTHS if day["led_by"] else _GERMAN_MONTHS
 
 
 def _last_gap(text: str, start: int, stop: int) -> int:

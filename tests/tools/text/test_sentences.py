@@ -40,6 +40,33 @@ def test_sentences_end_where_a_reader_ends_them(parts: list[str]) -> None:
     assert sentences(" ".join(parts)) == parts
 
 
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ["東京タワーは1958年に完成した。", "高さは333メートルである！", "本当？"],
+        ["「行きます。」と彼は言った。", "「はい。」", "彼女は去った。"],
+        ["北京是中国的首都。", "它位于华北平原。", "“你好吗？”", "他问。", "（是的。）", "完。"],
+        ["他说:“我来了！”,然后走了。", "什么？！", "真的……吗？"],
+        ["圆周率约为3\uff0e14。", "很好\uff0e", "再见"],
+    ],
+)
+def test_full_width_marks_end_sentences_without_a_space(parts: list[str]) -> None:
+    assert sentences("".join(parts)) == parts
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ["Bach wurde am 31. März 1685 geboren.", "Er starb am 28. Juli 1750.", "Das war am 3. August."],
+        ["He finished 12.", "August came."],
+        ["M. Eiffel a construit la tour.", "Est-ce vrai ?", "Oui !"],
+        ["वह आया।", "फिर वह गया।"],
+    ],
+)
+def test_sentences_of_other_languages_end_where_they_do(parts: list[str]) -> None:
+    assert sentences(" ".join(parts)) == parts
+
+
 @pytest.mark.parametrize("text", ["", " ", "\n\n\t \r\n", "\u2003"])
 def test_blank_text_has_no_sentence(text: str) -> None:
     assert split_sentences(text) == []
@@ -54,7 +81,7 @@ def test_a_blank_line_ends_a_sentence_and_a_line_break_does_not() -> None:
     ]
 
 
-@given(st.text(alphabet=st.sampled_from("ab A.!?\"')(\n\t ,1\u2019\u201d…é")) | st.text())
+@given(st.text(alphabet=st.sampled_from("ab A.!?。？「」と\"')(\n\t ,1\u2019\u201d…é")) | st.text())
 def test_spans_ascend_and_cover_all_but_white_space(text: str) -> None:
     position = 0
     for start, end in split_sentences(text):

@@ -1,0 +1,147 @@
+"""MaxSim over stored vectors, against the definition; no model is needed."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hopgraph.state import CorpusError, SpecError
+from hopgraph.tools.loading import Batched
+from hopgraph.tools.retrieval import late_interaction_store as store
+from hopgraph.tools.retrieval import resolve_retriever
+from hopgraph.tools.retrieval.build import build_index
+from hopgraph.tools.retrieval.late_interaction_model import LateInteractionModel
+from hopgraph.tools.retrieval.late_interaction_store import TokenVectors, TokenVectorWriter, read_facts
+
+SIZE = 8
+
+
+def vectors_of(count: int, seed: int) -> Any:
+    found = np.random.default_rng(seed).normal(size=(count, SIZE)).astype(np.float32)
+    return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+def model_named(name: str = "m") -> LateInteractionModel:
+    return LateInteractionModel(name, "0" * 64, SIZE, Batched(lambda items: [vectors_of(3, len(t)) for t, _ in items]))
+
+
+def written(folder: Path, passages: list[Any]) -> TokenVectors:
+    place = folder / "colbert"
+    place.mkdir(parents=True)
+    with TokenVectorWriter(place, model_named(), "f") as writer:
+        for vectors in passages:
+            writer.add(vectors)
+    return TokenVectors(place, read_facts(folder))
+
+
+def by_definition(query: Any, passages: list[Any]) -> list[float]:
+    return [
+        sum(max(float(one @ other) for other in vectors.astype(np.float16).astype(np.float32)) for one in query)
+        for vectors in passages
+    ]
+
+
+@given(
+    counts=st.lists(st.integers(1, 7), min_size=1, max_size=30),
+    query_tokens=st.integers(1, 5),
+    at_once=st.integers(1, 40),
+)
+def test_scores_are_those_of_the_definition_however_they_are_cut(
+    counts: list[int], query_tokens: int, at_once: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    passages = [vectors_of(count, seed) for seed, count in enumerate(counts)]
+    query = vectors_of(query_tokens, 999)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "_TOKENS_AT_ONCE", at_once)
+        found = written(tmp_path_factory.mktemp("index"), passages)
+        scores = found.scores(query)
+    assert scores == pytest.approx(by_definition(query, passages), abs=1e-5)
+    rows = list(range(len(counts)))[::-2]
+    assert found.scores_of(query, rows) == pytest.approx(scores[rows], abs=1e-5)
+    assert found.scores_of(query, []).shape == (0,)
+    assert found.tokens == sum(counts)
+
+
+def test_every_finite_number_is_widened_exactly() -> None:
+    numbers = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    numbers = numbers[np.isfinite(numbers)].reshape(-1, 2)
+    widened: Any = store._widened  # pyright: ignore[reportPrivateUsage]
+    assert widened(numbers).tobytes() == numbers.astype(np.float32).tobytes()
+
+
+def indexed(folder: Path) -> Path:
+    (folder / "notes.txt").write_text("Some notes on foxes. They run.")
+    build_index(folder / "notes.txt", folder / "index")
+    written(folder / "index", [vectors_of(3, 1)])
+    return folder / "index"
+
+
+def edit(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
+    def apply(folder: Path) -> None:
+        content = json.loads((folder / "facts.json").read_text())
+        change(content)
+        (folder / "facts.json").write_text(json.dumps(content))
+
+    return apply
+
+
+def same_corpus(folder: Path) -> None:
+    manifest = json.loads((folder.parent / "manifest.json").read_text())
+    edit(lambda facts: facts.update(corpus_fingerprint=manifest["corpus"]["fingerprint"]))(folder)
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda folder: (folder / "facts.json").unlink(), "it has no vectors for colbert; build it with"),
+        (lambda folder: (folder / "facts.json").write_text("{"), "facts.json is damaged or of another version"),
+        (edit(lambda facts: facts.update(format_version=2)), r"another version \(format_version: "),
+        (edit(lambda facts: facts.update(dimension=4)), "damaged .vectors.f16 has 48 bytes instead of 24"),
+        (lambda folder: (folder / "vectors.f16").write_bytes(b"x" * 47), "vectors.f16 has 47 bytes instead of 48"),
+        (lambda folder: np.save(folder / "ends.npy", np.array([2])), "ends.npy does not fit facts.json"),
+        (
+            lambda folder: np.save(folder / "ends.npy", np.array([{}]), allow_pickle=True),
+            "damaged .Array can.t be memory-mapped",
+        ),
+        (lambda folder: (folder / "ends.npy").unlink(), "damaged .*ends.npy"),
+        (edit(lambda facts: facts.update(corpus_fingerprint="other")), "made from other passages"),
+    ],
+)
+def test_damaged_vectors_are_refused_in_one_line(tmp_path: Path, damage: Callable[[Path], Any], reason: str) -> None:
+    folder = indexed(tmp_path)
+    same_corpus(folder / "colbert")
+    damage(folder / "colbert")
+    with pytest.raises(CorpusError, match=reason) as error:
+        resolve_retriever(f"colbert:{folder}")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ("colbert:", "the folder is missing; write colbert:DIR"),
+        ("colbert:x?speed=1", "option 'speed' of .* is unknown; valid: candidates, model, device"),
+    ],
+)
+def test_a_bad_spec_says_what_is_wrong(spec: str, reason: str) -> None:
+    with pytest.raises(SpecError, match=reason):
+        resolve_retriever(spec)
+
+
+def test_an_index_without_vectors_and_a_missing_one_say_so(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="no such index"):
+        resolve_retriever(f"colbert:{tmp_path / 'missing'}")
+
+
+def test_an_index_with_vectors_can_be_built_again(tmp_path: Path) -> None:
+    folder = indexed(tmp_path)
+    (folder / ".colbert.building-x").mkdir()
+    (folder / ".colbert.building-x" / "lock").touch()
+    build_index(tmp_path / "notes.txt", folder)
+    assert not (folder / "colbert").exists()
+    assert {path.name for path in folder.iterdir()} >= {"manifest.json", "bm25"}

@@ -1,0 +1,116 @@
+import json
+import unicodedata
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from importlib.util import find_spec
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hopgraph.state import SettingsError, SpecError
+from hopgraph.tools.text import DEFAULT_ANALYSER, analyser_for, content_terms, language_codes
+from hopgraph.tools.text.quotes import best_quote
+
+ALL = language_codes()
+CORE = [code for code in ALL if not code.endswith("-words")]
+
+
+def terms(language: str, text: str) -> list[str]:
+    return analyser_for(language).terms(text)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("de", "Die Häuser der großen Städte wurden 1912 gebaut.", "haus gross stadt wurd 1912 gebaut"),
+        ("fr", "L'ingénieur qu'on appelait n'était pas né à Dijon", "ingénieur appel né dijon"),
+        ("es", "Las canciones fueron escritas por la cantante", "cancion escrit cantant"),
+        ("ru", "Столицы европейских государств", "столиц европейск государств"),
+        ("tr", "IŞIK İstanbul", "ışık istanbul"),
+        ("zh", "2008年北京奥运会 Olympic Games", "2008 年北 北京 京奥 奥运 运会 olympic games"),
+        ("ja", "高さ３３３メートルの塔", "高さ 333 メー ート トル ルの の塔"),
+        ("ko", "서울은 대한민국의 수도", "서울 울은 대한 한민 민국 국의 수도"),
+        ("zh", "猫 and 狗。", "猫 狗"),
+    ],
+)
+def test_terms_are_those_of_the_language(language: str, text: str, expected: str) -> None:
+    assert terms(language, text) == expected.split()
+
+
+@pytest.mark.parametrize("word", ["हिन्दी", "कविताएँ", "தமிழ்", "كِتَابٌ"])
+def test_vowel_signs_and_accents_do_not_cut_words(word: str) -> None:
+    language = {"D": "hi", "T": "ta", "A": "ar"}[unicodedata.name(word[0])[0]]
+    assert analyser_for(language).words(word) == [unicodedata.normalize("NFKC", word)]
+
+
+@pytest.mark.parametrize(("language", "word"), [("de", "Häuser"), ("fr", "élève"), ("ja", "ガラス"), ("ko", "서울")])
+def test_a_word_is_the_same_however_it_was_typed(language: str, word: str) -> None:
+    assert terms(language, unicodedata.normalize("NFD", word)) == terms(language, word) != []
+
+
+def test_languages_are_found_by_code_or_name_and_unknown_ones_named() -> None:
+    assert analyser_for("de") is analyser_for("DE")
+    assert analyser_for("german") is analyser_for("de")
+    assert analyser_for("en") is DEFAULT_ANALYSER
+    with pytest.raises(SettingsError, match=r"language 'tlh' is unknown; known: ar, ca, cs, da, de,.* zh-words$"):
+        analyser_for("tlh")
+
+
+@pytest.mark.parametrize("language", CORE)
+def test_every_language_stems_and_describes_itself(language: str) -> None:
+    analyser = analyser_for(language)
+    description = analyser.describe()
+    assert json.loads(json.dumps(description)) == description
+    assert description["language"] == analyser.language
+    assert analyser.terms("2024 Xyzzy")[0] == "2024"
+    others = [analyser_for(code).describe() for code in CORE if code != language]
+    assert description not in others
+
+
+@pytest.mark.parametrize("language", ["da", "de", "es", "fr", "it", "nl", "no", "pt", "ru", "sv", "tr"])
+def test_stop_words_are_those_of_bm25s(language: str) -> None:
+    words = getattr(import_module("bm25s.stopwords"), f"STOPWORDS_{analyser_for(language).language.upper()}")
+    assert len(words) > 90
+    assert terms(language, " ".join(word for word in words if word.isalpha())) == []
+
+
+@given(st.text(alphabet=st.sampled_from("ab 北京の東ไท한국,。1") | st.characters()))
+def test_any_text_has_terms_in_every_kind_of_writing(text: str) -> None:
+    for language in ("de", "zh", "th", "tr"):
+        assert all(term and not term.isspace() for term in terms(language, text))
+
+
+def test_texts_without_spaces_are_compared_by_pairs_of_characters() -> None:
+    assert content_terms("巴黎 is running") == ["巴黎", "run"]
+    text = "东京是日本的首都。巴黎是法国的首都和最大城市。"
+    assert text[slice(*best_quote("法国的首都是巴黎。", text))] == "巴黎是法国的首都和最大城市。"
+
+
+PACKAGES = {"zh-words": "rjieba", "ja-words": "sudachipy", "th-words": "pythainlp"}
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("zh-words", "北京大学位于海淀区", ["北京", "大学", "北京大学", "位于", "海淀", "淀区", "海淀区"]),
+        ("ja-words", "東京タワーで寿司を食べました", ["東京", "タワー", "寿司", "食べる"]),
+        ("th-words", "กรุงเทพมหานครเป็นเมืองหลวง", ["กรุงเทพมหานคร", "เป็น", "เมืองหลวง"]),
+    ],
+)
+def test_words_come_from_a_dictionary_where_the_extra_is_installed(
+    language: str, text: str, expected: list[str]
+) -> None:
+    package = PACKAGES[language]
+    if find_spec(package) is None:
+        with pytest.raises(SpecError, match=rf"{package}.*pip install 'hopgraph\[languages\]'"):
+            analyser_for(language).terms(text)
+        with pytest.raises(SpecError, match="languages"):
+            analyser_for(language).describe()
+        return
+    analyser = analyser_for(language)
+    assert analyser.terms(text) == expected
+    assert f"{package} " in str(analyser.describe()["tokeniser_version"])
+    assert len(analyser.terms(text * 8000)) >= 3 * 8000
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(analyser.terms, [text] * 40)) == [expected] * 40

@@ -1,0 +1,180 @@
+"""Retrieval by late interaction: `colbert:DIR`, an index to which a ColBERT model's vectors were added."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qsl
+
+import numpy as np
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from numpy.typing import NDArray
+from pydantic import ConfigDict, Field, SkipValidation
+
+from hopgraph.state import CorpusError, SpecError
+from hopgraph.tools.background import run_in_background
+from hopgraph.tools.retrieval.index import Hit, Index, open_index, searched_text
+from hopgraph.tools.retrieval.late_interaction_model import MODEL_OPTIONS, LateInteractionModel, load_late_interaction
+from hopgraph.tools.retrieval.late_interaction_store import TokenVectors, TokenVectorWriter, read_facts
+from hopgraph.tools.retrieval.manifest import COLBERT, read_manifest
+from hopgraph.tools.retrieval.passages import PassageFile
+from hopgraph.tools.retrieval.ranking import RANKS
+from hopgraph.tools.retrieval.retriever import documents_of
+from hopgraph.tools.retrieval.stages import Progress
+from hopgraph.tools.retrieval.staging import staged
+
+EXACT_TOKENS = 4_000_000
+"""Vectors up to which every passage is scored: some 35,000 passages of Wikipedia."""
+CANDIDATES = 1000
+"""Passages that BM25 proposes for scoring in a larger index, unless the spec says otherwise."""
+_PASSAGES_AT_ONCE = 256
+
+
+def add_late_interaction(folder: Path, model: LateInteractionModel, progress: Progress | None = None) -> int:
+    """Add the vectors of all passages to an index; others that it has are replaced once all are made.
+
+    Args:
+        folder: the index's.
+        model: what encodes title and text.
+        progress: called with `encode`, how many passages are done, and of how many.
+
+    Returns:
+        The number of vectors.
+
+    Raises:
+        CorpusError: there is no index, or it cannot be written.
+    """
+    facts = read_manifest(folder).corpus
+    passages = PassageFile(folder)
+    try:
+        with staged(folder / COLBERT) as new, TokenVectorWriter(new, model, facts.fingerprint) as writer:
+            for start in range(0, len(passages), _PASSAGES_AT_ONCE):
+                if progress:
+                    progress("encode", start, len(passages))
+                rows = range(start, min(start + _PASSAGES_AT_ONCE, len(passages)))
+                for vectors in model.passages([searched_text(passages[row]) for row in rows]):
+                    writer.add(vectors)
+    except OSError as error:
+        raise CorpusError(f"{folder}: the vectors cannot be written: {error.strerror or error}") from None
+    return read_facts(folder).tokens
+
+
+@dataclass(frozen=True)
+class LateInteractionIndex:
+    """A corpus with its token vectors and the model that made them."""
+
+    index: Index
+    vectors: TokenVectors
+    model: LateInteractionModel
+    ranks: NDArray[np.int32]
+    """The place of each passage in the order of the ids, which decides between equal scores."""
+    candidates: int | None
+    """How many passages BM25 proposes; None to score all."""
+
+    async def search(self, query: str, k: int) -> list[Hit]:
+        """Find the passages with the highest MaxSim score.
+
+        Returns:
+            At most k, best first, equal scores by id; empty for a blank query.
+        """
+        if k < 1 or not query.strip():
+            return []
+        encoded = await self.model.query(query)
+        return await asyncio.to_thread(self._best, query, encoded, k)
+
+    def _best(self, query: str, encoded: NDArray[np.float32], k: int) -> list[Hit]:
+        if self.candidates is None:
+            scores = self.vectors.scores(encoded)
+            rows = np.arange(len(scores))
+        else:
+            rows = np.array([row for row, _ in self.index.rows(query, max(k, self.candidates))], dtype=np.int64)
+            scores = self.vectors.scores_of(encoded, rows.tolist())
+        order = np.lexsort((self.ranks[rows], -scores))[:k]
+        return [
+            Hit(self.index.passages[row], float(score))
+            for row, score in zip(rows[order].tolist(), scores[order], strict=True)
+        ]
+
+
+class LateInteractionRetriever(BaseRetriever):
+    """Finds passages by MaxSim."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True)
+
+    index: SkipValidation[LateInteractionIndex]
+    k: int = Field(default=50, ge=1)
+    """How many documents to return at most, unless a call says otherwise: `retriever.invoke(query, k=5)`."""
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
+    ) -> list[Document]:
+        return run_in_background(self._search(query, k))
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int | None = None
+    ) -> list[Document]:
+        return await self._search(query, k)
+
+    async def _search(self, query: str, k: int | None) -> list[Document]:
+        """Return documents best first, equal scores by id; metadata: title, score and source."""
+        hits = await self.index.search(query, self.k if k is None else k)
+        return documents_of(hits, self.index.index.source)
+
+
+def open_late_interaction(spec: str) -> LateInteractionRetriever:
+    """Open `colbert:DIR?option=value&…`; loads the model.
+
+    Options: `candidates`, how many passages BM25 proposes, or `all` to score every passage, which is what an
+    index of up to EXACT_TOKENS vectors does by itself; `model`, where the model is now, if it was moved; and
+    those of the model: `device`, `dtype`, `revision`, `batch_size`.
+
+    Raises:
+        SpecError: an unknown option, or the model cannot be loaded.
+        CorpusError: no index, no vectors in it, or vectors of another corpus or another model.
+    """
+    place, _, query = spec.strip().removeprefix("colbert:").partition("?")
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    allowed = ("candidates", "model", *MODEL_OPTIONS)
+    if not place:
+        raise SpecError(f"{spec!r}: the folder is missing; write colbert:DIR")
+    for name in options:
+        if name not in allowed:
+            raise SpecError(f"option {name!r} of {spec!r} is unknown; valid: {', '.join(allowed)}")
+    folder = Path(place).expanduser()
+    index = open_index(folder, f"colbert:{place}")
+    facts = read_facts(folder)
+    if facts.corpus_fingerprint != read_manifest(folder).corpus.fingerprint:
+        raise CorpusError(f"{folder / COLBERT}: made from other passages; build the index again with `hopgraph index`")
+    try:
+        vectors = TokenVectors(folder / COLBERT, facts)
+        ranks = np.asarray(np.load(folder / RANKS, mmap_mode="r", allow_pickle=False))
+    except (OSError, ValueError) as error:
+        raise CorpusError(
+            f"{folder / COLBERT}: damaged ({error}); build the index again with `hopgraph index`"
+        ) from None
+    model = load_late_interaction(_model_spec(facts.model, options))
+    if model.fingerprint != facts.model_fingerprint:
+        raise CorpusError(
+            f"{folder}: its vectors were made by {facts.model!r}, and {model.name!r} has other weights or settings; "
+            "use the same model, or build the index again with `hopgraph index`"
+        )
+    candidates = _candidates(spec, options, vectors.tokens)
+    return LateInteractionRetriever(index=LateInteractionIndex(index, vectors, model, ranks, candidates))
+
+
+def _model_spec(recorded: str, options: Mapping[str, str]) -> str:
+    chosen = "&".join(f"{name}={options[name]}" for name in MODEL_OPTIONS if name in options)
+    return f"{options.get('model', recorded)}{'?' if chosen else ''}{chosen}"
+
+
+def _candidates(spec: str, options: Mapping[str, str], tokens: int) -> int | None:
+    text = options.get("candidates")
+    if text is None:
+        return None if tokens <= EXACT_TOKENS else CANDIDATES
+    if text == "all":
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise SpecError(f"candidates of {spec!r} must be a whole number of at least 1, or all, got {text!r}")
+    return int(text)

@@ -1,0 +1,151 @@
+"""Late-interaction models (ColBERT): one vector for each token of a text, made by PyLate.
+
+A query and a passage score the sum, over the query's tokens, of the highest inner product with any token of
+the passage (MaxSim; Khattab and Zaharia 2020, ColBERTv2: Santhanam et al. 2022).
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopgraph.state import SpecError
+from hopgraph.tools.loading import Batched, NamedModel, loading, locate, number_option, placement_of, read_spec
+from hopgraph.tools.loading import shared as shared_model
+from hopgraph.tools.loading.errors import require
+
+EXTRA = "colbert"
+MODEL_OPTIONS = ("device", "dtype", "revision", "batch_size")
+_BATCH = 32
+_STANFORD = "HF_ColBERT"
+"""How the models of ColBERT's authors call their class, whose projection is among the weights."""
+_KNOWN_MODULES = ("sentence_transformers.", "pylate.")
+_KNOWN_ACTIVATIONS = "torch.nn.modules."
+_DECISIVE = frozenset({".safetensors", ".bin", ".json", ".txt", ".metadata"})
+"""Ends of the files that decide what vectors a model makes: weights, settings, vocabulary."""
+
+Vectors = NDArray[np.float32]
+"""One row per token, each of length 1."""
+
+
+@dataclass(frozen=True)
+class LateInteractionModel:
+    """A loaded model; any number of threads may use it."""
+
+    name: str
+    """As in specs: a name on the hub, or a folder."""
+    fingerprint: str
+    """SHA-256 over its weights and settings: two models of one fingerprint make the same vectors."""
+    dimension: int
+    encode: Batched[tuple[str, bool], Vectors]
+    """From pairs of a text and whether it is a query to its vectors."""
+
+    def passages(self, texts: Sequence[str]) -> list[Vectors]:
+        """Encode passages: for each at least one vector, punctuation left out; a long one is cut by the model."""
+        return self.encode([(text, False) for text in texts])
+
+    async def query(self, text: str) -> Vectors:
+        """Encode a query, filled up with mask tokens, or cut, to the length that the model was trained with."""
+        return (await self.encode.acall([(text, True)]))[0]
+
+
+def load_late_interaction(model: str) -> LateInteractionModel:
+    """Load a model of this kind: from PyLate, or from ColBERT's authors; takes as long as that does.
+
+    Args:
+        model: its name on the hub or its folder, with options: `colbert-ir/colbertv2.0?device=cuda`.
+
+    Raises:
+        SpecError: PyLate is missing, the model cannot be found or loaded, or is of another kind.
+    """
+    named = read_spec(f"colbert:{model}", MODEL_OPTIONS)
+    require("pylate", EXTRA)
+    place = placement_of(named)
+    folder = locate(named)
+    batch = number_option(named, "batch_size", _BATCH)
+    return shared_model(("colbert", named.name, folder, place, batch), lambda: _load(named, folder, batch))
+
+
+def _load(named: NamedModel, folder: Path, batch: int) -> LateInteractionModel:
+    _check_kind(named, folder)
+    place = placement_of(named)
+    with loading(named.spec, str(folder)):
+        model: Any = require("pylate.models", EXTRA).ColBERT(
+            str(folder),
+            device=place.device,
+            local_files_only=True,
+            trust_remote_code=False,
+            model_kwargs={"torch_dtype": place.torch_dtype, "weights_only": True},
+        )
+        dimension = int(model[-1].out_features)
+
+    def encode(items: list[tuple[str, bool]]) -> list[Vectors]:
+        vectors: list[Vectors] = [np.empty((0, dimension), np.float32)] * len(items)
+        for is_query in (True, False):
+            places = [at for at, item in enumerate(items) if item[1] == is_query]
+            texts = [items[at][0] for at in places]
+            for at, found in zip(places, _encoded(model, texts, is_query, batch), strict=True):
+                vectors[at] = found
+        return vectors
+
+    # A folder is recorded as a whole, since the next program may run elsewhere.
+    name = str(folder) if Path(named.name).expanduser().is_dir() else named.name
+    return LateInteractionModel(name, _fingerprint(folder), dimension, Batched(encode, "colbert"))
+
+
+def _encoded(model: Any, texts: list[str], is_query: bool, batch: int) -> list[Vectors]:
+    if not texts:
+        return []
+    # Tensors: NumPy has no bf16.
+    found = model.encode(texts, batch_size=batch, is_query=is_query, convert_to_tensor=True, show_progress_bar=False)
+    return [each.float().cpu().numpy() for each in found]
+
+
+def _check_kind(named: NamedModel, folder: Path) -> None:
+    """Refuse a model without a trained projection, for which PyLate makes a random one, and code of its own.
+
+    Raises:
+        SpecError: it is no late-interaction model, or its files name other classes than those of the libraries.
+    """
+    if not (folder / "modules.json").is_file():
+        if _STANFORD not in (_json(named, folder / "config.json").get("architectures") or ()):
+            raise SpecError(f"{named.spec!r}: {folder} is no late-interaction model: it has no projection layer")
+        return
+    modules = cast("list[dict[str, Any]]", _json(named, folder / "modules.json", list))
+    for module in modules:
+        if not str(module.get("type")).startswith(_KNOWN_MODULES):
+            raise SpecError(f"{named.spec!r}: it needs code of its own ({module.get('type')}), which is never run")
+    projections = [module for module in modules if str(module.get("type")).endswith(".Dense")]
+    if not projections:
+        raise SpecError(f"{named.spec!r}: {folder} is no late-interaction model: it has no projection layer")
+    for module in projections:
+        activation = str(_json(named, folder / str(module.get("path")) / "config.json").get("activation_function"))
+        if not activation.startswith(_KNOWN_ACTIVATIONS):
+            raise SpecError(f"{named.spec!r}: its activation function {activation!r} is none of torch's")
+
+
+def _json(named: NamedModel, path: Path, kind: type = dict) -> Any:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise SpecError(f"{named.spec!r}: {path} cannot be read ({error})") from None
+    if not isinstance(content, kind):
+        raise SpecError(f"{named.spec!r}: {path} is damaged")
+    return content
+
+
+def _fingerprint(folder: Path) -> str:
+    """Hash the decisive files with their names."""
+    digest = sha256()
+    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix in _DECISIVE]
+    for path in sorted(files):
+        digest.update(path.relative_to(folder).as_posix().encode())
+        with path.open("rb") as file:
+            while piece := file.read(1 << 20):
+                digest.update(piece)
+    return digest.hexdigest()

@@ -1,0 +1,176 @@
+"""The token vectors of a corpus: half-precision numbers on disk, mapped into memory, and MaxSim over them.
+
+PyLate's own indexes keep a mapping as a pickle, which is never loaded here. These are plain arrays, two bytes
+a number: exact, where PLAID compresses, and so some 25 GB for a million passages of 100 tokens.
+"""
+
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from hopgraph.state import CorpusError
+from hopgraph.tools.retrieval.late_interaction_model import LateInteractionModel, Vectors
+from hopgraph.tools.retrieval.manifest import COLBERT
+
+FACTS, _VECTORS, _ENDS = "facts.json", "vectors.f16", "ends.npy"
+_TOKENS_AT_ONCE = 1 << 12
+"""Tokens scored in one step, so that they and their products stay within the processor's cache."""
+_SIGN_AND_REST = np.int32(-0x70002000)
+"""The bits of a half-precision number, moved to where single precision has them: 0x8FFFE000."""
+_EXPONENTS_APART = np.float32(2.0**112)
+
+
+class LateInteractionFacts(BaseModel):
+    """What token vectors were made from, and with which model."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["hopgraph-colbert"] = "hopgraph-colbert"
+    format_version: Literal[1] = 1
+    model: str
+    """As it was named."""
+    model_fingerprint: str
+    dimension: int = Field(ge=1)
+    passages: int = Field(ge=1)
+    tokens: int = Field(ge=1)
+    corpus_fingerprint: str
+    """That of the index's passages."""
+
+
+class TokenVectorWriter:
+    """Writes passages' vectors as they come; memory grows by eight bytes for each passage."""
+
+    def __init__(self, folder: Path, model: LateInteractionModel, corpus_fingerprint: str) -> None:
+        self._folder, self._model, self._corpus = folder, model, corpus_fingerprint
+        self._file = (folder / _VECTORS).open("wb")
+        self._ends = array("q")
+        self._tokens = 0
+
+    def add(self, vectors: Vectors) -> None:
+        """Append a passage's vectors, at least one.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        vectors.astype(np.float16).tofile(self._file)
+        self._tokens += len(vectors)
+        self._ends.append(self._tokens)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+        if error is None:
+            np.save(self._folder / _ENDS, np.frombuffer(self._ends, dtype=np.int64), allow_pickle=False)
+            facts = LateInteractionFacts(
+                model=self._model.name,
+                model_fingerprint=self._model.fingerprint,
+                dimension=self._model.dimension,
+                passages=len(self._ends),
+                tokens=self._tokens,
+                corpus_fingerprint=self._corpus,
+            )
+            (self._folder / FACTS).write_text(facts.model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+
+class TokenVectors:
+    """What a `TokenVectorWriter` wrote; any number of threads may search it."""
+
+    def __init__(self, folder: Path, facts: LateInteractionFacts) -> None:
+        """Map the files into memory.
+
+        Raises:
+            OSError, ValueError: a file is missing or does not fit the facts.
+        """
+        self._ends = np.asarray(np.load(folder / _ENDS, mmap_mode="r", allow_pickle=False))
+        path, wanted = folder / _VECTORS, facts.tokens * facts.dimension * 2
+        if path.stat().st_size != wanted:
+            raise ValueError(f"{_VECTORS} has {path.stat().st_size} bytes instead of {wanted}")
+        if self._ends.shape != (facts.passages,) or self._ends[-1] != facts.tokens or self._ends[0] < 1:
+            raise ValueError(f"{_ENDS} does not fit {FACTS}")
+        mapped = np.memmap(path, dtype=np.float16, mode="r", shape=(facts.tokens, facts.dimension))
+        self._vectors: NDArray[np.float16] = np.asarray(mapped)
+
+    @property
+    def tokens(self) -> int:
+        """The number of vectors."""
+        return len(self._vectors)
+
+    def scores(self, query: Vectors) -> Vectors:
+        """Score every passage by MaxSim; one number per passage, in the order of the rows."""
+        scores = np.empty(len(self._ends), dtype=np.float32)
+        row, start = 0, 0
+        while row < len(scores):
+            # Whole passages: at least one, and as many as fit.
+            last = max(row + 1, int(np.searchsorted(self._ends, start + _TOKENS_AT_ONCE, side="right")))
+            ends = self._ends[row:last]
+            stop = int(ends[-1])
+            scores[row:last] = _max_sim(query, self._vectors[start:stop], np.append(start, ends[:-1]) - start)
+            row, start = last, stop
+        return scores
+
+    def scores_of(self, query: Vectors, rows: Sequence[int]) -> Vectors:
+        """Score some passages by MaxSim, in the order given; empty for none."""
+        if not rows:
+            return np.empty(0, dtype=np.float32)
+        spans = [(int(self._ends[row - 1]) if row else 0, int(self._ends[row])) for row in rows]
+        scores: list[Vectors] = []
+        waiting: list[NDArray[np.float16]] = []
+        for number, (start, end) in enumerate(spans, start=1):
+            waiting.append(self._vectors[start:end])
+            if sum(map(len, waiting)) >= _TOKENS_AT_ONCE or number == len(spans):
+                starts = np.cumsum([0, *map(len, waiting[:-1])])
+                scores.append(_max_sim(query, np.concatenate(waiting), starts))
+                waiting = []
+        return np.concatenate(scores)
+
+
+def _max_sim(query: Vectors, vectors: NDArray[np.float16], starts: NDArray[np.int64]) -> Vectors:
+    """Sum over the query's tokens the best product with each passage's; passages begin at `starts`."""
+    products = _widened(vectors) @ query.T
+    return np.maximum.reduceat(products, starts, axis=0).sum(axis=1)
+
+
+def _widened(vectors: NDArray[np.float16]) -> Vectors:
+    """Turn finite half-precision numbers into single precision, exactly; several times as fast as `astype`."""
+    bits = vectors.view(np.int16).astype(np.int32)
+    bits <<= 13
+    bits &= _SIGN_AND_REST
+    wide = bits.view(np.float32)
+    wide *= _EXPONENTS_APART
+    return wide
+
+
+def read_facts(folder: Path) -> LateInteractionFacts:
+    """Read what the vectors in an index were made from.
+
+    Args:
+        folder: the index's.
+
+    Raises:
+        CorpusError: there are none, or the file is damaged or of another version.
+    """
+    path = folder / COLBERT / FACTS
+    try:
+        return LateInteractionFacts.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        raise CorpusError(
+            f"{folder}: it has no vectors for colbert; build it with `hopgraph index SOURCE --out DIR --colbert MODEL`"
+        ) from None
+    except OSError as error:
+        raise CorpusError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise CorpusError(
+            f"{path} is damaged or of another version ({'.'.join(map(str, first['loc']))}: {first['msg']}); "
+            "build the index again with `hopgraph index`"
+        ) from None
