@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.corpora import SourceRecord
-from hopgraph.tools.retrieval.manifest import read_manifest
+from hopgraph.tools.retrieval.manifest import manifest_analyser, read_manifest
 from hopgraph.tools.retrieval.passages import PassageFile, PassageList, PassageStore, StoredPassage
 from hopgraph.tools.retrieval.ranking import Ranking, compute_ranking, load_ranking
 from hopgraph.tools.retrieval.staging import restore
 from hopgraph.tools.retrieval.term_ids import TermIds
-from hopgraph.tools.text import DEFAULT_ANALYSER
+from hopgraph.tools.text import DEFAULT_ANALYSER, Analyser
 
 
 class Hit(NamedTuple):
@@ -25,10 +25,14 @@ class Hit(NamedTuple):
 class Index:
     """A searchable corpus. Any number of threads may search it at once."""
 
-    def __init__(self, source: str, passages: PassageStore, ranking: Ranking) -> None:
+    def __init__(
+        self, source: str, passages: PassageStore, ranking: Ranking, analyser: Analyser = DEFAULT_ANALYSER
+    ) -> None:
         self.source = source
         """What it is called in the passages' metadata, as `bm25:DIR` or `sample`."""
         self.passages = passages
+        self.analyser = analyser
+        """The one whose terms the ranking counts, and so that of the queries."""
         self._ranking = ranking
 
     def __len__(self) -> int:
@@ -41,8 +45,11 @@ class Index:
         Returns:
             At most k hits, best first, equal scores by id; empty when no term of the query is known.
         """
-        terms = DEFAULT_ANALYSER.terms(query)
-        return [Hit(self.passages[row], score) for row, score in self._ranking.best(terms, k)]
+        return [Hit(self.passages[row], score) for row, score in self.rows(query, k)]
+
+    def rows(self, query: str, k: int) -> list[tuple[int, float]]:
+        """Find the same as `search`: the row of each passage and its score."""
+        return self._ranking.best(self.analyser.terms(query), k)
 
 
 def open_index(path: Path, source: str | None = None) -> Index:
@@ -60,14 +67,14 @@ def open_index(path: Path, source: str | None = None) -> Index:
     try:
         if not path.exists():
             restore(path.absolute())
-        read_manifest(path)
+        analyser = manifest_analyser(path, read_manifest(path))
         passages, ranking = PassageFile(path), load_ranking(path)
     except (OSError, ValueError, KeyError) as error:
         raise CorpusError(f"{path}: the index is damaged ({error}); build it again with `hopgraph index`") from None
-    return Index(source or f"bm25:{path}", passages, ranking)
+    return Index(source or f"bm25:{path}", passages, ranking, analyser)
 
 
-def memory_index(records: Iterable[SourceRecord], source: str) -> Index:
+def memory_index(records: Iterable[SourceRecord], source: str, analyser: Analyser = DEFAULT_ANALYSER) -> Index:
     """Index a small corpus in memory.
 
     Raises:
@@ -77,12 +84,12 @@ def memory_index(records: Iterable[SourceRecord], source: str) -> Index:
     ids = [passage.id for passage in passages]
     if len(set(ids)) != len(ids):
         raise CorpusError(f"{source}: an id occurs twice")
-    term_ids = TermIds(DEFAULT_ANALYSER)
+    term_ids = TermIds(analyser)
     for passage in passages:
         term_ids.add(searched_text(passage))
     if not term_ids.vocab:
         raise CorpusError(f"{source}: no word that could be searched for")
-    return Index(source, PassageList(passages), compute_ranking(term_ids, ids))
+    return Index(source, PassageList(passages), compute_ranking(term_ids, ids), analyser)
 
 
 def searched_text(passage: StoredPassage) -> str:

@@ -7,10 +7,13 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from hopgraph.state import CorpusError
-from hopgraph.tools.text import DEFAULT_ANALYSER
+from hopgraph.state import CorpusError, SettingsError, SpecError
+from hopgraph.tools.embeddings import EmbeddingFacts
+from hopgraph.tools.text import Analyser, analyser_for
 
 MANIFEST = "manifest.json"
+COLBERT = "colbert"
+"""The folder of the token vectors, which are added to a complete index."""
 KIND = "hopgraph-index"
 FORMAT_VERSION = 1
 """Grows whenever an older hopgraph could not read, or would misread, a new index."""
@@ -45,6 +48,16 @@ class Bm25Facts(BaseModel):
     terms: int = Field(ge=1)
 
 
+class DenseFacts(BaseModel):
+    """How passages are found by their vectors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["flat", "hnsw", "ivfpq"]
+    """Of FAISS index."""
+    embedding: EmbeddingFacts
+
+
 class Manifest(BaseModel):
     """Everything that a reader of an index must know."""
 
@@ -55,6 +68,8 @@ class Manifest(BaseModel):
     corpus: CorpusFacts
     analyser: dict[str, JsonValue]
     bm25: Bm25Facts
+    dense: DenseFacts | None = None
+    """None: an index without vectors."""
     libraries: dict[str, str]
     """The versions that made it, for people."""
     files: dict[str, int]
@@ -66,7 +81,9 @@ def library_versions() -> dict[str, str]:
     return {name: version(name) for name in _LIBRARIES}
 
 
-def write_manifest(folder: Path, corpus: CorpusFacts, bm25: Bm25Facts) -> None:
+def write_manifest(
+    folder: Path, corpus: CorpusFacts, bm25: Bm25Facts, analyser: Analyser, dense: DenseFacts | None = None
+) -> None:
     """Write the manifest of an index whose other files are complete.
 
     Raises:
@@ -74,12 +91,14 @@ def write_manifest(folder: Path, corpus: CorpusFacts, bm25: Bm25Facts) -> None:
     """
     manifest = Manifest(
         corpus=corpus,
-        analyser=DEFAULT_ANALYSER.describe(),
+        analyser=analyser.describe(),
         bm25=bm25,
+        dense=dense,
         libraries=library_versions(),
         files={name: (folder / name).stat().st_size for name in file_names(folder)},
     )
-    (folder / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    text = manifest.model_dump_json(indent=2, exclude=None if dense else {"dense"})
+    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 
 def file_names(folder: Path) -> list[str]:
@@ -100,8 +119,8 @@ def read_manifest(folder: Path) -> Manifest:
     """Read and check the manifest of an index.
 
     Raises:
-        CorpusError: no index, a corrupt manifest, another format version or analyser, or a file of the
-            index that is missing or of another size than when it was built.
+        CorpusError: no index, a corrupt manifest, another format version, or a file of the index that is
+            missing or of another size than when it was built.
     """
     content = _content(folder)
     found = content.get("format_version")
@@ -116,7 +135,6 @@ def read_manifest(folder: Path) -> Manifest:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         raise _corrupt(folder, f"{place}: {first['msg']}") from None
-    _check_analyser(folder, manifest)
     _check_files(folder, manifest)
     return manifest
 
@@ -149,8 +167,18 @@ def _corrupt(folder: Path, reason: str) -> CorpusError:
     return CorpusError(f"{folder / MANIFEST} is corrupt: {reason}; build the index again with `hopgraph index`")
 
 
-def _check_analyser(folder: Path, manifest: Manifest) -> None:
-    ours = DEFAULT_ANALYSER.describe()
+def manifest_analyser(folder: Path, manifest: Manifest) -> Analyser:
+    """Get the analyser that an index was built with, for its queries.
+
+    Raises:
+        CorpusError: this hopgraph has no such analyser, or another version of it, or lacks its package.
+    """
+    try:
+        analyser = analyser_for(str(manifest.analyser.get("language")))
+        ours = analyser.describe()
+    except SettingsError as error:
+        remedy = "" if isinstance(error, SpecError) else "; build it again with `hopgraph index`"
+        raise CorpusError(f"{folder}: its analyser cannot be had: {error}{remedy}") from None
     names = sorted(
         name for name in ours.keys() | manifest.analyser.keys() if ours.get(name) != manifest.analyser.get(name)
     )
@@ -159,6 +187,7 @@ def _check_analyser(folder: Path, manifest: Manifest) -> None:
             f"{folder}: built with another analyser ({', '.join(names)} differ), which would miss passages; "
             "build it again with `hopgraph index`"
         )
+    return analyser
 
 
 def _check_files(folder: Path, manifest: Manifest) -> None:

@@ -42,6 +42,15 @@ class PassageStore(Protocol):
         ...
 
 
+def stored_line(passage: StoredPassage) -> bytes:
+    """Return a passage as it is stored, and as fingerprints of a corpus are taken over it.
+
+    Raises:
+        UnicodeEncodeError: it has lone surrogates, which no UTF-8 text has.
+    """
+    return _encode({"_id": passage.id, "title": passage.title, "text": passage.text}).encode() + b"\n"
+
+
 class PassageWriter:
     """Writes passages as they come; memory grows by eight bytes for each."""
 
@@ -61,7 +70,7 @@ class PassageWriter:
             UnicodeEncodeError: it has lone surrogates, which no UTF-8 text has; nothing is written.
             OSError: the file cannot be written.
         """
-        line = _encode({"_id": passage.id, "title": passage.title, "text": passage.text}).encode() + b"\n"
+        line = stored_line(passage)
         self._file.write(line)
         self._digest.update(line)
         self._offsets.append(self._offsets[-1] + len(line))

@@ -1,7 +1,7 @@
 """BM25 over term numbers, by bm25s, with an order that does not depend on chance."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,9 @@ bm25s: Any = import_module("bm25s")
 
 FOLDER, RANKS = "bm25", "ranks.npy"
 _CHUNK = 1 << 20
+_ROWS = 1 << 14
+"""Passages that are looked at together."""
+_PARTS, _SMALLEST_PART = 16, 1 << 22
 K1, B, METHOD = 0.9, 0.4, "lucene"
 
 
@@ -69,19 +72,23 @@ def compute_ranking(term_ids: TermIds, ids: Sequence[str]) -> Ranking:
         term_ids: the terms of each passage; there is at least one.
         ids: the id of each passage.
     """
-    terms, rows, counts = _occurrences(term_ids)
     lengths = term_ids.lengths()
-    passages_with = np.bincount(terms, minlength=len(term_ids.vocab))
-    idf, norms = _idf(passages_with, len(ids)), K1 * ((1 - B) + B * lengths / lengths.mean())
-    scores = np.empty(len(terms), dtype=np.float32)
-    for start in range(0, len(terms), _CHUNK):
-        part = slice(start, start + _CHUNK)
-        tf = counts[part].astype(np.float32)
-        scores[part] = idf[terms[part]] * (tf / (norms[rows[part]] + tf))
+    norms = K1 * ((1 - B) + B * lengths / lengths.mean())
+    scores = np.empty(lengths.sum(), dtype=np.float32)
+    rows, filled = np.empty(len(scores), dtype=np.int32), 0
+    passages_with = np.zeros(len(term_ids.vocab), dtype=np.int64)
+    for terms in _parts(term_ids):
+        numbers, part_rows, counts = _occurrences(term_ids, terms)
+        with_part = np.bincount(numbers, minlength=len(terms))
+        passages_with[terms.start : terms.stop] = with_part
+        part, tf = slice(filled, filled + len(counts)), counts.astype(np.float32)
+        scores[part] = _idf(with_part, len(ids))[numbers] * (tf / (norms[part_rows] + tf))
+        rows[part] = part_rows
+        filled = part.stop
     scorer = bm25s.BM25(k1=K1, b=B, method=METHOD)
     scorer.scores = {
-        "data": scores,
-        "indices": rows,
+        "data": scores[:filled],
+        "indices": rows[:filled],
         "indptr": np.concatenate(([0], np.cumsum(passages_with))),
         "num_docs": len(ids),
     }
@@ -90,10 +97,33 @@ def compute_ranking(term_ids: TermIds, ids: Sequence[str]) -> Ranking:
     return Ranking(scorer, _ranks(ids))
 
 
-def _occurrences(term_ids: TermIds) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """List every term and passage that meet, by term and then by row, with how often they do."""
-    keys = term_ids.numbers().astype(np.int64) << 32
-    keys |= np.repeat(np.arange(len(term_ids), dtype=np.int32), term_ids.lengths())
+def _parts(term_ids: TermIds) -> Iterator[range]:
+    """Divide the terms into ranges that occur about equally often, so that the work on one needs little memory."""
+    numbers = term_ids.numbers()
+    often = np.zeros(len(term_ids.vocab), dtype=np.int64)
+    for start in range(0, len(numbers), _CHUNK):  # bincount makes its argument twice as large
+        often += np.bincount(numbers[start : start + _CHUNK], minlength=len(often))
+    before = np.cumsum(often) - often
+    size = max(_SMALLEST_PART, len(numbers) // _PARTS)
+    found = np.unique(np.searchsorted(before, np.arange(0, len(numbers), size)))
+    starts = found[found < len(often)].tolist()
+    return map(range, starts, [*starts[1:], len(often)])
+
+
+def _occurrences(term_ids: TermIds, terms: range) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """List every term of a range (from 0) and passage that meet, by term and then by row, with how often they do."""
+    numbers, lengths = term_ids.numbers(), term_ids.lengths()
+    ends = np.cumsum(lengths)
+    found: list[NDArray[np.int64]] = []
+    for first in range(0, len(lengths), _ROWS):
+        some = slice(first, first + _ROWS)
+        here = numbers[ends[first] - lengths[first] : ends[some][-1]]
+        inside = np.flatnonzero((here >= terms.start) & (here < terms.stop))
+        keys = (here[inside] - terms.start).astype(np.int64) << 32
+        keys |= np.repeat(np.arange(first, first + len(lengths[some])), lengths[some])[inside]
+        found.append(keys)
+    keys = np.concatenate(found)
+    del found
     keys.sort()
     starts = np.concatenate(([0], np.flatnonzero(keys[1:] != keys[:-1]) + 1))
     counts = np.diff(starts, append=len(keys)).astype(np.int32)

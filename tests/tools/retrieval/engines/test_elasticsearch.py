@@ -1,0 +1,220 @@
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hashed_words import HashedWords
+from hopgraph.state import BadRecordError, CorpusError, SpecError
+from hopgraph.tools.corpora import Reading, open_corpus
+from hopgraph.tools.retrieval import memory_index
+from hopgraph.tools.retrieval.engines import EngineRetriever, index_into, resolve_engine
+from servers.elasticsearch_server import ElasticsearchServer
+
+pytest.importorskip("elasticsearch")
+MODEL, SMALL = HashedWords(), HashedWords(16)
+
+
+@pytest.fixture
+def server() -> Iterator[ElasticsearchServer]:
+    with ElasticsearchServer() as running:
+        yield running
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    return write(tmp_path / "corpus.jsonl", range(1234))
+
+
+def write(path: Path, numbers: Any) -> Path:
+    words = ["fox", "hen", "owl", "cat", "dog", "harbour", "lighthouse", "painter", "river", "müßig"]
+    with path.open("w") as file:
+        for number in numbers:
+            text = " ".join(words[number * step % 10] for step in range(1, 4 + number % 9))
+            file.write(json.dumps({"_id": f"p{number}", "title": f"Title {number % 7}", "text": text}) + "\n")
+    return path
+
+
+def found(retriever: EngineRetriever, query: str, k: int = 10) -> list[tuple[str | None, float]]:
+    return [(document.id, document.metadata["score"]) for document in retriever.invoke(query, k=k)]
+
+
+def test_bm25_ranks_and_scores_as_an_index_does(server: ElasticsearchServer, shared_data: Path) -> None:
+    source = shared_data / "hotpotqa" / "train_100.json"
+    target = f"elasticsearch:{server.url}#hotpot"
+    report = index_into(target, source)
+    assert (report.passages, report.total, report.resumed_at, report.skipped) == (994, 994, 0, 0)
+    retriever = resolve_engine(target, MODEL)
+    index = memory_index(open_corpus(source).records(Reading()), "test")
+    for entry in json.loads(source.read_text())[:15]:
+        query = entry["question"] + " " + entry["question"].split()[0]
+        assert found(retriever, query) == [
+            (hit.passage.id, pytest.approx(hit.score, rel=1e-5)) for hit in index.search(query, 10)
+        ]
+
+
+def test_dense_is_the_inner_product_and_hybrid_the_fusion_of_both(server: ElasticsearchServer, corpus: Path) -> None:
+    target = f"elasticsearch:{server.url}#dense"
+    index_into(target, corpus, dense=MODEL)
+    records = list(open_corpus(corpus).records(Reading()))
+    vectors = np.array(MODEL.embed_documents([f"{each.title} {each.text}" for each in records]))
+    products = vectors @ np.array(MODEL.embed_query("fox river"))
+    dense = found(resolve_engine(f"{target}?mode=dense", MODEL), "fox river", 100)
+    ids = [record.id for record in records]
+    assert [score for _, score in dense] == pytest.approx(sorted(products, reverse=True)[:100])
+    assert all(score == pytest.approx(products[ids.index(str(key))]) for key, score in dense)
+    words = found(resolve_engine(f"{target}?mode=bm25", MODEL), "fox river", 100)
+    hybrid = found(resolve_engine(target, MODEL), "fox river", 20)
+    ranks = [{key: rank for rank, (key, _) in enumerate(each, 1)} for each in (dense, words)]
+    expected = {key: sum(1 / (60 + rank[key]) for rank in ranks if key in rank) for key in ranks[0] | ranks[1]}
+    assert hybrid == sorted(expected.items(), key=lambda each: (-each[1], each[0]))[:20]
+
+
+async def test_many_searches_at_once_and_off_the_event_loop(server: ElasticsearchServer, corpus: Path) -> None:
+    target = f"elasticsearch:{server.url}#many"
+    await asyncio.to_thread(index_into, target, corpus, dense=MODEL)
+    retriever = await asyncio.to_thread(resolve_engine, target, MODEL)
+    one = await retriever.ainvoke("owl harbour", k=5)
+    assert await asyncio.gather(*(retriever.ainvoke("owl harbour", k=5) for _ in range(20))) == [one] * 20
+    assert [document.metadata["source"] for document in one] == [target] * 5
+    assert await retriever.ainvoke("the of", k=5) != []  # no term, but a vector
+    assert retriever.invoke("  ") == retriever.invoke("fox", k=0) == []
+
+
+def test_the_same_source_again_changes_nothing_and_another_adds(
+    server: ElasticsearchServer, corpus: Path, tmp_path: Path
+) -> None:
+    target = f"elasticsearch:{server.url}#again"
+    index_into(target, corpus)
+    before = found(resolve_engine(target, MODEL), "lighthouse owl")
+    report = index_into(target, corpus)
+    assert (report.total, report.resumed_at) == (1234, 0)
+    assert found(resolve_engine(target, MODEL), "lighthouse owl") == before
+    more = write(tmp_path / "more.jsonl", range(1200, 1300))
+    assert index_into(target, more).total == 1300
+    facts = json.loads(server.indexes["again"].mappings["_meta"]["hopgraph"])
+    assert [(each["source"], each["passages"]) for each in facts["corpora"]] == [
+        ("corpus.jsonl", 1234),
+        ("more.jsonl", 100),
+    ]
+
+
+def test_a_run_that_broke_off_goes_on_where_it_was(
+    server: ElasticsearchServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hopgraph.tools.retrieval.engines.filling._CHECKPOINT", 2)
+    source, target = write(tmp_path / "long.jsonl", range(3300)), f"elasticsearch:{server.url}#resumed"
+    server.fail_bulk_after = 5
+    with pytest.raises(CorpusError, match="primary shard is not active"):
+        index_into(target, source, dense=MODEL)
+    with pytest.raises(CorpusError, match="was not finished; run the same"):
+        resolve_engine(target, MODEL)
+    server.fail_bulk_after = None
+    embedded = MODEL.texts
+    report = index_into(target, source, dense=MODEL)
+    assert (report.resumed_at, report.total, report.passages) == (2000, 3300, 3300)
+    assert MODEL.texts - embedded == 1300 + 1  # and the probe
+    whole = memory_index(open_corpus(source).records(Reading()), "test")
+    # Hundreds of passages are the same but for their id: which of them come is the engine's choice.
+    scores = [score for _, score in found(resolve_engine(f"{target}?mode=bm25", MODEL), "painter cat")]
+    assert scores == pytest.approx([hit.score for hit in whole.search("painter cat", 10)])
+
+
+def test_a_changed_source_is_not_taken_up_in_the_middle(
+    server: ElasticsearchServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hopgraph.tools.retrieval.engines.filling._CHECKPOINT", 1)
+    source, target = write(tmp_path / "long.jsonl", range(2000)), f"elasticsearch:{server.url}#changed"
+    server.fail_bulk_after = 3
+    with pytest.raises(CorpusError):
+        index_into(target, source)
+    server.fail_bulk_after = None
+    write(source, range(1, 2001))
+    assert index_into(target, source).resumed_at == 0
+
+
+def test_a_collection_of_somebody_else_or_of_another_kind_is_refused(server: ElasticsearchServer, corpus: Path) -> None:
+    target = f"elasticsearch:{server.url}#theirs"
+    index_into(target, corpus, dense=MODEL)
+    with pytest.raises(CorpusError, match=r"was filled with --dense object:HashedWords; do so again"):
+        index_into(target, corpus)
+    for use in (lambda: index_into(target, corpus, dense=SMALL), lambda: resolve_engine(target, SMALL)):
+        with pytest.raises(CorpusError, match="vectors have 32 numbers, those of 'object:HashedWords' have 16"):
+            use()
+    with pytest.raises(SpecError, match="given as an object in code: give it again"):
+        resolve_engine(target)
+    with pytest.raises(CorpusError, match="holds english passages, not german ones"):
+        index_into(target, corpus, dense=MODEL, language="de")
+    meta = server.indexes["theirs"].mappings["_meta"]
+    facts = json.loads(meta["hopgraph"])
+    meta["hopgraph"] = json.dumps({**facts, "format_version": 2})
+    with pytest.raises(CorpusError, match=r"format_version.*another version of hopgraph"):
+        resolve_engine(target, MODEL)
+    meta["hopgraph"] = json.dumps({**facts, "analyser": {**facts["analyser"], "stemmer_version": "1.0"}})
+    with pytest.raises(CorpusError, match="another version of the analyser"):
+        resolve_engine(target, MODEL)
+    del meta["hopgraph"]
+    for use in (lambda: resolve_engine(target, MODEL), lambda: index_into(target, corpus)):
+        with pytest.raises(CorpusError, match="not made by `hopgraph index`"):
+            use()
+
+
+def test_dense_search_without_vectors_and_missing_collections(server: ElasticsearchServer, corpus: Path) -> None:
+    target = f"elasticsearch:{server.url}#words"
+    with pytest.raises(CorpusError, match="no such collection; fill it: hopgraph index SOURCE --to elasticsearch:"):
+        resolve_engine(target, MODEL)
+    index_into(target, corpus)
+    assert resolve_engine(target, MODEL).mode == "bm25"
+    for mode in ("dense", "hybrid"):
+        with pytest.raises(CorpusError, match="has no vectors"):
+            resolve_engine(f"{target}?mode={mode}", MODEL)
+    with pytest.raises(CorpusError, match="must be lowercase"):
+        index_into(f"elasticsearch:{server.url}#Words", corpus)
+
+
+def test_bad_records_are_refused_or_counted(server: ElasticsearchServer, tmp_path: Path) -> None:
+    source, target = tmp_path / "bad.jsonl", f"elasticsearch:{server.url}#bad"
+    long = "x" * 600
+    bad = f'{{"_id": "{long}", "text": "too long"}}\n{{"_id": "2", "text": " "}}\n{{"_id": "3", "text": "\\ud800"}}\n'
+    source.write_text('{"_id": "1", "text": "one fox"}\n' + bad)
+    with pytest.raises(BadRecordError, match=r"bad.jsonl:2: .*more than 512 bytes"):
+        index_into(target, source)
+    report = index_into(target, source, skip_bad=True)
+    assert (report.passages, report.skipped) == (1, 3)
+    assert "not valid UTF-8" in report.first_skipped[2]
+    source.write_text('{"_id": "1", "text": "the of"}\n')
+    with pytest.raises(CorpusError, match="no passage with a word"):
+        index_into(f"{target}2", source)
+
+
+def test_keys_come_from_the_environment_and_are_never_shown(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ElasticsearchServer(api_key="c2VjcmV0LWtleQ==") as server:
+        target = f"elasticsearch:{server.url}#kept"
+        with pytest.raises(CorpusError, match="refuses the key; set HOPGRAPH_ELASTICSEARCH_API_KEY"):
+            index_into(target, corpus)
+        monkeypatch.setenv("HOPGRAPH_ELASTICSEARCH_API_KEY", "c2VjcmV0LWtleQ==")
+        assert index_into(target, corpus).total == 1234
+    with pytest.raises(CorpusError) as caught:
+        resolve_engine(target.replace("//", "//elastic:hunter2@"), MODEL)
+    assert "hunter2" not in str(caught.value)
+    assert "c2Vj" not in str(caught.value)
+
+
+def test_a_server_that_is_not_there_or_is_another_one_is_told_quickly(corpus: Path) -> None:
+    began = time.perf_counter()
+    with pytest.raises(CorpusError, match=r"elasticsearch:http://127.0.0.1:9#x: cannot be read: no answer"):
+        resolve_engine("elasticsearch:http://127.0.0.1:9#x", MODEL)
+    assert time.perf_counter() - began < 5
+    with ElasticsearchServer(product=False) as server, pytest.raises(CorpusError, match="not Elasticsearch"):
+        index_into(f"elasticsearch:{server.url}#x", corpus)
+
+
+def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "elasticsearch", None)
+    with pytest.raises(SpecError, match=r"pip install 'hopgraph\[elasticsearch\]'"):
+        resolve_engine("elasticsearch:http://127.0.0.1:9#x", MODEL)

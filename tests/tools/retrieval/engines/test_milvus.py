@@ -1,0 +1,161 @@
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hashed_words import HashedWords
+from hopgraph.state import BadRecordError, CorpusError, SpecError
+from hopgraph.tools.corpora import Reading, open_corpus
+from hopgraph.tools.retrieval import memory_index
+from hopgraph.tools.retrieval.engines import EngineRetriever, index_into, resolve_engine
+
+pytest.importorskip("langchain_milvus")
+pytest.importorskip("milvus_lite")
+MODEL = HashedWords()
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> str:
+    return f"milvus:{tmp_path / 'lite.db'}#passages"
+
+
+def found(retriever: EngineRetriever, query: str, k: int = 10) -> list[tuple[str | None, float]]:
+    return [(document.id, document.metadata["score"]) for document in retriever.invoke(query, k=k)]
+
+
+def test_bm25_finds_what_an_index_finds(target: str, shared_data: Path) -> None:
+    source = shared_data / "hotpotqa" / "train_100.json"
+    report = index_into(target, source)
+    assert (report.passages, report.total, report.format, report.resumed_at) == (994, 994, "hotpotqa", 0)
+    retriever = resolve_engine(target, MODEL)
+    index = memory_index(open_corpus(source).records(Reading()), "test")
+    overlaps: list[float] = []
+    for question in [entry["question"] for entry in json.loads(source.read_text())]:
+        ours, theirs = index.search(question, 10), found(retriever, question)
+        overlaps.append(len({hit.passage.id for hit in ours} & {key for key, _ in theirs}) / len(ours))
+        # Milvus multiplies by k1 + 1, which changes no order.
+        assert [score / 1.9 for _, score in theirs] == pytest.approx([hit.score for hit in ours], rel=1e-4)
+    assert sum(overlaps) / len(overlaps) >= 0.95
+
+
+def test_dense_is_the_inner_product_and_hybrid_the_fusion_of_both(target: str, shared_data: Path) -> None:
+    source = shared_data / "hotpotqa" / "train_100.json"
+    index_into(target, source, dense=MODEL)
+    records = list(open_corpus(source).records(Reading()))
+    vectors = np.array(MODEL.embed_documents([f"{each.title} {each.text}" for each in records]))
+    query = "Which film was directed in Mexico?"
+    products = sorted(vectors @ np.array(MODEL.embed_query(query)), reverse=True)
+    dense = found(resolve_engine(f"{target}?mode=dense", MODEL), query, 100)
+    assert [score for _, score in dense] == pytest.approx(products[:100], rel=1e-5)
+    words = found(resolve_engine(f"{target}?mode=bm25", MODEL), query, 100)
+    hybrid = resolve_engine(target, MODEL)
+    assert hybrid.mode == "hybrid"
+    ranks = [{key: rank for rank, (key, _) in enumerate(each, 1)} for each in (dense, words)]
+    expected = {key: sum(1 / (60 + rank[key]) for rank in ranks if key in rank) for key in ranks[0] | ranks[1]}
+    assert found(hybrid, query, 20) == sorted(expected.items(), key=lambda each: (-each[1], str(each[0])))[:20]
+
+
+async def test_documents_and_many_searches_at_once(target: str, tmp_path: Path) -> None:
+    source = tmp_path / "corpus.jsonl"
+    source.write_text('{"_id": "b", "title": "Fox", "text": "A fox runs."}\n{"_id": "a", "text": "Foxes, running."}\n')
+    await asyncio.to_thread(index_into, target, source, dense=MODEL)
+    retriever = await asyncio.to_thread(resolve_engine, target, MODEL)
+    one = await retriever.ainvoke("fox", k=5)
+    assert await asyncio.gather(*(retriever.ainvoke("fox", k=5) for _ in range(20))) == [one] * 20
+    document = next(each for each in one if each.id == "b")
+    assert (document.page_content, document.metadata["title"]) == ("A fox runs.", "Fox")
+    assert set(document.metadata) == {"title", "score", "source"}
+    words = await asyncio.to_thread(resolve_engine, f"{target}?mode=bm25", MODEL)
+    assert [each.id for each in await words.ainvoke("fox run")] == ["b", "a"]
+    assert await words.ainvoke("the of") == await words.ainvoke("fox", k=0) == []
+
+
+def test_terms_with_marks_stay_whole(target: str, tmp_path: Path) -> None:
+    source = tmp_path / "corpus.jsonl"
+    texts = ["कमल का फूल तालाब में", "काम की किताब", "किताबें पढ़ना"]
+    source.write_text("".join(json.dumps({"_id": str(n), "text": text}) + "\n" for n, text in enumerate(texts)))
+    index_into(target, source, language="hi")
+    retriever = resolve_engine(target, MODEL)
+    assert retriever.analyser.language == "hindi"
+    assert sorted(key or "" for key, _ in found(retriever, "किताब")) == ["1", "2"]
+    assert [key for key, _ in found(retriever, "कमल")] == ["0"]
+
+
+FILL = """
+import sys
+from pathlib import Path
+from hopgraph.tools.retrieval.engines import index_into
+index_into(sys.argv[1], Path(sys.argv[2]))
+"""
+
+
+def test_another_process_finds_it_and_only_one_has_it_open(target: str, tmp_path: Path) -> None:
+    source = tmp_path / "corpus.jsonl"
+    source.write_text('{"_id": "1", "text": "one fox"}\n')
+    command = [sys.executable, "-c", FILL, target, str(source)]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    assert [key for key, _ in found(resolve_engine(target, MODEL), "fox")] == ["1"]
+    second = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+    assert "CorpusError" in second.stderr.splitlines()[-1]
+    assert "one process at a time" in second.stderr.splitlines()[-1]
+
+
+def test_again_adds_nothing_and_a_collection_of_somebody_else_is_refused(target: str, tmp_path: Path) -> None:
+    source = tmp_path / "corpus.jsonl"
+    source.write_text('{"_id": "1", "text": "one fox"}\n{"_id": "2", "text": "two hens"}\n')
+    index_into(target, source)
+    source.write_text('{"_id": "2", "text": "two owls"}\n{"_id": "3", "text": "three owls"}\n')
+    assert index_into(target, source).total == 3
+    retriever = resolve_engine(target, MODEL)
+    assert found(retriever, "hen") == []
+    assert [key for key, _ in found(retriever, "owls")] == ["2", "3"]
+    with pytest.raises(CorpusError, match="was filled without --dense; do so again"):
+        index_into(target, source, dense=MODEL)
+    with pytest.raises(CorpusError, match="no such collection; fill it"):
+        resolve_engine(f"{target}2", MODEL)
+    with pytest.raises(CorpusError, match="has no vectors"):
+        resolve_engine(f"{target}?mode=hybrid", MODEL)
+
+
+def test_a_foreign_collection_is_left_alone(target: str, tmp_path: Path) -> None:
+    pymilvus: Any = import_module("pymilvus")
+    pymilvus.MilvusClient(target.removeprefix("milvus:").partition("#")[0]).create_collection("passages", dimension=4)
+    source = tmp_path / "corpus.jsonl"
+    source.write_text('{"_id": "1", "text": "one fox"}\n')
+    for use in (lambda: resolve_engine(target, MODEL), lambda: index_into(target, source)):
+        with pytest.raises(CorpusError, match="not made by `hopgraph index`"):
+            use()
+
+
+def test_records_that_milvus_cannot_hold(target: str, tmp_path: Path) -> None:
+    source = tmp_path / "corpus.jsonl"
+    source.write_text(json.dumps({"_id": "1", "text": "é" * 40_000}) + '\n{"_id": "2", "text": "two hens"}\n')
+    with pytest.raises(BadRecordError, match=r"corpus.jsonl:1: .*its text has more than 65,535 bytes"):
+        index_into(target, source)
+    assert index_into(target, source, skip_bad=True).total == 1
+
+
+def test_what_cannot_be_reached_is_told_in_one_line_and_quickly(
+    target: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    began = time.perf_counter()
+    with pytest.raises(CorpusError, match=r"milvus:http://127.0.0.1:9#x: cannot be opened") as caught:
+        resolve_engine("milvus:http://127.0.0.1:9#x", MODEL)
+    assert time.perf_counter() - began < 10
+    assert "\n" not in str(caught.value)
+    with pytest.raises(CorpusError, match="there is no folder"):
+        resolve_engine(f"milvus:{tmp_path}/none/lite.db#x", MODEL)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_missing_package_names_the_extra(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "langchain_milvus", None)
+    with pytest.raises(SpecError, match=r"pip install 'hopgraph\[milvus\]'"):
+        resolve_engine(target, MODEL)

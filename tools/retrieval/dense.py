@@ -1,0 +1,187 @@
+"""Dense retrieval: the passages of an index by their vectors, alone or together with BM25."""
+
+import asyncio
+from pathlib import Path
+from urllib.parse import parse_qsl
+
+import numpy as np
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.retrievers import BaseRetriever
+from numpy.typing import NDArray
+from pydantic import ConfigDict, Field, InstanceOf
+
+from hopgraph.state import CorpusError, SpecError
+from hopgraph.tools.embeddings import EmbeddingModel, resolve_embeddings
+from hopgraph.tools.embeddings.model import Vector
+from hopgraph.tools.embeddings.remote import sends_elsewhere
+from hopgraph.tools.retrieval.faiss_store import VectorStore
+from hopgraph.tools.retrieval.fusion import DEPTH, fused
+from hopgraph.tools.retrieval.index import Hit, Index, open_index
+from hopgraph.tools.retrieval.manifest import DenseFacts, read_manifest
+from hopgraph.tools.retrieval.passages import PassageFile, PassageStore
+from hopgraph.tools.retrieval.ranking import RANKS
+from hopgraph.tools.retrieval.retriever import documents_of
+from hopgraph.tools.retrieval.staging import restore
+
+
+class DenseIndex:
+    """Passages and their vectors. Any number of threads may search it at once."""
+
+    def __init__(
+        self,
+        source: str,
+        passages: PassageStore,
+        store: VectorStore,
+        model: EmbeddingModel,
+        ranks: NDArray[np.int32],
+    ) -> None:
+        self.source = source
+        """What it is called in the passages' metadata, as `faiss:DIR`."""
+        self.passages, self.model = passages, model
+        self._store, self._ranks = store, ranks
+
+    def __len__(self) -> int:
+        """Return the number of passages."""
+        return len(self.passages)
+
+    def search(self, query: str, k: int) -> list[Hit]:
+        """Find the passages whose vectors are nearest to the query's; waits for the model.
+
+        Returns:
+            At most k hits, best first, equal scores by id; empty for a blank query.
+        """
+        return self.nearest(self.model.query(query), k) if query.strip() and k > 0 else []
+
+    async def asearch(self, query: str, k: int) -> list[Hit]:
+        """Search without blocking the event loop; queries that are asked at the same time are embedded together."""
+        if not query.strip() or k < 1:
+            return []
+        return await asyncio.to_thread(self.nearest, await self.model.aquery(query), k)
+
+    def nearest(self, vector: Vector, k: int) -> list[Hit]:
+        """Find the passages nearest to a vector.
+
+        Raises:
+            CorpusError: the vector has another dimension than the index.
+        """
+        return [Hit(self.passages[row], score) for row, score in self._store.best(vector, k, self._ranks)]
+
+
+def open_dense(path: Path, model: str | Embeddings | None = None, source: str | None = None) -> DenseIndex:
+    """Open the vectors of an index, mapped into memory, and load the model that embeds queries.
+
+    Args:
+        path: the index's folder.
+        model: embeds the queries; None for the model that the index names.
+        source: what to call it; `faiss:PATH` when None.
+
+    Raises:
+        CorpusError: no index, one without vectors, a damaged one, or one that another model made.
+        SpecError: the model cannot be loaded.
+    """
+    path = path.expanduser()
+    if not path.exists():
+        restore(path.absolute())
+    manifest = read_manifest(path)
+    facts = manifest.dense
+    if facts is None:
+        raise CorpusError(f"{path}: this index has no vectors; make them: hopgraph index SOURCE --out {path} --dense …")
+    try:
+        passages = PassageFile(path)
+        ranks = np.asarray(np.load(path / RANKS, mmap_mode="r", allow_pickle=False))
+    except (OSError, ValueError) as error:
+        raise CorpusError(f"{path}: the index is damaged ({error}); build it again with `hopgraph index`") from None
+    store = VectorStore(path, facts.kind, facts.embedding.dimension, manifest.corpus.passages)
+    return DenseIndex(source or f"faiss:{path}", passages, store, query_model(path, facts, model), ranks)
+
+
+def query_model(path: Path, facts: DenseFacts, given: str | Embeddings | None) -> EmbeddingModel:
+    """Load the model of an index and make sure that it is the one that made the vectors.
+
+    Raises:
+        CorpusError: another model. SpecError: it cannot be loaded, or is behind an address that only the index names.
+    """
+    recorded = facts.embedding
+    if given is None and (address := sends_elsewhere(recorded.model)):
+        raise SpecError(
+            f"{path}: its model is served at {address}, and an index alone does not decide who gets your queries and "
+            f"key; name it: faiss:{path}?model={recorded.model}"
+        )
+    model = resolve_embeddings(given or recorded.model)
+    model.check(recorded, str(path))
+    return model.as_recorded(recorded, keep_query_prefix=given is not None and "query_prefix=" in model.spec)
+
+
+class DenseRetriever(BaseRetriever):
+    """Finds passages by their vectors."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True)
+
+    index: InstanceOf[DenseIndex]
+    k: int = Field(default=50, ge=1)
+    """How many documents to return at most, unless a call says otherwise: `retriever.invoke(query, k=5)`."""
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
+    ) -> list[Document]:
+        return documents_of(self.index.search(query, self.k if k is None else k), self.index.source)
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int | None = None
+    ) -> list[Document]:
+        return documents_of(await self.index.asearch(query, self.k if k is None else k), self.index.source)
+
+
+class HybridRetriever(BaseRetriever):
+    """Finds passages by BM25 and by vectors side by side, united by reciprocal rank fusion."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True)
+
+    bm25: InstanceOf[Index]
+    dense: InstanceOf[DenseIndex]
+    source: str
+    """What it is called in the passages' metadata, as `hybrid:DIR`."""
+    k: int = Field(default=50, ge=1)
+    """How many documents to return at most, unless a call says otherwise: `retriever.invoke(query, k=5)`."""
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
+    ) -> list[Document]:
+        k = self.k if k is None else k
+        depth = max(k, DEPTH)
+        return documents_of(fused([self.bm25.search(query, depth), self.dense.search(query, depth)], k), self.source)
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int | None = None
+    ) -> list[Document]:
+        k = self.k if k is None else k
+        depth = max(k, DEPTH)
+        found = await asyncio.gather(
+            asyncio.to_thread(self.bm25.search, query, depth), self.dense.asearch(query, depth)
+        )
+        return documents_of(fused(found, k), self.source)
+
+
+def open_by_vectors(spec: str) -> DenseRetriever | HybridRetriever:
+    """Open `faiss:DIR` or `hybrid:DIR`, each with `?model=SPEC` to embed queries by another copy of the model.
+
+    Raises:
+        SpecError: no folder, or an unknown option. CorpusError: as `open_dense` raises it.
+    """
+    kind, _, rest = spec.partition(":")
+    place, _, query = rest.partition("?")
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    model = options.pop("model", None)
+    if not place or options:
+        what = f"the option {next(iter(options))!r} is unknown" if options else "the folder's name is missing"
+        raise SpecError(f"retriever {spec!r}: {what}; write {kind}:DIR or {kind}:DIR?model=SPEC")
+    path = Path(place).expanduser()
+    source = f"{kind}:{place}"
+    dense = open_dense(path, model, source)
+    return (
+        DenseRetriever(index=dense)
+        if kind == "faiss"
+        else HybridRetriever(bm25=open_index(path, source), dense=dense, source=source)
+    )

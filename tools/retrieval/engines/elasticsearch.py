@@ -1,0 +1,177 @@
+"""Elasticsearch (8 or newer), through its official client.
+
+Vectors are searched with the `knn` query and united with BM25 here, not by the server's own rank fusion,
+which needs a paid licence.
+"""
+
+import logging
+import os
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from typing_extensions import override
+
+from hopgraph.state import CorpusError
+from hopgraph.tools.loading.errors import require
+from hopgraph.tools.retrieval.engines.address import EngineAddress
+from hopgraph.tools.retrieval.engines.engine import (
+    CALL_SECONDS,
+    CONNECT_SECONDS,
+    TERMS,
+    VECTOR,
+    Row,
+    SearchEngine,
+    best_first,
+    failed,
+)
+from hopgraph.tools.retrieval.engines.facts import EngineFacts, read_facts
+from hopgraph.tools.retrieval.index import Hit
+from hopgraph.tools.retrieval.passages import StoredPassage
+
+API_KEY = "HOPGRAPH_ELASTICSEARCH_API_KEY"
+"""Where the server's API key is read from; a user name and password may be in the address."""
+_META = "hopgraph"
+_LONGEST_ID = 512
+"""Bytes that Elasticsearch allows."""
+_MOST_HITS = 10_000
+"""Elasticsearch's `index.max_result_window`, unless its owner changed it."""
+
+
+class ElasticsearchEngine(SearchEngine):
+    """One index of an Elasticsearch."""
+
+    def __init__(self, address: EngineAddress) -> None:
+        """Make the client; it connects at the first call.
+
+        Raises:
+            SpecError: the package is missing. CorpusError: the address is no address.
+        """
+        self.address = address
+        self._library: Any = require("elasticsearch", "elasticsearch")
+        self._helpers: Any = require("elasticsearch.helpers", "elasticsearch")
+        # They warn of what does not answer; that is raised, too, and told as one line.
+        for name in ("elastic_transport.node_pool", "elastic_transport.transport"):
+            logging.getLogger(name).disabled = True
+        key = os.environ.get(API_KEY)
+        options: dict[str, Any] = {"api_key": key} if key else {}
+        with self._translated("the address cannot be used"):
+            self._client: Any = self._library.Elasticsearch(
+                address.uri, request_timeout=CALL_SECONDS, max_retries=2, retry_on_timeout=False, **options
+            )
+
+    @override
+    def facts(self) -> EngineFacts | None:
+        with self._translated("cannot be read"):
+            quick = self._client.options(request_timeout=CONNECT_SECONDS, max_retries=0)
+            if not quick.indices.exists(index=self.address.collection):
+                return None
+            # An alias stands for the one index behind it.
+            (mapping,) = dict(quick.indices.get_mapping(index=self.address.collection)).values()
+        return read_facts(str(self.address), mapping["mappings"].get("_meta", {}).get(_META))
+
+    @override
+    def create(self, facts: EngineFacts) -> None:
+        properties: dict[str, Any] = {
+            "title": {"type": "text", "index": False},
+            "text": {"type": "text", "index": False},
+            TERMS: {"type": "text", "analyzer": "whitespace", "similarity": "hopgraph_bm25", "index_options": "freqs"},
+        }
+        if facts.embedding:
+            properties[VECTOR] = {
+                "type": "dense_vector",
+                "dims": facts.embedding.dimension,
+                "index": True,
+                "similarity": "max_inner_product",
+            }
+        similarity = {"hopgraph_bm25": {"type": "BM25", "k1": facts.k1, "b": facts.b}}
+        with self._translated("the index cannot be made"):
+            self._client.indices.create(
+                index=self.address.collection,
+                settings={"index": {"similarity": similarity}},
+                mappings={
+                    "dynamic": "strict",
+                    "_meta": {_META: facts.model_dump_json()},
+                    "_source": {"excludes": [TERMS, VECTOR]},
+                    "properties": properties,
+                },
+            )
+
+    @override
+    def keep(self, facts: EngineFacts) -> None:
+        with self._translated("cannot be written"):
+            self._client.indices.put_mapping(index=self.address.collection, meta={_META: facts.model_dump_json()})
+
+    @override
+    def upsert(self, rows: Sequence[Row]) -> None:
+        actions = (
+            {
+                "_index": self.address.collection,
+                "_id": row.passage.id,
+                "title": row.passage.title,
+                "text": row.passage.text,
+                TERMS: " ".join(row.terms),
+                **({VECTOR: row.vector} if row.vector is not None else {}),
+            }
+            for row in rows
+        )
+        with self._translated("cannot be written"):
+            self._helpers.bulk(self._client, actions, chunk_size=len(rows))
+
+    @override
+    def refusal(self, row: Row) -> str:
+        if len(row.passage.id.encode()) > _LONGEST_ID:
+            return f"its id has more than {_LONGEST_ID} bytes, which Elasticsearch cannot hold"
+        return ""
+
+    @override
+    def finish(self) -> int:
+        with self._translated("cannot be written"):
+            self._client.indices.refresh(index=self.address.collection)
+            return int(self._client.count(index=self.address.collection)["count"])
+
+    @override
+    def by_terms(self, terms: Sequence[str], k: int) -> list[Hit]:
+        # Lucene weighs a query's repeated terms one by one, as our own BM25 does.
+        return self._search({"match": {TERMS: {"query": " ".join(terms)}}}, k)
+
+    @override
+    def by_vector(self, vector: list[float], k: int) -> list[Hit]:
+        size = min(k, _MOST_HITS)
+        candidates = min(max(100, 2 * size), _MOST_HITS)
+        knn = {"field": VECTOR, "query_vector": vector, "k": size, "num_candidates": candidates}
+        return [Hit(passage, _inner_product(score)) for passage, score in self._search({"knn": knn}, k)]
+
+    def _search(self, query: dict[str, Any], k: int) -> list[Hit]:
+        with self._translated("cannot be searched"):
+            found = self._client.search(
+                index=self.address.collection,
+                query=query,
+                size=min(k, _MOST_HITS),
+                source=["title", "text"],
+                search_type="dfs_query_then_fetch",  # document frequencies of the whole index, not of each shard
+            )
+        hits = [
+            Hit(StoredPassage(hit["_id"], hit["_source"]["title"], hit["_source"]["text"]), float(hit["_score"]))
+            for hit in found["hits"]["hits"]
+        ]
+        return best_first(hits, k)
+
+    @contextmanager
+    def _translated(self, what: str) -> Generator[None]:
+        library = self._library
+        try:
+            yield
+        except (library.AuthenticationException, library.AuthorizationException):
+            raise CorpusError(
+                f"{self.address}: the server refuses the key; set {API_KEY}, or write USER:PASSWORD@ before the host"
+            ) from None
+        except library.ConnectionError:
+            raise failed(self.address, what, "no answer; is the server running at this address?") from None
+        except (library.ApiError, library.TransportError, self._helpers.BulkIndexError, ValueError) as error:
+            raise failed(self.address, what, str(error)) from None
+
+
+def _inner_product(score: float) -> float:
+    """Undo what Elasticsearch does to an inner product to have no score below 0."""
+    return score - 1 if score >= 1 else 1 - 1 / score

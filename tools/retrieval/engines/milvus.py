@@ -1,0 +1,235 @@
+"""Milvus, embedded (Milvus Lite, a local file) or a cluster, through langchain-milvus.
+
+The embedded one and a cluster get the same calls. They differ in three ways: Lite has only the `standard`
+tokeniser (on our terms it splits as `whitespace` does), it gives BM25 distances below 0 where a cluster gives
+scores above 0, and it counts document frequencies within each of its segments (100,000 rows at most), so
+that scores of a larger collection differ a little between segments.
+"""
+
+import logging
+import os
+import re
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from typing_extensions import override
+
+from hopgraph.state import CorpusError
+from hopgraph.tools.loading.errors import require
+from hopgraph.tools.retrieval.engines.address import EngineAddress
+from hopgraph.tools.retrieval.engines.engine import (
+    CALL_SECONDS,
+    CONNECT_SECONDS,
+    TERMS,
+    VECTOR,
+    Row,
+    SearchEngine,
+    best_first,
+    failed,
+)
+from hopgraph.tools.retrieval.engines.facts import EngineFacts, read_facts
+from hopgraph.tools.retrieval.index import Hit
+from hopgraph.tools.retrieval.passages import StoredPassage
+
+TOKEN = "HOPGRAPH_MILVUS_TOKEN"  # noqa: S105 - the name of an environment variable
+"""Where a cluster's token (`user:password` or a key) is read from."""
+_PROPERTY, _SPARSE = "hopgraph", "sparse"
+_LITE_SECONDS = 1800.0
+"""Lite makes its BM25 index in memory when a process searches first: a minute or more for 100,000 passages."""
+_LONGEST_ID, _LONGEST_FIELD = 512, 65_535
+"""Bytes; Milvus holds no longer strings."""
+_BM25: dict[str, Any] = {"metric_type": "BM25", "params": {}}
+_DENSE: dict[str, Any] = {"metric_type": "IP", "params": {}}
+_LETTERS = re.compile(r"\w+")
+_opening = Lock()
+
+
+class MilvusEngine(SearchEngine):
+    """One collection of a Milvus."""
+
+    def __init__(self, address: EngineAddress) -> None:
+        """Connect.
+
+        Raises:
+            SpecError: a package is missing. CorpusError: the engine cannot be reached or opened.
+        """
+        self.address = address
+        self._seconds = CALL_SECONDS
+        self._connection: dict[str, Any] = {"uri": address.uri, "timeout": CONNECT_SECONDS}
+        if not address.remote:
+            path = Path(address.uri).expanduser().absolute()
+            if not path.parent.is_dir():
+                raise CorpusError(f"{address}: there is no folder {path.parent}")
+            self._connection["uri"] = str(path)
+            self._seconds = _LITE_SECONDS
+        elif token := os.environ.get(TOKEN):
+            self._connection["token"] = token
+        self._milvus: Any = require("pymilvus", "milvus")
+        self._grpc: Any = require("grpc", "milvus")
+        self._langchain: Any = require("langchain_milvus", "milvus")
+        if not address.remote:
+            require("milvus_lite", "milvus")
+        _silence()
+        one = "" if address.remote else "; a local file can be open in one process at a time"
+        with self._translated(f"cannot be opened{one}"), _opening:
+            self._client: Any = self._milvus.MilvusClient(**self._connection)
+
+    @override
+    def facts(self) -> EngineFacts | None:
+        with self._translated("cannot be read"):
+            if not self._client.has_collection(self.address.collection, timeout=self._seconds):
+                return None
+            found = self._client.describe_collection(self.address.collection, timeout=self._seconds)
+        return read_facts(str(self.address), found.get("properties", {}).get(_PROPERTY))
+
+    @override
+    def create(self, facts: EngineFacts) -> None:
+        kinds = self._milvus.DataType
+        schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
+        schema.add_field("id", kinds.VARCHAR, is_primary=True, max_length=_LONGEST_ID)
+        for name in ("title", "text"):
+            schema.add_field(name, kinds.VARCHAR, max_length=_LONGEST_FIELD)
+        schema.add_field(
+            TERMS,
+            kinds.VARCHAR,
+            max_length=_LONGEST_FIELD,
+            enable_analyzer=True,
+            analyzer_params={"tokenizer": "whitespace" if self.address.remote else "standard"},
+        )
+        schema.add_field(_SPARSE, kinds.SPARSE_FLOAT_VECTOR)
+        schema.add_function(self._bm25().function)
+        indexes = self._client.prepare_index_params()
+        parameters: dict[str, Any] = {"bm25_k1": facts.k1, "bm25_b": facts.b}
+        if not self.address.remote:
+            # pymilvus sends each parameter by itself, Lite 3.2 reads only what is inside one called `params`
+            # and would take its own 1.5 and 0.75.
+            parameters = {"params": parameters}
+        indexes.add_index(_SPARSE, index_type="SPARSE_INVERTED_INDEX", metric_type="BM25", params=parameters)
+        if facts.embedding:
+            schema.add_field(VECTOR, kinds.FLOAT_VECTOR, dim=facts.embedding.dimension)
+            indexes.add_index(VECTOR, index_type="AUTOINDEX", metric_type="IP", params={})
+        with self._translated("the collection cannot be made"):
+            self._client.create_collection(
+                self.address.collection,
+                schema=schema,
+                index_params=indexes,
+                properties={_PROPERTY: facts.model_dump_json()},
+                timeout=self._seconds,
+            )
+
+    @override
+    def keep(self, facts: EngineFacts) -> None:
+        with self._translated("cannot be written"):
+            self._client.alter_collection_properties(
+                self.address.collection, properties={_PROPERTY: facts.model_dump_json()}, timeout=self._seconds
+            )
+
+    @override
+    def upsert(self, rows: Sequence[Row]) -> None:
+        data: list[dict[str, Any]] = [
+            {
+                **row.passage._asdict(),
+                TERMS: self._words(row.terms),
+                **({VECTOR: row.vector} if row.vector is not None else {}),
+            }
+            for row in rows
+        ]
+        with self._translated("cannot be written"):
+            self._client.upsert(self.address.collection, data, timeout=self._seconds)
+
+    @override
+    def refusal(self, row: Row) -> str:
+        for name, value in {**row.passage._asdict(), TERMS: self._words(row.terms)}.items():
+            limit = _LONGEST_ID if name == "id" else _LONGEST_FIELD
+            if len(value.encode()) > limit:
+                return f"its {name} has more than {limit:,} bytes, which Milvus cannot hold"
+        return ""
+
+    @override
+    def finish(self) -> int:
+        with self._translated("cannot be written"):
+            self._client.flush(self.address.collection)
+            self._client.load_collection(self.address.collection)
+            rows = self._client.query(self.address.collection, filter="", output_fields=["count(*)"])
+        return int(rows[0]["count(*)"])
+
+    @override
+    def by_terms(self, terms: Sequence[str], k: int) -> list[Hit]:
+        query = self._words(terms)
+        found = self._found(lambda: self._by_words.similarity_search_with_score(query, k=k, param=_BM25))
+        return best_first([Hit(passage, abs(score)) for passage, score in found], k)
+
+    @override
+    def by_vector(self, vector: list[float], k: int) -> list[Hit]:
+        search = self._by_meaning.similarity_search_with_score_by_vector
+        return best_first(self._found(lambda: search(vector, k=k, param=_DENSE)), k)
+
+    def _found(self, search: Callable[[], Any]) -> list[Hit]:
+        with self._translated("cannot be searched"):
+            pairs = search()
+        hits: list[Hit] = []
+        for document, distance in pairs:
+            fields = document.metadata
+            passage = StoredPassage(str(fields["id"]), str(fields["title"]), str(document.page_content))
+            hits.append(Hit(passage, float(distance)))
+        return hits
+
+    def _words(self, terms: Sequence[str]) -> str:
+        return " ".join(terms if self.address.remote else map(_plain, terms))
+
+    @cached_property
+    def _by_words(self) -> Any:
+        return self._store(builtin_function=self._bm25(), vector_field=[_SPARSE], search_params=_BM25)
+
+    @cached_property
+    def _by_meaning(self) -> Any:
+        from langchain_core.embeddings import Embeddings
+
+        class MadeBeforehand(Embeddings):
+            """Stands where langchain-milvus wants a model; it is only asked with vectors."""
+
+            def embed_documents(self, texts: list[str]) -> list[list[float]]:
+                raise NotImplementedError
+
+            def embed_query(self, text: str) -> list[float]:
+                raise NotImplementedError
+
+        return self._store(embedding_function=MadeBeforehand(), vector_field=VECTOR, search_params=_DENSE)
+
+    def _store(self, **fields: Any) -> Any:
+        options = {"embedding_function": None, "primary_field": "id", "text_field": "text", "timeout": self._seconds}
+        with _opening:
+            store = self._langchain.Milvus(
+                collection_name=self.address.collection, connection_args=self._connection, **(options | fields)
+            )
+        store.fields = ["id", "title", "text"]  # else every hit brings its terms and its vector along
+        return store
+
+    def _bm25(self) -> Any:
+        return self._langchain.BM25BuiltInFunction(
+            input_field_names=TERMS, output_field_names=_SPARSE, function_name="bm25"
+        )
+
+    @contextmanager
+    def _translated(self, what: str) -> Generator[None]:
+        try:
+            yield
+        except self._milvus.MilvusException as error:
+            raise failed(self.address, what, error.message) from None
+        except self._grpc.RpcError as error:  # pymilvus passes a time-out on as it is
+            raise failed(self.address, what, error.details()) from None
+
+
+def _plain(term: str) -> str:
+    """Write a term so that Lite's tokeniser, which splits at all but letters, digits and _, keeps it whole."""
+    return term if _LETTERS.fullmatch(term) else f"x{term.encode().hex()}"
+
+
+def _silence() -> None:
+    """Keep pymilvus from logging tracebacks of errors that it raises, too, and that we raise as one line."""
+    for name in ("pymilvus.decorators", "milvus_lite.server_manager"):
+        logging.getLogger(name).disabled = True

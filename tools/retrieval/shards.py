@@ -1,0 +1,136 @@
+"""The vectors of a corpus on their way into an index: files beside it, which a build that was killed leaves behind.
+
+Embedding is by far the longest part of a build, so its result is kept in `.NAME.vectors-MODEL` beside the
+index: one file for every SHARD passages, named by what it was made from and put in place in one step. The
+next build takes what fits and embeds the rest. A complete build removes them.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+from pydantic import ValidationError
+
+from hopgraph.state import CorpusError
+from hopgraph.tools.embeddings import EmbeddingFacts, EmbeddingModel
+from hopgraph.tools.embeddings.model import Matrix
+from hopgraph.tools.retrieval.index import searched_text
+from hopgraph.tools.retrieval.passages import PassageStore
+
+SHARD = 4096
+"""Passages per file: what a killed build loses at most."""
+_STEP = 256
+"""Passages after which progress is told."""
+_FACTS = "model.json"
+
+
+@dataclass(frozen=True)
+class Shards:
+    """Vectors of the passages from some row on, in order."""
+
+    paths: list[Path]
+    count: int
+    reused: int
+    """How many of them an earlier build had embedded."""
+    facts: EmbeddingFacts
+
+    def __iter__(self) -> Iterator[Matrix]:
+        """Give them file by file, so that memory holds one at a time."""
+        return (np.load(path, allow_pickle=False) for path in self.paths)
+
+    def sample(self, most: int) -> Matrix:
+        """Take at most so many of them, evenly spread over the corpus."""
+        rows = np.unique(np.linspace(0, self.count - 1, min(most, self.count)).astype(np.int64))
+        parts: list[Matrix] = []
+        for number, path in enumerate(self.paths):
+            inside = rows[(rows >= number * SHARD) & (rows < (number + 1) * SHARD)] - number * SHARD
+            parts.append(np.load(path, mmap_mode="r", allow_pickle=False)[inside])
+        return np.concatenate(parts)
+
+
+def embed_passages(
+    goal: Path, model: EmbeddingModel, passages: PassageStore, first: int, progress: Callable[[int, int], None]
+) -> Shards:
+    """Embed passages, except those that an earlier build of the same index embedded with the same model.
+
+    Args:
+        goal: the index that is built; its builder holds its lock.
+        model: embeds.
+        passages: of the new index.
+        first: the row to begin with; what comes before is embedded already.
+        progress: called with how many are embedded, and of how many. Its first call says how many are taken
+            over, unless it is all of them.
+
+    Raises:
+        ModelError: the model failed. OSError: the place cannot be written.
+    """
+    folder, facts = _begin(goal, model)
+    total = len(passages) - first
+    paths: list[Path] = []
+    done = reused = 0
+    for start in range(first, len(passages), SHARD):
+        texts = [searched_text(passages[row]) for row in range(start, min(start + SHARD, len(passages)))]
+        path = folder / f"{sha256(chr(0).join(texts).encode()).hexdigest()}.npy"
+        if _fits(path, len(texts), facts.dimension):
+            reused += len(texts)
+        else:
+            parts: list[Matrix] = []
+            for step in range(0, len(texts), _STEP):
+                progress(done + step, total)
+                parts.append(model.passages(texts[step : step + _STEP]))
+            _put(path, np.concatenate(parts))
+        done += len(texts)
+        paths.append(path)
+    progress(total, total)
+    return Shards(paths, total, reused, facts)
+
+
+def _begin(goal: Path, model: EmbeddingModel) -> tuple[Path, EmbeddingFacts]:
+    """Make the folder, or take the one of a killed build if the model is still the same."""
+    mine = model.facts()
+    key = sha256(mine.model_dump_json(exclude={"probe"}).encode()).hexdigest()[:12]
+    folder = goal.parent / f"{_prefix(goal)}{key}"
+    try:
+        kept = EmbeddingFacts.model_validate_json((folder / _FACTS).read_bytes())
+        model.check(kept, str(folder))
+    except (FileNotFoundError, ValidationError, CorpusError):  # none, broken off, or other weights under this name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        (folder / _FACTS).write_text(mine.model_dump_json() + "\n", encoding="utf-8")
+        return folder, mine
+    return folder, kept
+
+
+def _fits(path: Path, count: int, dimension: int) -> bool:
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False).shape == (count, dimension)
+    except (OSError, ValueError):  # not there, or damaged
+        return False
+
+
+def _put(path: Path, vectors: Matrix) -> None:
+    unfinished = path.with_suffix(".unfinished")
+    with unfinished.open("wb") as file:
+        np.save(file, vectors, allow_pickle=False)
+    os.replace(unfinished, path)
+
+
+def remove_shards(goal: Path) -> None:
+    """Remove the vectors beside an index, once it is complete."""
+    for folder in kept_shards(goal):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def kept_shards(goal: Path) -> list[Path]:
+    """List the folders with vectors that builds of this index have left behind."""
+    if not goal.parent.is_dir():
+        return []
+    return [path for path in goal.parent.iterdir() if path.name.startswith(_prefix(goal)) and path.is_dir()]
+
+
+def _prefix(goal: Path) -> str:
+    return f".{goal.name}.vectors-"

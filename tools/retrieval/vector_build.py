@@ -1,0 +1,102 @@
+"""The dense part of a build: choose model and kind before anything is read, then embed and put in order."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from langchain_core.embeddings import Embeddings
+
+from hopgraph.state import SettingsError
+from hopgraph.tools.embeddings import EmbeddingModel, resolve_embeddings
+from hopgraph.tools.loading import require
+from hopgraph.tools.retrieval.dense import query_model
+from hopgraph.tools.retrieval.faiss_store import KINDS, build_store, extend_store, kind_for
+from hopgraph.tools.retrieval.manifest import DenseFacts, Manifest
+from hopgraph.tools.retrieval.passages import PassageFile
+from hopgraph.tools.retrieval.shards import embed_passages
+from hopgraph.tools.retrieval.stages import Progress
+
+
+@dataclass(frozen=True)
+class VectorPlan:
+    """How the vectors of an index will be made."""
+
+    model: EmbeddingModel
+    kind: str | None
+    """The kind of FAISS index that was asked for."""
+    old: DenseFacts | None = None
+    """Of the index that is added to, if it has vectors."""
+    old_passages: int = 0
+    """How many vectors it has."""
+
+    def check(self, passages: int) -> None:
+        """Refuse a kind that the number of passages does not suffice for, before they are embedded.
+
+        Raises:
+            SettingsError: too few.
+        """
+        kind_for(passages, self.kind)
+
+    def build(self, goal: Path, folder: Path, progress: Progress) -> tuple[DenseFacts, int]:
+        """Embed the passages of `folder` that have no vector yet, and write its FAISS file.
+
+        Args:
+            goal: the index that `folder` will become; an old one there gives its vectors.
+            folder: has the passages.
+            progress: called with the stages `embed` and `faiss`.
+
+        Returns:
+            What the manifest says of the vectors, and how many were embedded by a build that was broken off.
+
+        Raises:
+            ModelError: the model failed. OSError: a file cannot be written.
+        """
+        passages = PassageFile(folder)
+        shards = embed_passages(
+            goal, self.model, passages, self.old_passages, lambda done, total: progress("embed", done, total)
+        )
+
+        def told(done: int, total: int) -> None:
+            progress("faiss", done, total)
+
+        if self.old:
+            extend_store(goal, folder, shards, told)
+            return self.old, shards.reused
+        kind = kind_for(len(passages), self.kind)
+        build_store(folder, kind, shards, told)
+        return DenseFacts(kind=kind, embedding=shards.facts), shards.reused
+
+
+def plan_vectors(
+    dense: str | Embeddings | None, kind: str | None, goal: Path, old: Manifest | None
+) -> VectorPlan | None:
+    """Load the model and check what was asked for, before anything is read.
+
+    Args:
+        dense: the embedding model; None for that of the index that is added to, if it has one.
+        kind: of FAISS index; None to choose by the number of passages.
+        goal: the index's folder.
+        old: the manifest of the index that is added to; None for a new one.
+
+    Returns:
+        None for an index without vectors.
+
+    Raises:
+        SettingsError: an unknown kind, another one than the index has, or a kind without a model.
+        SpecError: the model cannot be loaded, or FAISS is not installed.
+        CorpusError: another model than the one of the index that is added to.
+    """
+    if kind is not None and kind not in KINDS:
+        raise SettingsError(f"FAISS index {kind!r} is unknown; use one of: {', '.join(KINDS)}")
+    have = old.dense if old else None
+    if dense is None and have is None:
+        if kind is not None:
+            raise SettingsError("a FAISS index needs an embedding model: add --dense SPEC")
+        return None
+    require("faiss")
+    if old and have:
+        if kind not in (None, have.kind):
+            raise SettingsError(f"{goal} stays {have.kind} when passages are added; build it anew for {kind}")
+        return VectorPlan(query_model(goal, have, dense), have.kind, have, old.corpus.passages)
+    model = resolve_embeddings(dense or "")
+    model.facts()  # a server that does not answer is told now
+    return VectorPlan(model, kind)
