@@ -1,0 +1,48 @@
+"""Make a follow-up question stand alone."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from langchain_core.messages import AnyMessage
+from langgraph.graph.message import add_messages
+from langgraph.runtime import Runtime
+
+from hopgraph.nodes.ask import Ask, ask, calls_of
+from hopgraph.nodes.chat.history import history_lines, turns_of
+from hopgraph.nodes.chat.route import METHOD_CALLS
+from hopgraph.nodes.events import emit
+from hopgraph.nodes.replies import ReplyModel, ShortText
+from hopgraph.state import Spent
+from hopgraph.state.chat import ChatContext
+from hopgraph.tools.prompts import clean
+
+
+class StandAlone(ReplyModel):
+    """A reply of the role `contextualise`."""
+
+    question: ShortText
+
+
+class ContextualiseState(Spent):
+    """What `contextualise` reads."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    question: str
+
+
+async def contextualise(state: ContextualiseState, runtime: Runtime[ChatContext]) -> Mapping[str, Any]:
+    """Rewrite the user's message, with the help of the last turns, as a question that stands alone.
+
+    Writes `question`. It stays as it is when there are no earlier turns, when `history_turns` is 0, and when
+    no reply can be used or afforded: one call is left over for the method.
+    """
+    message = state["question"]
+    earlier = turns_of(state["messages"])[:-1][-runtime.context.history_turns or None :]
+    if not earlier or not runtime.context.history_turns:
+        return {}
+    variables = {"history": history_lines(earlier), "message": message}
+    wanted = Ask("contextualise", variables, StandAlone, StandAlone(question=message))
+    answered = await ask(runtime, state, wanted, keep=METHOD_CALLS)
+    question = " ".join(clean(answered.record.question).split()) or message
+    emit(runtime, "contextualised", message=message, question=question, turns=len(earlier))
+    return {"question": question, "calls": calls_of([answered])}

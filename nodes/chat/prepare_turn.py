@@ -1,0 +1,77 @@
+"""Begin a turn: read the user's message, check the settings, clear what the last turn left."""
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from langchain_core.messages import BaseMessage, HumanMessage
+from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
+
+from hopgraph.nodes.finish import total
+from hopgraph.nodes.prepare import check_settings, checked_question
+from hopgraph.state import Context, QuestionError, SettingsError
+from hopgraph.state.chat import ChatContext, ChatInput, TurnResult, settings_for_method
+from hopgraph.state.context import record_settings
+
+LEFT_OUT = "(a message of {size:,} characters, left out)"
+
+
+def prepare_turn(
+    contexts: Mapping[str, type[Context]],
+) -> Callable[[ChatInput, Runtime[ChatContext]], Awaitable[Mapping[str, Any]]]:
+    """Make the first node of a chat, given the settings class of each method that it can answer with.
+
+    The node takes the text of the last message as the `question`. Text that is no question, because there is
+    none or far too much of it, is told to the user instead of raised (`said`); a message that is too long is
+    replaced in the thread by a note of its size, so that no later turn carries it along.
+    """
+
+    async def prepare(state: ChatInput, runtime: Runtime[ChatContext]) -> Mapping[str, Any]:
+        """Check the settings and the message, record the settings, and empty what is known of the last turn.
+
+        Raises:
+            QuestionError: the last message is not the user's. SettingsError, SpecError, CorpusError, PromptError: a
+            setting that cannot work.
+        """
+        settings = runtime.context
+        message = _last(state["messages"])
+        _check_methods(settings, contexts)
+        await check_settings(settings)
+        return {
+            **TurnResult(
+                answer="", explanation="", citations=[], passages=[], stop_reason=None, usage=total([], iterations=0)
+            ),
+            **_read(message),
+            "chosen": None,
+            "calls": Overwrite({}),
+            "settings": record_settings(settings),
+            "started_at": time.time(),
+        }
+
+    return prepare
+
+
+def _last(messages: list[Any]) -> BaseMessage:
+    if not messages or not isinstance(messages[-1], HumanMessage):
+        raise QuestionError("there is no message of the user's to reply to; post one of type human")
+    return messages[-1]
+
+
+def _read(message: BaseMessage) -> Mapping[str, Any]:
+    text = message.text
+    try:
+        return {"question": checked_question(text), "kind": None, "said": ""}
+    except QuestionError as error:
+        refused = {"question": "", "kind": "refused", "said": f"I cannot read this message: {error}."}
+    if not text.strip():
+        return refused
+    note = message.model_copy(update={"content": LEFT_OUT.format(size=len(text))})
+    return {**refused, "messages": [note]}
+
+
+def _check_methods(settings: ChatContext, contexts: Mapping[str, type[Context]]) -> None:
+    for name in settings.methods:
+        if name not in contexts:
+            raise SettingsError(f"methods: method {name!r:.80} is unknown; a chat has: {', '.join(contexts)}")
+        settings_for_method(settings, contexts[name])

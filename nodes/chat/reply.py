@@ -1,0 +1,82 @@
+"""Write the reply: the answer with numbered citations, or plainly that there is none."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+from langchain_core.messages import AIMessage
+from langgraph.runtime import Runtime
+
+from hopgraph.nodes.events import emit
+from hopgraph.nodes.finish import total
+from hopgraph.state import Citation, Spent, StopReason, Usage
+from hopgraph.state.chat import ChatContext, TurnKind, TurnResult
+from hopgraph.tools.prompts import clean
+
+_MARKUP = re.compile(r"([\\`*_\[\]<>~$|#])")
+"""Characters with which Markdown and HTML begin a link, a picture, code, a formula or formatting."""
+
+
+class ReplyState(TurnResult, Spent):
+    """What `reply` reads."""
+
+    question: str
+    kind: TurnKind | None
+    said: str
+    chosen: str | None
+
+
+async def reply(state: ReplyState, runtime: Runtime[ChatContext]) -> Mapping[str, Any]:
+    """Write the turn's only message and the turn's whole `usage`.
+
+    The message's `additional_kwargs` hold `question` (as it was looked up), `answer`, `citations` (in the order of
+    their numbers), `method` and `stop_reason`; its text is made of the same. All empty for small talk.
+    """
+    looked_up = state["chosen"] is not None
+    text = reply_text(state) if looked_up else plain(state["said"])
+    usage = _sum(total(state["calls"].values(), iterations=0), state["usage"])
+    emit(runtime, "replied", text=text, citations=len(state["citations"]))
+    told = {
+        "question": state["question"] if looked_up else "",
+        "answer": state["answer"],
+        "citations": state["citations"],
+        "method": state["chosen"] or "",
+        "stop_reason": state["stop_reason"],
+    }
+    return {"messages": [AIMessage(text, additional_kwargs=told)], "usage": usage}
+
+
+def reply_text(state: ReplyState) -> str:
+    """Write what was found as text: the answer with its marks, then what each of them stands for."""
+    if not state["answer"]:
+        return _not_found(state["question"], state["stop_reason"])
+    marks = "".join(f"[{number}]" for number in range(1, len(state["citations"]) + 1))
+    parts = [f"{plain(state['answer'])} {marks}".rstrip()]
+    if not state["citations"]:
+        parts.append("No passage of the documents supports this; it is the model's own knowledge.")
+    if state["stop_reason"] == "budget":
+        parts.append("The budget ended the search, so this is the best answer so far.")
+    parts.append("\n\n".join(_source(number, each) for number, each in enumerate(state["citations"], start=1)))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _not_found(question: str, reason: StopReason | None) -> str:
+    if reason == "budget":
+        return f"The budget ended the search before an answer was found to: {plain(question)}"
+    return f"I found no answer in the documents to: {plain(question)}"
+
+
+def _source(number: int, citation: Citation) -> str:
+    title = "the model's own knowledge" if citation["kind"] == "model" else plain(citation["title"])
+    quote = plain(citation["quote"])
+    return f"[{number}] {title or 'untitled'}" + (f": “{quote}”" if quote else "")
+
+
+def plain(text: str) -> str:
+    """Write untrusted text so that a chat client shows it as it is: on one line, with its markup escaped."""
+    return _MARKUP.sub(r"\\\1", " ".join(clean(text).split()))
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    both = cast("list[dict[str, int]]", [one, other])
+    return cast("Usage", {name: sum(each[name] for each in both) for name in Usage.__annotations__})

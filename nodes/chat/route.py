@@ -1,0 +1,84 @@
+"""Tell small talk from a question, and choose the method that looks it up."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from langgraph.runtime import Runtime
+from pydantic import field_validator
+
+from hopgraph.nodes.ask import Ask, ask, calls_of
+from hopgraph.nodes.budget import calls_left, tokens_left
+from hopgraph.nodes.events import emit
+from hopgraph.nodes.replies import ReplyModel, ShortText
+from hopgraph.state import Spent
+from hopgraph.state.chat import ChatContext, MethodName, TurnKind
+
+SINGLE_HOP_METHOD: MethodName = "one_step"
+MULTI_HOP_METHOD: MethodName = "migres"
+METHOD_CALLS = 1
+"""What the chat's own steps leave over: the model calls of the cheapest method."""
+MULTI_HOP_CALLS = 7
+"""Model calls that two hops of MIGRES take: on the two-hop questions of the sample 7 to 9."""
+MULTI_HOP_TOKENS = 4_000
+"""Tokens that they take: there, with five passages for each query, 2,400 to 3,700."""
+HELLO = "Hello! I answer questions from the documents, and say where the answer stands. What would you like to know?"
+
+
+class Routed(ReplyModel):
+    """A reply of the role `route`."""
+
+    kind: Literal["small_talk", "single_hop", "bridge", "comparison"]
+    reply: ShortText = ""
+
+    @field_validator("kind", mode="before")
+    @classmethod
+    def _as_named(cls, kind: object) -> object:
+        return kind.strip().lower().replace("-", "_").replace(" ", "_") if isinstance(kind, str) else kind
+
+
+CAREFUL = Routed(kind="bridge")
+"""What stands in for a reply: a method that can find more than it has to is better than one that cannot."""
+
+
+class RouteState(Spent):
+    """What `route` reads."""
+
+    question: str
+
+
+async def route(state: RouteState, runtime: Runtime[ChatContext]) -> Mapping[str, Any]:
+    """Ask what kind of message it is, and choose the method by `method_for`.
+
+    Writes `kind` and `chosen`; for small talk `said`, and no method.
+    """
+    wanted = Ask("route", {"question": state["question"]}, Routed, CAREFUL)
+    answered = await ask(runtime, state, wanted, keep=METHOD_CALLS)
+    kind, spent = answered.record.kind, {**state["calls"], **calls_of([answered])}
+    if kind == "small_talk":
+        emit(runtime, "routed", kind=kind, method="", why="nothing is asked")
+        return {
+            "kind": kind,
+            "said": answered.record.reply.strip() or HELLO,
+            "chosen": None,
+            "calls": calls_of([answered]),
+        }
+    chosen, why = method_for(kind, runtime.context, Spent(calls=spent, started_at=state["started_at"]))
+    emit(runtime, "routed", kind=kind, method=chosen, why=why)
+    return {"kind": kind, "said": "", "chosen": chosen, "calls": calls_of([answered])}
+
+
+def method_for(kind: TurnKind, settings: ChatContext, spent: Spent) -> tuple[MethodName, str]:
+    """Choose the method for a question, and say why.
+
+    The rule: the method that `use_method` names. With `auto`, `one_step` for a single hop; `migres` for a bridge
+    or a comparison, unless fewer model calls or tokens are left than two hops take (`MULTI_HOP_CALLS`,
+    `MULTI_HOP_TOKENS`): then `one_step`, which takes one call.
+    """
+    if settings.use_method != "auto":
+        return settings.use_method, "it is set"
+    if kind == "single_hop":
+        return SINGLE_HOP_METHOD, "one passage can answer it"
+    calls, tokens = calls_left(settings, spent), tokens_left(settings, spent)
+    if (calls is not None and calls < MULTI_HOP_CALLS) or (tokens is not None and tokens < MULTI_HOP_TOKENS):
+        return SINGLE_HOP_METHOD, "the budget does not reach for several hops"
+    return MULTI_HOP_METHOD, "it takes several passages"
