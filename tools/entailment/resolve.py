@@ -3,19 +3,40 @@
 from collections.abc import Callable
 
 from hopgraph.state import EntailmentChecker, SpecError
+from hopgraph.tools.entailment.by_model import model_entailment
 from hopgraph.tools.entailment.lexical import LexicalEntailment
+from hopgraph.tools.entailment.local import minicheck, nli, t5_nli
+from hopgraph.tools.entailment.remote import remote_entailment
+from hopgraph.tools.models import redact
 
-CHECKERS: dict[str, Callable[[], EntailmentChecker]] = {"lexical": LexicalEntailment}
-"""What each spec makes."""
+KINDS: dict[str, Callable[[str], EntailmentChecker]] = {
+    "nli": nli,
+    "t5-nli": t5_nli,
+    "minicheck": minicheck,
+    "model": model_entailment,
+    "http": remote_entailment,
+    "https": remote_entailment,
+}
+"""What makes the checker of each kind of spec."""
+VALID_SPECS = (
+    "lexical, nli:NAME_OR_PATH, t5-nli:NAME_OR_PATH, minicheck:NAME_OR_PATH, "
+    "http://HOST:PORT (a server with /predict), "
+    "model:SPEC (a language model)"
+)
 
 
 def resolve_entailment(spec: str) -> EntailmentChecker:
     """Make the entailment checker that a spec names.
 
+    Loads models, so it belongs in a thread. A model is loaded once for the process.
+
     Raises:
-        SpecError: no checker has this spec; the message names those there are.
+        SpecError: no checker has this spec, or its model cannot be loaded; the message names the valid specs.
     """
-    make = CHECKERS.get(spec.strip())
-    if make is None:
-        raise SpecError(f"entailment checker {spec!r} is unknown; use one of: {', '.join(CHECKERS)}")
-    return make()
+    spec = spec.strip()
+    if spec == LexicalEntailment.name:
+        return LexicalEntailment()
+    kind, colon, _ = spec.partition(":")
+    if not colon or kind not in KINDS:
+        raise SpecError(f"entailment checker {redact(spec)!r} is unknown; use one of: {VALID_SPECS}")
+    return KINDS[kind](spec)

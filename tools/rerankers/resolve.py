@@ -3,19 +3,39 @@
 from collections.abc import Callable
 
 from hopgraph.state import Reranker, SpecError
+from hopgraph.tools.models import redact
+from hopgraph.tools.rerankers.by_model import model_reranker
 from hopgraph.tools.rerankers.lexical import LexicalReranker
+from hopgraph.tools.rerankers.local import bge, cross_encoder
+from hopgraph.tools.rerankers.remote import remote_reranker
 
-RERANKERS: dict[str, Callable[[], Reranker]] = {"lexical": LexicalReranker}
-"""What each spec makes."""
+KINDS: dict[str, Callable[[str], Reranker]] = {
+    "bge": bge,
+    "cross-encoder": cross_encoder,
+    "model": model_reranker,
+    "http": remote_reranker,
+    "https": remote_reranker,
+    "rerank": remote_reranker,
+}
+"""What makes the reranker of each kind of spec."""
+VALID_SPECS = (
+    "lexical, bge:NAME_OR_PATH, cross-encoder:NAME_OR_PATH, http://HOST:PORT (a server with /rerank), "
+    "model:SPEC (a language model)"
+)
 
 
 def resolve_reranker(spec: str) -> Reranker:
     """Make the reranker that a spec names.
 
+    Loads models, so it belongs in a thread. A model is loaded once for the process.
+
     Raises:
-        SpecError: no reranker has this spec; the message names those there are.
+        SpecError: no reranker has this spec, or its model cannot be loaded; the message names the valid specs.
     """
-    make = RERANKERS.get(spec.strip())
-    if make is None:
-        raise SpecError(f"reranker {spec!r} is unknown; use one of: {', '.join(RERANKERS)}")
-    return make()
+    spec = spec.strip()
+    if spec == LexicalReranker.name:
+        return LexicalReranker()
+    kind, colon, _ = spec.partition(":")
+    if not colon or kind not in KINDS:
+        raise SpecError(f"reranker {redact(spec)!r} is unknown; use one of: {VALID_SPECS}")
+    return KINDS[kind](spec)

@@ -1,0 +1,85 @@
+"""A language model as a reranker: `model:SPEC`, as `model:openai:gpt-4.1-mini`."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel, Field
+
+from hopgraph.state import Call, Reranker, SpecError
+from hopgraph.tools.background import run_in_background
+from hopgraph.tools.models import redact
+from hopgraph.tools.models.judge import calls_of, judge
+
+TEXTS_PER_CALL = 20
+"""Texts that are shown in one prompt. They are rated each on its own, so that lists can be parted."""
+
+Pair = tuple[str, str]
+
+
+class Rating(BaseModel):
+    """How relevant one of the shown texts is."""
+
+    passage: int
+    rating: float = Field(ge=0, le=10)
+
+
+class Ratings(BaseModel):
+    """A reply of the role `scorer/score_relevance`."""
+
+    ratings: list[Rating]
+
+
+@dataclass(frozen=True)
+class ModelReranker:
+    """Lets a model rate texts from 0 to 10. Sentences are texts too: `compression=none` saves most of the calls."""
+
+    name: str
+    model: str
+    threshold: float | None = None
+
+    def score(self, pairs: Sequence[Pair]) -> list[float]:
+        """Score (query, text) pairs; from a thread that is not the background loop's.
+
+        Returns:
+            One rating from 0 to 10 per pair, in order; 0.0 for a text that the model did not rate.
+
+        Raises:
+            ModelError: a request failed for good.
+        """
+        return run_in_background(self.counted(pairs))[0]
+
+    async def counted(self, pairs: Sequence[Pair]) -> tuple[list[float], list[Call]]:
+        """Score pairs, and say what it cost; see `score`."""
+        texts: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        for query, text in pairs:
+            texts[query][text] = None
+        parts = [
+            (query, list(each)[first : first + TEXTS_PER_CALL])
+            for query, each in texts.items()
+            for first in range(0, len(each), TEXTS_PER_CALL)
+        ]
+        judged = await asyncio.gather(
+            *(
+                judge(self.model, "scorer/score_relevance", {"question": query, "passages": part}, Ratings)
+                for query, part in parts
+            )
+        )
+        scores: dict[Pair, float] = {}
+        for (query, part), judgement in zip(parts, judged, strict=True):
+            rated = {each.passage: each.rating for each in judgement.record.ratings} if judgement.record else {}
+            scores.update({(query, text): rated.get(number, 0.0) for number, text in enumerate(part, 1)})
+        return [scores[pair] for pair in pairs], calls_of(judged)
+
+
+def model_reranker(spec: str) -> Reranker:
+    """Make a reranker of a language model's spec.
+
+    Raises:
+        SpecError: nothing follows `model:`.
+    """
+    model = spec.removeprefix("model:")
+    if not model:
+        raise SpecError(f"{spec!r} lacks a model: write model:openai:NAME")
+    return ModelReranker(redact(spec), model)
