@@ -34,6 +34,8 @@ IVFPQ_FROM = 10_000
 _HNSW_M, _HNSW_BUILD, _HNSW_SEARCH = 32, 128, 128
 _NUMBERS_PER_BYTE = 4
 _TRAINED_PER_LIST = 64
+_LEARNT_FROM = 39
+"""Passages per list below which FAISS warns."""
 _SHARE_OF_LISTS = 32
 _SPARE = 16
 
@@ -85,7 +87,7 @@ def _empty(kind: Kind, dimension: int, passages: int) -> Any:
         index = faiss.IndexHNSWFlat(dimension, _HNSW_M, faiss.METRIC_INNER_PRODUCT)
         index.hnsw.efConstruction = _HNSW_BUILD
         return index
-    lists = 2 ** round(math.log2(4 * math.sqrt(passages)))
+    lists = 2 ** min(round(math.log2(4 * math.sqrt(passages))), int(math.log2(passages / _LEARNT_FROM)))
     parts = next(each for each in range(max(1, dimension // _NUMBERS_PER_BYTE), 0, -1) if dimension % each == 0)
     return faiss.index_factory(dimension, f"IVF{lists},PQ{parts}", faiss.METRIC_INNER_PRODUCT)
 

@@ -101,7 +101,7 @@ def test_an_index_that_was_replaced_is_opened_anew(index: Path) -> None:
         resolve_retriever(f"bm25:{index}")
 
 
-@pytest.mark.parametrize("spec", ["", " ", "bm25:", "bm26:x", "sampel", "no/such/folder", "faiss:x"])
+@pytest.mark.parametrize("spec", ["", " ", "bm25:", "bm26:x", "sampel", "no/such/folder", "fais:x"])
 def test_a_bad_spec_names_the_valid_ones(spec: str) -> None:
     with pytest.raises(SpecError, match=r"valid: sample .*bm25:DIR"):
         resolve_retriever(spec)

@@ -1,0 +1,213 @@
+"""Dense and hybrid retrieval over FAISS; the vectors are hashed words, so that no model is needed."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hashed_words import HashedWords
+from hopgraph.state import CorpusError, SettingsError, SpecError
+from hopgraph.tools.retrieval import build_index, open_index, resolve_retriever
+from hopgraph.tools.retrieval.dense import DenseRetriever, HybridRetriever, open_dense
+from hopgraph.tools.retrieval.faiss_store import FILE, kind_for
+from hopgraph.tools.retrieval.fusion import fused
+from hopgraph.tools.retrieval.index import Hit
+from hopgraph.tools.retrieval.passages import StoredPassage
+from hopgraph.tools.sample import sample_passages
+
+faiss: Any = pytest.importorskip("faiss", reason="needs the models extra")
+QUERIES = ["Who designed the statue?", "the film's director", "a city in France", "born in"]
+
+
+def write_corpus(path: Path, passages: int, first: int = 0) -> Path:
+    sample = list(sample_passages())
+    with path.open("w") as file:
+        for number in range(first, first + passages):
+            each = sample[number % len(sample)]
+            text = f"{each['text']} {number % 97} {number // 97}"
+            file.write(json.dumps({"_id": f"p{number:05}", "title": each["title"], "text": text}) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dense")
+    return build_index(write_corpus(folder / "corpus.jsonl", 600), folder / "index", dense=HashedWords()).path
+
+
+def cosines(index: Path, query: str) -> dict[str, float]:
+    """Compare a query with every passage by NumPy alone: id → cosine, to five places."""
+    lines = [json.loads(line) for line in (index / "passages.jsonl").read_text().splitlines()]
+    vectors = np.array(HashedWords().embed_documents([f"{each['title']} {each['text']}" for each in lines]), np.float32)
+    scores = vectors @ np.array(HashedWords().embed_query(query), np.float32)
+    return {each["_id"]: round(float(score), 5) for each, score in zip(lines, scores, strict=True)}
+
+
+def test_a_flat_index_ranks_as_exact_search_does(built: Path) -> None:
+    index = open_dense(built, HashedWords())
+    for query in QUERIES:
+        hits = index.search(query, 25)
+        assert [round(hit.score, 5) for hit in hits] == sorted((round(hit.score, 5) for hit in hits), reverse=True)
+        rounded = sorted(hits, key=lambda hit: (-round(hit.score, 5), hit.passage.id))
+        near = cosines(built, query)
+        wanted = sorted(near, key=lambda key: (-near[key], key))
+        assert [hit.passage.id for hit in rounded][:20] == wanted[:20]
+        assert [hit.score for hit in hits] == pytest.approx([near[key] for key in wanted[:25]], abs=2e-5)
+
+
+def test_equal_passages_come_in_the_order_of_their_ids_also_where_the_list_ends(tmp_path: Path) -> None:
+    source = tmp_path / "corpus.jsonl"
+    lines = [{"_id": f"{number:03}", "text": "a red fox"} for number in range(99, -1, -1)]
+    source.write_text("".join(json.dumps(each) + "\n" for each in lines))
+    index = open_dense(build_index(source, tmp_path / "index", dense=HashedWords()).path, HashedWords())
+    assert [hit.passage.id for hit in index.search("fox", 3)] == ["000", "001", "002"]
+    assert len(index.search("fox", 1000)) == 100
+    assert index.search(" ", 3) == index.search("fox", 0) == []
+
+
+@pytest.mark.parametrize(("kind", "share"), [("flat", 0.9999), ("hnsw", 0.99), ("ivfpq", 0.85)])
+def test_every_kind_finds_what_is_nearest(tmp_path: Path, kind: str, share: float) -> None:
+    source = write_corpus(tmp_path / "corpus.jsonl", 10_000 if kind == "ivfpq" else 3000)
+    report = build_index(source, tmp_path / "index", dense=HashedWords(), faiss=kind)
+    assert report.dense is not None
+    assert report.dense.kind == kind
+    index = open_dense(report.path, HashedWords())
+    for query in QUERIES:
+        near = cosines(report.path, query)
+        found = [near[hit.passage.id] for hit in index.search(query, 10)]
+        assert np.mean(found) >= share * np.mean(sorted(near.values())[-10:])
+
+
+def test_the_kind_follows_from_the_number_of_passages() -> None:
+    assert [kind_for(n) for n in (1, 100_000, 100_001, 2_000_000, 2_000_001)] == [
+        "flat",
+        "flat",
+        "hnsw",
+        "hnsw",
+        "ivfpq",
+    ]
+    assert kind_for(5, "hnsw") == "hnsw"
+    with pytest.raises(SettingsError, match="'tree' is unknown; use one of: flat, hnsw, ivfpq"):
+        kind_for(5, "tree")
+    with pytest.raises(SettingsError, match="ivfpq needs 10,000 passages to learn from, got 9,999"):
+        kind_for(9_999, "ivfpq")
+
+
+async def test_retrievers_answer_alike_sync_and_async(built: Path) -> None:
+    dense = DenseRetriever(index=open_dense(built, HashedWords()), k=7)
+    hybrid = HybridRetriever(bm25=open_index(built), dense=dense.index, source="both", k=7)
+    for retriever in (dense, hybrid):
+        here = retriever.invoke(QUERIES[0])
+        assert here == await retriever.ainvoke(QUERIES[0])
+        assert len(here) == 7
+        assert [document.id for document in retriever.invoke(QUERIES[0], k=3)] == [each.id for each in here[:3]]
+        assert set(here[0].metadata) == {"title", "score", "source"}
+    many = await asyncio.gather(*(hybrid.ainvoke(query) for query in QUERIES * 5))
+    assert many == [hybrid.invoke(query) for query in QUERIES * 5]
+    assert await dense.ainvoke("") == []
+
+
+def test_fusion_adds_the_reciprocals_of_the_ranks() -> None:
+    a, b, c = (Hit(StoredPassage(name, "", name), 1.0) for name in "abc")
+    hits = fused([[a, b], [b, c]], 5)
+    assert [hit.passage.id for hit in hits] == ["b", "a", "c"]
+    assert [hit.score for hit in hits] == pytest.approx([1 / 62 + 1 / 61, 1 / 61, 1 / 62])
+    assert [hit.passage.id for hit in fused([[b], [a]], 1)] == ["a"]
+    assert fused([], 5) == fused([[], []], 5) == []
+
+
+def test_the_manifest_says_which_model_made_the_vectors(built: Path) -> None:
+    dense = json.loads((built / "manifest.json").read_text())["dense"]
+    assert dense["kind"] == "flat"
+    assert (dense["embedding"]["model"], dense["embedding"]["dimension"]) == ("object:HashedWords", 32)
+    assert [document.id for document in resolve_retriever(f"bm25:{built}").invoke("statue", k=1)]
+    with pytest.raises(SpecError, match="it was given as an object in code: give it again"):
+        open_dense(built)
+
+
+class Negated(HashedWords):
+    def embed_query(self, text: str) -> list[float]:
+        return [-each for each in super().embed_query(text)]
+
+
+def test_another_model_is_refused(built: Path) -> None:
+    with pytest.raises(CorpusError, match=r"its vectors have 32 numbers, those of .* have 8"):
+        open_dense(built, HashedWords(8))
+    with pytest.raises(CorpusError, match=r"built with another model than .* cosine of -1\.000"):
+        open_dense(built, Negated())
+
+
+def test_damage_is_refused(tmp_path: Path) -> None:
+    source = write_corpus(tmp_path / "corpus.jsonl", 50)
+    index = build_index(source, tmp_path / "index", dense=HashedWords()).path
+    whole = (index / FILE).read_bytes()
+    (index / FILE).write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(CorpusError, match=r"vectors\.faiss has \d+ bytes instead of"):
+        open_dense(index, HashedWords())
+    (index / FILE).write_bytes(b"x" * len(whole))
+    with pytest.raises(CorpusError, match=r"vectors\.faiss is damaged"):
+        open_dense(index, HashedWords())
+    other = faiss.IndexFlatIP(16)
+    other.add(np.zeros((100, 16), np.float32))
+    faiss.write_index(other, str(index / FILE))
+    manifest = json.loads((index / "manifest.json").read_text())
+    manifest["files"][FILE] = (index / FILE).stat().st_size
+    (index / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(CorpusError, match="has vectors of 16 numbers instead of 32"):
+        open_dense(index, HashedWords())
+    other = faiss.IndexFlatL2(32)
+    faiss.write_index(other, str(index / FILE))
+    manifest["files"][FILE] = (index / FILE).stat().st_size
+    (index / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(CorpusError, match="is no flat index by inner product"):
+        open_dense(index, HashedWords())
+
+
+def test_specs_that_cannot_work_say_what_to_do(built: Path, tmp_path: Path) -> None:
+    plain = build_index(write_corpus(tmp_path / "corpus.jsonl", 20), tmp_path / "plain").path
+    for spec, kind, message in (
+        ("faiss:", SpecError, r"the folder's name is missing; write faiss:DIR"),
+        (f"hybrid:{built}?speed=1", SpecError, "the option 'speed' is unknown; write hybrid:DIR"),
+        (f"faiss:{tmp_path}/none", CorpusError, "no such index"),
+        (f"hybrid:{plain}", CorpusError, r"has no vectors; make them: hopgraph index SOURCE --out .* --dense"),
+        (f"faiss:{built}?model=word2vec:x", SpecError, "use one of: sentence-transformers"),
+    ):
+        with pytest.raises(kind, match=message):
+            resolve_retriever(spec)
+
+
+def test_an_index_alone_does_not_decide_who_gets_the_queries(tmp_path: Path) -> None:
+    index = build_index(write_corpus(tmp_path / "corpus.jsonl", 20), tmp_path / "index", dense=HashedWords()).path
+    manifest = json.loads((index / "manifest.json").read_text())
+    manifest["dense"]["embedding"]["model"] = "openai:m?base_url=https://example.org/v1"
+    (index / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(SpecError, match=r"is served at https://example\.org/v1, .* name it: faiss:.*\?model=openai:m"):
+        resolve_retriever(f"faiss:{index}")
+
+
+MAPPED = """
+import sys
+from pathlib import Path
+from hopgraph.tools.retrieval.faiss_store import VectorStore
+def own():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("RssAnon")) // 1024
+import faiss
+before = own()
+store = VectorStore(Path(sys.argv[1]), sys.argv[2], 256, 40_000)
+print(own() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc to see what is in memory")
+def test_opening_maps_the_vectors_and_does_not_read_them(tmp_path: Path) -> None:
+    store = faiss.IndexFlatIP(256)
+    store.add(np.random.default_rng(0).standard_normal((40_000, 256)).astype(np.float32))  # 39 MiB
+    (tmp_path / "faiss").mkdir()
+    faiss.write_index(store, str(tmp_path / FILE))
+    command = [sys.executable, "-c", MAPPED, str(tmp_path), "flat"]
+    assert int(subprocess.run(command, capture_output=True, text=True, check=True).stdout) < 8

@@ -1,0 +1,174 @@
+"""Building vectors: killed and resumed, broken off by the model, added to."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hashed_words import HashedWords
+from hopgraph.state import BadRecordError, CorpusError, ModelError, SettingsError
+from hopgraph.tools.retrieval import build_index, open_index
+from hopgraph.tools.retrieval.dense import open_dense
+from hopgraph.tools.retrieval.faiss_store import FILE
+from hopgraph.tools.retrieval.shards import SHARD, kept_shards
+
+pytest.importorskip("faiss", reason="needs the models extra")
+PASSAGES = 3 * SHARD - 500
+
+BUILD = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[3])
+from hashed_words import HashedWords
+from hopgraph.tools.retrieval import build_index
+def stop(stage, done, total):
+    if stage == "embed" and done > int(sys.argv[4]):
+        print("here", flush=True)
+        sys.stdin.read()
+build_index(Path(sys.argv[1]), Path(sys.argv[2]), dense=HashedWords(), progress=stop)
+"""
+
+
+def write_corpus(path: Path, names: range, word: str = "fox") -> Path:
+    path.write_text("".join(f'{{"_id": "{word}{n}", "text": "{word} number {n} of {n % 7}"}}\n' for n in names))
+    return path
+
+
+def killed_while_embedding(source: Path, out: Path, after: int) -> None:
+    command = [sys.executable, "-c", BUILD, str(source), str(out), str(Path(__file__).parents[2]), str(after)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "here\n"
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)
+
+
+def hidden(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.name.startswith("."))
+
+
+def test_a_killed_build_goes_on_and_embeds_nothing_twice(tmp_path: Path) -> None:
+    source, out = write_corpus(tmp_path / "corpus.jsonl", range(PASSAGES)), tmp_path / "index"
+    killed_while_embedding(source, out, 2 * SHARD + 100)
+    assert not out.exists()
+    (kept,) = kept_shards(out)
+    assert len(list(kept.glob("*.npy"))) == 2
+    steps: list[tuple[int, int | None]] = []
+
+    def watch(stage: str, done: int, total: int | None) -> None:
+        if stage == "embed":
+            steps.append((done, total))
+
+    model = HashedWords()
+    report = build_index(source, out, dense=model, progress=watch)
+    assert report.reused == 2 * SHARD
+    assert steps[0] == (2 * SHARD, PASSAGES)  # the first report says where it resumes
+    assert steps[-1] == (PASSAGES, PASSAGES)
+    assert model.texts <= PASSAGES - 2 * SHARD + 3  # and the sentence by which the model is recognised
+    undisturbed = build_index(source, tmp_path / "undisturbed", dense=HashedWords())
+    assert undisturbed.reused == 0
+    for name in (FILE, "manifest.json", "passages.jsonl"):
+        assert (out / name).read_bytes() == (tmp_path / "undisturbed" / name).read_bytes()
+    assert hidden(tmp_path) == []
+
+
+def test_what_does_not_fit_is_embedded_anew(tmp_path: Path) -> None:
+    source, out = write_corpus(tmp_path / "corpus.jsonl", range(PASSAGES)), tmp_path / "index"
+    killed_while_embedding(source, out, 2 * SHARD + 100)
+    (kept,) = kept_shards(out)
+    first = min(kept.glob("*.npy"), key=lambda path: path.stat().st_mtime_ns)
+    first.write_bytes(first.read_bytes()[:1000])  # damaged
+    lines = source.read_text().splitlines(keepends=True)
+    lines[2 * SHARD - 1] = '{"_id": "other", "text": "another passage"}\n'  # the second shard has other texts now
+    source.write_text("".join(lines))
+    report = build_index(source, out, dense=HashedWords())
+    assert report.reused == 0
+    assert open_dense(out, HashedWords()).search("another passage", 1)[0].passage.id == "other"
+    assert hidden(tmp_path) == []
+
+
+def test_another_model_does_not_take_what_is_left(tmp_path: Path) -> None:
+    class Negated(HashedWords):
+        def embed_query(self, text: str) -> list[float]:
+            return [-each for each in super().embed_query(text)]
+
+    Negated.__name__ = "HashedWords"  # the same name, other weights
+    source, out = write_corpus(tmp_path / "corpus.jsonl", range(PASSAGES)), tmp_path / "index"
+    killed_while_embedding(source, out, SHARD + 1)
+    assert build_index(source, out, dense=Negated()).reused == 0
+    assert hidden(tmp_path) == []
+
+
+def test_a_model_that_fails_leaves_the_old_index_and_what_it_made(tmp_path: Path) -> None:
+    class Failing(HashedWords):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            if self.texts > SHARD + 300:
+                raise ModelError("the server is gone")
+            return super().embed_documents(texts)
+
+    Failing.__name__ = "HashedWords"
+    out = build_index(write_corpus(tmp_path / "old.jsonl", range(5), "hen"), tmp_path / "index").path
+    source = write_corpus(tmp_path / "corpus.jsonl", range(PASSAGES))
+    with pytest.raises(ModelError, match="the server is gone"):
+        build_index(source, out, dense=Failing())
+    assert [hit.passage.id for hit in open_index(out).search("hen", 1)] == ["hen0"]
+    assert build_index(source, out, dense=HashedWords()).reused == SHARD
+    assert hidden(tmp_path) == []
+
+
+@pytest.mark.parametrize("kind", ["flat", "hnsw"])
+def test_adding_embeds_the_new_passages_alone(tmp_path: Path, kind: str) -> None:
+    out = tmp_path / "index"
+    build_index(write_corpus(tmp_path / "one.jsonl", range(300)), out, dense=HashedWords(), faiss=kind)
+    more = write_corpus(tmp_path / "two.jsonl", range(250, 400))  # 50 of them are there already
+    model = HashedWords()
+    report = build_index(more, out, dense=model, add=True)
+    assert (report.passages, report.before, report.known, report.skipped) == (400, 300, 50, 0)
+    assert model.texts <= 100 + 2
+    whole = build_index(
+        write_corpus(tmp_path / "all.jsonl", range(400)), tmp_path / "whole", dense=HashedWords(), faiss=kind
+    )
+    for query in ("fox number 333", "of 3"):
+        assert open_index(out).search(query, 30) == open_index(whole.path).search(query, 30)
+        found, wanted = (open_dense(each, HashedWords()).search(query, 30) for each in (out, whole.path))
+        assert [hit.score for hit in found] == pytest.approx([hit.score for hit in wanted], abs=1e-5)
+    facts, wanted = (json.loads((each / "manifest.json").read_text())["corpus"] for each in (out, whole.path))
+    assert facts["source"] == "one.jsonl, two.jsonl"
+    assert facts["fingerprint"] == wanted["fingerprint"]
+
+
+def test_adding_works_without_vectors_and_can_bring_them(tmp_path: Path) -> None:
+    out = tmp_path / "index"
+    build_index(write_corpus(tmp_path / "one.jsonl", range(30)), out, language="de")
+    report = build_index(write_corpus(tmp_path / "two.jsonl", range(30, 40)), out, add=True)
+    assert (report.passages, report.dense) == (40, None)
+    assert json.loads((out / "manifest.json").read_text())["analyser"]["language"] == "german"
+    build_index(write_corpus(tmp_path / "three.jsonl", range(40, 45)), out, add=True, dense=HashedWords())
+    assert len(open_dense(out, HashedWords())) == 45
+
+
+def test_what_cannot_be_added_is_told_and_harms_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "index"
+    source = write_corpus(tmp_path / "one.jsonl", range(30))
+    with pytest.raises(CorpusError, match="no such index"):
+        build_index(source, out, add=True)
+    build_index(source, out, dense=HashedWords())
+    other = tmp_path / "other.jsonl"
+    other.write_text('{"_id": "fox3", "text": "something else"}\n')
+    with pytest.raises(BadRecordError, match="the id 'fox3' is in the index already, with another text"):
+        build_index(other, out, add=True, dense=HashedWords())
+    with pytest.raises(SettingsError, match="stays flat when passages are added; build it anew for hnsw"):
+        build_index(source, out, add=True, dense=HashedWords(), faiss="hnsw")
+    with pytest.raises(CorpusError, match=r"its vectors have 32 numbers, those of .* have 8"):
+        build_index(source, out, add=True, dense=HashedWords(8))
+    with pytest.raises(SettingsError, match="is in the language 'english'; leave --language out"):
+        build_index(source, out, add=True, dense=HashedWords(), language="de")
+    with pytest.raises(SettingsError, match="a FAISS index needs an embedding model: add --dense SPEC"):
+        build_index(source, tmp_path / "plain", faiss="flat")
+    with pytest.raises(SettingsError, match="'tree' is unknown"):
+        build_index(source, tmp_path / "plain", dense=HashedWords(), faiss="tree")
+    assert len(open_dense(out, HashedWords())) == 30
+    assert hidden(tmp_path) == []

@@ -1,0 +1,176 @@
+"""What an embedding model is here: texts to vectors, with the prefixes and the length that it was trained for."""
+
+import base64
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from langchain_core.embeddings import Embeddings
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import override
+
+from hopgraph.state import CorpusError, ModelError
+
+Vector = NDArray[np.float32]
+"""One vector of shape (dimension,)."""
+Matrix = NDArray[np.float32]
+"""Vectors of shape (texts, dimension)."""
+
+PROBE = "In 1886 the Statue of Liberty, a gift of the people of France, was dedicated in New York Harbor."
+"""Embedded when an index is built and when it is opened: two models never agree on it."""
+_SAME = 0.995
+"""Cosine of two probes from which they count as one model's. bf16 and fp16 stay above 0.999 of fp32."""
+_SAME_LENGTH = 0.02
+
+
+class Text(NamedTuple):
+    """A text to embed."""
+
+    text: str
+    prefix: str
+    """Goes before the text."""
+    is_query: bool
+
+
+class Encoder(Protocol):
+    """Turns texts into vectors, in order; an empty list for none."""
+
+    def __call__(self, items: Sequence[Text]) -> Sequence[Vector]:
+        """Embed and wait; from any thread that is not an event loop's."""
+        ...
+
+    async def acall(self, items: Sequence[Text]) -> Sequence[Vector]:
+        """Embed, awaited on any event loop."""
+        ...
+
+
+class EmbeddingFacts(BaseModel):
+    """What an index must remember of the model that made its vectors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str
+    """Its spec, without what only says where it runs."""
+    dimension: int = Field(ge=1)
+    normalise: bool
+    """Whether vectors are scaled to length 1, so that their inner product is the cosine."""
+    query_prefix: str = ""
+    passage_prefix: str = ""
+    probe: str
+    """The vector of PROBE as a passage: little-endian float16 in base64."""
+
+
+class EmbeddingModel(Embeddings):
+    """An embedding model: a LangChain `Embeddings` that also gives arrays and knows its own facts."""
+
+    def __init__(
+        self, spec: str, encoder: Encoder, *, normalise: bool, query_prefix: str = "", passage_prefix: str = ""
+    ) -> None:
+        self.spec = spec
+        self.normalise, self.query_prefix, self.passage_prefix = normalise, query_prefix, passage_prefix
+        self._encoder = encoder
+        self._facts: EmbeddingFacts | None = None
+
+    def passages(self, texts: Sequence[str]) -> Matrix:
+        """Embed passages; waits, so it belongs in a thread.
+
+        Returns:
+            One row per text, in order. For no texts an array of shape (0, 0).
+
+        Raises:
+            ModelError: the model gave something other than one finite vector per text.
+        """
+        return self._checked(self._encoder(self._as_passages(texts)), len(texts))
+
+    def query(self, text: str) -> Vector:
+        """Embed a query; waits, so it belongs in a thread."""
+        return self._checked(self._encoder(self._as_query(text)), 1)[0]
+
+    async def aquery(self, text: str) -> Vector:
+        """Embed a query without blocking the event loop; those that are asked at the same time go in one batch."""
+        return self._checked(await self._encoder.acall(self._as_query(text)), 1)[0]
+
+    @override
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return self.passages(texts).tolist()
+
+    @override
+    def embed_query(self, text: str) -> list[float]:
+        return self.query(text).tolist()
+
+    @override
+    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+        return self._checked(await self._encoder.acall(self._as_passages(texts)), len(texts)).tolist()
+
+    @override
+    async def aembed_query(self, text: str) -> list[float]:
+        return (await self.aquery(text)).tolist()
+
+    def facts(self) -> EmbeddingFacts:
+        """Describe the model; embeds the probe the first time, so it belongs in a thread."""
+        if self._facts is None:
+            probe = self.passages([PROBE])[0]
+            self._facts = EmbeddingFacts(
+                model=self.spec,
+                dimension=len(probe),
+                normalise=self.normalise,
+                query_prefix=self.query_prefix,
+                passage_prefix=self.passage_prefix,
+                probe=base64.b64encode(probe.astype("<f2").tobytes()).decode(),
+            )
+        return self._facts
+
+    def as_recorded(self, facts: EmbeddingFacts, *, keep_query_prefix: bool = False) -> "EmbeddingModel":
+        """Take this model with the prefixes and the scaling that an index was built with."""
+        return EmbeddingModel(
+            self.spec,
+            self._encoder,
+            normalise=facts.normalise,
+            query_prefix=self.query_prefix if keep_query_prefix else facts.query_prefix,
+            passage_prefix=facts.passage_prefix,
+        )
+
+    def check(self, facts: EmbeddingFacts, place: str) -> None:
+        """Refuse an index that another model made; embeds the probe, so it belongs in a thread.
+
+        Args:
+            facts: what the index says of its model.
+            place: the index, for the message.
+
+        Raises:
+            CorpusError: the dimension differs, or the probe's vector points elsewhere.
+        """
+        mine = self.as_recorded(facts).passages([PROBE])[0]
+        if len(mine) != facts.dimension:
+            raise CorpusError(
+                f"{place}: its vectors have {facts.dimension} numbers, those of {self.spec!r} have {len(mine)}; "
+                f"use the model that it was built with ({facts.model!r})"
+            )
+        theirs = np.frombuffer(base64.b64decode(facts.probe), "<f2").astype(np.float32)
+        lengths = float(np.linalg.norm(mine)), float(np.linalg.norm(theirs))
+        cosine = float(mine @ theirs) / max(lengths[0] * lengths[1], 1e-12)
+        if cosine < _SAME or abs(lengths[0] / max(lengths[1], 1e-12) - 1) > _SAME_LENGTH:
+            raise CorpusError(
+                f"{place}: built with another model than {self.spec!r} (a sample sentence's vectors have a cosine of "
+                f"{cosine:.3f}); use the one that it was built with ({facts.model!r}), or build the index again"
+            )
+
+    def _as_passages(self, texts: Sequence[str]) -> list[Text]:
+        return [Text(text, self.passage_prefix, is_query=False) for text in texts]
+
+    def _as_query(self, text: str) -> list[Text]:
+        return [Text(text, self.query_prefix, is_query=True)]
+
+    def _checked(self, vectors: Sequence[Vector], count: int) -> Matrix:
+        if count == 0:
+            return np.empty((0, 0), dtype=np.float32)
+        widths = {len(vector) for vector in vectors}
+        if len(vectors) != count or len(widths) != 1 or 0 in widths:
+            raise ModelError(f"{self.spec}: gave {len(vectors)} vectors of {sorted(widths)} numbers for {count} texts")
+        matrix = np.stack(vectors).astype(np.float32)
+        if not np.isfinite(matrix).all():
+            raise ModelError(f"{self.spec}: gave a vector that is not finite; try another precision (?dtype=fp32)")
+        if self.normalise:
+            matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
+        return matrix
