@@ -1,20 +1,11 @@
 """The development server loads every graph of langgraph.json; all through the real server and langgraph-sdk."""
 
 import json
-import os
-import re
-import signal
-import socket
-import subprocess
-import sys
-import time
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from langgraph_sdk import get_sync_client
 from langgraph_sdk.client import SyncLangGraphClient
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,60 +14,6 @@ FANS_OUT = {"blendfilter": {"blend", "retrieve"}, "grg": {"prepare"}}
 """Nodes that go on to several others at once, by switches: their edges have no label, since nothing is chosen."""
 GRAPHS = sorted(json.loads((ROOT / "langgraph.json").read_text())["graphs"])
 METHOD_GRAPHS = [name for name in GRAPHS if name != "chat"]
-
-
-@pytest.fixture(scope="module")
-def log_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("server") / "log"
-
-
-@pytest.fixture(scope="module")
-def client(log_file: Path) -> Iterator[SyncLangGraphClient]:
-    """Start `langgraph dev`; a taken port makes it choose another, so the address is read from its log."""
-    command = [sys.executable, "-m", "langgraph_cli", "dev", "--no-browser", "--no-reload"]
-    command += ["--port", str(_free_port())]
-    for name in ("langgraph.json", "pyproject.toml", "README.md", "graphs"):
-        (log_file.parent / name).symlink_to(ROOT / name)  # its threads are kept in a folder beside these
-    environment = {
-        **os.environ,
-        "LANGGRAPH_CLI_NO_ANALYTICS": "1",
-        "LANGSMITH_TRACING": "false",
-        "PYTHONUNBUFFERED": "1",
-        "NO_COLOR": "1",
-        "HOPGRAPH_GOLD_PASSAGES": json.dumps([{"title": "Pan's Labyrinth", "text": "Guillermo del Toro directed it."}]),
-    }
-    with log_file.open("wb") as log:
-        server = subprocess.Popen(
-            command, cwd=log_file.parent, env=environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
-        )
-    try:
-        with get_sync_client(url=_address(server, log_file)) as connected:
-            yield connected
-    finally:
-        os.killpg(server.pid, signal.SIGINT)
-        try:
-            server.wait(20)
-        except subprocess.TimeoutExpired:
-            os.killpg(server.pid, signal.SIGKILL)
-            server.wait()
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
-def _address(server: "subprocess.Popen[bytes]", log_file: Path) -> str:
-    deadline = time.monotonic() + 90
-    while time.monotonic() < deadline:
-        said = log_file.read_text(errors="replace")
-        address = re.search(r"API: \S*?(http://(?:127\.0\.0\.1|localhost):\d+)", said)
-        if address and "Application started up" in said:
-            return address[1]
-        if server.poll() is not None:
-            break
-        time.sleep(0.2)
-    pytest.fail(f"the server did not start:\n{log_file.read_text(errors='replace')[-3000:]}")
 
 
 def test_it_lists_the_graphs_of_its_file(client: SyncLangGraphClient) -> None:

@@ -26,7 +26,9 @@ def modes_of(model: BaseChatModel) -> tuple[Mode, ...]:
 def is_openai(model: BaseChatModel) -> bool:
     """Tell whether a model is one of langchain-openai's; importing that package only to ask would be slow."""
     module = sys.modules.get("langchain_openai.chat_models.base")
-    return module is not None and isinstance(model, module.BaseChatOpenAI)
+    # While another thread is importing it the module is there and its class is not; then nothing can be of it.
+    kind = getattr(module, "BaseChatOpenAI", None)
+    return kind is not None and isinstance(model, kind)
 
 
 def bind(model: BaseChatModel, schema: type[BaseModel], mode: Mode) -> Runnable[list[BaseMessage], AIMessage]:

@@ -1,0 +1,27 @@
+"""The real development server of LangGraph, started once for all tests that want it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from langgraph_sdk import get_sync_client
+from langgraph_sdk.client import SyncLangGraphClient
+
+from servers.langgraph_server import langgraph_server
+
+
+@pytest.fixture(scope="session")
+def log_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("server") / "log"
+
+
+@pytest.fixture(scope="session")
+def server_url(log_file: Path) -> Iterator[str]:
+    with langgraph_server(log_file) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def client(server_url: str) -> Iterator[SyncLangGraphClient]:
+    with get_sync_client(url=server_url) as connected:
+        yield connected

@@ -1,0 +1,65 @@
+"""`langgraph dev` as a user starts it, in a process of its own, with the project's langgraph.json."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@contextmanager
+def langgraph_server(log_file: Path) -> Generator[str]:
+    """Start the server and give its address; a taken port makes it choose another, so that is read from its log."""
+    command = [sys.executable, "-m", "langgraph_cli", "dev", "--no-browser", "--no-reload"]
+    command += ["--port", str(_free_port()), "--n-jobs-per-worker", "20"]
+    for name in ("langgraph.json", "pyproject.toml", "README.md", "graphs"):
+        (log_file.parent / name).symlink_to(ROOT / name)  # its threads are kept in a folder beside these
+    environment = {
+        **os.environ,
+        "LANGGRAPH_CLI_NO_ANALYTICS": "1",
+        "LANGSMITH_TRACING": "false",
+        "PYTHONUNBUFFERED": "1",
+        "NO_COLOR": "1",
+        "HOPGRAPH_GOLD_PASSAGES": json.dumps([{"title": "Pan's Labyrinth", "text": "Guillermo del Toro directed it."}]),
+    }
+    with log_file.open("wb") as log:
+        server = subprocess.Popen(
+            command, cwd=log_file.parent, env=environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    try:
+        yield _address(server, log_file)
+    finally:
+        os.killpg(server.pid, signal.SIGINT)
+        try:
+            server.wait(20)
+        except subprocess.TimeoutExpired:
+            os.killpg(server.pid, signal.SIGKILL)
+            server.wait()
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def _address(server: "subprocess.Popen[bytes]", log_file: Path) -> str:
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline:
+        said = log_file.read_text(errors="replace")
+        address = re.search(r"API: \S*?(http://(?:127\.0\.0\.1|localhost):\d+)", said)
+        if address and "Application started up" in said:
+            return address[1]
+        if server.poll() is not None:
+            break
+        time.sleep(0.2)
+    pytest.fail(f"the server did not start:\n{log_file.read_text(errors='replace')[-3000:]}")
