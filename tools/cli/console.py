@@ -20,7 +20,19 @@ _JOINERS = "\u200c\u200d"
 """Format characters that scripts and emoji need."""
 _UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _ASCII = str.maketrans(
-    {"…": "...", "·": "|", "“": '"', "”": '"', "✓": "+", "✗": "x", "→": "->", "•": "*", "δ": "delta"}
+    {
+        "…": "...",
+        "·": "|",
+        "“": '"',
+        "”": '"',
+        "✓": "+",
+        "✗": "x",
+        "→": "->",
+        "•": "*",
+        "δ": "delta",
+        "○": "o",
+        "★": "*",
+    }
 )
 
 
@@ -57,7 +69,7 @@ def console_on(*, stderr: bool = False) -> Console:
 def print_hanging(console: Console, label: Text, body: Text, *, indent: int = LABEL_WIDTH) -> None:
     """Print a text beside a label; its further lines stand below its first, without trailing spaces."""
     if console.options.ascii_only:
-        label, body = _in_ascii(label), _in_ascii(body)
+        label, body = in_ascii(label), in_ascii(body)
     indent = max(indent, label.cell_len + 1) if label.cell_len else indent
     width = max(console.width - indent, 10)
     for number, line in enumerate(body.wrap(console, width) or [Text()]):
@@ -69,8 +81,14 @@ def print_hanging(console: Console, label: Text, body: Text, *, indent: int = LA
         console.print(joined, soft_wrap=True)
 
 
-def _in_ascii(text: Text) -> Text:
-    return Text.assemble(*((str(part).translate(_ASCII), part.style) for part in text.split("\n")))
+def in_ascii_text(text: str) -> str:
+    """Write our own signs in ASCII."""
+    return text.translate(_ASCII)
+
+
+def in_ascii(text: Text) -> Text:
+    """Write our own signs in ASCII, for a terminal that has no others."""
+    return Text.assemble(*((in_ascii_text(str(part)), part.style) for part in text.split("\n")))
 
 
 def tolerate_encoding() -> None:

@@ -11,8 +11,12 @@ from rich.text import Text
 
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.state import Context
+from hopgraph.state.papers import PAPERS
 from hopgraph.tools.cli.console import console_on, print_hanging
 from hopgraph.tools.cli.settings import method_named
+
+_NAMES = 18
+"""Columns of the methods' names."""
 
 
 def run_methods(name: str | None, *, as_json: bool) -> None:
@@ -44,11 +48,27 @@ def _record(module: ModuleType, *, settings: bool) -> dict[str, Any]:
     record: dict[str, Any] = {
         "name": cls.method,
         "title": title,
-        "about": first_line.removeprefix(f"{title}:").strip(),
+        "aliases": [short for short, name in ALIASES.items() if name == cls.method],
+        "about": first_line.partition(": ")[2].strip() or first_line,
+        "paper": paper_of(cls.method),
         "presets": cls.presets,
         "roles": [f"{cls.method}/{step}" for step in cls.steps],
     }
     return {**record, "settings": settings_of_method(cls)} if settings else record
+
+
+def paper_of(method: str) -> dict[str, str] | None:
+    """Tell the paper that a method comes from, with its address; None for none."""
+    paper = PAPERS.get(method)
+    if paper is None:
+        return None
+    arxiv = paper["arxiv"]
+    return {
+        "title": paper["title"],
+        "authors": paper["authors"],
+        "arxiv": arxiv,
+        "url": f"https://arxiv.org/abs/{arxiv}",
+    }
 
 
 def settings_of_method(cls: type[Context]) -> list[dict[str, Any]]:
@@ -75,7 +95,7 @@ def _takes(field: Mapping[str, Any]) -> str:
 def _kind(kind: Mapping[str, Any]) -> str:
     if "enum" in kind:
         return "|".join(map(str, kind["enum"]))
-    words = {"null": "none", "string": "text", "boolean": "true|false", "object": "JSON object"}
+    words = {"null": "none", "string": "text", "boolean": "true|false", "object": "JSON object", "array": "JSON list"}
     name = str(kind.get("type", "text"))
     return words.get(name) or _range(kind, "whole number" if name == "integer" else "number")
 
@@ -90,12 +110,16 @@ def _range(kind: Mapping[str, Any], noun: str) -> str:
 
 
 def _print_method(console: Console, record: Mapping[str, Any]) -> None:
-    about = Text.assemble((record["title"], "bold"), f": {record['about']}")
-    print_hanging(console, Text(record["name"], "bold cyan"), about, indent=16)
+    short = f" ({', '.join(record['aliases'])})" if record["aliases"] else ""
+    about = Text.assemble((record["title"], "bold"), f"{short}: {record['about']}")
+    print_hanging(console, Text(record["name"], "bold cyan"), about, indent=_NAMES)
+    if paper := record["paper"]:
+        cited = Text(f"{paper['title']} ({paper['authors']}), {paper['url']}", "dim")
+        print_hanging(console, Text(), cited, indent=_NAMES)
     for family, values in record["presets"].items():
         shown = ", ".join(f"{key}={value}" for key, value in values.items())
         preset = Text.assemble(f"--preset {family}", (f"  {shown}", "dim"))
-        print_hanging(console, Text(), preset, indent=16)
+        print_hanging(console, Text(), preset, indent=_NAMES)
 
 
 def _print_roles(console: Console, roles: list[str]) -> None:

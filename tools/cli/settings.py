@@ -84,6 +84,8 @@ def _assigned(cls: type[Context], assignment: str) -> tuple[str, object]:
             f"setting {name!r:.80} is unknown for {cls.method}{_meant(name, cls.model_fields)} "
             f"`hopgraph methods {cls.method}` lists its settings"
         )
+    if not text.strip():
+        raise SettingsError(f"setting {name!r}: its value is empty; write {name}=VALUE, or leave it out")
     return name, parse_setting(cls, name, text.strip())
 
 

@@ -1,14 +1,17 @@
 """From step events to lines, for people who watch a run."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hopgraph.nodes.events import event_order
 from hopgraph.state import Passage, StepEvent
 from hopgraph.tools.cli.console import on_one_line, shortened
-from hopgraph.tools.cli.tell import AT_ONCE, TELLERS, TEXT_SHOWN, Line, Told
+from hopgraph.tools.cli.telling import AT_ONCE, TELLERS, TEXT_SHOWN, Line, Told
+
+_NUMBERED = frozenset({"query", "deduced"})
+"""The events that say which iteration they belong to, and may begin it."""
 
 
 @dataclass
@@ -54,11 +57,11 @@ class Watcher:
         counts = Counter(event["event"] for event in waiting)
         lines: list[Line] = []
         for event in waiting:
-            if event["event"] == "query":
+            if event["event"] in _NUMBERED:
                 lines += self._heading(event["data"])
             several = counts[event["event"]] > 1 and event["event"] != "retrieved"
             lines += self._lines(event, several)
-        return lines
+        return list(_labelled_once(lines))
 
     def trace(self) -> list[StepEvent]:
         """List all events in the order of the run, which is the same in every run."""
@@ -86,20 +89,35 @@ class Watcher:
         return [Line("step", text if self.verbose else shortened(text, 2 * TEXT_SHOWN), "dim")]
 
 
+def _labelled_once(lines: Iterable[Line]) -> Iterator[Line]:
+    """Leave a marked line's label out where it stands above already."""
+    above = ""
+    for line in lines:
+        repeated = bool(line.mark) and line.label == above
+        yield replace(line, label="") if repeated else line
+        above = line.label or above
+
+
 def _results_with_queries(events: list[StepEvent]) -> list[StepEvent]:
-    """Put what each query found after the query, where a node reports all queries first."""
-    found: dict[str, list[StepEvent]] = {}
+    """Put what each query found after the query, where a node reports all queries first.
+
+    Of several equal queries of one task the first found what is reported first.
+    """
+    found: dict[str, deque[StepEvent]] = {}
     for event in events:
         if event["event"] == "retrieved":
-            found.setdefault(_query_of(event), []).append(event)
+            found.setdefault(_query_of(event), deque()).append(event)
     paired: list[StepEvent] = []
     for event in events:
+        results = found.get(_query_of(event), deque())
         if event["event"] == "retrieved":
-            paired += found.pop(_query_of(event), [])
+            # What stands before its query's place, or has none.
+            if results and results[0] is event:
+                paired.append(results.popleft())
             continue
         paired.append(event)
-        if event["event"] == "query":
-            paired += found.pop(_query_of(event), [])
+        if event["event"] == "query" and results:
+            paired.append(results.popleft())
     return paired
 
 

@@ -50,7 +50,7 @@ def assert_one_line(ran: Any, code: int, *parts: str) -> None:
         (["magic"], ["magic"]),
         (["methods", "magic"], ["'magic'"]),
         (["draw", "magic"], ["'magic'"]),
-        (["draw", "migres", "--format", "png"], ["png", "svg"]),
+        (["draw", "migres", "--format", "gif"], ["gif", "svg"]),
         (["index", "x"], ["--out"]),
         (["calibrate", "x", "--corpus", "sample", "--reranker", "magic"], ["'magic'"]),
         (["calibrate", "x"], ["--corpus"]),

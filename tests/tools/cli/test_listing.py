@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -6,6 +7,7 @@ from typing import Any
 import pytest
 
 from hopgraph.graphs import ALIASES, METHODS, migres
+from hopgraph.state.papers import PAPERS
 from hopgraph.tools.prompts import prompt_files
 
 Run = Callable[..., Any]
@@ -21,6 +23,31 @@ def test_methods_are_listed_with_name_title_line_and_presets(run: Run) -> None:
     out = run("methods").out
     assert out.startswith("migres ")
     assert "--preset open_domain" in out
+
+
+def test_methods_name_their_papers_once(run: Run) -> None:
+    records = {record["name"]: record for record in json.loads(run("methods", "--json").out)}
+    assert [name for name, record in records.items() if record["paper"] is None] == ["gold_passages"]
+    assert PAPERS.keys() == records.keys() - {"gold_passages"}
+    for name, record in records.items():
+        assert record["title"] not in record["about"]
+        if paper := record["paper"]:
+            assert re.fullmatch(r"\d{4}\.\d{5}", paper["arxiv"]), name
+            assert paper["url"] == f"https://arxiv.org/abs/{paper['arxiv']}"
+    assert records["tree_of_reviews"]["aliases"] == ["tor"]
+    out = " ".join(run("methods").out.split())
+    assert "tree_of_reviews Tree of Reviews (tor): a tree of paragraphs, each path reviewed by itself. Tree of" in out
+    assert "(Li et al., 2024), https://arxiv.org/abs/2404.14464" in out
+
+
+def test_the_papers_are_those_of_the_docstrings_and_of_the_readme() -> None:
+    for name in PAPERS.keys() - {"vanilla_s"}:  # which names its paper by the method
+        words, paper = " ".join((METHODS[name].__doc__ or "").split()), PAPERS[name]
+        assert paper["title"] in words or paper["authors"].split()[0] in words, name
+    readme = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+    linked = dict(re.findall(r"^\| `(\w+)`.*arxiv\.org/abs/([\d.]+)\)", readme, re.MULTILINE))
+    assert linked["migres"]
+    assert {name: PAPERS[name]["arxiv"] for name in linked} == linked
 
 
 def test_the_settings_of_a_method_come_with_default_bounds_and_description(run: Run) -> None:

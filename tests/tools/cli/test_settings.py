@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from hopgraph.graphs import migres
+from hopgraph.graphs import METHODS, migres
 from hopgraph.state import SettingsError
 from hopgraph.tools.cli.settings import corpus_spec, method_named, settings_for
 
@@ -53,6 +53,8 @@ def test_set_reaches_every_field(name: str) -> None:
         ("max_iterations=21", "setting 'max_iterations': "),
         ("max_iterations=many", "setting 'max_iterations': "),
         ("max_iterations=", "setting 'max_iterations': "),
+        ("retriever=", "setting 'retriever': its value is empty; write retriever=VALUE"),
+        ("model= ", "setting 'model': its value is empty"),
         ("threshold=inf", "setting 'threshold': "),
         ("compression=zip", "setting 'compression': "),
         ("models={", "setting 'models': write a JSON object"),
@@ -65,6 +67,14 @@ def test_a_bad_assignment_is_refused_by_name(assignment: str, said: str) -> None
         settings_for(Context, assignments=[assignment])
     assert str(caught.value).startswith(said)
     assert "\n" not in str(caught.value)
+
+
+def test_a_list_setting_asks_for_a_list() -> None:
+    with pytest.raises(SettingsError, match=r"setting 'gold_passages': write a JSON list, got 'x'"):
+        settings_for(METHODS["gold_passages"].Context, assignments=["gold_passages=x"])
+    given = '[{"title": "T", "text": "Riga is a city."}]'
+    settings = settings_for(METHODS["gold_passages"].Context, assignments=[f"gold_passages={given}"])
+    assert settings.model_dump()["gold_passages"] == [{"title": "T", "text": "Riga is a city."}]
 
 
 def test_a_setting_that_is_given_in_two_ways_is_refused() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopgraph.state import Passage, StepEvent
-from hopgraph.tools.cli.tell import TELLERS, Line
+from hopgraph.tools.cli.telling import TELLERS, Line
 from hopgraph.tools.cli.watch import Watcher
 from hostile_text import ANY_TEXT, is_harmless
 
@@ -151,6 +151,27 @@ def test_what_a_query_found_follows_it_with_titles() -> None:
         ("found", "5 passages: Berlin · 2 · 3 · 2 more"),
         ("search", "b"),
         ("found", "no passage"),
+    ]
+
+
+def test_equal_queries_each_have_what_they_found() -> None:
+    asked = [event("query", query="a", why="", hop=1) for _ in range(2)]
+    found = [event("retrieved", query="a", passage_ids=[key], scores=[1.0]) for key in ("1", "2")]
+    lines = told(*asked, *found)
+    assert [(line.label, line.text) for line in lines[1:]] == [
+        ("search", "a"),
+        ("found", "1 passage: 1"),
+        ("search", "a"),
+        ("found", "1 passage: 2"),
+    ]
+
+
+def test_a_label_stands_once_above_marked_lines() -> None:
+    review = {"parent": "0", "verdict": "reject", "analysis": "", "answer": "", "query": ""}
+    lines = told(*(event("reviewed", id=f"0.{key}", passage_ids=[key], **review) for key in "12"))
+    assert [(line.label, line.mark, line.text) for line in lines] == [
+        ("review", "✗", "1, rejected"),
+        ("", "✗", "2, rejected"),
     ]
 
 

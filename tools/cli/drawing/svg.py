@@ -8,11 +8,11 @@ from langchain_core.runnables.graph import Graph
 
 from hopgraph.tools.cli.drawing.edges import DrawnEdge, edges_of, is_end, shown_name
 from hopgraph.tools.cli.drawing.layers import Key, Layers, layers_of
+from hopgraph.tools.cli.drawing.measure import text_width
 from hopgraph.tools.cli.drawing.place import Placed, Point, Size, place
 
 _MARGIN, _TITLE_HEIGHT = 28.0, 44.0
 _BOX_HEIGHT, _LABEL_HEIGHT = 38.0, 20.0
-_NARROW, _WIDE = frozenset("fijlrtI.,:;'|!()[] "), frozenset("mwMWQOGDHNU@%")
 _STYLE = """
 .background{fill:#ffffff;stroke:#d0d7de}
 .title{font:600 17px FONT;fill:#1f2328}
@@ -38,7 +38,7 @@ def svg_drawing(graph: Graph, title: str) -> str:
     layers = layers_of(list(graph.nodes), edges)
     names = {key: shown_name(graph, key) for key in graph.nodes}
     placed = place(layers, _sizes(layers, names, edges))
-    width = max(placed.width, _text_width(title, 17)) + 2 * _MARGIN
+    width = max(placed.width, text_width(title, 17)) + 2 * _MARGIN
     height = placed.height + 2 * _MARGIN + _TITLE_HEIGHT
     shift = (width - placed.width) / 2
     parts = [
@@ -54,22 +54,16 @@ def svg_drawing(graph: Graph, title: str) -> str:
 
 
 def _sizes(layers: Layers, names: dict[str, str], edges: Sequence[DrawnEdge]) -> dict[Key, Size]:
-    beside = {edge.source: _text_width(edge.label, 12) + 44 for edge in edges if edge.source == edge.target}
+    beside = {edge.source: text_width(edge.label, 12) + 44 for edge in edges if edge.source == edge.target}
     sizes: dict[Key, Size] = {key: _box_size(name, beside.get(key, 0.0)) for key, name in names.items()}
     for key in (key for row in layers.rows for key in row if isinstance(key, tuple)):
         label = layers.label_stops.get(key)
-        sizes[key] = Size(_text_width(label, 12) + 12, _LABEL_HEIGHT) if label else Size(6, 0)
+        sizes[key] = Size(text_width(label, 12) + 12, _LABEL_HEIGHT) if label else Size(6, 0)
     return sizes
 
 
 def _box_size(name: str, beside: float = 0.0) -> Size:
-    return Size(max(_text_width(name, 14) + 36, 76), _BOX_HEIGHT, beside)
-
-
-def _text_width(text: str, size: float) -> float:
-    """Estimate a text's width on the large side, since the reader's font is not known."""
-    ems = sum(0.36 if char in _NARROW else 0.92 if char in _WIDE else 0.62 for char in text)
-    return ems * size
+    return Size(max(text_width(name, 14) + 36, 76), _BOX_HEIGHT, beside)
 
 
 def _head(title: str, width: float, height: float) -> str:
@@ -114,7 +108,7 @@ def _labels(layers: Layers, edges: Sequence[DrawnEdge], placed: Placed) -> list[
     for edge, route in zip(edges, placed.routes, strict=True):
         if edge.source == edge.target and edge.label:
             x, y = route[1]
-            labels.append(_label((x + _text_width(edge.label, 12) / 2, y), edge.label, edge))
+            labels.append(_label((x + text_width(edge.label, 12) / 2, y), edge.label, edge))
     return labels
 
 
@@ -123,7 +117,7 @@ def _edge_of(stop: Key, edges: Sequence[DrawnEdge]) -> DrawnEdge:
 
 
 def _label(centre: Point, label: str, edge: DrawnEdge) -> str:
-    (x, y), width = centre, _text_width(label, 12) + 8
+    (x, y), width = centre, text_width(label, 12) + 8
     classes = "label loop-label" if edge.back else "label"
     return (
         f'<rect class="plate" x="{x - width / 2:.1f}" y="{y - 9:.1f}" width="{width:.1f}" height="18" rx="4"/>'

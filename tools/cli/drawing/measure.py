@@ -1,0 +1,71 @@
+"""How wide a text is in a picture, and where it breaks; widths are on the large side, as no font is known."""
+
+import unicodedata
+
+_NARROW, _WIDE = frozenset("fijlrtI.,:;'|!()[] "), frozenset("mwMWQOGDHNU@%")
+_BOLD = 1.18
+
+
+def text_width(text: str, size: float, *, bold: bool = False) -> float:
+    """Estimate a text's width, for a font of this size."""
+    ems = sum(_ems(char) for char in text)
+    return ems * size * (_BOLD if bold else 1.0)
+
+
+def _ems(char: str) -> float:
+    if char in _NARROW:
+        return 0.36
+    if char in _WIDE:
+        return 0.92
+    if char.isascii():
+        return 0.72 if char.isupper() else 0.62
+    if unicodedata.category(char) in ("Mn", "Me", "Cf"):  # marks stand above or below the letter before
+        return 0.0
+    if unicodedata.east_asian_width(char) in "WF" or char.isupper():
+        return 1.05
+    return 0.78
+
+
+def wrapped(text: str, size: float, width: float, *, most: int, bold: bool = False) -> list[str]:
+    """Break a text into lines.
+
+    Args:
+        text: On one line.
+        size: The font's.
+        width: What a line has room for; of a word that is longer, each line takes what it can.
+        most: How many lines there may be; where there are more the last one ends with `…`.
+        bold: Whether it is set bold.
+
+    Returns:
+        At least one line, of which only that of an empty text is empty.
+    """
+    lines, line = list[str](), ""
+    for word in text.split(" "):
+        joined = f"{line} {word}" if line else word
+        if text_width(joined, size, bold=bold) <= width:
+            line = joined
+            continue
+        if line:
+            lines.append(line)
+        *full, line = _pieces(word, size, width, bold=bold)
+        lines += full
+        if len(lines) > most:
+            break
+    lines.append(line)
+    if len(lines) <= most:
+        return lines
+    last = lines[most - 1]
+    while last and text_width(f"{last}…", size, bold=bold) > width:
+        last = last[:-1]
+    return [*lines[: most - 1], f"{last.rstrip()}…"]
+
+
+def _pieces(word: str, size: float, width: float, *, bold: bool) -> list[str]:
+    pieces, piece, used = list[str](), "", 0.0
+    for char in word:
+        wide = text_width(char, size, bold=bold)
+        if piece and used + wide > width:
+            pieces.append(piece)
+            piece, used = "", 0.0
+        piece, used = piece + char, used + wide
+    return [*pieces, piece]

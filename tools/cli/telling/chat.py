@@ -1,0 +1,23 @@
+"""What people take part in: turns of a conversation, and steps that wait for their approval."""
+
+from hopgraph.tools.cli.console import counted, on_one_line
+from hopgraph.tools.cli.telling.told import Line, Told
+
+
+def contextualised(told: Told) -> list[Line]:
+    """Tell the question that a message stands for, beside the turns before it."""
+    turns = counted(told.data["turns"], "earlier turn")
+    return [Line("question", f"{on_one_line(told.data['question'])} (read with {turns})")]
+
+
+def routed(told: Told) -> list[Line]:
+    """Tell which method answers, and why."""
+    kind, method, why = (on_one_line(told.data[key]) for key in ("kind", "method", "why"))
+    return [Line("route", f"{kind}: {f'{method}, ' if method else ''}{why}")]
+
+
+def approved(told: Told) -> list[Line]:
+    """Tell what a person decided about the next queries, or about the evidence."""
+    data, kept = told.data, told.data["kept"]
+    what = f"{on_one_line(data['kind'])}, {on_one_line(data['action'])}"
+    return [Line("approve", f"{what}: {len(kept)} of {data['shown']} kept")]
