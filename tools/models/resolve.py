@@ -24,7 +24,7 @@ from hopgraph.tools.models.redact import redact
 from hopgraph.tools.models.structured import Mode, bind, is_openai
 
 VALID_SPECS = (
-    "offline:extractive, openai:MODEL, openai:MODEL?base_url=http://HOST:PORT/v1, "
+    "offline:extractive, rehearsal:DATASET, openai:MODEL, openai:MODEL?base_url=http://HOST:PORT/v1, "
     "or PROVIDER:MODEL for another provider of LangChain's init_chat_model"
 )
 _OPENAI_OPTIONS = {"base_url": str, "max_tokens": int, "top_p": float, "reasoning_effort": str}
@@ -160,6 +160,8 @@ def _make(given: str, sampling: Sampling) -> BaseChatModel:
         raise SpecError(f"model {redact(given)!r} is not a spec; valid: {VALID_SPECS}")
     if provider == "offline":
         return _offline(rest)
+    if provider == "rehearsal":
+        return _rehearsal(rest)
     return (_openai if provider == "openai" else _other)(provider, rest, sampling)
 
 
@@ -169,6 +171,12 @@ def _offline(name: str) -> BaseChatModel:
     if name != "extractive":
         raise SpecError(f"model {redact(f'offline:{name}')!r} is unknown; the embedded model is offline:extractive")
     return OfflineExtractive()
+
+
+def _rehearsal(rest: str) -> BaseChatModel:
+    from hopgraph.tools.models.rehearsal import make_rehearsal
+
+    return make_rehearsal(rest)
 
 
 def _openai(_provider: str, rest: str, sampling: Sampling) -> BaseChatModel:

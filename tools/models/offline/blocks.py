@@ -87,14 +87,24 @@ def _blocks(text: str) -> dict[str, str]:
     return blocks
 
 
-def read_prompt(messages: Sequence[BaseMessage]) -> Prompt:
-    """Read the role from the system message and the blocks from the last human message.
+def role_of(messages: Sequence[BaseMessage]) -> str:
+    """Read the role from the line `Role: method/step` of the system message; empty without one."""
+    role = _ROLE.search(_system(messages))
+    return role[1] if role else ""
 
-    Demonstrations (earlier human and AI messages) are passed over. Missing parts are empty.
+
+def _system(messages: Sequence[BaseMessage]) -> str:
+    return next((m.text for m in messages if isinstance(m, SystemMessage)), "")
+
+
+def read_prompt(messages: Sequence[BaseMessage]) -> Prompt:
+    """Read the role from the system message and the blocks from the last human message that has any.
+
+    Demonstrations (earlier human and AI messages) are passed over, and so is what is said after the prompt when a
+    reply could not be used. Missing parts are empty.
     """
-    system = next((m.text for m in messages if isinstance(m, SystemMessage)), "")
-    human = next((m.text for m in reversed(messages) if isinstance(m, HumanMessage)), "")
-    role = _ROLE.search(system)
+    system = _system(messages)
+    said = (m.text for m in reversed(messages) if isinstance(m, HumanMessage))
+    human = next((text for text in said if _OPEN.search(text)), "")
     limit = _AT_MOST.search(system) or _AT_MOST.search(human[:2_000])
-    step = role[1].rpartition("/")[2] if role else ""
-    return Prompt(step, _blocks(human), int(limit[1]) if limit else 3)
+    return Prompt(role_of(messages).rpartition("/")[2], _blocks(human), int(limit[1]) if limit else 3)

@@ -1,0 +1,96 @@
+"""All plans of a data set, found by what a prompt asks."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hopgraph.tools.corpora import Reading, open_corpus
+from hopgraph.tools.evaluation.datasets import read_questions
+from hopgraph.tools.evaluation.questions import ContextPassage, EvalQuestion
+from hopgraph.tools.models.rehearsal.chance import Chance
+from hopgraph.tools.models.rehearsal.derive import plan_of
+from hopgraph.tools.models.rehearsal.plan import Plan, PlanHop, keyed, wordings
+
+_TRIES = 20
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a prompt asks for."""
+
+    plan: Plan
+    hop: PlanHop | None = None
+    """None: the whole question."""
+
+    @property
+    def hops(self) -> tuple[PlanHop, ...]:
+        """The hops that the answer needs."""
+        return self.plan.hops if self.hop is None else (self.hop,)
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The right answers; empty where there is none."""
+        return self.plan.answers if self.hop is None else self.hop.answers
+
+
+class Book:
+    """Finds the plan of a question, and of every sub-question that a plan would ask."""
+
+    def __init__(self, plans: Iterable[Plan]) -> None:
+        """Index the plans; of two that ask the same the first is found."""
+        self.plans = list(plans)
+        self._whole: dict[str, Plan] = {}
+        self._parts: dict[str, Target] = {}
+        for plan in self.plans:
+            self._whole.setdefault(keyed(plan.question), plan)
+            for hop in plan.asked:
+                self._add_part(plan, hop)
+
+    def _add_part(self, plan: Plan, hop: PlanHop) -> None:
+        for asked in (hop.asked_with(plan.gold_answers()), plan.standing_alone(hop)):
+            for wording in wordings(asked):
+                self._parts.setdefault(keyed(wording), Target(plan, hop))
+
+    def find(self, text: str) -> Target | None:
+        """Find what a question asks for; None for a text that is neither a question nor a part of one."""
+        whole = self._whole.get(keyed(text))
+        return Target(whole) if whole else self._parts.get(keyed(text))
+
+    def another_answer(self, target: Target | None, chance: Chance, choice: str) -> str:
+        """Take a wrong answer: the other of yes and no, else the answer to another question."""
+        right = {keyed(each) for each in target.answers} if target else set[str]()
+        if target and target.hop is None and target.plan.is_yes_no:
+            return "no" if target.plan.answer.casefold() == "yes" else "yes"
+        for number in range(_TRIES):
+            other = self.plans[chance.place(f"{choice}:{number}", len(self.plans))]
+            if other.answer and not other.is_yes_no and keyed(other.answer) not in right:
+                return other.answer
+        return "something else"
+
+    def another_question(self, target: Target | None, chance: Chance, choice: str) -> str:
+        """Take a wrong sub-question: one that belongs to another question."""
+        for number in range(_TRIES):
+            other = self.plans[chance.place(f"{choice}:{number}", len(self.plans))]
+            if target is None or other is not target.plan:
+                return other.standing_alone(other.asked[0])
+        return "What is something else?"
+
+
+def read_book(path: Path) -> Book:
+    """Read a data set and plan each of its questions. Blocks.
+
+    Raises:
+        CorpusError, BadRecordError: the data set cannot be read.
+    """
+    questions = read_questions(path)
+    return Book(map(plan_of, _with_texts(path, list(questions)) if path.is_dir() else questions))
+
+
+def _with_texts(folder: Path, questions: list[EvalQuestion]) -> Iterator[EvalQuestion]:
+    """Give the questions of a BEIR folder the texts of their gold passages, where it has a corpus file."""
+    corpus = folder / "corpus.jsonl"
+    needed = {name for question in questions for name in question.gold}
+    records = open_corpus(corpus, "beir").records(Reading()) if corpus.is_file() else ()
+    texts = {each.id: ContextPassage(each.id, each.title, each.text) for each in records if each.id in needed}
+    for question in questions:
+        yield replace(question, contexts=tuple(texts[name] for name in question.gold if name in texts))

@@ -1,0 +1,56 @@
+"""The options of `rehearsal:DATASET?error=0.1&seed=7`."""
+
+from collections.abc import Mapping
+from urllib.parse import parse_qsl
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from hopgraph.state import SpecError
+
+
+class RehearsalOptions(BaseModel):
+    """How well the rehearsal model plays."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    error: float = Field(0.0, ge=0, le=1)
+    """The rate at which each of its judgements is wrong."""
+    distraction: float = Field(0.0, ge=0, le=1)
+    """The rate at which each passage shown that tells nothing misleads a judgement of all passages together."""
+    parse_failure: float = Field(0.0, ge=0, le=1)
+    """The rate of replies that are not what was asked for."""
+    knowledge: float = Field(0.0, ge=0, le=1)
+    """The share of facts that it knows from memory."""
+    latency: float = Field(0.0, ge=0, allow_inf_nan=False)
+    """Seconds that each reply takes."""
+    seed: int = 0
+    """Another seed errs in other places and knows other facts."""
+
+
+def rehearsal_options(given: Mapping[str, object]) -> RehearsalOptions:
+    """Check options, given as numbers or as text.
+
+    Raises:
+        SpecError: names the first that is unknown, no number or out of bounds.
+    """
+    try:
+        return RehearsalOptions.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            valid = ", ".join(RehearsalOptions.model_fields)
+            raise SpecError(f"rehearsal option {name!r:.60} is unknown; valid: {valid}") from None
+        raise SpecError(f"rehearsal option {name}={str(first['input'])!r:.60}: {first['msg']}") from None
+
+
+def parse_rehearsal(rest: str) -> tuple[str, RehearsalOptions]:
+    """Part what follows `rehearsal:` into the data set and the options.
+
+    Raises:
+        SpecError: no data set, or a bad option.
+    """
+    dataset, _, query = rest.partition("?")
+    if not dataset.strip():
+        raise SpecError("rehearsal: names no data set; write rehearsal:DATASET, as rehearsal:train.json?error=0.1")
+    return dataset.strip(), rehearsal_options(dict(parse_qsl(query, keep_blank_values=True)))
