@@ -1,5 +1,6 @@
 # make demo       install the core and answer a question, without a key
 # make test       install what the tests need and run them
+# make models     the tests that need torch, FAISS, Milvus and the like, in an environment of their own
 # make slow       every method on a hundred real questions, twice (minutes)
 # make check      lint, formatting and types, as CI does
 # make benchmark  speed and memory, measured
@@ -9,15 +10,24 @@ export QUESTION
 
 VENV := .venv
 BIN := $(VENV)/bin
+MODEL_TESTS := tests/tools/embeddings tests/tools/entailment tests/tools/loading tests/tools/rerankers \
+  tests/tools/retrieval tests/tools/text tests/tools/cli/test_index_into.py
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test slow check benchmark clean
+.PHONY: demo test models slow check benchmark clean
 
 demo: $(VENV)/core
 	@$(BIN)/hopgraph ask "$$QUESTION"
 
 test: $(VENV)/dev
 	$(BIN)/pytest
+
+# torch first: other packages would bring a build for graphics cards.
+models: $(BIN)/python
+	@$(PYTHON) -m venv $(VENV)-models
+	@$(VENV)-models/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt torch
+	@$(VENV)-models/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt -e '.[models-dev]'
+	$(VENV)-models/bin/pytest $(MODEL_TESTS)
 
 slow: $(VENV)/dev
 	$(BIN)/pytest -m slow -rs
@@ -32,7 +42,7 @@ benchmark: $(VENV)/dev
 	$(BIN)/pytest tests/benchmarks -m benchmark --timeout 1800
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info
+	rm -rf $(VENV) $(VENV)-models build dist *.egg-info
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
