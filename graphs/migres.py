@@ -31,7 +31,7 @@ from hopgraph.nodes.machine import MethodGraph
 from hopgraph.nodes.nli_verify import nli_verify
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.recall_knowledge import recall_knowledge
-from hopgraph.nodes.retrieve import retrieve
+from hopgraph.nodes.retrieve import passages_per_query, retrieve_with
 from hopgraph.nodes.sentence_filter import sentence_filter
 from hopgraph.state.migres import MigresContext, MigresState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
@@ -71,7 +71,7 @@ def build() -> MethodGraph:
     """Draw the figure: nodes and edges, not yet compiled."""
     builder = MethodGraph(MigresState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
     builder.add_node("prepare", prepare_for(MigresState))
-    builder.add_node("retrieve", retrieve)
+    builder.add_node("retrieve", retrieve_with(passages_per_query, any_number=True))
     builder.add_node("sentence_filter", sentence_filter)
     builder.add_node("compress", compress)
     builder.add_node("recall_knowledge", recall_knowledge)

@@ -7,6 +7,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 from pydantic import Field, field_validator
 
+from hopgraph.nodes.approve_evidence import reviewing_passages
 from hopgraph.nodes.ask import Answered, Ask, ask, calls_of
 from hopgraph.nodes.decide import UNANSWERABLE, short_answer
 from hopgraph.nodes.events import emit
@@ -125,7 +126,7 @@ def answer_with(step: str = "answer", *, own_knowledge: bool = False) -> AnswerN
         reading = read_answer(answered, settings, excerpts, question=state["question"])
         return answer_update(reading, answered, runtime, limit=state["stop_reason"])
 
-    return answer
+    return answer if own_knowledge else reviewing_passages("knowledge")(answer)
 
 
 def answer_update(

@@ -7,6 +7,7 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from hopgraph.nodes.answer import answer_ask, answer_update, kept_excerpts, read_answer
+from hopgraph.nodes.approve_evidence import reviewing_passages
 from hopgraph.nodes.ask import ask, calls_of
 from hopgraph.nodes.budget import is_exhausted
 from hopgraph.nodes.knowledge import by_id, shown
@@ -26,6 +27,7 @@ class AgainState(Spent):
     answer: str
 
 
+@reviewing_passages("knowledge")
 async def answer_again(state: AgainState, runtime: Runtime[IterRetgenContext]) -> Mapping[str, Any]:
     """Answer step by step from this turn's passages alone (ITER-RETGEN's generation).
 

@@ -6,8 +6,17 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import answer_ask, read_answer
+from hopgraph.nodes.approve_evidence import reviewing_passages
 from hopgraph.nodes.ask import ask, calls_of
-from hopgraph.nodes.branch import BranchState, kept_back, parts_of, question_of, settings_for, spent_in
+from hopgraph.nodes.branch import (
+    BranchState,
+    kept_back,
+    parts_of,
+    question_in_branch,
+    question_of,
+    settings_for,
+    spent_in,
+)
 from hopgraph.nodes.knowledge import by_id, candidate_excerpts, shown
 from hopgraph.nodes.settle import settle, sub_answers
 from hopgraph.state import Candidates, Passage
@@ -22,6 +31,7 @@ class PartState(BranchState):
     passages: list[Passage]
 
 
+@reviewing_passages("candidates", question_in_branch)
 async def answer_in_turn(state: PartState, runtime: Runtime[DecomposingContext]) -> Mapping[str, Any]:
     """Answer the branch's question in one call, from the parts answered before it and what was retrieved.
 

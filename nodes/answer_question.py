@@ -7,8 +7,9 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import Reading, answer_ask, kept_excerpts, read_answer
+from hopgraph.nodes.approve_evidence import reviewing_passages
 from hopgraph.nodes.ask import ask, calls_of
-from hopgraph.nodes.branch import BranchState, kept_back, question_of, settings_for, spent_in
+from hopgraph.nodes.branch import BranchState, kept_back, question_in_branch, question_of, settings_for, spent_in
 from hopgraph.nodes.knowledge import by_id, shown
 from hopgraph.nodes.recall_knowledge import MODEL_SOURCE
 from hopgraph.nodes.settle import settle
@@ -54,7 +55,7 @@ def answer_question(*, own_knowledge: bool) -> AnswerNode:
         update = settle(runtime, node, how, reading=grounded(node, reading, rests_on))
         return {**update, "passages": said, "calls": calls_of([answered])}
 
-    return answer
+    return answer if own_knowledge else reviewing_passages("knowledge", question_in_branch)(answer)
 
 
 def grounded(node: QuestionNode, reading: Reading, passage_ids: list[str]) -> Reading:

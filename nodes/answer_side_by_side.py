@@ -6,6 +6,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import Reading, answer_ask, read_answer
+from hopgraph.nodes.approve_evidence import reviewing_passages
 from hopgraph.nodes.ask import ask_all, calls_of
 from hopgraph.nodes.hops import closed, open_hop
 from hopgraph.nodes.knowledge import by_id, shown
@@ -16,11 +17,14 @@ from hopgraph.state.hops import Hop
 class PartsState(Spent):
     """What `answer_side_by_side` reads."""
 
+    question: str
+    """Shown to a reviewer."""
     knowledge: list[Knowledge]
     passages: list[Passage]
     stop_reason: StopReason | None
 
 
+@reviewing_passages("knowledge")
 async def answer_side_by_side(state: PartsState, runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Answer each query from what is known for it, side by side, with what it asks for, never yes or no.
 

@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import answer_ask
 from hopgraph.nodes.ask import Ask, ask, calls_of
-from hopgraph.nodes.budget import branch_out, share_out
+from hopgraph.nodes.budget import branch_out, pauses_in, share_out
 from hopgraph.nodes.draft_answers import draft_of
 from hopgraph.nodes.events import emit
 from hopgraph.nodes.knowledge import by_id, candidate_excerpts, shown
@@ -64,7 +64,7 @@ def _spent_beside(state: Spent, settings: BlendFilterContext, step: str) -> Spen
     # A topic without a filter after it would be of no use.
     needs = [(1, 1) if each != "topic" else (1 + _CALLS_OF_A_FILTER, 1 + _CALLS_OF_A_FILTER) for each in steps]
     share = share_out(settings, state, needs, keep=FINAL_CALLS)[steps.index(step)]
-    return Spent(calls={"before": share}, started_at=state["started_at"])
+    return Spent(calls={**pauses_in(state["calls"]), "before": share}, started_at=state["started_at"])
 
 
 async def reason(state: ReasonState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
@@ -162,7 +162,7 @@ def branch_input(state: BlendFilterState, branch: QueryBranch) -> dict[str, Any]
         "question": state["question"],
         "topic": state["topic"],
         "settings": state["settings"],
-        "calls": {},
+        "calls": pauses_in(state["calls"]),
         "started_at": state["started_at"],
     }
     if own:

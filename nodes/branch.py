@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from hopgraph.nodes.budget import reserve
+from hopgraph.nodes.budget import pauses_in, reserve
 from hopgraph.state import Context, Query, Spent
 from hopgraph.state.decomposing import DecomposingState
 from hopgraph.state.questions import Branch, QuestionNode
@@ -19,6 +19,11 @@ class BranchState(Spent):
 def question_of(state: BranchState) -> QuestionNode:
     """Get the question that the branch works on."""
     return state["tree"][state["branch"]["id"]]
+
+
+def question_in_branch(state: BranchState) -> str:
+    """Get the text of the question that the branch works on."""
+    return question_of(state)["question"]
 
 
 def only_branch(key: str, step: Literal["solve", "compose"]) -> Branch:
@@ -64,7 +69,8 @@ def branch_input(state: DecomposingState, branch: Branch) -> dict[str, Any]:
     A question to solve comes with those that it is a part of and is its own only query; one to compose comes
     with the whole tree. Calls are counted from nothing, since those so far are in the branch's reserve.
     """
-    shared = {"branch": branch, "calls": {}, "started_at": state["started_at"], "settings": state["settings"]}
+    shared: dict[str, Any] = {"branch": branch, "calls": pauses_in(state["calls"])}
+    shared |= {"started_at": state["started_at"], "settings": state["settings"]}
     if branch["step"] == "compose":
         return {**shared, "tree": state["tree"], "evidence": state["evidence"], "passages": state["passages"]}
     path = path_to(state["tree"], branch["id"])

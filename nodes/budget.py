@@ -1,7 +1,7 @@
 """How far the budget reaches: model calls, tokens, seconds."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hopgraph.state import Call, Context, Spent
 
@@ -68,7 +68,21 @@ def seconds_left(settings: Context, state: Spent, keep: int = 0) -> float | None
     if settings.deadline_seconds is None:
         return None
     most = settings.deadline_seconds * (1 - ANSWER_SHARE) if keep else settings.deadline_seconds
-    return most - (time.time() - state["started_at"])
+    return most - (time.time() - state["started_at"] - paused(state))
+
+
+def pauses_in(calls: Mapping[str, Call]) -> dict[str, Call]:
+    """Take the pauses out of all calls, for a branch that otherwise counts its calls from nothing."""
+    return {key: call for key, call in calls.items() if call["kind"] == "pause"}
+
+
+def paused(state: Spent) -> float:
+    """Sum the seconds in which the run waited for a person; those of several at once count once."""
+    total, end = 0.0, 0.0
+    for begin, last in sorted(tuple(call["paused"]) for call in state["calls"].values() if "paused" in call):
+        total += max(0.0, last - max(begin, end))
+        end = max(end, last)
+    return total
 
 
 def is_exhausted(settings: Context, state: Spent, calls: int) -> bool:

@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from hopgraph.nodes.answer import Reading, reading_update
-from hopgraph.nodes.paths import agreeing
+from hopgraph.nodes.paths import accepted_in, agreeing
 from hopgraph.state import Evidence, StopReason
 from hopgraph.state.review_tree import ReviewContext, ReviewNode
 
@@ -25,7 +25,7 @@ async def conclude(state: ConcludeState, runtime: Runtime[ReviewContext]) -> Map
 
     Writes `answer`, `explanation` (its analysis), `evidence`, `used` and `stop_reason`.
     """
-    chosen = agreeing(state["tree"])
+    chosen = agreeing(accepted_in(state["tree"], state["evidence"]))
     ids = {node["id"] for node in chosen}
     evidence = [piece for piece in state["evidence"] if piece["id"] in ids]
     answer, analysis = (chosen[0]["answer"], chosen[0]["analysis"]) if chosen else ("", "")

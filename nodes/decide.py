@@ -7,12 +7,13 @@ from typing import Any
 from langgraph.runtime import Runtime
 from pydantic import Field, field_validator
 
+from hopgraph.nodes.approve_evidence import reviewing_statements
 from hopgraph.nodes.ask import Answered, Ask, ask, calls_of
 from hopgraph.nodes.budget import is_exhausted
 from hopgraph.nodes.events import emit
 from hopgraph.nodes.extract import numbers_in
 from hopgraph.nodes.replies import ReplyModel
-from hopgraph.state import Evidence, Spent, StopReason
+from hopgraph.state import Evidence, Passage, Spent, StopReason
 from hopgraph.state.migres import MigresContext
 from hopgraph.state.reducers import merge_calls
 from hopgraph.tools.prompts import Value, clean
@@ -59,10 +60,13 @@ class DecideState(Spent):
 
     question: str
     evidence: list[Evidence]
+    passages: list[Passage]
+    """Shown to a reviewer."""
     iteration: int
     stop_reason: StopReason | None
 
 
+@reviewing_statements
 async def decide(state: DecideState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
     """Answer from the evidence, or say what is missing (the Main Module, section 3.2).
 

@@ -7,6 +7,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import AnswerReply, answer_ask, kept_excerpts, read_answer
+from hopgraph.nodes.approve_evidence import reviewing_passages
 from hopgraph.nodes.ask import Answered, ask_all, calls_of
 from hopgraph.nodes.knowledge import by_id, shown
 from hopgraph.nodes.recall_knowledge import model_passage
@@ -24,6 +25,7 @@ class DraftState(Spent):
     reasoned: list[Draft]
 
 
+@reviewing_passages("knowledge")
 async def draft_answers(state: DraftState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
     """Answer step by step from the kept passages (BlendFilter, section 3.4), for all samples at the same time.
 

@@ -2,19 +2,23 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 from pydantic import JsonValue
 from typing_extensions import TypedDict
 
+from hopgraph.nodes.approve_evidence import REVIEWER_SOURCE
 from hopgraph.nodes.events import emit
 from hopgraph.nodes.knowledge import by_id
 from hopgraph.nodes.recall_knowledge import MODEL_SOURCE
 from hopgraph.state import Call, Citation, Context, Evidence, Passage, Spent, StopReason, Usage
 from hopgraph.tools.text import content_terms
 from hopgraph.tools.text.quotes import best_quote
+
+_KINDS: dict[str, Literal["model", "reviewer"]] = {MODEL_SOURCE: "model", REVIEWER_SOURCE: "reviewer"}
+"""The kinds of citation that quote no passage of the corpus, by the source of what they quote."""
 
 
 class AnsweredState(TypedDict):
@@ -38,7 +42,7 @@ async def finish(state: FinishState, runtime: Runtime[Context]) -> Mapping[str, 
     """Cite the passages that the answer rests on, rank all passages, and add the usage up.
 
     Writes `citations` (in the order of the evidence; none without an answer), `passages` (cited ones first,
-    then by first retrieval and score; recalled knowledge left out), `usage` and `stop_reason`.
+    then by first retrieval and score; recalled knowledge and a reviewer's words left out), `usage` and `stop_reason`.
     """
     passages = by_id(state["passages"])
     used = used_evidence(state) if state["answer"] else []
@@ -91,14 +95,14 @@ def cite(evidence: Sequence[Evidence], passages: Mapping[str, Passage]) -> list[
                 quote=passage["text"][start:end],
                 start=start,
                 end=end,
-                kind="model" if passage["source"] == MODEL_SOURCE else "passage",
+                kind=_KINDS.get(passage["source"], "passage"),
             )
     return list(citations.values())
 
 
 def _ranked(passages: Iterable[Passage], citations: Sequence[Citation]) -> list[Passage]:
     cited = {citation["passage_id"]: rank for rank, citation in enumerate(citations)}
-    retrieved = [passage for passage in passages if passage["source"] != MODEL_SOURCE]
+    retrieved = [passage for passage in passages if passage["source"] not in _KINDS]
     return sorted(retrieved, key=lambda passage: cited.get(passage["id"], len(cited)))
 
 
@@ -111,7 +115,7 @@ def total(calls: Iterable[Call], iterations: int) -> Usage:
         cached_calls=sum(call["cached"] for call in asked),
         prompt_tokens=sum(call["prompt_tokens"] for call in asked),
         completion_tokens=sum(call["completion_tokens"] for call in asked),
-        retrievals=len(every) - len(asked),
+        retrievals=sum(call["kind"] == "retrieval" for call in every),
         passages=sum(call["passages"] for call in asked),
         knowledge_tokens=sum(call["knowledge_tokens"] for call in asked),
         parse_failures=sum(call["parse_failures"] for call in asked),

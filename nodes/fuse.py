@@ -14,7 +14,7 @@ from hopgraph.nodes.events import emit
 from hopgraph.nodes.extract import numbers_in
 from hopgraph.nodes.gather import within
 from hopgraph.nodes.knowledge import by_id, shown, titled
-from hopgraph.nodes.paths import agreeing, excerpts_of
+from hopgraph.nodes.paths import accepted_in, agreeing, excerpts_of
 from hopgraph.nodes.replies import ReplyModel, ShortText
 from hopgraph.state import Evidence, Excerpt, Passage, Spent, StopReason
 from hopgraph.state.review_tree import ReviewNode
@@ -55,7 +55,7 @@ async def fuse(state: FuseState, runtime: Runtime[TreeOfReviewsContext]) -> Mapp
     chosen = [
         pool[index] for index in within([_text(piece, passages, settings) for piece in pool], settings.reader_tokens)
     ]
-    agreed = [node["id"] for node in agreeing(state["tree"])]
+    agreed = [node["id"] for node in agreeing(accepted_in(state["tree"], pool))]
     best = state["tree"][agreed[0]]["answer"] if agreed else ""
     excerpts = excerpts_of(list(dict.fromkeys(key for piece in chosen for key in piece["passage_ids"])), passages)
     if settings.fusion == "paragraph":

@@ -6,6 +6,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
+from hopgraph.nodes.approve_evidence import reviewing_statements
 from hopgraph.nodes.knowledge import by_id, titled
 from hopgraph.nodes.paths import excerpts_of, with_status
 from hopgraph.state import Evidence, Knowledge, Passage, StopReason
@@ -23,6 +24,7 @@ class GatherState(TypedDict):
     stop_reason: StopReason | None
 
 
+@reviewing_statements
 async def gather(state: GatherState, runtime: Runtime[ReviewContext]) -> Mapping[str, Any]:
     """Collect what a reader falls back on when no path was accepted (*ours*): the relevant paragraphs seen.
 

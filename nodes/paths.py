@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from hopgraph.nodes.knowledge import whole
-from hopgraph.state import Excerpt, Passage
+from hopgraph.state import Evidence, Excerpt, Passage
 from hopgraph.state.review_tree import ROOT, ReviewNode
 from hopgraph.tools.evaluation.metrics import normalise_answer
 
@@ -62,6 +62,11 @@ def passages_to(tree: Tree, node: ReviewNode) -> list[str]:
         found = [*node["passage_ids"], *found]
         node = tree[node["parent"]]
     return list(dict.fromkeys(found))
+
+
+def accepted_in(tree: Tree, evidence: Sequence[Evidence]) -> dict[str, ReviewNode]:
+    """Take from the tree the nodes that stand in the evidence pool: all accepted ones that no person rejected."""
+    return {piece["id"]: tree[piece["id"]] for piece in evidence}
 
 
 def agreeing(tree: Tree) -> list[ReviewNode]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
+from hopgraph.nodes.approve import check_resumable
 from hopgraph.nodes.ask import side_by_side
 from hopgraph.state import Context, Query, QuestionError, QuestionInput, SettingsError
 from hopgraph.state.context import record_settings
@@ -96,6 +97,7 @@ async def check_settings(settings: Context) -> None:
     Raises:
         SettingsError, SpecError, CorpusError, PromptError: a setting that cannot work.
     """
+    check_resumable(settings)
     _check_roles(settings)
     if settings.cache_dir:
         await asyncio.to_thread(check_cache, settings.cache_dir)

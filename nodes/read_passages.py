@@ -7,6 +7,7 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from hopgraph.nodes.answer import answer_ask, read_answer
+from hopgraph.nodes.approve_evidence import reviewing_passages
 from hopgraph.nodes.ask import ask, calls_of
 from hopgraph.nodes.hops import closed, is_whole, standing
 from hopgraph.nodes.knowledge import by_id, candidate_excerpts, shown
@@ -27,10 +28,14 @@ class ReadState(Spent):
 class ObserveState(TypedDict):
     """What `observe` reads."""
 
+    question: str
     hops: list[Hop]
     candidates: list[Candidates]
+    passages: list[Passage]
+    """With the question, shown to a reviewer."""
 
 
+@reviewing_passages("candidates")
 async def read_passages(state: ReadState, runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Answer the hop's question from all that was retrieved for it, in one call.
 
@@ -61,6 +66,7 @@ def _quoted(evidence: Evidence, passages: Mapping[str, Passage]) -> Evidence:
     return Evidence({**evidence, "quote": passage["text"][start:end]})
 
 
+@reviewing_passages("candidates")
 async def observe(state: ObserveState, _runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Take what the search brought as the hop's observation (ReAct); the model reads it in its next thought."""
     seen = [key for each in state["candidates"] for key in each["passage_ids"]]

@@ -12,6 +12,7 @@ from langchain_core.retrievers import BaseRetriever
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
+from hopgraph.nodes.approve import Approved, approve_queries
 from hopgraph.nodes.ask import LONG_WORK, side_by_side
 from hopgraph.nodes.events import emit, place
 from hopgraph.state import Call, Candidates, Context, Passage, Query
@@ -28,7 +29,7 @@ class RetrieveState(TypedDict):
     """What `retrieve` reads."""
 
     question: str
-    """Read only with `leave_out_question`."""
+    """Read only with `leave_out_question`, and for a reviewer."""
     queries: list[Query]
     asked: list[str]
     excluded: list[str]
@@ -37,17 +38,26 @@ class RetrieveState(TypedDict):
 
 def retrieve_with(
     count: Callable[[ContextT, int], int],
+    *,
+    any_number: bool = False,
 ) -> Callable[[RetrieveState, Runtime[ContextT]], Awaitable[Mapping[str, Any]]]:
     """Make the node that searches all queries at once; `count` says how many passages each of them gets.
 
     Args:
         count: From the settings and the iteration, from 1, to the number of passages.
+        any_number: The nodes that follow take any number of queries, so a reviewer's additions are queries like
+            the others. Else what they find joins what the first query found.
     """
 
     async def retrieve(state: RetrieveState, runtime: Runtime[ContextT]) -> Mapping[str, Any]:
-        return await _retrieve(state, runtime, count(runtime.context, state["iteration"]))
+        return await _retrieve(state, runtime, count(runtime.context, state["iteration"]), any_number=any_number)
 
     return retrieve
+
+
+def passages_per_query(settings: Context, _iteration: int) -> int:
+    """Count what each query gets, by the setting of this name."""
+    return settings.passages_per_query
 
 
 async def retrieve(state: RetrieveState, runtime: Runtime[Context]) -> Mapping[str, Any]:
@@ -57,7 +67,8 @@ async def retrieve(state: RetrieveState, runtime: Runtime[Context]) -> Mapping[s
     id), `passages` (each text once) and `asked`. With a second retriever both results are united, for a
     reranker to sort (MIGRES, Table 9). A query that finds nothing has empty candidates. With
     `leave_out_question` passages that contain the question's text are left out, others take their places,
-    and the event `retrieved` counts them as `left_out`.
+    and the event `retrieved` counts them as `left_out`. With `review_queries` a person sees the queries first
+    (see `approve`); one that is not to be sent finds nothing.
 
     Raises:
         CorpusError, SpecError: the retriever cannot be opened.
@@ -65,11 +76,16 @@ async def retrieve(state: RetrieveState, runtime: Runtime[Context]) -> Mapping[s
     return await _retrieve(state, runtime, runtime.context.passages_per_query)
 
 
-async def _retrieve(state: RetrieveState, runtime: Runtime[ContextT], count: int) -> Mapping[str, Any]:
+async def _retrieve(
+    state: RetrieveState, runtime: Runtime[ContextT], count: int, *, any_number: bool = False
+) -> Mapping[str, Any]:
     settings = runtime.context
+    # First of all: a node that pauses runs again from its top.
+    approved = approve_queries(state["queries"], runtime, question=state["question"], hop=state["iteration"])
     given = [settings.retriever, *([settings.second_retriever] if settings.second_retriever else [])]
     retrievers = await side_by_side([retriever_of(each) for each in given])
-    queries, excluded, hop = state["queries"], frozenset(state["excluded"]), state["iteration"]
+    queries = [query for query in [*approved.queries, *approved.added] if query]
+    excluded, hop = frozenset(state["excluded"]), state["iteration"]
     emit_first = place().take(2 * len(queries))
     for offset, query in enumerate(queries):
         emit(runtime, "query", number=emit_first + offset, query=query["text"], why=query["why"], hop=hop)
@@ -99,12 +115,49 @@ async def _retrieve(state: RetrieveState, runtime: Runtime[ContextT], count: int
             scores=list(each["scores"]),
             left_out=left_out[offset],
         )
+    proposed = [query["text"] for query in state["queries"]]
     return {
-        "candidates": candidates,
+        "candidates": _in_places(proposed, approved, candidates, any_number=any_number),
         "passages": [passage for result in results for passage in result],
-        "asked": [*state["asked"], *(query["text"] for query in queries)],
-        "calls": _counted(candidates, retrievers),
+        # What a person did not want to be sent is not to be proposed again either.
+        "asked": list(dict.fromkeys([*state["asked"], *proposed, *(query["text"] for query in queries)]))
+        if approved.calls
+        else [*state["asked"], *proposed],
+        "calls": {**_counted(candidates, retrievers), **approved.calls},
     }
+
+
+def _in_places(
+    proposed: Sequence[str], approved: Approved, found: Sequence[Candidates], *, any_number: bool
+) -> list[Candidates]:
+    """Put what was found where the nodes that follow look for it: at the place of the query that was proposed.
+
+    Args:
+        proposed: The queries before a person saw them.
+        approved: The same after it.
+        found: One entry for each query that was sent.
+        any_number: The places do not matter; only one query at least must be there.
+    """
+    if not approved.calls or (any_number and found):
+        return list(found)
+    if any_number:
+        return [Candidates(query=proposed[0], passage_ids=[], scores=[])]
+    left = iter(found)
+    places = [
+        Candidates(query=text, passage_ids=[], scores=[]) if query is None else next(left)
+        for text, query in zip(proposed, approved.queries, strict=True)
+    ]
+    return [_joined([places[0], *left]), *places[1:]]
+
+
+def _joined(found: Sequence[Candidates]) -> Candidates:
+    """Unite what several queries found, as found by the first one."""
+    scores: dict[str, float] = {}
+    for each in found:
+        for key, score in zip(each["passage_ids"], each["scores"], strict=True):
+            scores[key] = max(score, scores.get(key, score))
+    ids = sorted(scores, key=lambda key: (-scores[key], key))
+    return Candidates(query=found[0]["query"], passage_ids=ids, scores=[scores[key] for key in ids])
 
 
 class _Search(NamedTuple):

@@ -6,6 +6,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
+from hopgraph.nodes.approve_evidence import approved_statements
 from hopgraph.nodes.hops import closed, standing
 from hopgraph.nodes.knowledge import by_id
 from hopgraph.state import Context, Evidence, Passage
@@ -17,6 +18,8 @@ from hopgraph.tools.text.quotes import best_quote
 class ReviseState(TypedDict):
     """What `revise` reads."""
 
+    question: str
+    """Shown to a reviewer."""
     hops: list[Hop]
     grounding: Grounding | None
     passages: list[Passage]
@@ -32,7 +35,7 @@ async def revise(state: ReviseState, runtime: Runtime[Context]) -> Mapping[str, 
     """Replace the generated answer by the revised one, resting on the cited passage (GenGround, section 3.2).
 
     Closes the hop and writes its `evidence`: the citation in the model's words, with the passage's
-    sentence that carries it as the quote.
+    sentence that carries it as the quote. Where a person rejects the citation, the generated answer stands.
     """
     grounding = state["grounding"]
     if grounding is None:  # the graph comes here only with one
@@ -46,8 +49,20 @@ async def revise(state: ReviseState, runtime: Runtime[Context]) -> Mapping[str, 
         quote=passage["text"][start:end],
         verified=True,
     )
-    hops = closed(state["hops"], evidence, grounding["answer"], runtime)
-    return {"hops": hops, "evidence": [evidence], "grounding": None, "read": 0}
+    approved = approved_statements(
+        [evidence], state["passages"], runtime, question=state["question"], hop=state["hops"][-1]["number"]
+    )
+    if not approved.evidence:
+        return {**standing(state["hops"], runtime), "grounding": None, "read": 0, "calls": approved.calls}
+    [kept] = approved.evidence
+    return {
+        "hops": closed(state["hops"], kept, grounding["answer"], runtime),
+        "evidence": [kept],
+        "passages": approved.passages,
+        "grounding": None,
+        "read": 0,
+        "calls": approved.calls,
+    }
 
 
 async def keep(state: KeepState, runtime: Runtime[Context]) -> Mapping[str, Any]:

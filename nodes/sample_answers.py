@@ -7,6 +7,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import answer_ask, kept_excerpts
+from hopgraph.nodes.approve_evidence import reviewing_passages
 from hopgraph.nodes.ask import ask_all, calls_of
 from hopgraph.nodes.draft_answers import draft_of
 from hopgraph.nodes.events import emit
@@ -56,7 +57,7 @@ def sample_answers_with(*, own_knowledge: bool = False) -> SampleNode:
             "calls": calls_of(answers),
         }
 
-    return sample_answers
+    return sample_answers if own_knowledge else reviewing_passages("knowledge")(sample_answers)
 
 
 def _sampling(settings: SamplingContext, number: int) -> dict[str, float]:

@@ -28,6 +28,7 @@ async def unite(state: UniteState, runtime: Runtime[Context]) -> Mapping[str, An
     when no branch kept anything.
     """
     of = {entry["query"]: entry for entry in state["knowledge"]}
-    kept = kept_excerpts([of[branch["query"]] for branch in state["branches"] if branch["query"] in of])
+    in_order = [of.pop(branch["query"]) for branch in state["branches"] if branch["query"] in of]
+    kept = kept_excerpts([*in_order, *of.values()])  # a reviewer's queries are no branch's
     emit(runtime, "united", passage_ids=[excerpt["passage_id"] for excerpt in kept])
     return {"knowledge": Overwrite([Knowledge(query=state["question"], excerpts=kept)])}

@@ -120,13 +120,27 @@ class Context(BaseModel):
     )
     reranker: str | SkipJsonSchema[InstanceOf[Reranker]] = Field(
         default="lexical",
-        description="what scores passages and sentences against a query",
+        description="what scores passages and sentences against a query: lexical, bge:NAME, cross-encoder:NAME, "
+        "http://HOST/rerank, model:SPEC, or an object",
         json_schema_extra=in_group("Retrieval"),
     )
     entailment: str | SkipJsonSchema[InstanceOf[EntailmentChecker]] = Field(
         default="lexical",
-        description="what checks that passages entail a statement",
+        description="what checks that passages entail a statement: lexical, t5-nli:NAME, nli:NAME, "
+        "minicheck:NAME, http://HOST/predict, model:SPEC, or an object",
         json_schema_extra=in_group("Retrieval"),
+    )
+    review_queries: bool = Field(
+        default=False,
+        description="pause before each search until a person has approved, edited or rejected its queries; "
+        "needs a checkpointer",
+        json_schema_extra=in_group("Review"),
+    )
+    review_evidence: bool = Field(
+        default=False,
+        description="pause before an answer is made until a person has approved, edited or rejected what it is "
+        "made of; needs a checkpointer",
+        json_schema_extra=in_group("Review"),
     )
     answer_type: Literal["short", "yes_no"] = Field(
         default="short",

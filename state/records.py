@@ -87,14 +87,16 @@ class Citation(TypedDict):
     start: int
     """Character offset of the quote in the passage's text."""
     end: int
-    kind: Literal["passage", "model"]
-    """`model`: the model's own knowledge, which no passage carries."""
+    kind: Literal["passage", "model", "reviewer"]
+    """`model`: the model's own knowledge, `reviewer`: a statement of the person who reviewed the evidence; no
+    passage carries them."""
 
 
 class Call(TypedDict):
     """One model call or one retrieval, as the budget and the totals count it."""
 
-    kind: Literal["model", "retrieval"]
+    kind: Literal["model", "retrieval", "pause"]
+    """`pause`: a person was asked, who is no part of the budget."""
     role: str
     """The model's role, as `migres/decide`; for a retrieval the retriever's name."""
     attempts: int
@@ -110,6 +112,8 @@ class Call(TypedDict):
     """Passages shown in the prompt, or found by the retrieval."""
     knowledge_tokens: int
     """Tokens of the passages shown, by the offline counter."""
+    paused: NotRequired[list[float]]
+    """Of a pause, its begin and its end, in seconds since the epoch."""
 
 
 class Usage(TypedDict):

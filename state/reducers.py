@@ -72,7 +72,7 @@ def merge_calls(old: dict[str, Call], new: dict[str, Call]) -> dict[str, Call]:
     return dict(sorted(merged.items()))
 
 
-def _call_rank(call: Call) -> tuple[int, int, int, int, int, int, int, str, str]:
+def _call_rank(call: Call) -> tuple[int, int, int, int, int, int, int, str, str, list[float]]:
     return (
         call["attempts"],
         call["prompt_tokens"],
@@ -83,6 +83,7 @@ def _call_rank(call: Call) -> tuple[int, int, int, int, int, int, int, str, str]
         -call["cached"],
         call["role"],
         call["kind"],
+        call.get("paused", []),
     )
 
 

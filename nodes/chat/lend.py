@@ -7,6 +7,7 @@ from typing import Any, cast
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import get_runtime
 
+from hopgraph.nodes.approve import step_began
 from hopgraph.nodes.budget import calls_left, tokens_left
 from hopgraph.nodes.machine import CompiledMethod
 from hopgraph.state import Context, Spent
@@ -35,8 +36,11 @@ class LentMethod(CompiledMethod):
         return super().astream(input, config, **{**options, "context": self._settings(input)})
 
     def _settings(self, state: ChosenMethod) -> Context:
-        chat = settings_of(get_runtime().context, ChatContext)
-        return within(settings_for_method(chat, cast("type[Context]", self.context_schema)), state)
+        runtime = get_runtime()
+        chat = settings_of(runtime.context, ChatContext)
+        # A method that waited for a person goes on with the time that it began with.
+        now = step_began(runtime)
+        return within(settings_for_method(chat, cast("type[Context]", self.context_schema)), state, now)
 
 
 def lend(method: CompiledMethod) -> LentMethod:
@@ -45,13 +49,15 @@ def lend(method: CompiledMethod) -> LentMethod:
     return LentMethod(**attributes)
 
 
-def within(settings: Context, spent: Spent) -> Context:
-    """Take what was spent off the limits; each keeps a little, with which a method ends in its own way."""
+def within(settings: Context, spent: Spent, now: float | None = None) -> Context:
+    """Take what was spent until now off the limits; each keeps a little, with which a method ends in its own way."""
     limits: dict[str, float | None] = {}
     if (calls := calls_left(settings, spent)) is not None:
         limits["max_llm_calls"] = max(1, calls)
     if (tokens := tokens_left(settings, spent)) is not None:
         limits["max_tokens"] = max(1, tokens)
     if settings.deadline_seconds is not None:
-        limits["deadline_seconds"] = max(0.001, settings.deadline_seconds - (time.time() - spent["started_at"]))
+        limits["deadline_seconds"] = max(
+            0.001, settings.deadline_seconds - ((now or time.time()) - spent["started_at"])
+        )
     return settings.model_copy(update=limits)

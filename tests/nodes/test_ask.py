@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from hopgraph.nodes.ask import Answered, Ask, ask, ask_all, calls_of
 from hopgraph.state import ModelError, PromptError, Spent, StepEvent
 from hopgraph.state.migres import MigresContext
+from hopgraph.tools.models.cache import kept_reply
 from servers import faults
 from servers.openai_server import OpenAIServer
 from servers.scripted_model import ScriptedChatModel
@@ -251,16 +252,28 @@ async def test_the_same_prompt_at_the_same_time_is_paid_for_once(tmp_path: Path)
 
 
 async def test_whoever_waits_for_a_reply_that_fails_asks_anew(tmp_path: Path) -> None:
+    asked, folder = asyncio.Event(), str(tmp_path)
+
+    async def failing() -> None:
+        async with kept_reply(folder, "0" * 64) as kept:
+            assert kept is None
+            asked.set()
+            await asyncio.sleep(0.05)
+            raise ZeroDivisionError
+
     async def first() -> None:
         with pytest.raises(ZeroDivisionError):
-            await ask(runtime(model=ScriptedChatModel(replies=failing), cache_dir=str(tmp_path)), spent(), question())
+            await failing()
 
-    def failing(_role: str, _messages: Any) -> str:
-        raise ZeroDivisionError
+    async def second() -> tuple[float, object]:
+        await asked.wait()
+        began = time.monotonic()
+        async with kept_reply(folder, "0" * 64) as kept:
+            return time.monotonic() - began, kept
 
-    second = runtime(model=scripted(GOOD), cache_dir=str(tmp_path))
-    _, answered = await asyncio.gather(first(), ask(second, spent(), question()))
-    assert answered.outcome == "replied"
+    _, (waited, kept) = await asyncio.gather(first(), second())
+    assert waited >= 0.04
+    assert kept is None
 
 
 async def test_a_role_may_have_a_model_of_its_own() -> None:

@@ -36,7 +36,7 @@ def filtered(told: Told) -> list[Line]:
 
 def _kept(told: Told, kept: dict[str, Any]) -> Line:
     passage = told.passages.get(kept["passage_id"])
-    parts = [passage["text"][start:end] for start, end in kept["spans"]] if passage else []
+    parts = [passage["text"][start:end] for start, end in kept["spans"]] if passage and passage["text"] else []
     amount = "whole" if kept["whole"] else counted(kept["sentences"], "sentence")
     text = f"{told.title(kept['passage_id'])} ({amount})"
     return Line("", f"{text}: {told.cut(' … '.join(parts))}" if parts else text, "good", "+")
@@ -46,7 +46,7 @@ def _dropped(told: Told, kept: Sequence[dict[str, Any]]) -> list[Line]:
     lines: list[Line] = []
     for each in kept:
         passage = told.passages.get(each["passage_id"])
-        gaps = _gaps(passage["text"], each["spans"]) if passage else []
+        gaps = _gaps(passage["text"], each["spans"]) if passage and passage["text"] else []
         if gaps:
             text = f"{told.title(each['passage_id'])}, dropped: {told.cut(' … '.join(gaps))}"
             lines.append(Line("", text, "dim", "-"))

@@ -1,0 +1,265 @@
+"""Let a person approve, edit or reject what a run is about to use: its queries, or its evidence.
+
+The run pauses by LangGraph's `interrupt`. A node that was interrupted runs again from its top when the run is
+resumed, so the two functions here are called before a node has done anything: no model is called twice and no
+event is reported twice. What can be resumed with:
+
+* `True` or "approve": use everything as shown;
+* `False` or "reject": use nothing of it;
+* a list: use these in its place;
+* `{"action": "approve" | "edit" | "reject"}`, with the list under "queries" or "evidence" for "edit".
+
+Anything else pauses again, with the reason under "problem". The time that a person takes is no part of
+`deadline_seconds`.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar, cast
+
+from langgraph.checkpoint.base.id import UUID
+from langgraph.config import get_config
+from langgraph.runtime import Runtime
+from langgraph.types import interrupt
+from pydantic import JsonValue
+
+from hopgraph.nodes.events import emit, place
+from hopgraph.state import Call, Context, Query, SettingsError
+from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
+from hopgraph.tools.prompts import clean
+
+MOST_QUERIES = 50
+"""Queries that a person can send in place of those shown."""
+_ACTIONS = {"approve": "approve", "accept": "approve", "yes": "approve", "reject": "reject", "no": "reject"}
+_GREGORIAN = 0x01B21DD213814000
+"""100-nanosecond steps from the beginning of a UUID's time to that of the epoch."""
+
+ItemT = TypeVar("ItemT")
+
+
+class _UnusableError(ValueError):
+    """A resume value that cannot be used; its text is the reason."""
+
+
+class Approved(NamedTuple):
+    """The queries after a person saw them."""
+
+    queries: list[Query | None]
+    """One for each that was proposed, in their order; None for one that is not to be sent."""
+    added: list[Query]
+    calls: dict[str, Call]
+    """The pause, for the node's update of `calls`; empty where nobody was asked."""
+
+
+class Item(NamedTuple):
+    """A piece of evidence as a person sees it."""
+
+    id: str
+    text: str
+    titles: list[str]
+    """Of the passages that it is, or rests on."""
+    editable: bool
+    """A statement's text can be changed, a passage's cannot: it would not be what the corpus says."""
+
+
+class Kept(NamedTuple):
+    """The evidence after a person saw it."""
+
+    texts: dict[str, str]
+    """From the ids of the pieces that stay to their texts, in the order of the person's list."""
+    edited: frozenset[str]
+    """Ids of those whose text was changed."""
+    calls: dict[str, Call]
+    """The pause, for the node's update of `calls`; empty where nobody was asked."""
+
+
+def check_resumable(settings: Context) -> None:
+    """Refuse a review where the run could not be resumed.
+
+    Raises:
+        SettingsError: a setting asks for a review, and neither the graph nor its host has a checkpointer.
+    """
+    wanted = [name for name in ("review_queries", "review_evidence") if getattr(settings, name)]
+    # LangGraph hands the checkpointer down under this key, to graphs inside graphs too; no public name tells it.
+    if wanted and not get_config().get("configurable", {}).get("__pregel_checkpointer"):
+        raise SettingsError(
+            f"{wanted[0]} pauses the run, which takes a checkpointer to resume it from: compile the graph with "
+            "build().compile(checkpointer=…), or use the command line's --review or a LangGraph server"
+        )
+
+
+def approve_queries(queries: Sequence[Query], runtime: Runtime[Any], *, question: str, hop: int) -> Approved:
+    """With `review_queries`, pause until a person has seen the queries that are about to be sent.
+
+    In an edited list, a text that was shown keeps its place; the others take the free places in their order,
+    and what is left over is added. No queries: no pause.
+    """
+    settings: Context = runtime.context
+    if not settings.review_queries or not queries:
+        return Approved(list(queries), [], {})
+    shown: list[JsonValue] = [{"text": query["text"], "why": query["why"]} for query in queries]
+    payload: dict[str, JsonValue] = {
+        "kind": "queries",
+        "question": question,
+        "hop": hop,
+        "queries": shown,
+        "instructions": "Approve, reject, or edit: give the list of queries to send instead.",
+    }
+    action, texts = _ask_person(payload, lambda given: _texts(given))
+    if action == "edit":
+        placed, added = _in_places(queries, texts)
+    else:
+        placed, added = [query if action == "approve" else None for query in queries], list[Query]()
+    kept: list[str] = [query["text"] for query in [*placed, *added] if query]
+    _tell(runtime, "queries", action, hop, shown=len(queries), kept=list(kept))
+    return Approved(placed, added, _pause(runtime))
+
+
+def approve_evidence(items: Sequence[Item], runtime: Runtime[Any], *, question: str, hop: int) -> Kept:
+    """With `review_evidence`, pause until a person has seen the evidence that an answer is about to be made of.
+
+    No items: no pause.
+    """
+    settings: Context = runtime.context
+    everything = {item.id: item.text for item in items}
+    if not settings.review_evidence or not items:
+        return Kept(everything, frozenset(), {})
+    payload: dict[str, JsonValue] = {
+        "kind": "evidence",
+        "question": question,
+        "hop": hop,
+        "evidence": [
+            {"id": item.id, "text": item.text, "titles": list[JsonValue](item.titles), "editable": item.editable}
+            for item in items
+        ],
+        "instructions": 'Approve, reject, or edit: give the list of what to keep, by "id", with a new "text" for '
+        "statements (editable) that are to say something else.",
+    }
+    action, texts = _ask_person(payload, lambda given: _pieces(given, items))
+    kept = {"approve": everything, "reject": {}}.get(action, texts)
+    edited = frozenset(key for key, text in kept.items() if text != everything[key])
+    _tell(runtime, "evidence", action, hop, shown=len(items), kept=list(kept.values()))
+    return Kept(kept, edited, _pause(runtime))
+
+
+def _ask_person(payload: Mapping[str, JsonValue], read: Callable[[list[object]], ItemT]) -> tuple[str, ItemT]:
+    """Pause until a resume value can be used; gives the action and the list that was read."""
+    problem: dict[str, JsonValue] = {}
+    while True:
+        given = interrupt({**payload, **problem})
+        try:
+            action, entries = _action(given, str(payload["kind"]))
+            return action, read(entries)
+        except _UnusableError as error:
+            problem = {"problem": str(error)}
+
+
+def _action(given: object, kind: str) -> tuple[str, list[object]]:
+    """Read a resume value: what to do, and the list in place of the one shown."""
+    if isinstance(given, Mapping):
+        fields = cast("Mapping[str, object]", given)
+        if fields.get("action") != "edit":
+            return _action(fields.get("action"), kind)
+        given = fields.get(kind)
+        if not isinstance(given, list):
+            raise _UnusableError(f'"edit" needs the new list under "{kind}"')
+    if isinstance(given, list):
+        return ("edit", cast("list[object]", given)) if given else ("reject", [])
+    word = {True: "approve", False: "reject"}[given] if isinstance(given, bool) else given
+    if isinstance(word, str) and (action := _ACTIONS.get(word.strip().lower())):
+        return action, []
+    raise _UnusableError(f'resume with "approve", "reject", a list, or {{"action": …}}; got {given!r:.80}')
+
+
+def _texts(given: Sequence[object]) -> list[str]:
+    """Read a list of queries, each once.
+
+    Raises:
+        _UnusableError: an entry without a text, one that is too long, or too many.
+    """
+    texts: list[str] = []
+    for entry in given:
+        text = cast("Mapping[str, object]", entry).get("text") if isinstance(entry, Mapping) else entry
+        shown = " ".join(clean(text).split()) if isinstance(text, str) else ""
+        if not shown:
+            raise _UnusableError(f'a query must be a text, or an object with one under "text"; got {entry!r:.80}')
+        if len(shown) > MAX_QUESTION_CHARACTERS:
+            raise _UnusableError(
+                f"a query has {len(shown):,} characters; at most {MAX_QUESTION_CHARACTERS:,} are taken"
+            )
+        texts.append(shown)
+    if len(texts) > MOST_QUERIES:
+        raise _UnusableError(f"at most {MOST_QUERIES} queries are taken, got {len(texts):,}")
+    return list(dict.fromkeys(texts))
+
+
+def _in_places(queries: Sequence[Query], texts: Sequence[str]) -> tuple[list[Query | None], list[Query]]:
+    shown = {query["text"] for query in queries}
+    new = iter([text for text in texts if text not in shown])
+    placed: list[Query | None] = []
+    for query in queries:
+        if query["text"] in texts:
+            placed.append(query)
+        else:
+            text = next(new, None)
+            placed.append(None if text is None else Query({**query, "text": text}))
+    return placed, [Query(text=text, why="") for text in new]
+
+
+def _pieces(given: Sequence[object], items: Sequence[Item]) -> dict[str, str]:
+    """Read a list of evidence as ids with texts.
+
+    Raises:
+        _UnusableError: an id that was not shown, a text that is none, or a passage with another text.
+    """
+    of = {item.id: item for item in items}
+    kept: dict[str, str] = {}
+    for entry in given:
+        fields: Mapping[str, object] = (
+            cast("Mapping[str, object]", entry) if isinstance(entry, Mapping) else {"id": entry}
+        )
+        key = fields.get("id")
+        if not isinstance(key, str) or key not in of:
+            raise _UnusableError(f"no evidence has the id {key!r:.80}; shown are: {', '.join(of)[:200]}")
+        text = fields.get("text", of[key].text)
+        shown = clean(text).strip() if isinstance(text, str) else ""
+        if not shown or len(shown) > max(MAX_QUESTION_CHARACTERS, len(of[key].text)):
+            raise _UnusableError(f"evidence {key!r}: its text must be 1 to {MAX_QUESTION_CHARACTERS:,} characters long")
+        if text != of[key].text and not of[key].editable:
+            raise _UnusableError(f"evidence {key!r} is a passage: it can be left out, but its text cannot be changed")
+        kept[key] = of[key].text if text == of[key].text else shown
+    return kept
+
+
+def _tell(runtime: Runtime[Any], kind: str, action: str, hop: int, *, shown: int, kept: list[str]) -> None:
+    emit(runtime, "approved", kind=kind, action=action, hop=hop, shown=shown, kept=list[JsonValue](kept))
+
+
+def step_began(runtime: Runtime[Any]) -> float:
+    """Tell when the superstep of the running node began, in seconds since the epoch; a pause does not move it.
+
+    It is the time in its checkpoint's id; without one, now.
+    """
+    info = runtime.execution_info
+    if info is None or not info.checkpoint_id:
+        return time.time()
+    return (UUID(info.checkpoint_id).time - _GREGORIAN) / 1e7
+
+
+def _pause(runtime: Runtime[Any]) -> dict[str, Call]:
+    """Write down how long a person took, for the deadline."""
+    where = place()
+    return {
+        f"{where.step:05}:{where.path}:pause": Call(
+            kind="pause",
+            role="person",
+            attempts=0,
+            cached=0,
+            prompt_tokens=0,
+            completion_tokens=0,
+            parse_failures=0,
+            passages=0,
+            knowledge_tokens=0,
+            paused=[step_began(runtime), time.time()],
+        )
+    }

@@ -1,0 +1,109 @@
+"""`hopgraph serve`: LangGraph's development server with every graph of the package."""
+
+import errno
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import ModuleType
+from typing import Any
+
+from rich.text import Text
+
+from hopgraph.graphs import ALIASES, METHODS, chat
+from hopgraph.state import SettingsError
+from hopgraph.tools.cli.console import console_on, print_hanging
+from hopgraph.tools.loading.errors import require
+
+_QUIET = {
+    # It would ask the package registry whether there is a newer server.
+    "LANGGRAPH_NO_VERSION_CHECK": "1",
+    # Its files are pickles.
+    "LANGGRAPH_DISABLE_FILE_PERSISTENCE": "true",
+}
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """What the command line asks for."""
+
+    host: str
+    port: int
+    browser: bool
+    """Open Studio, a page of LangSmith's, in the browser."""
+
+
+def run_serve(options: ServeOptions) -> None:
+    """Serve the graphs until Ctrl-C; threads are kept in memory and end with the server.
+
+    Raises:
+        SpecError: the server is not installed. SettingsError: the port or the host cannot be used.
+    """
+    os.environ.update(_QUIET)  # some are read as the server is imported
+    os.environ.setdefault("LOG_LEVEL", "WARNING")
+    server = require("langgraph_api.cli", "server")
+    runtime = require("langgraph_runtime_inmem.database", "server")
+    _check_port(options.host, options.port)
+    _tell(options)
+    with TemporaryDirectory(prefix="hopgraph-serve-") as folder:
+        _keep_apart(runtime, Path(folder))
+        server.run_server(
+            options.host,
+            options.port,
+            graphs=packaged_graphs(),
+            open_browser=options.browser,
+            n_jobs_per_worker=10,
+            disable_persistence=True,
+        )
+
+
+def _keep_apart(runtime: Any, folder: Path) -> None:
+    """Let the server keep its list of threads and runs in a folder that ends with it.
+
+    It is no setting of the server's: it would load a pickle from `.langgraph_api` in the working directory, which
+    is code to whoever can write there, and leave one behind.
+    """
+    runtime.OPS_FILENAME = str(folder / "operations")
+    runtime.GLOBAL_STORE.filename = runtime.OPS_FILENAME
+    runtime.GLOBAL_RETRY_COUNTER._counters.filename = str(folder / "retries")
+
+
+def packaged_graphs() -> dict[str, dict[str, str]]:
+    """List the graphs by their names, as the server's configuration has them: chat first, then the methods."""
+    methods = {name: METHODS[name] for name in METHODS.keys() - ALIASES.keys()}
+    in_order = {name: methods[name] for name in METHODS if name in methods}
+    return {name: _entry(module) for name, module in {"chat": chat, **in_order}.items()}
+
+
+def _entry(module: ModuleType) -> dict[str, str]:
+    about = (module.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+    return {"path": f"{module.__name__}:graph", "description": about}
+
+
+def _check_port(host: str, port: int) -> None:
+    """Refuse an address that cannot be listened at; the server would silently take another port.
+
+    Raises:
+        SettingsError: the port is taken or not allowed, or the host is not this machine's.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise SettingsError(f"port {port} is taken; choose another with --port") from None
+        raise SettingsError(f"cannot serve at {host}:{port}: {error.strerror or error}") from None
+
+
+def _tell(options: ServeOptions) -> None:
+    console = console_on(stderr=True)
+    # A page cannot reach 0.0.0.0; it stands for every address of this machine.
+    host = "127.0.0.1" if options.host in ("0.0.0.0", "::") else options.host  # noqa: S104
+    address = f"http://{f'[{host}]' if ':' in host else host}:{options.port}"
+    lines = f"Serving {len(packaged_graphs())} graphs at {address}; stop with Ctrl-C."
+    print_hanging(console, Text(), Text(lines, "bold"), indent=0)
+    note = "A development server: its threads are in memory, and it asks nobody for a key."
+    print_hanging(console, Text(), Text(note, "dim"), indent=0)
