@@ -6,6 +6,7 @@ and import packages, and are cached by spec; ready objects pass through.
 
 import asyncio
 
+from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.retrievers import BaseRetriever
 
 from hopgraph.state import Context, EntailmentChecker, Reranker
@@ -25,10 +26,14 @@ async def model_of(settings: Context, role: str) -> ModelHandle:
     Raises:
         SpecError: the spec cannot be resolved.
     """
-    bound = [name for name in settings.models if role == name or role.startswith(f"{name}/")]
-    given = settings.models[max(bound, key=len)] if bound else (settings.model or DEFAULT_MODEL)
     sampling = Sampling(settings.temperature, settings.seed, settings.request_timeout)
-    return await resolve_model(given, sampling)
+    return await resolve_model(model_given(settings, role), sampling)
+
+
+def model_given(settings: Context, role: str) -> str | BaseChatModel:
+    """Find what the settings give for a role: bound to the role itself, else to its longest prefix, else in general."""
+    bound = [name for name in settings.models if role == name or role.startswith(f"{name}/")]
+    return settings.models[max(bound, key=len)] if bound else (settings.model or DEFAULT_MODEL)
 
 
 async def retriever_of(given: str | BaseRetriever | None) -> BaseRetriever:

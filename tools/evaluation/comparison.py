@@ -3,20 +3,25 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import fmean
 from typing import Literal, NamedTuple, get_args
 
+from pydantic import JsonValue
+
 from hopgraph.state import RunError
+from hopgraph.state.context import DEFAULT_MODEL
+from hopgraph.tools.evaluation.metrics import EXACT_MATCH
 from hopgraph.tools.evaluation.questions import EvalQuestion
 from hopgraph.tools.evaluation.runs.directory import RunReader
-from hopgraph.tools.evaluation.runs.manifest import GoldBy
+from hopgraph.tools.evaluation.runs.manifest import DatasetFacts, GoldBy
 from hopgraph.tools.evaluation.runs.outcome import Outcome
 from hopgraph.tools.evaluation.runs.scores import gold_names
 from hopgraph.tools.evaluation.runs.summary import PerQuestion, per_question
 from hopgraph.tools.evaluation.statistics import Interval, bootstrap, permutation_test
 
 Loss = Literal["right", "answered wrongly", "not answered", "not retrieved", "parse failure", "budget", "failed"]
-"""What became of a question; the last that applies counts, so that each is counted once."""
+"""What became of a question. Of one that is not right the last of these that applies counts, so each counts once."""
 LOSSES: tuple[Loss, ...] = get_args(Loss)
 
 
@@ -25,9 +30,22 @@ class Scored(NamedTuple):
 
     name: str
     """The method; with the run's name before it where several runs have it."""
+    method: str
+    reader: RunReader
+    """Its run."""
     rows: PerQuestion
     losses: dict[str, Loss]
-    """Question id → what became of it (of its first repeat)."""
+    """Question id → what became of it (of its first repeat); without those whose answers are not told."""
+
+    @property
+    def settings(self) -> Mapping[str, JsonValue]:
+        """What it ran with."""
+        return self.reader.manifest.methods[self.method]
+
+    @property
+    def model(self) -> str:
+        """Its model's spec."""
+        return str(self.settings.get("model") or DEFAULT_MODEL)
 
 
 class Difference(NamedTuple):
@@ -105,23 +123,46 @@ def compare(readers: Sequence[RunReader]) -> Comparison:
     if not readers:
         raise RunError("name at least one run to compare")
     questions = {question.id: question for question in readers[0].questions()}
-    first = readers[0].manifest.dataset
     for reader in readers[1:]:
-        other = reader.manifest.dataset
-        if (other.ids, other.renamed) != (first.ids, first.renamed):
-            raise RunError(
-                f"{reader.folder} asked other questions ({other.name}, {other.sample}) than {readers[0].folder} "
-                f"({first.name}, {first.sample}); compare runs with the same data set and sample"
-            )
+        _check_same_questions(readers[0], reader)
     counts = Counter(method for reader in readers for method in reader.manifest.methods)
+    labels = run_labels([reader.folder for reader in readers])
     return Comparison(
         questions,
         [
-            _scored(reader, method, questions, f"{reader.folder.name}/{method}" if counts[method] > 1 else method)
-            for reader in readers
+            _scored(reader, method, questions, f"{label}/{method}" if counts[method] > 1 else method)
+            for reader, label in zip(readers, labels, strict=True)
             for method in reader.manifest.methods
         ],
     )
+
+
+def _check_same_questions(first: RunReader, other: RunReader) -> None:
+    one, two = first.manifest.dataset, other.manifest.dataset
+    if (one.ids, one.renamed, one.name) == (two.ids, two.renamed, two.name):
+        return
+    raise RunError(
+        f"{other.folder} asked other questions ({_asked(two)}) than {first.folder} ({_asked(one)}); compare runs with "
+        "the same data set and sample"
+    )
+
+
+def _asked(facts: DatasetFacts) -> str:
+    return f"{facts.name}, {facts.sample}" + ("" if facts.renamed is None else f", renamed by seed {facts.renamed}")
+
+
+def run_labels(folders: Sequence[Path]) -> list[str]:
+    """Name runs by the ends of their folders, as much of them as tells all apart.
+
+    Raises:
+        RunError: one is given twice.
+    """
+    whole = [folder.expanduser().resolve().parts for folder in folders]
+    if len(set(whole)) < len(whole):
+        twice = next(folder for folder, parts in zip(folders, whole, strict=True) if whole.count(parts) > 1)
+        raise RunError(f"{twice} is given twice; name each run once")
+    length = next(n for n in range(1, 1 + max(map(len, whole))) if len({parts[-n:] for parts in whole}) == len(whole))
+    return ["/".join(parts[-length:]).lstrip("/") for parts in whole]
 
 
 def _scored(reader: RunReader, method: str, questions: Mapping[str, EvalQuestion], name: str) -> Scored:
@@ -129,25 +170,35 @@ def _scored(reader: RunReader, method: str, questions: Mapping[str, EvalQuestion
     rows = per_question(reader, method, questions)
     firsts = (each for each in reader.latest(method).values() if each["repeat"] == 0 and each["id"] in rows)
     losses: dict[str, Loss] = {
-        each["id"]: loss_of(each, questions[each["id"]], rows[each["id"]], gold_by) for each in firsts
+        each["id"]: loss_of(each, questions[each["id"]], gold_by)
+        for each in firsts
+        if questions[each["id"]].answers is not None
     }
-    return Scored(name, rows, losses)
+    return Scored(name, method, reader, rows, losses)
 
 
-def loss_of(outcome: Outcome, question: EvalQuestion, scores: Mapping[str, float], gold_by: GoldBy) -> Loss:
-    """Tell what became of a question: right by exact match, or the first thing that went wrong."""
+def loss_of(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> Loss:
+    """Tell what became of a question whose answers are told: right by exact match, or where it was lost."""
     if outcome["error"]:
         return "failed"
-    if scores.get("em", 0.0) == 1.0:
+    if EXACT_MATCH(outcome["answer"], question.answers or ()) == 1.0:
         return "right"
     if outcome["stop_reason"] == "budget":
         return "budget"
-    if (outcome["usage"] or {}).get("parse_failures"):
+    usage = outcome["usage"]
+    if usage and usage["parse_failures"]:
         return "parse failure"
-    found = outcome["titles"] if gold_by == "titles" else outcome["retrieved"]
-    if not frozenset(gold_names(question, gold_by)) <= frozenset(found):
+    found = found_names(outcome, gold_by)
+    # What never searches cannot fail to find.
+    searched = bool(found or (usage and usage["retrievals"]))
+    if searched and not frozenset(gold_names(question, gold_by)) <= frozenset(found):
         return "not retrieved"
     return "answered wrongly" if outcome["answer"] else "not answered"
+
+
+def found_names(outcome: Outcome, gold_by: GoldBy) -> Sequence[str]:
+    """Name what was retrieved as gold passages are named in this corpus, best first."""
+    return outcome["titles"] if gold_by == "titles" else outcome["retrieved"]
 
 
 def _difference(method: Scored, base: Scored, score: str) -> Difference | None:

@@ -75,6 +75,18 @@ def read_questions(
         raise CorpusError(f"{error.filename or path}: cannot be read: {error.strerror or error}") from None
 
 
+def format_of(path: Path) -> str:
+    """Tell the format of a data set: `beir` for a folder, else by the keys of the file's first record.
+
+    Raises:
+        CorpusError: the path is missing, unreadable or of no known format.
+    """
+    try:
+        return BEIR if path.is_dir() else _told_by_content(path)
+    except OSError as error:
+        raise CorpusError(f"{error.filename or path}: cannot be read: {error.strerror or error}") from None
+
+
 def _questions(path: Path, reading: Reading, read: Callable[[Object, int], EvalQuestion]) -> Iterator[EvalQuestion]:
     for line, value in json_values(path, reading):
         try:

@@ -2,6 +2,11 @@
 
 The definitions (`EXACT_MATCH`, `F1`, …) are apart from the functions that compute them, so that a report
 can name what it shows and an average never rests on an unspoken convention.
+
+EM and F1 are those of HotpotQA's script, over all gold answers. In two places they differ from a data set's own
+script, on purpose: an answer of which normalisation leaves nothing (`A`, `The`, `?`) is compared as it stands,
+where the scripts would make all of them equal; and a yes, no or noanswer matches exactly or not at all in every
+data set, where MuSiQue's script, whose questions have other answers, gives "no" half of "no man".
 """
 
 import re
@@ -120,9 +125,11 @@ F1 = AnswerMetric("f1", f"{_SQUAD}; yes, no, noanswer: Yang et al. 2018, arXiv:1
 COVER_EM = AnswerMetric("cover_em", "Shi et al. 2024 (GenGround), section 5.3", _covered)
 """1 when the gold answer's tokens occur one after another in the prediction, on token boundaries."""
 
+RECALL = RankingMetric("recall", "Manning et al. 2008, section 8.3", _recall)
+"""Share of the gold ids that are there."""
+
 PRECISION = RankingMetric("precision", "Manning et al. 2008, section 8.3", _precision)
 """Share of the ids that are gold; 0 when there are none."""
-
 
 S_PRECISION = RankingMetric("s_precision", "Wang et al. 2024 (BlendFilter), section 4.1", _same)
 """1 when the ids are the gold ids, no more and no fewer; for the passages that a filter kept."""

@@ -1,8 +1,13 @@
 """`hopgraph eval`: answer the questions of a data set by several methods, and score them."""
 
-from collections.abc import Sequence
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from rich.console import Console
 from rich.text import Text
@@ -11,16 +16,23 @@ from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.state import Context, SettingsError
 from hopgraph.tools.background import run_in_background
 from hopgraph.tools.cli.console import console_on, on_one_line, print_hanging
+from hopgraph.tools.cli.evaluation.estimate import print_estimate
 from hopgraph.tools.cli.evaluation.progress import RunProgress
 from hopgraph.tools.cli.evaluation.table import print_summary, summary_console
 from hopgraph.tools.cli.progress import progress_on
 from hopgraph.tools.cli.settings import corpus_spec, method_named, settings_for
+from hopgraph.tools.evaluation.estimate import estimate, stand_in_for
+from hopgraph.tools.evaluation.hub import PREFIX, fetch
+from hopgraph.tools.evaluation.judge import judge_run
 from hopgraph.tools.evaluation.prices import PriceTable, read_prices
+from hopgraph.tools.evaluation.runs.answer import answer
 from hopgraph.tools.evaluation.runs.begin import Prepared, Wanted, jobs_of, prepare_run
-from hopgraph.tools.evaluation.runs.directory import RunWriter
+from hopgraph.tools.evaluation.runs.directory import DOWNLOADED, RunWriter
 from hopgraph.tools.evaluation.runs.engine import Engine, Limits, Tally, outstanding
+from hopgraph.tools.evaluation.runs.ray_engine import ray_workers
 from hopgraph.tools.evaluation.runs.summary import summarise
 from hopgraph.tools.evaluation.sampling import parse_sample
+from hopgraph.tools.resolve import model_of
 
 _STAGES = {"read": "reading the corpus", "score": "scoring", "save": "saving"}
 ALL = "all"
@@ -30,7 +42,8 @@ ALL = "all"
 class EvalOptions:
     """What the command line asks for."""
 
-    dataset: Path
+    dataset: Path | str
+    """A file or a folder; `hub:OWNER/NAME?config=…&split=…` for one of the hub."""
     methods: str
     """Names parted by commas, or `all`."""
     out: Path
@@ -50,6 +63,10 @@ class EvalOptions:
     prices: Path | None = None
     retry_failed: bool = False
     keep_traces: bool = True
+    engine: Literal["local", "ray"] = "local"
+    rename: int | None = None
+    judge: str | None = None
+    estimate_only: bool = False
 
 
 def run_eval(options: EvalOptions) -> None:
@@ -60,7 +77,7 @@ def run_eval(options: EvalOptions) -> None:
     """
     errors = console_on(stderr=True)
     wanted = Wanted(
-        dataset=options.dataset.expanduser(),
+        dataset=_dataset(options),
         methods=settings_by_method(options),
         out=options.out.expanduser(),
         sample=parse_sample(options.sample, options.limit, options.ids),
@@ -69,14 +86,21 @@ def run_eval(options: EvalOptions) -> None:
         add_contexts=options.add_contexts,
         repeats=options.repeats,
         keep_traces=options.keep_traces,
+        rename=options.rename,
     )
-    with progress_on(errors, _STAGES) as progress:
-        prepared = prepare_run(wanted, progress)
     prices = read_prices(options.prices)
     if options.max_cost is not None and not prices.prices:
         raise SettingsError("--max-cost needs --prices FILE, with the prices of your models")
+    run_in_background(_check_models(wanted.methods))
+    with progress_on(errors, _STAGES) as progress:
+        prepared = prepare_run(wanted, progress)
     with RunWriter(wanted.out, prepared.manifest, prepared.questions) as directory:
-        stopped = _run(options, prepared, directory, prices, errors)
+        stopped = _run(options, wanted, prepared, directory, prices)
+        if options.estimate_only:
+            return
+        if options.judge:
+            with progress_on(errors, {"judge": "judging"}) as progress:
+                run_in_background(judge_run(directory, options.judge, progress=partial(_judged, progress)))
         summary = summarise(directory)
         directory.write_summary(summary)
     print_summary(summary_console(), directory.manifest, summary)
@@ -84,20 +108,62 @@ def run_eval(options: EvalOptions) -> None:
         _say_stopped(errors, stopped)
 
 
-def _run(options: EvalOptions, prepared: Prepared, directory: RunWriter, prices: PriceTable, errors: Console) -> str:
+def _dataset(options: EvalOptions) -> Path:
+    """Find the data set; one of the hub is fetched into the run's folder, under a name made of what was asked for."""
+    given = str(options.dataset)
+    if not given.startswith(PREFIX):
+        return Path(given).expanduser()
+    first = parse_sample(options.sample, options.limit, options.ids)
+    limit = first.limit if first.seed is None else None
+    asked_for = hashlib.sha256(f"{given} {limit}".encode()).hexdigest()[:8]
+    return fetch(given, options.out.expanduser() / f"{DOWNLOADED}{asked_for}.jsonl", limit=limit)
+
+
+def _judged(progress: Callable[[str, int, int | None], None], done: int, total: int) -> None:
+    progress("judge", done, total)
+
+
+def _run(options: EvalOptions, wanted: Wanted, prepared: Prepared, directory: RunWriter, prices: PriceTable) -> str:
+    """Answer what is outstanding, after an estimate of its cost where one is wanted; says why it stopped early."""
+    errors = console_on(stderr=True)
     jobs = list(
         outstanding(
             jobs_of(prepared, directory, keep_traces=options.keep_traces), directory, retry_failed=options.retry_failed
         )
     )
+    if options.estimate_only or options.max_cost is not None or _has_price(prepared, prices):
+        left = Counter(job.settings.method for job in jobs)
+        stand_in = stand_in_for(wanted.dataset, prepared.questions, renamed=wanted.rename is not None)
+        found = estimate(prepared.methods, prepared.questions, left, stand_in=stand_in, prices=prices)
+        print_estimate(console_on() if options.estimate_only else errors, run_in_background(found))
+        if options.estimate_only:
+            return ""
     every = len(prepared.questions) * len(prepared.methods) * prepared.manifest.repeats
     tally = Tally(total=every, finished=every - len(jobs))
     if tally.finished:
         print_hanging(errors, Text(), Text(f"Going on: {tally.finished:,} of {every:,} are finished.", "dim"), indent=0)
     limits = Limits(options.max_calls, options.max_cost)
-    engine = Engine(directory, tally, prices.price, limits, options.concurrency)
-    with RunProgress(errors, tally):
-        return run_in_background(engine.run(jobs))
+    workers = ray_workers(options.concurrency) if options.engine == "ray" and jobs else nullcontext()
+    with workers as ray, RunProgress(errors, tally):
+        answering = ray.answer if ray else answer
+        return run_in_background(
+            Engine(directory, tally, prices.price, limits, options.concurrency, answering).run(jobs)
+        )
+
+
+def _has_price(prepared: Prepared, prices: PriceTable) -> bool:
+    return any(isinstance(each.model, str) and prices.knows(each.model) for each in prepared.methods.values())
+
+
+async def _check_models(methods: Mapping[str, Context]) -> None:
+    """Make every model that will be asked, so that a wrong spec is told before a folder is made.
+
+    Raises:
+        SpecError: names the spec.
+    """
+    for name, settings in methods.items():
+        for step in settings.steps:
+            await model_of(settings, f"{name}/{step}")
 
 
 def _say_stopped(errors: Console, why: str) -> None:

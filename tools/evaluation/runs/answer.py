@@ -56,11 +56,11 @@ async def answer(job: Job, watch: Watch) -> tuple[Outcome, bytes | None]:
     try:
         state = await _final_state(job, see)
     except ModelError as error:
-        return _failed(job, str(error), time.perf_counter() - began), None
+        return failed_outcome(job, str(error), time.perf_counter() - began), None
     except HopgraphError:
         raise
     except Exception as error:  # noqa: BLE001 - one question never stops the run, whatever others' parts raise
-        return _failed(job, f"{type(error).__name__}: {error}", time.perf_counter() - began), None
+        return failed_outcome(job, f"{type(error).__name__}: {error}", time.perf_counter() - began), None
     outcome = _finished(job, state, time.perf_counter() - began)
     if job.check_support and outcome["citations"]:
         outcome["supported"] = await _is_supported(job, state)
@@ -104,7 +104,8 @@ def _finished(job: Job, state: Mapping[str, Any], seconds: float) -> Outcome:
     }
 
 
-def _failed(job: Job, reason: str, seconds: float) -> Outcome:
+def failed_outcome(job: Job, reason: str, seconds: float) -> Outcome:
+    """Write down that a question failed after so many seconds; keys are taken out of the reason."""
     return {**_blank(job, seconds), "error": " ".join(redact(reason).split())[:500] or "failed"}
 
 

@@ -2,10 +2,11 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
+from typing import Protocol
 
 from langchain_core.retrievers import BaseRetriever
 
@@ -13,6 +14,14 @@ from hopgraph.state import Context, SettingsError
 from hopgraph.tools.corpora import Reading, open_corpus
 from hopgraph.tools.evaluation.datasets import read_questions
 from hopgraph.tools.evaluation.questions import ContextPassage, EvalQuestion
+from hopgraph.tools.evaluation.renaming import (
+    RENAMING,
+    Renaming,
+    read_renaming,
+    renamed_records,
+    renaming_seed,
+    write_renaming,
+)
 from hopgraph.tools.evaluation.runs.answer import Job, takes_gold
 from hopgraph.tools.evaluation.runs.directory import RunWriter
 from hopgraph.tools.evaluation.runs.manifest import (
@@ -25,6 +34,7 @@ from hopgraph.tools.evaluation.runs.manifest import (
     library_versions,
     prompt_hashes,
 )
+from hopgraph.tools.evaluation.runs.scores import gold_names
 from hopgraph.tools.evaluation.sampling import Sample, choose
 from hopgraph.tools.retrieval import build_index, open_index
 from hopgraph.tools.retrieval.build import Progress
@@ -33,6 +43,8 @@ from hopgraph.tools.retrieval.resolve import resolve_retriever
 
 CORPUS = "corpus"
 """The folder of a run that holds the index of the data set's own contexts."""
+SOURCE = "corpus.jsonl"
+"""The file from which that index is built, where it is more or other than the data set; then it goes."""
 CONTEXTS = "contexts"
 """What a manifest calls them."""
 _PROBES = 20
@@ -51,6 +63,8 @@ class Wanted:
     format_name: str | None = None
     corpus: str | None = None
     """A retriever's spec; None for the pooled contexts of the data set."""
+    rename: int | None = None
+    """The seed with which people, places and works are renamed; None: they are not."""
     add_contexts: bool = False
     """Add the data set's contexts to the corpus: MIGRES's oracle setting."""
     repeats: int = 1
@@ -71,16 +85,19 @@ def prepare_run(wanted: Wanted, progress: Progress | None = None) -> Prepared:
     """Read the questions, make or open the corpus, and write down what shapes the results. Blocks.
 
     Raises:
-        SettingsError: no corpus for a data set without contexts, or no gold passages for a method that is
-            given them.
+        SettingsError: no corpus for a data set without contexts, no gold passages for a method that is given
+            them, or renaming in somebody else's corpus.
         CorpusError: the data set or the corpus cannot be read.
     """
     questions = choose(read_questions(wanted.dataset, wanted.format_name), wanted.sample)
     if not questions:
         raise SettingsError(f"{wanted.dataset}: no questions to ask")
-    spec, recorded = _corpus(wanted, questions, progress)
+    _refuse_other_names(wanted)
+    questions = list(_with_gold_texts(wanted, questions))
+    renaming = _renaming(wanted, questions)
+    spec, recorded = _corpus(wanted, questions, renaming, progress)
     retriever = resolve_retriever(spec)
-    questions = [_with_gold_only(each) for each in _with_gold_texts(wanted, questions)]
+    questions = [_with_gold_only(renaming.question(each) if renaming else each) for each in questions]
     methods = {name: each.model_copy(update={"retriever": spec}) for name, each in wanted.methods.items()}
     _refuse_missing_gold(methods, questions)
     manifest = RunManifest(
@@ -90,6 +107,7 @@ def prepare_run(wanted: Wanted, progress: Progress | None = None) -> Prepared:
             sample=str(wanted.sample),
             questions=len(questions),
             ids=_hash([each.id for each in questions]),
+            renamed=wanted.rename,
         ),
         corpus=CorpusSource(
             retriever=recorded, fingerprint=_fingerprint(spec), gold_by=_gold_by(wanted, retriever, questions)
@@ -104,12 +122,12 @@ def prepare_run(wanted: Wanted, progress: Progress | None = None) -> Prepared:
 
 def jobs_of(prepared: Prepared, directory: RunWriter, *, keep_traces: bool) -> Iterator[Job]:
     """List every question for every method, all methods of a question together, so that partial results compare."""
-    by_entailment = prepared.manifest.corpus.gold_by == "none"
+    gold_by = prepared.manifest.corpus.gold_by
     for repeat in range(prepared.manifest.repeats):
         methods = [_for_repeat(settings, directory, repeat) for settings in prepared.methods.values()]
         for question in prepared.questions:
             for settings in methods:
-                yield Job(question, settings, repeat, keep_traces, by_entailment or not question.gold_titles)
+                yield Job(question, settings, repeat, keep_traces, not gold_names(question, gold_by))
 
 
 def _for_repeat(settings: Context, directory: RunWriter, repeat: int) -> Context:
@@ -118,41 +136,87 @@ def _for_repeat(settings: Context, directory: RunWriter, repeat: int) -> Context
     return settings.model_copy(update={"cache_dir": directory.cache(repeat), "seed": seed})
 
 
-def _corpus(wanted: Wanted, questions: Sequence[EvalQuestion], progress: Progress | None) -> tuple[str, str]:
+def _renaming(wanted: Wanted, questions: Sequence[EvalQuestion]) -> Renaming | None:
+    """Make the map of names, and write it to the run's folder; None where nothing is renamed."""
+    if wanted.rename is None:
+        return None
+    if wanted.corpus is not None:
+        raise SettingsError("--rename renames the passages that come with the data set; leave --corpus out")
+    _refuse_without_passages(wanted, questions, ", which --rename needs; choose another data set")
+    renaming = read_renaming(open_corpus(wanted.dataset, None).records(Reading()), wanted.rename)
+    if not is_index(wanted.out / CORPUS):
+        wanted.out.mkdir(parents=True, exist_ok=True)
+        write_renaming(wanted.out / RENAMING, renaming)
+    return renaming
+
+
+def _refuse_other_names(wanted: Wanted) -> None:
+    """Refuse to ask with some names in a corpus with others, as a run that never began may have left it behind."""
+    seed = renaming_seed(wanted.out / RENAMING)
+    if is_index(wanted.out / CORPUS) and seed != wanted.rename:
+        had = "not renamed" if seed is None else f"renamed with the seed {seed}"
+        raise SettingsError(f"the passages in {wanted.out} are {had}; give the same again, or choose another --out")
+
+
+def _refuse_without_passages(wanted: Wanted, questions: Sequence[EvalQuestion], what_to_do: str) -> None:
+    if not wanted.dataset.is_dir() and not questions[0].contexts:
+        raise SettingsError(f"{wanted.dataset.name} has no passages of its own{what_to_do}")
+
+
+def _corpus(
+    wanted: Wanted, questions: Sequence[EvalQuestion], renaming: Renaming | None, progress: Progress | None
+) -> tuple[str, str]:
     """Return the retriever's spec, and what the manifest calls it."""
     own = wanted.out / CORPUS
     if wanted.corpus is None:
-        if not wanted.dataset.is_dir() and not questions[0].contexts:
-            raise SettingsError(f"{wanted.dataset.name} has no passages of its own; name a corpus with --corpus")
+        _refuse_without_passages(wanted, questions, "; name a corpus with --corpus")
         if not is_index(own):
-            build_index(wanted.dataset, own, progress=progress)
+            if renaming:
+                records = renamed_records(renaming, open_corpus(wanted.dataset, None).records(Reading()))
+                _build_from(records, own, progress)
+            else:
+                build_index(wanted.dataset, own, progress=progress)
         return f"bm25:{own}", CONTEXTS
     if not wanted.add_contexts:
         return wanted.corpus, wanted.corpus
     if not is_index(own):
-        _build_united(wanted, own, progress)
+        _build_from(_united(wanted), own, progress)
     return f"bm25:{own}", f"{wanted.corpus} + {CONTEXTS}"
 
 
-def _build_united(wanted: Wanted, own: Path, progress: Progress | None) -> None:
-    """Index the passages of a local index together with the contexts of the data set."""
+class _Titled(Protocol):
+    """A passage, of an index or of a corpus."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+
+
+def _united(wanted: Wanted) -> Iterator[_Titled]:
+    """Join the passages of a local index and the contexts of the data set."""
     kind, _, folder = str(wanted.corpus).partition(":")
     if kind != "bm25":
         raise SettingsError(f"--add-contexts adds to a local index (bm25:DIR), not to {wanted.corpus!r}")
+    stored = open_index(Path(folder)).passages
+    yield from (stored[number] for number in range(len(stored)))
+    yield from open_corpus(wanted.dataset, None).records(Reading())
+
+
+def _build_from(passages: Iterable[_Titled], own: Path, progress: Progress | None) -> None:
+    """Index passages; of those with one id the first counts."""
     own.parent.mkdir(parents=True, exist_ok=True)
-    united = own.parent / "corpus.jsonl"
+    source = own.parent / SOURCE
     seen: set[str] = set()
-    with united.open("w", encoding="utf-8") as file:
-        stored = open_index(Path(folder)).passages
-        for number in range(len(stored)):
-            passage = stored[number]
-            seen.add(passage.id)
-            file.write(json.dumps({"_id": passage.id, "title": passage.title, "text": passage.text}) + "\n")
-        for record in open_corpus(wanted.dataset, None).records(Reading()):
-            if record.id not in seen:
-                file.write(json.dumps({"_id": record.id, "title": record.title, "text": record.text}) + "\n")
-    build_index(united, own, format="beir", progress=progress)
-    united.unlink()
+    with source.open("w", encoding="ascii") as file:
+        for each in passages:
+            if each.id not in seen:
+                seen.add(each.id)
+                file.write(json.dumps({"_id": each.id, "title": each.title, "text": each.text}) + "\n")
+    build_index(source, own, format="beir", progress=progress)
+    source.unlink()
 
 
 def _fingerprint(spec: str) -> str:

@@ -29,6 +29,8 @@ if sys.platform != "win32":
     import fcntl
 
 SUMMARY = "summary.json"
+DOWNLOADED = "dataset-"
+"""How the file of a data set begins that came from the hub."""
 _LOCK, _QUESTIONS, _RESULTS, _TRACES, _CACHE = ".lock", "questions.jsonl", "results", "traces", "cache"
 
 
@@ -172,8 +174,10 @@ class RunWriter(RunReader):
 
     def _checked(self) -> Path:
         if self.folder.exists() and not (self.folder / MANIFEST).exists():
-            own = {_LOCK, _QUESTIONS, _RESULTS, _TRACES, _CACHE, "corpus"}
-            others = sorted(path.name for path in self.folder.iterdir() if path.name not in own)
+            made_before = {"corpus", "corpus.jsonl", "renaming.json"}
+            own = {_LOCK, _QUESTIONS, _RESULTS, _TRACES, _CACHE, *made_before}
+            names = [path.name for path in self.folder.iterdir() if path.name not in own]
+            others = sorted(name for name in names if not name.startswith(DOWNLOADED))
             if others:
                 raise RunError(f"{self.folder} is no evaluation run (it has {others[0]}); choose another --out")
         return self.folder

@@ -3,15 +3,17 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol, cast
 
 from hopgraph.state import RunError, StepEvent
-from hopgraph.tools.evaluation.runs.answer import Job, answer
+from hopgraph.tools.evaluation.runs.answer import Job, Watch, answer
 from hopgraph.tools.evaluation.runs.directory import RunWriter
 from hopgraph.tools.evaluation.runs.outcome import Key, Outcome
 
+Answering = Callable[[Job, Watch], Awaitable[tuple[Outcome, bytes | None]]]
+"""Answers one question, here or elsewhere, as `answer` does."""
 HOPELESS = 10
 """How many questions may fail from the beginning, with none that succeeds, before the run is given up."""
 
@@ -86,6 +88,7 @@ class Engine:
     limits: Limits = Limits()
     concurrency: int = 16
     """Questions under way at once."""
+    answering: Answering = answer
 
     async def run(self, jobs: Iterable[Job]) -> str:
         """Answer the questions that are not finished, in order, `concurrency` at a time.
@@ -112,7 +115,7 @@ class Engine:
 
     async def _work(self, waiting: Iterator[Job]) -> None:
         for job in waiting:
-            outcome, record = await answer(job, self._watch)
+            outcome, record = await self.answering(job, self._watch)
             # On the loop: small, and in one piece even when the run is stopped right now.
             self.directory.add(outcome, record)
             self.tally.finished += 1

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from hopgraph.tools.evaluation.metrics import COVER_EM, EXACT_MATCH, F1, PRECISION, recall_at
+from hopgraph.tools.evaluation.metrics import COVER_EM, EXACT_MATCH, F1, PRECISION, S_PRECISION, recall_at
 from hopgraph.tools.evaluation.questions import EvalQuestion
 from hopgraph.tools.evaluation.runs.manifest import GoldBy
 from hopgraph.tools.evaluation.runs.outcome import Outcome
+from hopgraph.tools.evaluation.runs.sentences import sentence_scores
 
 RECALLS = tuple(recall_at(k) for k in (2, 5, 10, 15))
 ANSWER_SCORES = {"em": EXACT_MATCH, "f1": F1, "acc": COVER_EM}
@@ -24,7 +25,8 @@ def scores_of(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> dict
         gold_by: how gold passages are told among the retrieved ones.
 
     Returns:
-        Answer scores where the data set tells answers; retrieval scores where it tells gold passages; each in
+        Answer scores where the data set tells answers; retrieval scores where it tells gold passages, over what
+        the answer was given, however few passages that are; scores of quotes where it tells sentences. Each in
         [0, 1]. A failure scores 0 everywhere, a blank answer to an unanswerable question 1 (the empty cases
         of the metrics).
     """
@@ -39,10 +41,8 @@ def scores_of(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> dict
     if gold:
         ranked = _names(outcome["retrieved"], outcome["titles"], gold_by)
         found.update({metric.name: metric(ranked, gold) for metric in RECALLS})
-        found["precision"] = PRECISION(ranked, gold)
-        # BlendFilter, section 4.1: what is left is exactly what is needed.
-        found["s_precision"] = float(frozenset(ranked) == frozenset(gold))
-    return found
+        found.update({metric.name: metric(ranked, gold) for metric in (PRECISION, S_PRECISION)})
+    return {**found, **sentence_scores(outcome["citations"], question, gold_by)}
 
 
 def is_grounded(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> bool:
