@@ -38,7 +38,11 @@ def test_every_data_file_is_installed() -> None:
     }
     for folder in FOLDERS:
         for path in (ROOT / folder).rglob("*"):
-            if path.is_file() and path.suffix not in {".py", ".pyc"} and (path.suffix != ".md" or "prompts" in path.parts):
+            if (
+                path.is_file()
+                and path.suffix not in {".py", ".pyc"}
+                and (path.suffix != ".md" or "prompts" in path.parts)
+            ):
                 assert path in shipped, f"{path} would be missing from the wheel"
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 from typing_extensions import override
 
-from hopgraph.tools.cli.errors import FAILED, INTERRUPTED, discard_output, reported, say, say_refused
+from hopgraph.tools.cli.command import Command, examples
+from hopgraph.tools.cli.errors import FAILED, INTERRUPTED, discard_output, say, say_refused
+from hopgraph.tools.cli.evaluation.commands import evaluation
 
 app = typer.Typer(
     help="Answer multi-hop questions with published methods, and see every step.",
@@ -25,39 +26,60 @@ app = typer.Typer(
 )
 
 
-def _examples(*lines: str) -> str:
-    """Write examples for the end of a help page, one to a paragraph, as it joins lines."""
-    return "\n\n".join(["Examples:", *lines])
-
-
-_ASK_EXAMPLES = _examples(
+_ASK_EXAMPLES = examples(
     'hopgraph ask "In what year did the sculptor of the Statue of Liberty die?"',
     'hopgraph ask "…" --model openai:gpt-4.1-mini --preset multi_hop',
     'hopgraph ask "…" --model "openai:qwen3?base_url=http://127.0.0.1:11434/v1"',
     'hopgraph ask "…" --corpus my-index --set max_iterations=3 --json',
 )
-_INDEX_EXAMPLES = _examples(
+_INDEX_EXAMPLES = examples(
     "hopgraph index my-documents/ --out my-index",
     "hopgraph index corpus.jsonl --out my-index --skip-bad",
     "hopgraph index hotpot_train.json --out my-index --format hotpotqa",
+    "hopgraph index aufsaetze/ --out mein-index --language de",
+    "hopgraph index corpus.jsonl --out my-index --dense st:sentence-transformers/all-MiniLM-L6-v2",
+    "hopgraph index more.jsonl --out my-index --add",
+    "hopgraph index psgs_w100.tsv --to milvus:http://localhost:19530#wiki",
 )
-_CALIBRATE_EXAMPLES = _examples("hopgraph calibrate hotpot_train.json --corpus my-index --keep 0.8")
-_METHODS_EXAMPLES = _examples("hopgraph methods", "hopgraph methods migres")
-_PROMPTS_EXAMPLES = _examples(
+_CALIBRATE_EXAMPLES = examples("hopgraph calibrate hotpot_train.json --corpus my-index --keep 0.8")
+_METHODS_EXAMPLES = examples("hopgraph methods", "hopgraph methods migres")
+_PROMPTS_EXAMPLES = examples(
     "hopgraph prompts migres --out my-prompts", 'hopgraph ask "…" --set prompts_dir=my-prompts'
 )
-_DRAW_EXAMPLES = _examples(
-    "hopgraph draw migres", "hopgraph draw migres --format ascii", "hopgraph draw migres --format svg --out migres.svg"
+_REHEARSE_EXAMPLES = examples(
+    "hopgraph rehearse hotpot_train.json --port 8001",
+    "hopgraph rehearse hotpot_train.json --port 8001 --error 0.1 --latency 0.3 --log requests.jsonl",
 )
+_DRAW_EXAMPLES = examples(
+    "hopgraph draw migres",
+    "hopgraph draw migres --format ascii",
+    "hopgraph draw migres --format svg --out migres.svg",
+    'hopgraph ask "…" --method tree_of_reviews --save run.json',
+    "hopgraph draw --run run.json",
+    "hopgraph draw --run run.json --format png --out run.png",
+)
+_SERVE_EXAMPLES = examples("hopgraph serve", "hopgraph serve --port 8123 --browser")
 
 
-class _Command(TyperCommand):
-    """A command whose errors are one line each."""
+class Reviewed(StrEnum):
+    """What `ask --review` asks about."""
+
+    queries = "queries"
+    evidence = "evidence"
+    all = "all"
+
+
+class _AskCommand(Command):
+    """A command whose `--review` may stand without a value."""
 
     @override
-    def invoke(self, ctx: Any) -> Any:
-        with reported():
-            return super().invoke(ctx)
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        choices = set(Reviewed)
+        whole = [
+            f"{each}={Reviewed.all}" if each == "--review" and (after not in choices) else each
+            for each, after in zip(args, [*args[1:], ""], strict=False)
+        ]
+        return super().parse_args(ctx, whole)
 
 
 class DrawingFormat(StrEnum):
@@ -66,6 +88,7 @@ class DrawingFormat(StrEnum):
     mermaid = "mermaid"
     ascii = "ascii"
     svg = "svg"
+    png = "png"
 
 
 def _show_version(wanted: bool) -> None:
@@ -89,7 +112,7 @@ def begin(
         typer.echo(context.get_help())
 
 
-@app.command(cls=_Command, epilog=_ASK_EXAMPLES)
+@app.command(cls=_AskCommand, epilog=_ASK_EXAMPLES)
 def ask(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question; - reads standard input.")],
     method: Annotated[str, typer.Option(help="See `hopgraph methods`.")] = "migres",
@@ -120,6 +143,17 @@ def ask(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every model call, and texts in full.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show the answer and its sources alone.")] = False,
+    save: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN.json", help="Write the run to a file, as --json prints it, for `hopgraph draw`."),
+    ] = None,
+    review: Annotated[
+        Reviewed | None,
+        typer.Option(
+            metavar="[queries|evidence|all]",
+            help="Pause for you to approve, edit or reject the queries, or what the answer is made of; alone: all.",
+        ),
+    ] = None,
 ) -> None:
     """Answer a question and show the steps as they happen."""
     from hopgraph.tools.cli.ask import Wanted, run_ask
@@ -127,13 +161,24 @@ def ask(
     if verbose + quiet + as_json > 1:
         raise typer.BadParameter("--json, --verbose and --quiet exclude one another.")
     output = "json" if as_json else "quiet" if quiet else "steps"
-    run_ask(Wanted(question, method, model, corpus, preset, assignments or [], output, verbose))
+    asked_about = review.value if review else None
+    run_ask(Wanted(question, method, model, corpus, preset, assignments or [], output, verbose, save, asked_about))
 
 
-@app.command(cls=_Command, epilog=_INDEX_EXAMPLES)
+@app.command(cls=Command, epilog=_INDEX_EXAMPLES)
 def index(
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="A file or a folder with passages.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The index's folder; an index in it is replaced.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The index's folder; an index in it is replaced.")
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="Instead of a folder, a search engine's collection to stream into: milvus:FILE.db#COLLECTION, "
+            "milvus:http://HOST:19530#COLLECTION or elasticsearch:http://HOST:9200#INDEX.",
+        ),
+    ] = None,
     format_name: Annotated[
         str | None,
         typer.Option(
@@ -144,14 +189,65 @@ def index(
         ),
     ] = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Pass over broken records and count them.")] = False,
+    language: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CODE",
+            show_default="en",
+            help="The passages' language, as de, fr, zh, ja or ko: its stop words and stems, or pairs of characters "
+            "where no spaces are (zh-words, ja-words, th-words: words, with the extra `languages`).",
+        ),
+    ] = None,
+    dense: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Add vectors, to search as faiss:DIR or hybrid:DIR: st:NAME_OR_PATH (sentence-transformers), "
+            "contriever:…, flag:… (BGE), or openai:NAME?base_url=URL (needs the extra `models`).",
+        ),
+    ] = None,
+    faiss: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND",
+            show_default="flat up to 100,000 passages, hnsw up to 2,000,000, else ivfpq",
+            help="The kind of FAISS index.",
+        ),
+    ] = None,
+    add: Annotated[bool, typer.Option("--add", help="Add to the index in DIR instead of replacing it.")] = False,
+    colbert: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Add a late-interaction model's vectors, to search as colbert:DIR; as colbert-ir/colbertv2.0 or a "
+            "folder, with ?device=cuda and the like (needs the extra `colbert`).",
+        ),
+    ] = None,
 ) -> None:
-    """Build a BM25 index of your own passages."""
+    """Build an index of your own passages: BM25, and vectors if you name a model."""
+    if out is None or to is not None:
+        from hopgraph.tools.cli.index_into import run_index_into
+
+        if to is None or out is not None or colbert or faiss or add:
+            raise typer.BadParameter("Give either --out DIR or --to SPEC (--colbert, --faiss and --add go with --out).")
+        run_index_into(source, to, format_name=format_name, skip_bad=skip_bad, language=language or "en", dense=dense)
+        return
     from hopgraph.tools.cli.index import run_index
 
-    run_index(source, out, format_name=format_name, skip_bad=skip_bad)
+    run_index(
+        source,
+        out,
+        format_name=format_name,
+        skip_bad=skip_bad,
+        language=language,
+        dense=dense,
+        faiss=faiss,
+        add=add,
+        colbert=colbert,
+    )
 
 
-@app.command(cls=_Command, epilog=_CALIBRATE_EXAMPLES)
+@app.command(cls=Command, epilog=_CALIBRATE_EXAMPLES)
 def calibrate(
     dataset: Annotated[Path, typer.Argument(metavar="DATASET", help="A file of training questions.")],
     corpus: Annotated[str, typer.Option(metavar="DIR|SPEC", help="Where their passages are.")],
@@ -167,7 +263,7 @@ def calibrate(
     run_calibrate(dataset, corpus, reranker=reranker, keep=keep, as_json=as_json)
 
 
-@app.command(cls=_Command, epilog=_METHODS_EXAMPLES)
+@app.command(cls=Command, epilog=_METHODS_EXAMPLES)
 def methods(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show this one with its settings.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
@@ -178,7 +274,7 @@ def methods(
     run_methods(name, as_json=as_json)
 
 
-@app.command(cls=_Command, epilog=_PROMPTS_EXAMPLES)
+@app.command(cls=Command, epilog=_PROMPTS_EXAMPLES)
 def prompts(
     method: Annotated[str, typer.Argument(metavar="METHOD", help="See `hopgraph methods`.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where to copy them.")],
@@ -190,16 +286,69 @@ def prompts(
     run_prompts(method, out, force=force)
 
 
-@app.command(cls=_Command, epilog=_DRAW_EXAMPLES)
+@app.command(cls=Command, epilog=_DRAW_EXAMPLES)
 def draw(
-    method: Annotated[str, typer.Argument(metavar="METHOD", help="See `hopgraph methods`.")],
-    format_name: Annotated[DrawingFormat, typer.Option("--format", help="What to write.")] = DrawingFormat.mermaid,
+    method: Annotated[str | None, typer.Argument(metavar="[METHOD]", help="See `hopgraph methods`.")] = None,
+    run: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN.json", help="Draw what a run did; a file of `ask --save` or `ask --json`."),
+    ] = None,
+    format_name: Annotated[
+        DrawingFormat | None,
+        typer.Option(
+            "--format",
+            show_default="mermaid for a method, ascii for a run",
+            help="What to write. A run has no mermaid; png needs the extra `png`.",
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", show_default="standard output", help="Where to.")] = None,
 ) -> None:
-    """Draw a method's graph."""
+    """Draw a method's graph, or what a run did."""
     from hopgraph.tools.cli.draw import run_draw
 
-    run_draw(method, format_name=format_name.value, out=out)
+    run_draw(method, run=run, format_name=format_name.value if format_name else None, out=out)
+
+
+@app.command(cls=Command, epilog=_REHEARSE_EXAMPLES)
+def rehearse(
+    dataset: Annotated[Path, typer.Argument(metavar="DATASET", help="A file of questions with gold annotations.")],
+    port: Annotated[int, typer.Option(help="The port on 127.0.0.1; 0 takes a free one.")] = 8000,
+    error: Annotated[float, typer.Option(metavar="RATE", help="How often a judgement is wrong, 0 to 1.")] = 0.0,
+    distraction: Annotated[
+        float, typer.Option(metavar="RATE", help="How often each passage that tells nothing misleads, 0 to 1.")
+    ] = 0.0,
+    parse_failure: Annotated[float, typer.Option(metavar="RATE", help="How often a reply is unusable, 0 to 1.")] = 0.0,
+    knowledge: Annotated[float, typer.Option(metavar="SHARE", help="The share of facts known from memory.")] = 0.0,
+    latency: Annotated[float, typer.Option(metavar="SECONDS", help="How long a reply takes.")] = 0.0,
+    seed: Annotated[int, typer.Option(help="Another seed errs in other places.")] = 0,
+    log: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Add a line for each answered request: role, hash, time.")
+    ] = None,
+) -> None:
+    """Serve a simulated model over HTTP that plays every role from a data set's gold annotations."""
+    from hopgraph.tools.cli.evaluation.rehearse import RehearseOptions, run_rehearse
+    from hopgraph.tools.models.rehearsal.options import rehearsal_options
+
+    rates = {"error": error, "distraction": distraction, "parse_failure": parse_failure, "knowledge": knowledge}
+    options = rehearsal_options({**rates, "latency": latency, "seed": seed})
+    run_rehearse(RehearseOptions(dataset, port, options, log))
+
+
+app.add_typer(evaluation)
+
+
+@app.command(cls=Command, epilog=_SERVE_EXAMPLES)
+def serve(
+    host: Annotated[str, typer.Option(help="The address to listen at; 0.0.0.0 lets other machines in.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port.")] = 2024,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open LangGraph Studio, a page of LangSmith's.")
+    ] = False,
+) -> None:
+    """Serve every method and the chat by LangGraph's development server, for Studio and langgraph-sdk."""
+    from hopgraph.tools.cli.serve import ServeOptions, run_serve
+
+    run_serve(ServeOptions(host, port, browser))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -39,8 +39,10 @@ class RunProgress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Leave one line behind."""
+        """Leave one line behind, where a model was asked."""
         self._bars.stop()
+        if not self.tally.calls:
+            return
         self.console.print(Text(figures(self.tally), "dim"))
 
 

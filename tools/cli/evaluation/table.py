@@ -10,10 +10,9 @@ from rich.text import Text
 
 from hopgraph.tools.cli.console import console_on, counted, on_one_line, print_hanging
 from hopgraph.tools.evaluation.runs.manifest import RunManifest
+from hopgraph.tools.evaluation.runs.stand_ins import stand_in
 
 Row = Mapping[str, Any]
-STAND_INS = ("offline:", "rehearsal:")
-"""How the models begin that are no language models."""
 
 
 def _percent(key: str) -> Callable[[Row], str]:
@@ -81,10 +80,3 @@ def summary_console() -> Console:
     if not console.is_terminal:
         console.width = 200
     return console
-
-
-def stand_in(manifest: RunManifest) -> str:
-    """Name the stand-in that answered in place of a language model; empty where none did."""
-    models = {str(settings.get("model") or "offline:extractive") for settings in manifest.methods.values()}
-    names = sorted(name for name in models if name.startswith(STAND_INS))
-    return f"answered by {', '.join(names)}, which is no language model" if names else ""

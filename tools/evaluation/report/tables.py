@@ -1,11 +1,13 @@
 """The tables of a comparison, as plain data that any writer can show."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hopgraph.tools.evaluation.comparison import LOSSES, Comparison, Scored
 from hopgraph.tools.evaluation.questions import EvalQuestion
-from hopgraph.tools.evaluation.runs.summary import BASE, BOUND
+from hopgraph.tools.evaluation.runs.stand_ins import kinds_among, models_of, stand_ins_among
+from hopgraph.tools.evaluation.runs.summary import BASE, BOUND, gap_closed
+from hopgraph.tools.evaluation.workload import MODULES, workload
 
 SHARES = {
     "em": "EM",
@@ -20,6 +22,8 @@ SHARES = {
     "recall@15": "R@15",
     "precision": "precision",
     "s_precision": "S-precision",
+    "sentence_precision": "sentence P",
+    "sentence_recall": "sentence R",
 }
 """Scores that are shares, shown in percent."""
 COSTS = {
@@ -30,6 +34,8 @@ COSTS = {
     "prompt_tokens": "prompt tokens",
     "completion_tokens": "completion tokens",
     "seconds": "seconds",
+    "parse_failures": "unusable replies",
+    "failed": "failed",
 }
 """Costs, per question."""
 
@@ -39,7 +45,16 @@ class Cell:
     """One entry: what a machine reads, and what people read."""
 
     value: float | str | None
+    """Unrounded; None for an entry that there is not."""
     text: str
+    low: float | None = None
+    """The lower end of the value's 95 % interval, where it has one."""
+    high: float | None = None
+
+    @property
+    def brief(self) -> str:
+        """The text without the interval."""
+        return self.text.partition(" [")[0] if self.low is not None else self.text
 
 
 @dataclass(frozen=True)
@@ -56,6 +71,8 @@ class Table:
 def tables(comparison: Comparison, against: str | None = None) -> list[Table]:
     """Make all tables of a comparison; those that would be empty are left out.
 
+    Each table's title names the stand-ins that answered in place of language models, since tables are copied alone.
+
     Args:
         comparison: the runs.
         against: the method that others are tested against; None: one-step retrieval, else the first.
@@ -63,17 +80,37 @@ def tables(comparison: Comparison, against: str | None = None) -> list[Table]:
     Raises:
         RunError: no method has this name.
     """
-    names = [method.name for method in comparison.methods]
-    base = against or next((name for name in names if name.split("/")[-1] == BASE), names[0])
     made = [
         _scores(comparison),
         _costs(comparison),
-        _tests(comparison, base),
-        _groups(comparison, "By type of question", "F1 in percent.", lambda question: question.type),
-        _groups(comparison, "By number of hops", "F1 in percent.", _hops),
+        _tests(comparison, against or default_base(comparison)),
+        _groups(comparison, "By type of question", lambda question: question.type),
+        _groups(comparison, "By number of hops", _hops),
         _losses(comparison),
+        _workloads(comparison),
     ]
-    return [table for table in made if len(table.columns) > 1 and table.rows]
+    label = f" ({kinds}: no language model)" if (kinds := stand_in_kinds(comparison)) else ""
+    return [replace(table, title=f"{table.title}{label}") for table in made if len(table.columns) > 1 and table.rows]
+
+
+def default_base(comparison: Comparison) -> str:
+    """Name what others are tested against when nobody says: the first one-step retrieval, else the first method."""
+    found = (each.name for each in comparison.methods if each.method == BASE)
+    return next(found, comparison.methods[0].name)
+
+
+def simulated(comparison: Comparison) -> str:
+    """Say which models are stand-ins; empty where none is."""
+    return stand_ins_among(_models(comparison))
+
+
+def stand_in_kinds(comparison: Comparison) -> str:
+    """Name the kinds of stand-ins: `offline`, `rehearsal` or both; empty where none answered."""
+    return " and ".join(kinds_among(_models(comparison)))
+
+
+def _models(comparison: Comparison) -> list[str]:
+    return [model for method in comparison.methods for model in models_of(method.settings)]
 
 
 def _hops(question: EvalQuestion) -> str:
@@ -82,33 +119,37 @@ def _hops(question: EvalQuestion) -> str:
 
 def _scores(comparison: Comparison) -> Table:
     shown = [name for name in SHARES if any(comparison.mean(method, name) is not None for method in comparison.methods)]
-    low, high = (_f1_of(comparison, name) for name in (BASE, BOUND))
-    gap = low is not None and high is not None and high > low
+    gaps = {method.name: _gap(comparison, method) for method in comparison.methods}
+    gap = any(each is not None for each in gaps.values())
     rows: list[list[Cell]] = []
     for method in comparison.methods:
         row = [_name(method), Cell(len(method.rows), f"{len(method.rows):,}")]
         row += [_share(comparison, method, name) for name in shown]
         if gap:
-            f1 = comparison.mean(method, "f1")
-            closed = None if f1 is None or low is None or high is None else (f1 - low) / (high - low)
+            closed = gaps[method.name]
             row.append(Cell(closed, "" if closed is None else f"{100 * closed:.0f}"))
         rows.append(row)
     note = "In percent, with the 95 % bootstrap interval over questions. Grounded: the answer cites what holds it up."
     if gap:
         note += f" Gap closed: how far F1 gets from {BASE} to {BOUND}, the reader with the gold passages."
+    if len({len(method.rows) for method in comparison.methods}) > 1:
+        note += " Not all have finished the same questions (n); the tests compare those that both have."
     return Table("Scores", note, ["method", "n", *(SHARES[name] for name in shown), *(["gap closed"] * gap)], rows)
 
 
-def _f1_of(comparison: Comparison, name: str) -> float | None:
-    found = next((method for method in comparison.methods if method.name == name), None)
-    return comparison.mean(found, "f1") if found else None
+def _gap(comparison: Comparison, method: Scored) -> float | None:
+    """Measure the gap within a method's own run: other runs may have other models."""
+    return gap_closed(
+        {each.method: each.rows for each in comparison.methods if each.reader is method.reader}, method.method
+    )
 
 
 def _share(comparison: Comparison, method: Scored, score: str) -> Cell:
     mean, interval = comparison.mean(method, score), comparison.interval(method, score)
     if mean is None or interval is None:
         return Cell(None, "")
-    return Cell(mean, f"{100 * mean:.1f} [{100 * interval.low:.1f}, {100 * interval.high:.1f}]")
+    low, high = interval
+    return Cell(mean, f"{100 * mean:.1f} [{100 * low:.1f}, {100 * high:.1f}]", low, high)
 
 
 def _costs(comparison: Comparison) -> Table:
@@ -121,42 +162,48 @@ def _costs(comparison: Comparison) -> Table:
 
 def _cost(comparison: Comparison, method: Scored, name: str) -> Cell:
     mean = comparison.mean(method, name)
-    return Cell(mean, "" if mean is None else f"{mean:,.0f}" if mean >= 100 else f"{mean:.1f}")
+    if mean is None:
+        return Cell(None, "")
+    digits = 0 if mean >= 100 or mean == 0 else 1 if mean >= 1 else 2
+    return Cell(mean, f"{mean:,.{digits}f}")
 
 
 def _tests(comparison: Comparison, base: str) -> Table:
+    scores = {"f1": "F1", "em": "EM", "recall@15": "R@15"}
+    found = {score: {each.name: each for each in comparison.differences(score, base)} for score in scores}
+    shown = {score: by_name for score, by_name in found.items() if by_name}
     rows: list[list[Cell]] = []
-    found = {score: {each.name: each for each in comparison.differences(score, base)} for score in ("f1", "recall@15")}
     for method in comparison.methods:
+        if method.name == base:
+            continue
         row = [_name(method)]
-        for differences in found.values():
-            each = differences.get(method.name)
-            if each is None:
+        for by_name in shown.values():
+            if (each := by_name.get(method.name)) is None:
                 row += [Cell(None, ""), Cell(None, "")]
                 continue
             low, high = each.ci95
             row += [
-                Cell(each.mean, f"{100 * each.mean:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"),
+                Cell(each.mean, f"{100 * each.mean:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]", low, high),
                 Cell(each.p_holm, f"{each.p_holm:.4f}"),
             ]
-        if method.name != base:
-            rows.append(row)
+        rows.append(row)
     note = (
-        f"Difference from {base} on the same questions with its 95 % bootstrap interval; p by the paired permutation "
-        "test, corrected for the number of methods (Holm)."
+        f"Difference from {base} on the questions that both have finished, in points, with its 95 % bootstrap "
+        "interval; p by the paired permutation test, corrected for the number of methods (Holm)."
     )
-    columns = ["method", "F1 difference", "p", "R@15 difference", "p (R@15)"]
-    return Table(f"Against {base}", note, columns, rows)
+    columns = [column for score in shown for column in (f"{scores[score]} difference", f"p ({scores[score]})")]
+    return Table(f"Against {base}", note, ["method", *columns], rows)
 
 
-def _groups(comparison: Comparison, title: str, note: str, key: Callable[[EvalQuestion], str]) -> Table:
+def _groups(comparison: Comparison, title: str, key: Callable[[EvalQuestion], str]) -> Table:
     groups = comparison.groups(key)
     if len(groups) < 2:
-        return Table(title, note, ["method"], [])
+        return Table(title, "", ["method"], [])
     rows: list[list[Cell]] = []
     for method in comparison.methods:
         means = [comparison.mean(method, "f1", ids) for ids in groups.values()]
         rows.append([_name(method), *(Cell(mean, "" if mean is None else f"{100 * mean:.1f}") for mean in means)])
+    note = "F1 in percent; in brackets the number of questions."
     return Table(title, note, ["method", *(f"{name} ({len(ids)})" for name, ids in groups.items())], rows)
 
 
@@ -164,9 +211,33 @@ def _losses(comparison: Comparison) -> Table:
     rows: list[list[Cell]] = []
     for method in comparison.methods:
         lost = comparison.lost(method)
-        rows.append([_name(method), *(Cell(lost[name], f"{lost[name]:,}") for name in LOSSES)])
-    note = "Questions, each counted once, by the first of these that applies from the right; right is by exact match."
+        if lost:
+            rows.append([_name(method), *(Cell(lost[name], f"{lost[name]:,}") for name in LOSSES)])
+    note = (
+        "Questions (of the first repeat), each counted once; right is by exact match. Of a question that is not right "
+        "the rightmost column that applies counts. Not retrieved: a gold passage is missing from what a search found. "
+        "Parse failure: at least one reply was unusable. Budget: a limit was reached."
+    )
     return Table("Where questions are lost", note, ["method", *LOSSES], rows)
+
+
+def _workloads(comparison: Comparison) -> Table:
+    rows: list[list[Cell]] = []
+    for method in comparison.methods:
+        if (work := workload(method)) is None:
+            continue
+        total = sum(work.questions.values())
+        shares = [
+            Cell(work.questions[name] / total, f"{100 * work.questions[name] / total:.1f} ({work.right[name]:,} right)")
+            for name in MODULES
+        ]
+        parts = sum(work.parts.values())
+        rows.append([_name(method), *shares, Cell(parts / total, f"{parts / total:.1f}")])
+    note = (
+        "Which module settled the question, in percent of the questions whose steps were kept, and how many are right."
+    )
+    columns = ["method", *MODULES, "sub-questions per question"]
+    return Table("Workload of RA-ISF's modules", note, columns, rows)
 
 
 def _name(method: Scored) -> Cell:
