@@ -2,6 +2,7 @@
 # make test       install what the tests need and run them
 # make models     the tests that need torch, FAISS, Milvus and the like, in an environment of their own
 # make slow       every method on a hundred real questions, twice (minutes)
+# make notebooks  run the notebooks and store what they show
 # make check      lint, formatting and types, as CI does
 # make benchmark  speed and memory, measured
 PYTHON ?= python3
@@ -14,7 +15,7 @@ MODEL_TESTS := tests/tools/embeddings tests/tools/entailment tests/tools/loading
   tests/tools/retrieval tests/tools/text tests/tools/cli/test_index_into.py
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test models slow check benchmark clean
+.PHONY: demo test models slow notebooks check benchmark clean
 
 demo: $(VENV)/core
 	@$(BIN)/hopgraph ask "$$QUESTION"
@@ -31,6 +32,9 @@ models: $(BIN)/python
 
 slow: $(VENV)/dev
 	$(BIN)/pytest -m slow -rs
+
+notebooks: $(VENV)/dev
+	HOPGRAPH_REWRITE_NOTEBOOKS=1 $(BIN)/pytest -q tests/test_notebooks.py
 
 check: $(VENV)/dev
 	$(BIN)/ruff check

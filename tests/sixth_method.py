@@ -18,11 +18,14 @@ from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
 
 
 class Context(TreeOfReviewsContext):
+    """The settings of Tree of Reviews, and one more step that asks a model."""
+
     method = "missing_reviews"
     steps = (*TreeOfReviewsContext.steps, "generate_queries")
 
 
 def write(path: OpenPath, _settings: Context) -> Ask[NewQueries]:
+    """Ask for the query that finds what the review of this path lacks."""
     known, missing = [f"{each['title']}: {each['text']}" for each in path.passages], path.node["analysis"]
     return queries_ask(path.question, asked=path.asked, information=known, missing=missing, most=1)
 
@@ -31,6 +34,7 @@ expand = expand_with(write, lambda reply: "".join(reply.queries[:1]))
 
 
 def build() -> MethodGraph:
+    """Join the nodes."""
     builder = MethodGraph(ReviewTreeState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
     builder.add_node("prepare", prepare_for(ReviewTreeState))
     builder.add_node("grow", build_grow(Context, expand).compile(name="grow"))

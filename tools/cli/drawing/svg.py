@@ -95,6 +95,8 @@ def _curve(points: Sequence[Point]) -> str:
         return f"M{x:.1f} {top:.1f}C{right:.1f} {top - 14:.1f} {right:.1f} {bottom + 14:.1f} {x:.1f} {bottom:.1f}"
     path = [f"M{points[0][0]:.1f} {points[0][1]:.1f}"]
     for number, ((x, y), (to_x, to_y)) in enumerate(pairwise(points)):
+        if (x, y) == (to_x, to_y):
+            continue  # a last piece without a length would turn the arrowhead
         if number % 2 == 0 or abs(x - to_x) < 0.05:
             path.append(f"L{to_x:.1f} {to_y:.1f}")
         else:

@@ -1,0 +1,101 @@
+"""The notebooks run as they are, offline, and show what is stored in them."""
+
+import inspect
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sixth_method
+
+nbformat: Any = pytest.importorskip("nbformat")
+nbclient: Any = pytest.importorskip("nbclient")
+pytest.importorskip("ipykernel")
+
+FOLDER = Path(__file__).parents[1] / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+MOST_BYTES = 200_000
+KERNEL = "this-python"
+REWRITE = "HOPGRAPH_REWRITE_NOTEBOOKS"
+"""The variable that `make notebooks` sets, to store what running the notebooks gives."""
+NOWHERE = "http://127.0.0.1:9"
+"""A proxy that no one serves: what asks for a page of the network fails."""
+
+
+def outputs(notebook: Any) -> list[Any]:
+    """List what the cells show; warnings of packages name the places where they are installed."""
+    return [
+        [each.get("data", each.get("text")) for each in cell.get("outputs", []) if each.get("name") != "stderr"]
+        for cell in notebook.cells
+    ]
+
+
+@pytest.fixture
+def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Name a kernel of the Python that runs this test, without a network and without anybody's IPython profile."""
+    proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy"), NOWHERE)
+    spec = {
+        "argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+        "display_name": KERNEL,
+        "language": "python",
+        "env": {**proxies, "IPYTHONDIR": str(tmp_path / "ipython")},
+    }
+    home = tmp_path / "jupyter" / "kernels" / KERNEL
+    home.mkdir(parents=True)
+    (home / "kernel.json").write_text(json.dumps(spec), "utf-8")
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
+    return KERNEL
+
+
+def run(notebook: Any, kernel: str, folder: Path) -> None:
+    folder.mkdir()
+    resources = {"metadata": {"path": str(folder)}}
+    nbclient.NotebookClient(notebook, timeout=120, kernel_name=kernel, resources=resources).execute()
+
+
+def test_there_are_notebooks() -> None:
+    assert NOTEBOOKS
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.filterwarnings("default")
+def test_a_notebook_shows_what_running_it_gives(path: Path, kernel: str, tmp_path: Path) -> None:
+    stored, fresh = nbformat.read(path, 4), nbformat.read(path, 4)
+    run(fresh, kernel, tmp_path / "work")
+    if os.environ.get(REWRITE):
+        for cell, ran in zip(stored.cells, fresh.cells, strict=True):
+            if cell.cell_type == "code":
+                cell.outputs = [each for each in ran.outputs if each.get("name") != "stderr"]
+        path.write_text(nbformat.writes(stored) + "\n", "utf-8")
+    assert any(outputs(stored))
+    assert outputs(fresh) == outputs(stored)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_small_and_names_no_place_of_its_maker(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert len(text.encode()) < MOST_BYTES
+    for place in (str(Path.home()), str(FOLDER.parent), "site-packages"):
+        assert place not in text
+
+
+@pytest.mark.filterwarnings("default")
+def test_the_kernel_is_this_python_and_has_no_network(kernel: str, tmp_path: Path) -> None:
+    code = (
+        "import sys, urllib.request\n"
+        "try:\n    urllib.request.urlopen('http://example.org', timeout=5)\n"
+        "except OSError as error:\n    print(sys.executable, type(error.reason).__name__)"
+    )
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
+    run(notebook, kernel, tmp_path / "work")
+    assert outputs(notebook) == [[f"{sys.executable} ConnectionRefusedError\n"]]
+
+
+def test_the_method_of_ones_own_is_the_one_that_is_tested() -> None:
+    cells = nbformat.read(FOLDER / "your_own_method.ipynb", 4).cells
+    shown = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+    for each in (sixth_method.Context, sixth_method.write, sixth_method.build):
+        assert inspect.getsource(each).strip() in shown
