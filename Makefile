@@ -20,8 +20,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 demo: $(VENV)/core
 	@$(BIN)/hopgraph ask "$$QUESTION"
 
+# A process for each core; the tests of one file share its servers and models.
 test: $(VENV)/dev
-	$(BIN)/pytest
+	$(BIN)/pytest -n logical --maxprocesses 8 --dist loadfile
 
 # torch first: other packages would bring a build for graphics cards.
 models: $(BIN)/python

@@ -1,6 +1,7 @@
 """Fixtures of the whole suite; no test reaches the network beyond loopback."""
 
 import ipaddress
+import signal
 import socket
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,11 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C reach the processes that tests start: whoever runs the suite in the background hands it down ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _is_loopback(address: Any) -> bool:

@@ -193,7 +193,7 @@ async def test_calls_run_side_by_side_up_to_the_limit() -> None:
         )
         assert len(answers) == 8
         assert server.peak_in_flight == 4
-        assert 0.4 <= time.perf_counter() - began < 1.2
+        assert 0.4 <= time.perf_counter() - began < 1.6
 
 
 async def test_budget_is_given_out_in_order_not_by_who_is_first() -> None:
