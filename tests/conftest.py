@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def pytest_configure() -> None:
-    """Let Ctrl-C reach the processes that tests start: whoever runs the suite in the background hands it down ignored."""
+    """Let Ctrl-C reach the processes that tests start; a suite that runs in the background hands it down ignored."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
