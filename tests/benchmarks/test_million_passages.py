@@ -190,8 +190,9 @@ async def worst_pause(retriever: Bm25Retriever) -> float:
 def test_many_searches_at_once_do_not_hold_the_event_loop_up(benchmark: Any, million: Built) -> None:
     retriever = Bm25Retriever(index=open_index(million.folder))
     pauses: list[float] = []
-    benchmark.pedantic(lambda: pauses.append(asyncio.run(worst_pause(retriever))), rounds=5, warmup_rounds=1)
-    pause = min(pauses[1:])
-    benchmark.extra_info["worst_pause_ms"] = pause * 1000
-    print(f"\nworst pause of the event loop: at best {pause * 1000:.1f} ms, at worst {max(pauses) * 1000:.1f} ms")  # noqa: T201
+    benchmark.pedantic(lambda: pauses.append(asyncio.run(worst_pause(retriever))), rounds=9, warmup_rounds=1)
+    pause = median(pauses[1:])  # the first round reads the index from the disk
+    benchmark.extra_info["worst_pauses_ms"] = [each * 1000 for each in pauses]
+    told = ", ".join(f"{each * 1000:.0f}" for each in pauses)
+    print(f"\nworst pause of the event loop in each round: {told} ms; median without the first {pause * 1000:.1f} ms")  # noqa: T201
     assert pause < WORST_PAUSE
