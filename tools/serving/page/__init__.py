@@ -1,0 +1,1 @@
+"""The chat page: Gradio Blocks over the service, mounted at `/chat`."""

@@ -1,0 +1,74 @@
+"""One run of a graph as it happens: step events, then how it ended."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import Interrupt, StreamMode
+
+from hopgraph.nodes.machine import CompiledMethod
+from hopgraph.state import Context, Passage, StepEvent
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """The passages that a run has read so far; events name them by id."""
+
+    passages: list[Passage]
+
+
+@dataclass(frozen=True)
+class TurnEnd:
+    """How a run ended."""
+
+    state: Mapping[str, Any]
+    """The graph's last state; what its input and output schemas have where it kept none."""
+    paused: tuple[Interrupt, ...] = ()
+    """What a person is asked, in the order of the ids; empty where the run came to its end."""
+
+
+TurnStep = StepEvent | Learnt | TurnEnd
+
+
+async def run_turn(
+    graph: CompiledMethod, given: Any, config: RunnableConfig | None, context: Context
+) -> AsyncGenerator[TurnStep]:
+    """Run a graph; gives each step event as it happens, and `TurnEnd` at last.
+
+    To stop it, close the generator; what runs is cancelled.
+
+    Args:
+        graph: the chat, or a method.
+        given: its input, a `Command` that answers what it paused for, or None to go on.
+        config: names the thread of a graph that keeps any.
+        context: the settings.
+    """
+    modes: list[StreamMode] = ["custom", "values"]
+    state: Mapping[str, Any] = {}
+    paused: list[Interrupt] = []
+    stream = graph.astream(given, config, context=context, stream_mode=modes, subgraphs=True)
+    async for namespace, mode, chunk in cast("Any", stream):
+        if mode == "custom":
+            yield cast("StepEvent", chunk)
+            continue
+        paused += chunk.get("__interrupt__", ()) if not namespace else ()
+        if chunk.get("passages"):
+            yield Learnt(chunk["passages"])
+        if not namespace:
+            state = chunk
+    yield TurnEnd(state, tuple(sorted(paused, key=lambda each: each.id)))
+
+
+async def until_end(steps: AsyncGenerator[TurnStep], seconds: float) -> TurnEnd:
+    """Run to the end, unwatched.
+
+    Raises:
+        TimeoutError: it took longer than `seconds`.
+    """
+    async with asyncio.timeout(seconds):
+        async for step in steps:
+            if isinstance(step, TurnEnd):
+                return step
+    raise AssertionError("a run gave no end")
