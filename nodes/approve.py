@@ -24,7 +24,7 @@ from langgraph.types import interrupt
 from pydantic import JsonValue
 
 from hopgraph.nodes.events import emit, place
-from hopgraph.state import Call, Context, Query, SettingsError
+from hopgraph.state import Call, Context, Query, SettingsError, nothing_spent
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.prompts import clean
 
@@ -250,16 +250,8 @@ def _pause(runtime: Runtime[Any]) -> dict[str, Call]:
     """Write down how long a person took, for the deadline."""
     where = place()
     return {
-        f"{where.step:05}:{where.path}:pause": Call(
-            kind="pause",
-            role="person",
-            attempts=0,
-            cached=0,
-            prompt_tokens=0,
-            completion_tokens=0,
-            parse_failures=0,
-            passages=0,
-            knowledge_tokens=0,
-            paused=[step_began(runtime), time.time()],
-        )
+        f"{where.step:05}:{where.path}:pause": {
+            **nothing_spent("pause", "person"),
+            "paused": [step_began(runtime), time.time()],
+        }
     }

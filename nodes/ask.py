@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from hopgraph.nodes.budget import allowances, seconds_left
 from hopgraph.nodes.events import emit, place
-from hopgraph.state import Call, Context, PromptError, Spent
+from hopgraph.state import Call, Context, PromptError, Spent, nothing_spent
 from hopgraph.tools.models import ModelHandle, UnusableReplyError, count_tokens, parse_reply
 from hopgraph.tools.models.cache import KeptReply, cache_key, kept_reply, write_cache
 from hopgraph.tools.models.send import Reply, Sending, send
@@ -165,17 +165,11 @@ class _Conversation(Generic[RecordT]):
 
     def __post_init__(self) -> None:
         settings: Context = self.runtime.context
-        self.call = Call(
-            kind="model",
-            role=f"{settings.method}/{self.wanted.step}",
-            attempts=0,
-            cached=0,
-            prompt_tokens=0,
-            completion_tokens=0,
-            parse_failures=0,
-            passages=_passages_in(self.wanted.variables),
-            knowledge_tokens=_knowledge_tokens(self.wanted.variables),
-        )
+        self.call = {
+            **nothing_spent("model", f"{settings.method}/{self.wanted.step}"),
+            "passages": _passages_in(self.wanted.variables),
+            "knowledge_tokens": _knowledge_tokens(self.wanted.variables),
+        }
 
     async def hold(self) -> Answered[RecordT]:
         began = time.perf_counter()

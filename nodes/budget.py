@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 
-from hopgraph.state import Call, Context, Spent
+from hopgraph.state import Call, Context, Spent, nothing_spent
 
 ANSWER_SHARE = 0.25
 """The part of the token and time budget that is left over for the final answer."""
@@ -158,14 +158,4 @@ def _shares(needs: Sequence[tuple[int, int]], left: int, retries: int) -> list[i
 
 def reserve(attempts: int = 0, tokens: int = 0) -> Call:
     """Make the record that counts as spent in a branch, though others may spend it."""
-    return Call(
-        kind="model",
-        role="reserved",
-        attempts=attempts,
-        cached=0,
-        prompt_tokens=tokens,
-        completion_tokens=0,
-        parse_failures=0,
-        passages=0,
-        knowledge_tokens=0,
-    )
+    return {**nothing_spent("model", "reserved"), "attempts": attempts, "prompt_tokens": tokens}

@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 from hopgraph.nodes.approve import Approved, approve_queries
 from hopgraph.nodes.ask import LONG_WORK, side_by_side
 from hopgraph.nodes.events import emit, place
-from hopgraph.state import Call, Candidates, Context, Passage, Query
+from hopgraph.state import Call, Candidates, Context, Passage, Query, nothing_spent
 from hopgraph.state.context import ContextT
 from hopgraph.tools.prompts import clean
 from hopgraph.tools.resolve import retriever_of
@@ -280,17 +280,10 @@ def _unite(results: Sequence[list[Passage]]) -> list[Passage]:
 def _counted(candidates: Sequence[Candidates], retrievers: Sequence[BaseRetriever]) -> dict[str, Call]:
     where = place()
     return {
-        f"{where.step:05}:{where.path}:{number:04}:{retriever_number}": Call(
-            kind="retrieval",
-            role=type(retriever).__name__,
-            attempts=0,
-            cached=0,
-            prompt_tokens=0,
-            completion_tokens=0,
-            parse_failures=0,
-            passages=len(each["passage_ids"]),
-            knowledge_tokens=0,
-        )
+        f"{where.step:05}:{where.path}:{number:04}:{retriever_number}": {
+            **nothing_spent("retrieval", type(retriever).__name__),
+            "passages": len(each["passage_ids"]),
+        }
         for number, each in enumerate(candidates)
         for retriever_number, retriever in enumerate(retrievers)
     }

@@ -25,6 +25,7 @@ from hopgraph.state.records import (
     StepEvent,
     StopReason,
     Usage,
+    nothing_spent,
 )
 from hopgraph.state.schemas import AnswerOutput, MethodState, QuestionInput, Spent
 
@@ -56,4 +57,5 @@ __all__ = [
     "StepEvent",
     "StopReason",
     "Usage",
+    "nothing_spent",
 ]

@@ -116,6 +116,21 @@ class Call(TypedDict):
     """Of a pause, its begin and its end, in seconds since the epoch."""
 
 
+def nothing_spent(kind: Literal["model", "retrieval", "pause"], role: str) -> Call:
+    """Make the record of a call with every count at 0."""
+    return Call(
+        kind=kind,
+        role=role,
+        attempts=0,
+        cached=0,
+        prompt_tokens=0,
+        completion_tokens=0,
+        parse_failures=0,
+        passages=0,
+        knowledge_tokens=0,
+    )
+
+
 class Usage(TypedDict):
     """The totals of a run."""
 

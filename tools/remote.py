@@ -13,12 +13,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
-import tenacity
 
 from hopgraph.state import ModelError, SpecError
 from hopgraph.tools.background import background_loop, run_on
 from hopgraph.tools.models import redact
-from hopgraph.tools.models.failures import may_pass, retry_after, status_of
+from hopgraph.tools.models.failures import retrying, status_of
 
 SECONDS = 60.0
 """Until one request is given up."""
@@ -69,15 +68,9 @@ class Server:
             ) from None
 
     async def _retrying(self, body: dict[str, Any]) -> Any:
-        retrying = tenacity.AsyncRetrying(
-            retry=tenacity.retry_if_exception(may_pass),
-            stop=tenacity.stop_after_attempt(ATTEMPTS),
-            wait=_wait,
-            reraise=True,
-        )
         try:
             async with self._limit:
-                return await retrying(self._request, body)
+                return await retrying(ATTEMPTS, FIRST_WAIT, LONGEST_WAIT)(self._request, body)
         except httpx.HTTPStatusError as error:
             said = " ".join(redact(error.response.text).split())[:200]
             hint = f"; set {self.key_variable}" if error.response.status_code in {401, 403} else ""
@@ -105,9 +98,3 @@ def _client() -> httpx.AsyncClient:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_client.cache_clear)
-
-
-def _wait(state: tenacity.RetryCallState) -> float:
-    error = state.outcome.exception() if state.outcome else None
-    told = retry_after(error)
-    return min(told if told is not None else FIRST_WAIT * 2 ** (state.attempt_number - 1), LONGEST_WAIT)

@@ -5,11 +5,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
-from hopgraph.state import SpecError
 from hopgraph.tools.embeddings.local import contriever, flag, sentence_transformer
 from hopgraph.tools.embeddings.model import EmbeddingModel, Text, Vector
 from hopgraph.tools.embeddings.remote import openai_embeddings
-from hopgraph.tools.models import redact
+from hopgraph.tools.loading.kinds import made_by_kind
 
 KINDS: dict[str, Callable[[str], EmbeddingModel]] = {
     "sentence-transformers": sentence_transformer,
@@ -41,11 +40,8 @@ def resolve_embeddings(given: str | Embeddings) -> EmbeddingModel:
     if isinstance(given, Embeddings):
         return EmbeddingModel(f"{OBJECT}{type(given).__name__}", _Given(given), normalise=True)
     spec = given.strip()
-    kind, colon, _ = spec.partition(":")
-    if not colon or kind not in KINDS:
-        hint = "; it was given as an object in code: give it again" if spec.startswith(OBJECT) else ""
-        raise SpecError(f"embedding model {redact(spec)!r} is unknown{hint}; use one of: {VALID_SPECS}")
-    return KINDS[kind](spec)
+    hint = "; it was given as an object in code: give it again" if spec.startswith(OBJECT) else ""
+    return made_by_kind("embedding model", spec, KINDS, VALID_SPECS, hint)
 
 
 class _Given:

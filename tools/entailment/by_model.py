@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
-from hopgraph.state import Call, EntailmentChecker, SpecError
+from hopgraph.state import Call, EntailmentChecker
 from hopgraph.tools.background import run_in_background
 from hopgraph.tools.models import redact
-from hopgraph.tools.models.judge import calls_of, judge
+from hopgraph.tools.models.judge import calls_of, judge, model_in
 
 Pair = tuple[str, str]
 
@@ -60,7 +60,4 @@ def model_entailment(spec: str) -> EntailmentChecker:
     Raises:
         SpecError: nothing follows `model:`.
     """
-    model = spec.removeprefix("model:")
-    if not model:
-        raise SpecError(f"{spec!r} lacks a model: write model:openai:NAME")
-    return ModelEntailment(redact(spec), model)
+    return ModelEntailment(redact(spec), model_in(spec))

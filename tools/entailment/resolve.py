@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
-from hopgraph.state import EntailmentChecker, SpecError
+from hopgraph.state import EntailmentChecker
 from hopgraph.tools.entailment.by_model import model_entailment
 from hopgraph.tools.entailment.lexical import LexicalEntailment
 from hopgraph.tools.entailment.local import minicheck, nli, t5_nli
 from hopgraph.tools.entailment.remote import remote_entailment
-from hopgraph.tools.models import redact
+from hopgraph.tools.loading.kinds import made_by_kind
 
 KINDS: dict[str, Callable[[str], EntailmentChecker]] = {
     "nli": nli,
@@ -36,7 +36,4 @@ def resolve_entailment(spec: str) -> EntailmentChecker:
     spec = spec.strip()
     if spec == LexicalEntailment.name:
         return LexicalEntailment()
-    kind, colon, _ = spec.partition(":")
-    if not colon or kind not in KINDS:
-        raise SpecError(f"entailment checker {redact(spec)!r} is unknown; use one of: {VALID_SPECS}")
-    return KINDS[kind](spec)
+    return made_by_kind("entailment checker", spec, KINDS, VALID_SPECS)

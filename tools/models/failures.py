@@ -6,11 +6,13 @@ they are not loaded, none of their errors can have been raised.
 
 import json
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx
+import tenacity
 
 from hopgraph.state import ModelError
 from hopgraph.tools.models.redact import redact
@@ -56,6 +58,29 @@ def retry_after(error: BaseException | None) -> float | None:
         return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
     except (ValueError, TypeError):
         return None
+
+
+def patience(first: float, longest: float) -> Callable[[tenacity.RetryCallState], float]:
+    """Make the rule of how long to wait before a request is sent again.
+
+    What the server says in Retry-After; else `first` seconds, doubled for each further time. At most `longest`.
+    """
+
+    def seconds(state: tenacity.RetryCallState) -> float:
+        told = retry_after(state.outcome.exception() if state.outcome else None)
+        return min(told if told is not None else first * 2 ** (state.attempt_number - 1), longest)
+
+    return seconds
+
+
+def retrying(attempts: int, first: float, longest: float) -> tenacity.AsyncRetrying:
+    """Make what sends a request up to `attempts` times while its failure may pass; the last failure is raised."""
+    return tenacity.AsyncRetrying(
+        retry=tenacity.retry_if_exception(may_pass),
+        stop=tenacity.stop_after_attempt(attempts),
+        wait=patience(first, longest),
+        reraise=True,
+    )
 
 
 def as_model_error(handle: ModelHandle, error: Exception) -> Exception:

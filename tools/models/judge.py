@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from langchain_core.messages import BaseMessage
 from pydantic import BaseModel
 
-from hopgraph.state import Call
+from hopgraph.state import Call, SpecError, nothing_spent
 from hopgraph.tools.models.parse import UnusableReplyError, parse_reply
 from hopgraph.tools.models.resolve import Sampling, resolve_model
 from hopgraph.tools.models.send import Sending, send
@@ -50,17 +50,7 @@ async def judge(model: str, role: str, variables: Mapping[str, Value], schema: t
     """
     handle = await resolve_model(model, Sampling())
     messages: list[BaseMessage] = await asyncio.to_thread(render, role, variables)
-    call = Call(
-        kind="model",
-        role=role,
-        attempts=0,
-        cached=0,
-        prompt_tokens=0,
-        completion_tokens=0,
-        parse_failures=0,
-        passages=0,
-        knowledge_tokens=0,
-    )
+    call = nothing_spent("model", role)
     for _ in range(1 + ASKED_AGAIN):
         reply = await send(handle, messages, schema, SENDING)
         call["attempts"] += 1
@@ -78,3 +68,15 @@ async def judge(model: str, role: str, variables: Mapping[str, Value], schema: t
 def calls_of(judgements: Sequence[Judgement[RecordT]]) -> list[Call]:
     """Collect what judgements cost, in order."""
     return [each.call for each in judgements]
+
+
+def model_in(spec: str) -> str:
+    """Read the model out of a judge's spec, `model:SPEC`.
+
+    Raises:
+        SpecError: nothing follows `model:`.
+    """
+    model = spec.removeprefix("model:")
+    if not model:
+        raise SpecError(f"{spec!r} lacks a model: write model:openai:NAME")
+    return model

@@ -14,7 +14,7 @@ from hopgraph.tools.models.failures import (
     is_openai_error,
     is_unsupported,
     may_pass,
-    retry_after,
+    patience,
     status_of,
 )
 from hopgraph.tools.models.resolve import Bound, ModelHandle, Options
@@ -93,7 +93,7 @@ async def _retrying(
     retrying = tenacity.AsyncRetrying(
         retry=tenacity.retry_if_exception(may_pass),
         stop=tenacity.stop_after_attempt(sending.retries + 1),
-        wait=_wait(sending.first_wait),
+        wait=patience(sending.first_wait, _LONGEST_WAIT),
         before_sleep=tell,
         reraise=True,
     )
@@ -144,12 +144,3 @@ def _reply(message: AIMessage, messages: list[BaseMessage]) -> Reply:
 
 def _prompt_tokens(messages: list[BaseMessage]) -> int:
     return sum(count_tokens(str(message.text)) for message in messages)
-
-
-def _wait(first: float) -> Callable[[tenacity.RetryCallState], float]:
-    def seconds(state: tenacity.RetryCallState) -> float:
-        error = state.outcome.exception() if state.outcome else None
-        told = retry_after(error)
-        return min(told if told is not None else first * 2 ** (state.attempt_number - 1), _LONGEST_WAIT)
-
-    return seconds

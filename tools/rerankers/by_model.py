@@ -1,21 +1,19 @@
 """A language model as a reranker: `model:SPEC`, as `model:openai:gpt-4.1-mini`."""
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
-from hopgraph.state import Call, Reranker, SpecError
+from hopgraph.state import Call, Reranker
 from hopgraph.tools.background import run_in_background
 from hopgraph.tools.models import redact
-from hopgraph.tools.models.judge import calls_of, judge
+from hopgraph.tools.models.judge import calls_of, judge, model_in
+from hopgraph.tools.rerankers.by_query import Pair, in_order, parts_of
 
 TEXTS_PER_CALL = 20
 """Texts that are shown in one prompt. They are rated each on its own, so that lists can be parted."""
-
-Pair = tuple[str, str]
 
 
 class Rating(BaseModel):
@@ -52,25 +50,20 @@ class ModelReranker:
 
     async def counted(self, pairs: Sequence[Pair]) -> tuple[list[float], list[Call]]:
         """Score pairs, and say what it cost; see `score`."""
-        texts: defaultdict[str, dict[str, None]] = defaultdict(dict)
-        for query, text in pairs:
-            texts[query][text] = None
-        parts = [
-            (query, list(each)[first : first + TEXTS_PER_CALL])
-            for query, each in texts.items()
-            for first in range(0, len(each), TEXTS_PER_CALL)
-        ]
+        parts = parts_of(pairs, TEXTS_PER_CALL)
         judged = await asyncio.gather(
             *(
                 judge(self.model, "scorer/score_relevance", {"question": query, "passages": part}, Ratings)
                 for query, part in parts
             )
         )
-        scores: dict[Pair, float] = {}
-        for (query, part), judgement in zip(parts, judged, strict=True):
-            rated = {each.passage: each.rating for each in judgement.record.ratings} if judgement.record else {}
-            scores.update({(query, text): rated.get(number, 0.0) for number, text in enumerate(part, 1)})
-        return [scores[pair] for pair in pairs], calls_of(judged)
+        scores = [_ratings(each.record, len(texts)) for (_, texts), each in zip(parts, judged, strict=True)]
+        return in_order(pairs, parts, scores), calls_of(judged)
+
+
+def _ratings(given: Ratings | None, texts: int) -> list[float]:
+    rated = {each.passage: each.rating for each in given.ratings} if given else {}
+    return [rated.get(number, 0.0) for number in range(1, texts + 1)]
 
 
 def model_reranker(spec: str) -> Reranker:
@@ -79,7 +72,4 @@ def model_reranker(spec: str) -> Reranker:
     Raises:
         SpecError: nothing follows `model:`.
     """
-    model = spec.removeprefix("model:")
-    if not model:
-        raise SpecError(f"{spec!r} lacks a model: write model:openai:NAME")
-    return ModelReranker(redact(spec), model)
+    return ModelReranker(redact(spec), model_in(spec))

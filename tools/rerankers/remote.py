@@ -10,7 +10,6 @@
 """
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -20,13 +19,12 @@ from hopgraph.state import Reranker
 from hopgraph.tools.background import run_in_background
 from hopgraph.tools.models import redact
 from hopgraph.tools.remote import Server
+from hopgraph.tools.rerankers.by_query import Pair, in_order, parts_of
 
 KEY_VARIABLE = "HOPGRAPH_RERANKER_API_KEY"
 TEXTS_PER_REQUEST = 32
 """What TEI takes in one request unless it is told otherwise."""
 _VERSIONED = ("/v1/rerank", "/v2/rerank")
-
-Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -52,21 +50,8 @@ class RemoteReranker:
 
     async def ascore(self, pairs: Sequence[Pair]) -> list[float]:
         """Score pairs without blocking the event loop; see `score`."""
-        texts: defaultdict[str, dict[str, None]] = defaultdict(dict)
-        for query, text in pairs:
-            texts[query][text] = None
-        parts = [
-            (query, list(each)[first : first + TEXTS_PER_REQUEST])
-            for query, each in texts.items()
-            for first in range(0, len(each), TEXTS_PER_REQUEST)
-        ]
-        found = await asyncio.gather(*(self._rerank(query, part) for query, part in parts))
-        scores = {
-            (query, text): score
-            for (query, part), values in zip(parts, found, strict=True)
-            for text, score in zip(part, values, strict=True)
-        }
-        return [scores[pair] for pair in pairs]
+        parts = parts_of(pairs, TEXTS_PER_REQUEST)
+        return in_order(pairs, parts, await asyncio.gather(*(self._rerank(query, texts) for query, texts in parts)))
 
     async def _rerank(self, query: str, texts: list[str]) -> list[float]:
         if self.model is None:
@@ -74,10 +59,10 @@ class RemoteReranker:
         else:
             named = {"model": self.model} if self.model else {}
             body = {**named, "query": query, "documents": texts, "top_n": len(texts)}
-        return await self.server.post(body, lambda answer: _in_order(answer, len(texts)))
+        return await self.server.post(body, lambda answer: _by_index(answer, len(texts)))
 
 
-def _in_order(answer: Any, texts: int) -> list[float]:
+def _by_index(answer: Any, texts: int) -> list[float]:
     """Put the scores of an answer in the order of the texts; servers send the best first."""
     results = cast("list[dict[str, Any]]", answer if isinstance(answer, list) else answer["results"])
     scores = {

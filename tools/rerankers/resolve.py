@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from hopgraph.state import Reranker, SpecError
-from hopgraph.tools.models import redact
+from hopgraph.state import Reranker
+from hopgraph.tools.loading.kinds import made_by_kind
 from hopgraph.tools.rerankers.by_model import model_reranker
 from hopgraph.tools.rerankers.lexical import LexicalReranker
 from hopgraph.tools.rerankers.local import bge, cross_encoder
@@ -35,7 +35,4 @@ def resolve_reranker(spec: str) -> Reranker:
     spec = spec.strip()
     if spec == LexicalReranker.name:
         return LexicalReranker()
-    kind, colon, _ = spec.partition(":")
-    if not colon or kind not in KINDS:
-        raise SpecError(f"reranker {redact(spec)!r} is unknown; use one of: {VALID_SPECS}")
-    return KINDS[kind](spec)
+    return made_by_kind("reranker", spec, KINDS, VALID_SPECS)

@@ -1,5 +1,6 @@
 """From a retriever's spec to the retriever."""
 
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 from threading import Lock
@@ -41,15 +42,11 @@ def resolve_retriever(spec: str) -> BaseRetriever:
         from hopgraph.tools.web import resolve_web
 
         return resolve_web(spec)
-    if spec.startswith("colbert:"):
-        return _late_interaction(spec)
-    if spec.startswith(("faiss:", "hybrid:")):
-        return _by_vectors(spec)
-    if is_engine(spec):
-        return _engine(spec)
+    if spec.startswith(("colbert:", "faiss:", "hybrid:")) or is_engine(spec):
+        return _by_model(spec)
     with _opening:
         if spec == SAMPLE:
-            return _kept(SAMPLE, (), None)
+            return _kept(SAMPLE, (), lambda: Bm25Retriever(index=_sample()))
         kind, colon, place = spec.partition(":")
         if kind == "bm25" and place:
             folder = Path(place).expanduser()
@@ -60,46 +57,35 @@ def resolve_retriever(spec: str) -> BaseRetriever:
             if kind == "bm25":
                 what = "the folder's name is missing"
             raise SpecError(f"retriever {spec!r}: {what}; valid: {VALID_SPECS}")
-        return _kept(f"bm25:{folder}", _signature(folder), folder)
+        return _kept(
+            str(folder.resolve()), _signature(folder), lambda: Bm25Retriever(index=open_index(folder, f"bm25:{folder}"))
+        )
 
 
-def _kept(source: str, signature: _Signature, folder: Path | None) -> BaseRetriever:
-    key = str(folder.resolve()) if folder else source
+def _by_model(spec: str) -> BaseRetriever:
+    """Open what embeds its queries, or searches elsewhere; what it needs is imported only now."""
+    with _opening_vectors:
+        if is_engine(spec):
+            from hopgraph.tools.retrieval.engines import resolve_engine
+
+            return _kept(spec, (), lambda: resolve_engine(spec))
+        folder = Path(spec.partition(":")[2].partition("?")[0]).expanduser()
+        if spec.startswith("colbert:"):
+            from hopgraph.tools.retrieval.late_interaction import open_late_interaction
+            from hopgraph.tools.retrieval.late_interaction_store import FACTS
+
+            signature = _signature(folder) + _signature(folder / COLBERT, FACTS)
+            return _kept(spec, signature, lambda: open_late_interaction(spec))
+        from hopgraph.tools.retrieval.dense import open_by_vectors
+
+        return _kept(spec, _signature(folder), lambda: open_by_vectors(spec))
+
+
+def _kept(key: str, signature: _Signature, opened: Callable[[], BaseRetriever]) -> BaseRetriever:
+    """Get what is open already, and open it again once its index was replaced."""
     if key not in _opened or _opened[key][0] != signature:
-        index = _sample() if folder is None else open_index(folder, source)
-        _opened[key] = signature, Bm25Retriever(index=index)
+        _opened[key] = signature, opened()
     return _opened[key][1]
-
-
-def _late_interaction(spec: str) -> BaseRetriever:
-    from hopgraph.tools.retrieval.late_interaction import open_late_interaction
-    from hopgraph.tools.retrieval.late_interaction_store import FACTS
-
-    with _opening_vectors:
-        folder = Path(spec.removeprefix("colbert:").partition("?")[0]).expanduser()
-        signature = _signature(folder) + _signature(folder / COLBERT, FACTS)
-        if spec not in _opened or _opened[spec][0] != signature:
-            _opened[spec] = signature, open_late_interaction(spec)
-        return _opened[spec][1]
-
-
-def _engine(spec: str) -> BaseRetriever:
-    from hopgraph.tools.retrieval.engines import resolve_engine
-
-    with _opening_vectors:
-        if spec not in _opened:
-            _opened[spec] = (), resolve_engine(spec)
-        return _opened[spec][1]
-
-
-def _by_vectors(spec: str) -> BaseRetriever:
-    from hopgraph.tools.retrieval.dense import open_by_vectors
-
-    with _opening_vectors:
-        signature = _signature(Path(spec.partition(":")[2].partition("?")[0]).expanduser())
-        if spec not in _opened or _opened[spec][0] != signature:
-            _opened[spec] = signature, open_by_vectors(spec)
-        return _opened[spec][1]
 
 
 def _signature(folder: Path, name: str = MANIFEST) -> _Signature:

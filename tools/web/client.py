@@ -12,11 +12,10 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import httpx
-import tenacity
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.background import background_loop, run_on
-from hopgraph.tools.models.failures import may_pass, retry_after, status_of
+from hopgraph.tools.models.failures import retrying, status_of
 from hopgraph.tools.models.redact import redact
 from hopgraph.tools.web.engines import KEY_VARIABLE, OtherFormError, WebEngine, WebPage, WebRequest
 
@@ -68,15 +67,9 @@ class WebClient:
         return list(pages.values())[:k]
 
     async def _answer(self, request: WebRequest) -> Any:
-        retrying = tenacity.AsyncRetrying(
-            retry=tenacity.retry_if_exception(may_pass),
-            stop=tenacity.stop_after_attempt(self.retries + 1),
-            wait=_wait,
-            reraise=True,
-        )
         try:
             async with self._limit:
-                return await retrying(self._send, request)
+                return await retrying(self.retries + 1, FIRST_WAIT, LONGEST_WAIT)(self._send, request)
         except httpx.HTTPStatusError as error:
             raise self._refused(error) from None
         except (httpx.TimeoutException, TimeoutError):
@@ -117,8 +110,3 @@ class WebClient:
 
     def _failed(self, what: str) -> CorpusError:
         return CorpusError(redact(f"{self.engine.name}: {what}"))
-
-
-def _wait(state: tenacity.RetryCallState) -> float:
-    told = retry_after(state.outcome.exception() if state.outcome else None)
-    return min(told if told is not None else FIRST_WAIT * 2 ** (state.attempt_number - 1), LONGEST_WAIT)
