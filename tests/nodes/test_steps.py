@@ -22,7 +22,8 @@ from hopgraph.nodes.knowledge import by_id, excerpt_text, shown, titled
 from hopgraph.nodes.nli_verify import nli_verify
 from hopgraph.nodes.prepare import checked_question
 from hopgraph.nodes.recall_knowledge import says_nothing
-from hopgraph.nodes.retrieve import passages_of, retrieve
+from hopgraph.nodes.retrieve import retrieve
+from hopgraph.nodes.searches import passages_of
 from hopgraph.nodes.sentence_filter import threshold_of
 from hopgraph.state import Call, Evidence, Excerpt, Passage, Query, QuestionError, Spent, StepEvent
 from hopgraph.state.migres import MigresContext
