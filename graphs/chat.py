@@ -8,7 +8,8 @@ Messages in, messages out, so that any chat client of LangGraph can be put befor
 * `route` tells small talk from questions, and chooses the method: the one that is set, or by the rule of
   `method_for`.
 * `look_up` runs the method. It is a subgraph with one node for each method, so that this drawing stays readable
-  while the server draws every method inside it, and stops before any of its nodes.
+  while the server draws every method inside it. LangGraph's breakpoints stop at the chat's own nodes; whoever wants
+  to step through a method runs its own graph.
 * `reply` writes one message: the answer with marks [1], [2] and what they quote, or plainly that the documents do
   not hold it. No other node writes messages, and what the models say on the way is never streamed as one.
 

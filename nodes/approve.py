@@ -15,7 +15,7 @@ Anything else pauses again, with the reason under "problem". The time that a per
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 from langgraph.checkpoint.base.id import UUID
 from langgraph.config import get_config
@@ -24,21 +24,13 @@ from langgraph.types import interrupt
 from pydantic import JsonValue
 
 from hopgraph.nodes.events import emit, place
+from hopgraph.nodes.read_decision import Item, UnusableError, read_decision, read_evidence, read_queries
 from hopgraph.state import Call, Context, Query, SettingsError, nothing_spent
-from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
-from hopgraph.tools.prompts import clean
 
-MOST_QUERIES = 50
-"""Queries that a person can send in place of those shown."""
-_ACTIONS = {"approve": "approve", "accept": "approve", "yes": "approve", "reject": "reject", "no": "reject"}
 _GREGORIAN = 0x01B21DD213814000
 """100-nanosecond steps from the beginning of a UUID's time to that of the epoch."""
 
-ItemT = TypeVar("ItemT")
-
-
-class _UnusableError(ValueError):
-    """A resume value that cannot be used; its text is the reason."""
+ReadT = TypeVar("ReadT")
 
 
 class Approved(NamedTuple):
@@ -49,17 +41,6 @@ class Approved(NamedTuple):
     added: list[Query]
     calls: dict[str, Call]
     """The pause, for the node's update of `calls`; empty where nobody was asked."""
-
-
-class Item(NamedTuple):
-    """A piece of evidence as a person sees it."""
-
-    id: str
-    text: str
-    titles: list[str]
-    """Of the passages that it is, or rests on."""
-    editable: bool
-    """A statement's text can be changed, a passage's cannot: it would not be what the corpus says."""
 
 
 class Kept(NamedTuple):
@@ -97,21 +78,20 @@ def approve_queries(queries: Sequence[Query], runtime: Runtime[Any], *, question
     settings: Context = runtime.context
     if not settings.review_queries or not queries:
         return Approved(list(queries), [], {})
-    shown: list[JsonValue] = [{"text": query["text"], "why": query["why"]} for query in queries]
     payload: dict[str, JsonValue] = {
         "kind": "queries",
         "question": question,
         "hop": hop,
-        "queries": shown,
+        "queries": [{"text": query["text"], "why": query["why"]} for query in queries],
         "instructions": "Approve, reject, or edit: give the list of queries to send instead.",
     }
-    action, texts = _ask_person(payload, lambda given: _texts(given))
+    action, texts = _ask_person(payload, read_queries)
     if action == "edit":
         placed, added = _in_places(queries, texts)
     else:
         placed, added = [query if action == "approve" else None for query in queries], list[Query]()
-    kept: list[str] = [query["text"] for query in [*placed, *added] if query]
-    _tell(runtime, "queries", action, hop, shown=len(queries), kept=list(kept))
+    kept = [query["text"] for query in [*placed, *added] if query]
+    _tell(runtime, "queries", action, hop, shown=len(queries), kept=kept)
     return Approved(placed, added, _pause(runtime))
 
 
@@ -135,65 +115,27 @@ def approve_evidence(items: Sequence[Item], runtime: Runtime[Any], *, question: 
         "instructions": 'Approve, reject, or edit: give the list of what to keep, by "id", with a new "text" for '
         "statements (editable) that are to say something else.",
     }
-    action, texts = _ask_person(payload, lambda given: _pieces(given, items))
+    action, texts = _ask_person(payload, lambda given: read_evidence(given, items))
     kept = {"approve": everything, "reject": {}}.get(action, texts)
     edited = frozenset(key for key, text in kept.items() if text != everything[key])
     _tell(runtime, "evidence", action, hop, shown=len(items), kept=list(kept.values()))
     return Kept(kept, edited, _pause(runtime))
 
 
-def _ask_person(payload: Mapping[str, JsonValue], read: Callable[[list[object]], ItemT]) -> tuple[str, ItemT]:
+def _ask_person(payload: Mapping[str, JsonValue], read: Callable[[list[object]], ReadT]) -> tuple[str, ReadT]:
     """Pause until a resume value can be used; gives the action and the list that was read."""
     problem: dict[str, JsonValue] = {}
     while True:
         given = interrupt({**payload, **problem})
         try:
-            action, entries = _action(given, str(payload["kind"]))
+            action, entries = read_decision(given, str(payload["kind"]))
             return action, read(entries)
-        except _UnusableError as error:
+        except UnusableError as error:
             problem = {"problem": str(error)}
 
 
-def _action(given: object, kind: str) -> tuple[str, list[object]]:
-    """Read a resume value: what to do, and the list in place of the one shown."""
-    if isinstance(given, Mapping):
-        fields = cast("Mapping[str, object]", given)
-        if fields.get("action") != "edit":
-            return _action(fields.get("action"), kind)
-        given = fields.get(kind)
-        if not isinstance(given, list):
-            raise _UnusableError(f'"edit" needs the new list under "{kind}"')
-    if isinstance(given, list):
-        return ("edit", cast("list[object]", given)) if given else ("reject", [])
-    word = {True: "approve", False: "reject"}[given] if isinstance(given, bool) else given
-    if isinstance(word, str) and (action := _ACTIONS.get(word.strip().lower())):
-        return action, []
-    raise _UnusableError(f'resume with "approve", "reject", a list, or {{"action": …}}; got {given!r:.80}')
-
-
-def _texts(given: Sequence[object]) -> list[str]:
-    """Read a list of queries, each once.
-
-    Raises:
-        _UnusableError: an entry without a text, one that is too long, or too many.
-    """
-    texts: list[str] = []
-    for entry in given:
-        text = cast("Mapping[str, object]", entry).get("text") if isinstance(entry, Mapping) else entry
-        shown = " ".join(clean(text).split()) if isinstance(text, str) else ""
-        if not shown:
-            raise _UnusableError(f'a query must be a text, or an object with one under "text"; got {entry!r:.80}')
-        if len(shown) > MAX_QUESTION_CHARACTERS:
-            raise _UnusableError(
-                f"a query has {len(shown):,} characters; at most {MAX_QUESTION_CHARACTERS:,} are taken"
-            )
-        texts.append(shown)
-    if len(texts) > MOST_QUERIES:
-        raise _UnusableError(f"at most {MOST_QUERIES} queries are taken, got {len(texts):,}")
-    return list(dict.fromkeys(texts))
-
-
 def _in_places(queries: Sequence[Query], texts: Sequence[str]) -> tuple[list[Query | None], list[Query]]:
+    """Put an edited list in the places of the queries that were proposed; gives what has no place, too."""
     shown = {query["text"] for query in queries}
     new = iter([text for text in texts if text not in shown])
     placed: list[Query | None] = []
@@ -204,31 +146,6 @@ def _in_places(queries: Sequence[Query], texts: Sequence[str]) -> tuple[list[Que
             text = next(new, None)
             placed.append(None if text is None else Query({**query, "text": text}))
     return placed, [Query(text=text, why="") for text in new]
-
-
-def _pieces(given: Sequence[object], items: Sequence[Item]) -> dict[str, str]:
-    """Read a list of evidence as ids with texts.
-
-    Raises:
-        _UnusableError: an id that was not shown, a text that is none, or a passage with another text.
-    """
-    of = {item.id: item for item in items}
-    kept: dict[str, str] = {}
-    for entry in given:
-        fields: Mapping[str, object] = (
-            cast("Mapping[str, object]", entry) if isinstance(entry, Mapping) else {"id": entry}
-        )
-        key = fields.get("id")
-        if not isinstance(key, str) or key not in of:
-            raise _UnusableError(f"no evidence has the id {key!r:.80}; shown are: {', '.join(of)[:200]}")
-        text = fields.get("text", of[key].text)
-        shown = clean(text).strip() if isinstance(text, str) else ""
-        if not shown or len(shown) > max(MAX_QUESTION_CHARACTERS, len(of[key].text)):
-            raise _UnusableError(f"evidence {key!r}: its text must be 1 to {MAX_QUESTION_CHARACTERS:,} characters long")
-        if text != of[key].text and not of[key].editable:
-            raise _UnusableError(f"evidence {key!r} is a passage: it can be left out, but its text cannot be changed")
-        kept[key] = of[key].text if text == of[key].text else shown
-    return kept
 
 
 def _tell(runtime: Runtime[Any], kind: str, action: str, hop: int, *, shown: int, kept: list[str]) -> None:

@@ -8,8 +8,9 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from hopgraph.nodes.approve import Item, approve_evidence
+from hopgraph.nodes.approve import approve_evidence
 from hopgraph.nodes.knowledge import by_id, candidate_excerpts, excerpt_text, titled
+from hopgraph.nodes.read_decision import Item
 from hopgraph.state import Call, Candidates, Evidence, Excerpt, Knowledge, Passage
 from hopgraph.tools.text import content_terms
 from hopgraph.tools.text.quotes import best_quote

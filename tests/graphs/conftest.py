@@ -8,6 +8,7 @@ from langgraph_sdk import get_sync_client
 from langgraph_sdk.client import SyncLangGraphClient
 
 from servers.langgraph_server import langgraph_server
+from servers.remote_graphs import EveryGraph
 
 
 @pytest.fixture(scope="session")
@@ -25,3 +26,8 @@ def server_url(log_file: Path) -> Iterator[str]:
 def client(server_url: str) -> Iterator[SyncLangGraphClient]:
     with get_sync_client(url=server_url) as connected:
         yield connected
+
+
+@pytest.fixture(scope="session")
+def every_graph(server_url: str) -> EveryGraph:
+    return EveryGraph(server_url)

@@ -1,145 +1,126 @@
-"""The development server loads every graph of langgraph.json; all through the real server and langgraph-sdk."""
+"""The development server loads every graph of langgraph.json, and shows and runs it; all through langgraph-sdk."""
 
-import json
-import uuid
 from pathlib import Path
 from typing import Any
 
 import pytest
-from langgraph_sdk.client import SyncLangGraphClient
+from langgraph_sdk.client import LangGraphClient, SyncLangGraphClient
 
-ROOT = Path(__file__).resolve().parents[2]
-QUESTION = {"question": "In which city was the director of the film Pan's Labyrinth born?"}
+from hopgraph.graphs import METHODS, chat
+from hopgraph.state import Context
+from servers.remote_graphs import GRAPHS, QUESTION, Check, EveryGraph, RemoteThread, asking
+
 FANS_OUT = {"blendfilter": {"blend", "retrieve"}, "grg": {"prepare"}}
 """Nodes that go on to several others at once, by switches: their edges have no label, since nothing is chosen."""
-GRAPHS = sorted(json.loads((ROOT / "langgraph.json").read_text())["graphs"])
-METHOD_GRAPHS = [name for name in GRAPHS if name != "chat"]
+SUBGRAPHS = {
+    "blendfilter": {
+        "original": {"take_top", "judge"},
+        "external": {"retrieve", "take_top"},
+        "internal": {"retrieve", "select"},
+    },
+    "ra_isf": {"solve": {"self_knowledge", "retrieve", "judge_relevance"}},
+    "tree_of_reviews": {"grow": {"retrieve", "review", "expand"}},
+    "chat": {"look_up": {"migres:sentence_filter", "ra_isf:solve:retrieve", "one_step:answer"}},
+}
+"""Nodes that are graphs, and some of what is inside."""
 
 
-def test_it_lists_the_graphs_of_its_file(client: SyncLangGraphClient) -> None:
-    assert sorted(each["graph_id"] for each in client.assistants.search(limit=100)) == GRAPHS
+def context_of(name: str) -> type[Context]:
+    return chat.Context if name == "chat" else METHODS[name].Context
 
 
-@pytest.mark.parametrize("name", METHOD_GRAPHS)
-def test_its_form_and_settings_are_shown(client: SyncLangGraphClient, name: str) -> None:
-    assistant = client.assistants.search(graph_id=name)[0]["assistant_id"]
-    schemas: Any = client.assistants.get_schemas(assistant)
-    assert schemas["input_schema"]["required"] == ["question"]
+async def assistant_of(remote: LangGraphClient, name: str) -> str:
+    return (await remote.assistants.search(graph_id=name))[0]["assistant_id"]
+
+
+async def form_and_settings(remote: LangGraphClient, name: str) -> None:
+    """The form asks for a question only; each setting has its description, group, bounds and choices."""
+    schemas: Any = await remote.assistants.get_schemas(await assistant_of(remote, name))
+    asked_for = "messages" if name == "chat" else "question"
+    given = {"gold_passages"} if name == "gold_passages" else set[str]()
+    assert schemas["input_schema"]["properties"].keys() == {asked_for} | given
+    assert name == "chat" or schemas["input_schema"]["required"] == [asked_for]
+    assert {"answer", "citations"} <= schemas["output_schema"]["properties"].keys() or name == "chat"
     settings = schemas["context_schema"]["properties"]
-    assert settings["model"]["description"]
-    assert settings["passages_per_query"]["maximum"] == 1000
-    assert settings["passages_per_query"]["minimum"] == 1
+    assert settings.keys() == context_of(name).model_fields.keys()
+    assert not schemas["context_schema"].get("required")
+    assert all(each["description"] and each["group"] for each in settings.values())
+    assert (settings["passages_per_query"]["minimum"], settings["passages_per_query"]["maximum"]) == (1, 1000)
+    assert settings["answer_type"]["enum"] == ["short", "yes_no"]
     assert settings["max_llm_calls"]["group"] == "Limits"
+    assert name != "chat" or "migres" in settings["use_method"]["enum"]
 
 
-@pytest.mark.parametrize("name", METHOD_GRAPHS)
-def test_its_nodes_and_labelled_edges_are_drawn(client: SyncLangGraphClient, name: str) -> None:
-    assistant = client.assistants.search(graph_id=name)[0]["assistant_id"]
-    drawn: Any = client.assistants.get_graph(assistant)
-    nodes = {str(each["id"]) for each in drawn["nodes"]}
-    assert {"__start__", "__end__", "prepare", "finish"} <= nodes
-    choices = [edge for edge in drawn["edges"] if edge.get("conditional")]
+async def drawn(remote: LangGraphClient, name: str) -> None:
+    """All nodes and labelled edges are there; xray shows what is inside of subgraphs, and changes nothing else."""
+    assistant = await assistant_of(remote, name)
+    shown: Any = await remote.assistants.get_graph(assistant)
+    nodes = {str(each["id"]) for each in shown["nodes"]}
+    assert {"__start__", "__end__", "prepare", "reply" if name == "chat" else "finish"} <= nodes
+    choices = [edge for edge in shown["edges"] if edge.get("conditional")]
     fans_out = {each["source"] for each in choices} - {each["source"] for each in choices if each.get("data")}
     assert all(each.get("data") for each in choices if each["source"] not in fans_out)
     assert fans_out == FANS_OUT.get(name, set())
+    inside = SUBGRAPHS.get(name, {})
+    whole: Any = await remote.assistants.get_graph(assistant, xray=True)
+    found = {str(each["id"]) for each in whole["nodes"]}
+    assert {each for each in found if ":" not in each} == nodes - inside.keys()
+    assert {f"{outer}:{node}" for outer, within in inside.items() for node in within} <= found
+    assert bool(inside) == any(":" in each for each in found)
+    below = dict(await remote.assistants.get_subgraphs(assistant, recurse=True))
+    assert {each.split("|")[0] for each in below} == inside.keys()
 
 
-@pytest.mark.parametrize("name", METHOD_GRAPHS)
-def test_it_answers_with_steps_and_without_blocking(client: SyncLangGraphClient, log_file: Path, name: str) -> None:
-    thread = client.threads.create()["thread_id"]
-    events: list[str] = []
-    for chunk in client.runs.stream(
-        thread,
+async def answered_with_steps(remote: LangGraphClient, name: str) -> None:
+    thread = await RemoteThread.begin(remote, name)
+    events, last = list[str](), dict[str, Any]()
+    async for chunk in remote.runs.stream(
+        thread.id,
         name,
-        input=QUESTION,
+        input=asking(name),
         stream_mode=["custom", "values"],
         stream_subgraphs=True,
-        context={"max_llm_calls": 200},
+        context=thread.context,
     ):
         assert chunk.event != "error", chunk.data
         if chunk.event.startswith("custom"):
             events.append(chunk.data["event"])
-    state: Any = client.threads.get_state(thread)
-    assert state["values"]["stop_reason"] in {"answered", "unanswerable", "max_iterations"}
-    assert name != "migres" or state["values"]["answer"] == "Guadalajara"
+        elif chunk.event == "values":
+            last = chunk.data
+    values = await thread.values()
+    assert values["stop_reason"] in {"answered", "unanswerable", "max_iterations"}
+    assert name not in {"migres", "chat"} or values["answer"] == "Guadalajara"
     assert {"asked", "answered"} <= set(events)
-    assert "BlockingError" not in log_file.read_text(errors="replace")
+    assert last.get("answer", values["answer"]) == values["answer"]
+
+
+CHECKS = [form_and_settings, drawn, answered_with_steps]
+
+
+def test_it_lists_the_graphs_of_its_file(client: SyncLangGraphClient) -> None:
+    assert sorted(each["graph_id"] for each in client.assistants.search(limit=100)) == GRAPHS
+    assert set(GRAPHS) == {"chat", *(module.Context.method for module in METHODS.values())}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("check", CHECKS, ids=lambda each: each.__name__)
+def test_every_graph(every_graph: EveryGraph, check: Check, name: str) -> None:
+    every_graph.holds(check, name)
 
 
 def test_a_setting_out_of_bounds_is_refused(client: SyncLangGraphClient) -> None:
     thread = client.threads.create()["thread_id"]
     chunks = list(
-        client.runs.stream(thread, "migres", input=QUESTION, context={"max_iterations": 99}, stream_mode="values")
+        client.runs.stream(
+            thread, "migres", input=asking("migres"), context={"max_iterations": 99}, stream_mode="values"
+        )
     )
     errors = [str(chunk.data) for chunk in chunks if chunk.event == "error"]
     assert errors
     assert "max_iterations" in errors[0]
 
 
-def _posted(thread: str, content: Any, client: SyncLangGraphClient) -> tuple[list[Any], list[str]]:
-    """Post a message as agent-chat-ui does; gives the messages at the end and the names of the steps."""
-    last: list[Any] = []
-    steps: list[str] = []
-    message = {"id": str(uuid.uuid4()), "type": "human", "content": content}
-    chunks = client.runs.stream(
-        thread,
-        "chat",
-        input={"messages": [message]},
-        stream_mode=["values", "custom"],
-        stream_subgraphs=True,
-        stream_resumable=True,
-    )
-    for chunk in chunks:
-        assert chunk.event != "error", chunk.data
-        if chunk.event == "values":
-            last = chunk.data["messages"]
-        elif chunk.event.startswith("custom"):
-            steps.append(chunk.data["event"])
-    return last, steps
-
-
-def test_the_chat_takes_what_agent_chat_ui_posts(client: SyncLangGraphClient, log_file: Path) -> None:
-    thread = client.threads.create()["thread_id"]
-    messages, steps = _posted(thread, [{"type": "text", "text": "Who painted Guernica?"}], client)
-    assert [each["type"] for each in messages] == ["human", "ai"]
-    assert messages[-1]["content"].startswith("Pablo Picasso [1]\n\n[1] Guernica")
-    assert messages[-1]["additional_kwargs"]["citations"][0]["passage_id"] == "guernica"
-    assert {"routed", "query", "retrieved", "answered", "replied"} <= set(steps)
-    messages, steps = _posted(thread, "Where was he born?", client)
-    assert messages[-1]["content"].startswith("Málaga [1]")
-    assert len(messages) == 4
-    assert "contextualised" in steps
+def test_nothing_blocked_the_event_loop(log_file: Path, client: SyncLangGraphClient) -> None:
+    """Of all that ran on the server before."""
+    client.runs.wait(None, "migres", input={"question": QUESTION}, raise_error=True)
     assert "BlockingError" not in log_file.read_text(errors="replace")
-
-
-def test_the_chat_streams_one_message_and_no_inner_tokens(client: SyncLangGraphClient) -> None:
-    thread = client.threads.create()["thread_id"]
-    message = {"type": "human", "content": "Who painted Guernica?"}
-    chunks = list(
-        client.runs.stream(
-            thread, "chat", input={"messages": [message]}, stream_mode="messages-tuple", stream_subgraphs=True
-        )
-    )
-    said = [chunk.data[0] for chunk in chunks if chunk.event.startswith("messages")]
-    assert [each["content"].split(" [1]")[0] for each in said if each["type"] == "ai"] == ["Pablo Picasso"]
-
-
-def test_the_chat_shows_its_settings_and_its_methods(client: SyncLangGraphClient) -> None:
-    assistant = client.assistants.search(graph_id="chat")[0]["assistant_id"]
-    schemas: Any = client.assistants.get_schemas(assistant)
-    assert list(schemas["input_schema"]["properties"]) == ["messages"]
-    assert "migres" in schemas["context_schema"]["properties"]["use_method"]["enum"]
-    drawn: Any = client.assistants.get_graph(assistant, xray=True)
-    assert "look_up:migres:sentence_filter" in {str(each["id"]) for each in drawn["nodes"]}
-    assert "look_up" in dict(client.assistants.get_subgraphs(assistant, recurse=True))
-
-
-def test_the_chat_refuses_bad_settings_and_huge_messages(client: SyncLangGraphClient) -> None:
-    """Names that the schema does not have never arrive: the server leaves them out and says so in its log."""
-    thread = client.threads.create()["thread_id"]
-    given: Any = {"messages": [{"type": "human", "content": "Who painted Guernica?"}]}
-    chunks = list(client.runs.stream(thread, "chat", input=given, context={"use_method": "x"}, stream_mode="values"))
-    assert any("use_method" in str(chunk.data) for chunk in chunks if chunk.event == "error")
-    messages, _ = _posted(client.threads.create()["thread_id"], "x" * 10_000_000, client)
-    assert "10,000,000 characters" in messages[-1]["content"]
-    assert sum(len(each["content"]) for each in messages) < 1_000

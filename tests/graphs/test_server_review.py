@@ -1,26 +1,126 @@
 """Human in the loop on the real server, through langgraph-sdk: interrupts read from the thread, resumed by id."""
 
+import asyncio
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from langgraph_sdk.client import SyncLangGraphClient
+from honest import model
+from langgraph_sdk import get_client
+from langgraph_sdk.client import LangGraphClient, SyncLangGraphClient
 
 from blendfilter_script import QUESTION as BLEND_QUESTION
 from blendfilter_script import replies
-from hopgraph.graphs import METHODS
 from servers.openai_server import OpenAIServer
+from servers.remote_graphs import GRAPHS, LIMITED, QUESTION, Check, EveryGraph, RemoteThread, asking, served_at
 from walks import Script
 
-QUESTION = "In which city was the director of the film Pan's Labyrinth born?"
 COMPARISON = "Who was born earlier, the director of Seven Samurai or the director of The Magnificent Seven?"
+NEVER_PAUSES = {
+    "review_queries": {"direct", "cot", "cot_sc", "genread", "gold_passages", "least_to_most"},
+    "review_evidence": {"direct", "cot", "cot_sc", "genread", "least_to_most"},
+}
+"""Methods that do not search, and those whose answers come from the model's own knowledge."""
+FANS_OUT = {"ra_isf": COMPARISON}
+"""Questions for which a method has several branches at once."""
+MOST_PAUSES = 60
 
 
-@pytest.fixture
-def scripted() -> Iterator[tuple[Script, OpenAIServer]]:
-    script = Script(replies())
-    with OpenAIServer(script.model()) as served:
-        yield script, served
+@dataclass(frozen=True)
+class Ended:
+    """A run that went on until its end."""
+
+    values: dict[str, Any]
+    kinds: set[str]
+    """What it paused for: queries, evidence."""
+    at_once: int
+    """The greatest number of pauses at one time."""
+
+
+async def to_the_end(thread: RemoteThread, question: str) -> Ended:
+    """Run, and approve whatever is shown, all that waits at one time by its ids."""
+    await thread.go(asking(thread.name, question))
+    kinds, at_once, answered = set[str](), 0, 0
+    pauses = await thread.pauses()
+    while pauses:
+        at_once, answered = max(at_once, len(pauses)), answered + len(pauses)
+        assert answered < MOST_PAUSES
+        for value in (each["value"] for each in pauses):
+            kinds.add(value["kind"])
+            assert value[value["kind"]]
+            assert value["question"]
+            assert value["instructions"]
+        pauses = await thread.resume({each["id"]: {"action": "approve"} for each in pauses})
+    return Ended(await thread.values(), kinds, at_once)
+
+
+@dataclass(frozen=True)
+class Reviewing:
+    """Runs a question with and without review on a model over HTTP, whose requests are counted by their run."""
+
+    served: OpenAIServer
+
+    async def compared(self, remote: LangGraphClient, name: str, question: str, **settings: Any) -> dict[str, Ended]:
+        """Run side by side without review, with each kind of it, and give what each came to."""
+        ways = {"plain": {}, "review_queries": {"review_queries": True}, "review_evidence": {"review_evidence": True}}
+        runs = {way: f"{name}.{len(settings)}.{way}" for way in ways}
+        threads = [
+            await RemoteThread.begin(remote, name, model=served_at(self.served, runs[way]), **review, **settings)
+            for way, review in ways.items()
+        ]
+        ended = dict(zip(ways, await asyncio.gather(*(to_the_end(each, question) for each in threads)), strict=True))
+        plain = self.asked(runs["plain"])
+        assert plain.total()
+        for way, run in runs.items():
+            for key in ("answer", "citations", "passages", "stop_reason", "usage"):
+                assert ended[way].values[key] == ended["plain"].values[key], (way, key)
+            assert self.asked(run) == plain, way
+            assert plain.total() == ended[way].values["usage"]["llm_calls"], way
+        return ended
+
+    def asked(self, run: str) -> Counter[tuple[str, str]]:
+        """Count what was asked in a run: role and prompt."""
+        bodies = [(each.role, each.body) for each in self.served.requests if isinstance(each.body, dict)]
+        mine: list[tuple[str, Any]] = [(role, body) for role, body in bodies if body["model"] == run]
+        return Counter((role, str(body["messages"][-1]["content"])) for role, body in mine)
+
+
+@pytest.fixture(scope="module")
+def reviewing() -> Iterator[Reviewing]:
+    with OpenAIServer(model()) as served:
+        yield Reviewing(served)
+
+
+@pytest.fixture(scope="module")
+def reviewed(reviewing: Reviewing) -> Check:
+    """A reviewed run ends as one without review, and no model call is paid twice; without a search, no pause."""
+
+    async def check(remote: LangGraphClient, name: str) -> None:
+        ended = await reviewing.compared(remote, name, FANS_OUT.get(name, QUESTION))
+        for setting, kind in {"review_queries": "queries", "review_evidence": "evidence"}.items():
+            assert ended[setting].kinds == (set[str]() if name in NEVER_PAUSES[setting] else {kind})
+            assert ended[setting].at_once >= (3 if name in FANS_OUT else 0)
+        assert not ended["plain"].kinds
+
+    return check
+
+
+@pytest.mark.timeout(900)  # the first one runs them all
+@pytest.mark.parametrize("name", GRAPHS)
+def test_every_graph_pauses_for_a_person_and_goes_on(every_graph: EveryGraph, reviewed: Check, name: str) -> None:
+    every_graph.holds(reviewed, name)
+
+
+def test_branches_of_a_method_inside_the_chat_pause_together(server_url: str, reviewing: Reviewing) -> None:
+    async def check() -> dict[str, Ended]:
+        async with get_client(url=server_url) as remote:
+            return await reviewing.compared(remote, "chat", COMPARISON, use_method="ra_isf")
+
+    ended = asyncio.run(check())
+    assert min(ended["review_queries"].at_once, ended["review_evidence"].at_once) >= 3
+    assert all([each["type"] for each in run.values["messages"]] == ["human", "ai"] for run in ended.values())
 
 
 def go(client: SyncLangGraphClient, thread: str, name: str, context: dict[str, Any], **given: Any) -> list[Any]:
@@ -30,47 +130,21 @@ def go(client: SyncLangGraphClient, thread: str, name: str, context: dict[str, A
     return list(state["interrupts"])
 
 
-def to_the_end(client: SyncLangGraphClient, name: str, question: str, context: dict[str, Any]) -> tuple[Any, list[int]]:
-    thread = client.threads.create()["thread_id"]
-    pauses, at_once = go(client, thread, name, context, input={"question": question}), list[int]()
-    while pauses:
-        at_once.append(len(pauses))
-        resume = {each["id"]: {"action": "approve"} for each in pauses}
-        pauses = go(client, thread, name, context, command={"resume": resume})
-    state: Any = client.threads.get_state(thread)
-    return state["values"], at_once
-
-
-@pytest.mark.parametrize("setting", ["review_queries", "review_evidence"])
-@pytest.mark.parametrize(
-    ("name", "question"), [("migres", QUESTION), ("ra_isf", COMPARISON), ("blendfilter", QUESTION)]
-)
-def test_a_reviewed_run_ends_as_one_without_review(
-    client: SyncLangGraphClient, name: str, question: str, setting: str
-) -> None:
-    values, at_once = to_the_end(client, name, question, {setting: True})
-    expected = METHODS[name].graph.invoke({"question": question})
-    assert at_once
-    assert {key: values[key] for key in expected} == expected
-    assert name != "ra_isf" or max(at_once) >= 3
-
-
-def test_several_pauses_are_resumed_one_by_one_by_their_ids(
-    client: SyncLangGraphClient, scripted: tuple[Script, OpenAIServer]
-) -> None:
-    script, served = scripted
-    context = {"review_queries": True, "model": f"openai:any?base_url={served.base_url}"}
-    thread = client.threads.create()["thread_id"]
-    [first] = go(client, thread, "blendfilter", context, input={"question": BLEND_QUESTION})
-    pauses = go(client, thread, "blendfilter", context, command={"resume": {first["id"]: True}})
-    assert len(pauses) == 2
-    assert all(each["value"]["kind"] == "queries" and each["value"]["hop"] == 2 for each in pauses)
-    before = len(script.steps)
-    [left] = go(client, thread, "blendfilter", context, command={"resume": {pauses[1]["id"]: ["Guernica"]}})
-    assert left["id"] == pauses[0]["id"]
-    assert go(client, thread, "blendfilter", context, command={"resume": {left["id"]: "approve"}}) == []
-    state: Any = client.threads.get_state(thread)
-    assert state["values"]["usage"]["llm_calls"] == len(script.steps) > before
+def test_several_pauses_are_resumed_one_by_one_by_their_ids(client: SyncLangGraphClient) -> None:
+    script = Script(replies())
+    with OpenAIServer(script.model()) as served:
+        context = {**LIMITED, "review_queries": True, "model": served_at(served)}
+        thread = client.threads.create()["thread_id"]
+        [first] = go(client, thread, "blendfilter", context, input={"question": BLEND_QUESTION})
+        pauses = go(client, thread, "blendfilter", context, command={"resume": {first["id"]: True}})
+        assert len(pauses) == 2
+        assert all(each["value"]["kind"] == "queries" and each["value"]["hop"] == 2 for each in pauses)
+        before = len(script.steps)
+        [left] = go(client, thread, "blendfilter", context, command={"resume": {pauses[1]["id"]: ["Guernica"]}})
+        assert left["id"] == pauses[0]["id"]
+        assert go(client, thread, "blendfilter", context, command={"resume": {left["id"]: "approve"}}) == []
+        state: Any = client.threads.get_state(thread)
+        assert state["values"]["usage"]["llm_calls"] == len(script.steps) > before
 
 
 def test_what_cannot_be_used_is_asked_again_and_a_resume_without_the_settings_is_refused(

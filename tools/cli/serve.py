@@ -3,6 +3,8 @@
 import errno
 import os
 import socket
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +24,8 @@ _QUIET = {
     # Its files are pickles.
     "LANGGRAPH_DISABLE_FILE_PERSISTENCE": "true",
 }
+_FOLDER = Path(".langgraph_api")
+"""Of the server, in the working directory; that of `hopgraph serve` stays empty."""
 
 
 @dataclass(frozen=True)
@@ -38,15 +42,16 @@ def run_serve(options: ServeOptions) -> None:
     """Serve the graphs until Ctrl-C; threads are kept in memory and end with the server.
 
     Raises:
-        SpecError: the server is not installed. SettingsError: the port or the host cannot be used.
+        SpecError: the server is not installed. SettingsError: the port, the host or the working directory cannot
+        be used.
     """
     os.environ.update(_QUIET)  # some are read as the server is imported
     os.environ.setdefault("LOG_LEVEL", "WARNING")
-    server = require("langgraph_api.cli", "server")
-    runtime = require("langgraph_runtime_inmem.database", "server")
-    _check_port(options.host, options.port)
-    _tell(options)
-    with TemporaryDirectory(prefix="hopgraph-serve-") as folder:
+    with _own_folder(), TemporaryDirectory(prefix="hopgraph-serve-") as folder:
+        server = require("langgraph_api.cli", "server")
+        runtime = require("langgraph_runtime_inmem.database", "server")
+        _check_port(options.host, options.port)
+        _tell(options)
         _keep_apart(runtime, Path(folder))
         server.run_server(
             options.host,
@@ -58,11 +63,34 @@ def run_serve(options: ServeOptions) -> None:
         )
 
 
+@contextmanager
+def _own_folder() -> Generator[None]:
+    """Keep the folder for the server that it wants to find in the working directory, and take it away if it is new.
+
+    Raises:
+        SettingsError: it cannot be made here.
+    """
+    was_there = _FOLDER.is_dir()
+    try:
+        _FOLDER.mkdir(exist_ok=True)
+    except OSError as error:
+        raise SettingsError(
+            f"the server works in the folder {_FOLDER} here, which cannot be made ({error.strerror}); "
+            "start it in a folder that you can write to"
+        ) from None
+    try:
+        yield
+    finally:
+        if not was_there:
+            with suppress(OSError):  # something is in it by now
+                _FOLDER.rmdir()
+
+
 def _keep_apart(runtime: Any, folder: Path) -> None:
     """Let the server keep its list of threads and runs in a folder that ends with it.
 
-    It is no setting of the server's: it would load a pickle from `.langgraph_api` in the working directory, which
-    is code to whoever can write there, and leave one behind.
+    It is no setting of the server's: it would load a pickle from its folder in the working directory, which is
+    code to whoever can write there, and leave one behind.
     """
     runtime.OPS_FILENAME = str(folder / "operations")
     runtime.GLOBAL_STORE.filename = runtime.OPS_FILENAME

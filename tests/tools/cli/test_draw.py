@@ -1,4 +1,5 @@
 import itertools
+import math
 import random
 import re
 import xml.etree.ElementTree as ET
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.runnables.graph import Edge, Graph, Node
 
-from hopgraph.graphs import METHODS
+from hopgraph.graphs import METHODS, chat
 from hopgraph.tools.cli.drawing import ascii_drawing, svg_drawing
 from hopgraph.tools.cli.drawing.edges import edges_of
 from hopgraph.tools.cli.drawing.layers import layers_of
@@ -96,6 +97,18 @@ def test_any_graph_is_drawn_without_anything_over_anything(seed: int) -> None:
     for path in paths:
         for x, y in points_of(path.get("d", ""))[1:-1]:
             assert not any(x0 + 1 < x < x1 - 1 and y0 + 1 < y < y1 - 1 for x0, y0, x1, y1 in nodes)
+
+
+@pytest.mark.parametrize("method", [*METHODS, "chat"])
+def test_no_edge_runs_through_the_arrowhead_of_another(method: str) -> None:
+    graph = (chat if method == "chat" else METHODS[method]).graph
+    picture = parsed(svg_drawing(graph.get_graph(), method))
+    lines = [points_of(path.get("d", "")) for path in picture.iter(f"{SVG}path") if "edge" in path.get("class", "")]
+    for number, line in enumerate(lines):
+        (_, before), (x, tip) = line[-2:]
+        top, bottom = sorted((tip, tip - math.copysign(11, tip - before)))
+        for other in lines[:number] + lines[number + 1 :]:
+            assert not any(abs(x - at) < 6 and top < y < bottom for at, y in other)
 
 
 @given(st.integers(0, 10_000))

@@ -22,6 +22,16 @@ from hopgraph.tools.cli.serve import packaged_graphs
 Run = Callable[..., Any]
 
 
+PICKLES = {
+    ".langgraph_ops.pckl",
+    ".langgraph_retry_counter.pckl",
+    "store.pckl",
+    "store.vectors.pckl",
+    *(f".langgraph_checkpoint.{number}.pckl" for number in (1, 2, 3)),
+}
+"""Files that the server would load from its working directory."""
+
+
 class Hostile:
     """Says so when it is unpickled."""
 
@@ -41,7 +51,8 @@ class Served:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("elsewhere")
     (folder / ".langgraph_api").mkdir()
-    (folder / ".langgraph_api" / ".langgraph_ops.pckl").write_bytes(pickle.dumps(Hostile()))
+    for name in PICKLES:
+        (folder / ".langgraph_api" / name).write_bytes(pickle.dumps(Hostile()))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     log = folder / "log"
@@ -79,7 +90,10 @@ def test_every_graph_is_served_from_any_folder_with_its_description(served: Serv
         assert all(each.get("description") for each in listed.values())
         thread = client.threads.create()["thread_id"]
         answer: Any = client.runs.wait(thread, "one_step", input={"question": "Who painted Guernica?"})
+        said: Any = {"messages": [{"type": "human", "content": [{"type": "text", "text": "Who painted Guernica?"}]}]}
+        talk: Any = client.runs.wait(client.threads.create()["thread_id"], "chat", input=said)
     assert answer["answer"] == "Pablo Picasso"
+    assert talk["messages"][-1]["content"].startswith("Pablo Picasso [1]")
     assert "BlockingError" not in served.log.read_text(errors="replace")
 
 
@@ -90,18 +104,19 @@ def test_its_descriptions_are_those_of_the_project_file() -> None:
     }
 
 
-def test_a_taken_port_is_told(served: Served) -> None:
+def test_a_taken_port_is_told_and_nothing_is_left_behind(served: Served, tmp_path: Path) -> None:
     port = served.url.rsplit(":", 1)[1]
     command = [str(Path(sys.executable).parent / "hopgraph"), "serve", "--port", port]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=served.folder)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
     assert ran.returncode == 2
+    assert list(tmp_path.iterdir()) == []
     assert f"hopgraph: port {port} is taken; choose another with --port" in ran.stderr
 
 
 def test_ctrl_c_ends_it_and_it_neither_loads_nor_leaves_a_pickle(served: Served) -> None:
     os.killpg(served.process.pid, signal.SIGINT)
     assert served.process.wait(30) in (0, 130)
-    assert {each.name for each in served.folder.rglob("*")} == {"log", ".langgraph_api", ".langgraph_ops.pckl"}
+    assert {each.name for each in served.folder.rglob("*")} == {"log", ".langgraph_api", *PICKLES}
     assert "Traceback" not in served.log.read_text(errors="replace")
 
 
@@ -117,6 +132,15 @@ def test_a_missing_server_names_the_extra(run: Run, monkeypatch: pytest.MonkeyPa
     ran = run("serve")
     assert ran.code == 2
     assert "pip install 'hopgraph[server]'" in ran.err
+
+
+@pytest.mark.usefixtures("own_environment")
+def test_a_folder_that_cannot_be_written_to_is_told(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / ".langgraph_api").write_text("no folder")
+    monkeypatch.chdir(tmp_path)
+    ran = run("serve")
+    assert ran.code == 2
+    assert "the server works in the folder .langgraph_api here" in ran.err
 
 
 @pytest.mark.parametrize("arguments", [("--port", "0"), ("--port", "70000"), ("--port", "x")])

@@ -143,5 +143,10 @@ def test_turns_of_a_conversation_are_told() -> None:
 
 
 def test_what_a_person_decided_is_told() -> None:
-    data = {"kind": "queries", "action": "edit", "hop": 1, "shown": 3, "kept": ["a", "b"]}
-    assert told("approved", **data) == [("approve", "", "queries, edit: 2 of 3 kept")]
+    data: dict[str, Any] = {"kind": "queries", "action": "edit", "hop": 1, "shown": 1, "kept": ["a", "b"]}
+    assert told("approved", **data) == [("approve", "", "queries, edit: 2 in place of 1")]
+    assert told("approved", **{**data, "action": "reject", "kept": []}) == [
+        ("approve", "", "queries, reject: 0 of 1 kept")
+    ]
+    data = {"kind": "evidence", "action": "edit", "hop": 1, "shown": 3, "kept": ["a", "b"]}
+    assert told("approved", **data) == [("approve", "", "evidence, edit: 2 of 3 kept")]

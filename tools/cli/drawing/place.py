@@ -8,8 +8,10 @@ from statistics import fmean
 from hopgraph.tools.cli.drawing.layers import Key, Layers
 
 Point = tuple[float, float]
-GAP_X, GAP_Y = 28.0, 40.0
+GAP_X, GAP_Y = 28.0, 48.0
 """Free space between neighbours of a row, and between rows; pixels."""
+_STRAIGHT = 11.0
+"""An edge leaves and meets a box straight for so long, as long as an arrowhead; pixels."""
 _SWEEPS = 80
 _SLIGHT = 9.0
 """A bend of so little is made straight; less than a third of GAP_X, so nothing touches."""
@@ -165,10 +167,10 @@ def _routes(
         start, end = leave[number], enter[number]
         inner = [centres[stop][0] for stop in path[1:-1]]
         start, end = _near(start, (*inner, end)[0]), _near(end, (start, *inner)[-1])
-        route = [(start, centres[first][1] + sizes[first].height / 2), (start, bands[first][1])]
+        route = [(start, centres[first][1] + sizes[first].height / 2), (start, bands[first][1] + _STRAIGHT)]
         for stop in path[1:-1]:
             route += [(centres[stop][0], bands[stop][0]), (centres[stop][0], bands[stop][1])]
-        route += [(end, bands[last][0]), (end, centres[last][1] - sizes[last].height / 2)]
+        route += [(end, bands[last][0] - _STRAIGHT), (end, centres[last][1] - sizes[last].height / 2)]
         routes.append(route)
     return routes
 

@@ -1,5 +1,6 @@
 """A graph as an SVG picture that stands alone: no script, no font to load, its own background."""
 
+from collections import Counter
 from collections.abc import Sequence
 from html import escape
 from itertools import pairwise
@@ -13,6 +14,9 @@ from hopgraph.tools.cli.drawing.place import Placed, Point, Size, place
 
 _MARGIN, _TITLE_HEIGHT = 28.0, 44.0
 _BOX_HEIGHT, _LABEL_HEIGHT = 38.0, 20.0
+_LEAST_WIDTH = 76.0
+_PORT = 26.0
+"""Room for an edge along the side of a box, so that no arrowhead lies over another edge."""
 _STYLE = """
 .background{fill:#ffffff;stroke:#d0d7de}
 .title{font:600 17px FONT;fill:#1f2328}
@@ -37,7 +41,8 @@ def svg_drawing(graph: Graph, title: str) -> str:
     edges = edges_of(graph)
     layers = layers_of(list(graph.nodes), edges)
     names = {key: shown_name(graph, key) for key in graph.nodes}
-    placed = place(layers, _sizes(layers, names, edges))
+    sizes = _sizes(layers, names, edges)
+    placed = place(layers, sizes)
     width = max(placed.width, text_width(title, 17)) + 2 * _MARGIN
     height = placed.height + 2 * _MARGIN + _TITLE_HEIGHT
     shift = (width - placed.width) / 2
@@ -46,7 +51,7 @@ def svg_drawing(graph: Graph, title: str) -> str:
         f'<g transform="translate({shift:.1f} {_MARGIN + _TITLE_HEIGHT:.1f})">',
         *(_edge(edge, route) for edge, route in zip(edges, placed.routes, strict=True)),
         *_labels(layers, edges, placed),
-        *(_box(placed.centres[key], names[key], end=is_end(key)) for key in graph.nodes),
+        *(_box(placed.centres[key], sizes[key], names[key], end=is_end(key)) for key in graph.nodes),
         "</g>",
         "</svg>",
     ]
@@ -55,15 +60,26 @@ def svg_drawing(graph: Graph, title: str) -> str:
 
 def _sizes(layers: Layers, names: dict[str, str], edges: Sequence[DrawnEdge]) -> dict[Key, Size]:
     beside = {edge.source: text_width(edge.label, 12) + 44 for edge in edges if edge.source == edge.target}
-    sizes: dict[Key, Size] = {key: _box_size(name, beside.get(key, 0.0)) for key, name in names.items()}
+    touching = _touching(edges)
+    sizes: dict[Key, Size] = {
+        key: Size(
+            max(text_width(name, 14) + 36, _LEAST_WIDTH, _PORT * touching.get(key, 0)),
+            _BOX_HEIGHT,
+            beside.get(key, 0.0),
+        )
+        for key, name in names.items()
+    }
     for key in (key for row in layers.rows for key in row if isinstance(key, tuple)):
         label = layers.label_stops.get(key)
         sizes[key] = Size(text_width(label, 12) + 12, _LABEL_HEIGHT) if label else Size(6, 0)
     return sizes
 
 
-def _box_size(name: str, beside: float = 0.0) -> Size:
-    return Size(max(text_width(name, 14) + 36, 76), _BOX_HEIGHT, beside)
+def _touching(edges: Sequence[DrawnEdge]) -> dict[str, int]:
+    """Count the edges at the side of a box that has more of them; one that closes a loop leads from top to bottom."""
+    joined = [(edge.target, edge.source) if edge.back else (edge.source, edge.target) for edge in edges]
+    upper, lower = (Counter(pair[end] for pair in joined if pair[0] != pair[1]) for end in (0, 1))
+    return dict(upper | lower)
 
 
 def _head(title: str, width: float, height: float) -> str:
@@ -127,8 +143,8 @@ def _label(centre: Point, label: str, edge: DrawnEdge) -> str:
     )
 
 
-def _box(centre: Point, name: str, *, end: bool) -> str:
-    (x, y), size = centre, _box_size(name)
+def _box(centre: Point, size: Size, name: str, *, end: bool) -> str:
+    x, y = centre
     kind, text, radius = ("box end", "end-name", 19) if end else ("box", "name", 9)
     return (
         f'<rect class="{kind}" x="{x - size.width / 2:.1f}" y="{y - size.height / 2:.1f}" '

@@ -18,6 +18,8 @@ def routed(told: Told) -> list[Line]:
 
 def approved(told: Told) -> list[Line]:
     """Tell what a person decided about the next queries, or about the evidence."""
-    data, kept = told.data, told.data["kept"]
-    what = f"{on_one_line(data['kind'])}, {on_one_line(data['action'])}"
-    return [Line("approve", f"{what}: {len(kept)} of {data['shown']} kept")]
+    data, kept, shown = told.data, len(told.data["kept"]), told.data["shown"]
+    # An edited list of queries may hold others, and more than were proposed.
+    replaced = (data["kind"], data["action"]) == ("queries", "edit")
+    count = f"{kept} in place of {shown}" if replaced else f"{kept} of {shown} kept"
+    return [Line("approve", f"{on_one_line(data['kind'])}, {on_one_line(data['action'])}: {count}")]
