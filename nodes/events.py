@@ -1,11 +1,19 @@
-"""Step events: what a node did, for anyone who watches (command line, chat page, evaluation trace)."""
+"""Step events: what a node did, for anyone who watches (command line, chat page, evaluation trace).
 
+They go to LangGraph's stream, mode `custom`. Where a callback handler takes LangChain's custom events, as that of
+`astream_events` does, it is told, too; where there is none, that costs nothing.
+"""
+
+import asyncio
+from collections import deque
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler, adispatch_custom_event
+from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.runtime import Runtime
 from pydantic import JsonValue
@@ -14,6 +22,37 @@ from hopgraph.state import StepEvent
 
 _OUTER = "hopgraph_outer"
 """The metadata key under which a graph inside another finds the place of the task that runs it."""
+
+
+STEP_EVENT = "hopgraph_step"
+"""The name of step events among other custom events."""
+
+_DEAF = (BaseCallbackHandler.on_custom_event, AsyncCallbackHandler.on_custom_event)
+"""What a handler that takes no custom events has inherited."""
+
+
+@dataclass
+class Listeners:
+    """The callback handlers of a node's run that take custom events, told one event after the other."""
+
+    config: RunnableConfig
+    waiting: deque[StepEvent] = field(default_factory=deque[StepEvent])
+    telling: asyncio.Task[None] | None = None
+
+    def tell(self, event: StepEvent) -> None:
+        """Tell them an event, after those before it; nobody waits for it here."""
+        self.waiting.append(event)
+        if self.telling is None or self.telling.done():
+            self.telling = asyncio.create_task(self._tell_all())
+
+    async def told(self) -> None:
+        """Wait until they were told everything."""
+        if self.telling is not None:
+            await self.telling
+
+    async def _tell_all(self) -> None:
+        while self.waiting:
+            await adispatch_custom_event(STEP_EVENT, self.waiting.popleft(), config=self.config)
 
 
 @dataclass
@@ -26,6 +65,8 @@ class Place:
     path: str = ""
     """The task's path within that superstep, through the graphs in between."""
     taken: int = 0
+    listeners: Listeners | None = None
+    """Who is told of its events beside the stream; None for nobody."""
 
     def take(self, count: int = 1) -> int:
         """Reserve numbers for `count` events, before they happen side by side; gives the first."""
@@ -38,16 +79,25 @@ _place: ContextVar[Place | None] = ContextVar("hopgraph_place", default=None)
 
 
 @contextmanager
-def placed() -> Generator[None]:
+def placed() -> Generator[Place]:
     """Give the node that runs inside a place of its own, read from LangGraph's metadata."""
     config = var_child_runnable_config.get() or {}
     metadata = config.get("metadata") or {}
     step, _, path = _whole_path(metadata).partition(":")
-    token = _place.set(Place(str(metadata.get("langgraph_node", "")), int(step), path))
+    here = Place(str(metadata.get("langgraph_node", "")), int(step), path, listeners=_listeners(config))
+    token = _place.set(here)
     try:
-        yield
+        yield here
     finally:
         _place.reset(token)
+
+
+def _listeners(config: RunnableConfig) -> Listeners | None:
+    """Find out whether a handler among a run's callbacks takes custom events."""
+    callbacks = config.get("callbacks")
+    handlers = callbacks if isinstance(callbacks, list) else callbacks.handlers if callbacks else ()
+    heard = any(not each.ignore_custom_event and type(each).on_custom_event not in _DEAF for each in handlers)
+    return Listeners(config) if heard else None
 
 
 def outer_place(metadata: Mapping[str, Any]) -> dict[str, str]:
@@ -73,7 +123,7 @@ def place() -> Place:
 
 
 def emit(runtime: Runtime[Any], event: str, *, number: int | None = None, **data: JsonValue) -> None:
-    """Report a step event on the `custom` stream.
+    """Report a step event on the `custom` stream, and to callback handlers that take custom events.
 
     Args:
         runtime: The node's runtime.
@@ -82,16 +132,17 @@ def emit(runtime: Runtime[Any], event: str, *, number: int | None = None, **data
         data: What is known about it: ids, texts and numbers; plain JSON.
     """
     where = place()
-    runtime.stream_writer(
-        StepEvent(
-            event=event,
-            node=where.node,
-            step=where.step,
-            path=where.path,
-            number=where.take() if number is None else number,
-            data=data,
-        )
+    happened = StepEvent(
+        event=event,
+        node=where.node,
+        step=where.step,
+        path=where.path,
+        number=where.take() if number is None else number,
+        data=data,
     )
+    runtime.stream_writer(happened)
+    if where.listeners is not None:
+        where.listeners.tell(happened)
 
 
 def event_order(event: StepEvent) -> tuple[int, str, int]:

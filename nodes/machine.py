@@ -107,8 +107,12 @@ def _both_ways(name: str, node: Node, context: type[Context]) -> Runnable[Any, A
         if name != FIRST:
             refuse_other_settings(state.get("settings") or {}, settings)
         own = {key: value for key, value in state.items() if key != "settings"}
-        with placed():
-            return await node(own, runtime.override(context=settings))
+        with placed() as here:
+            try:
+                return await node(own, runtime.override(context=settings))
+            finally:
+                if here.listeners is not None:
+                    await here.listeners.told()
 
     def run_sync(state: Mapping[str, Any]) -> Mapping[str, Any]:
         return run_in_background(run(state))

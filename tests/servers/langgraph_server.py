@@ -8,9 +8,10 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,12 +19,20 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @contextmanager
-def langgraph_server(log_file: Path) -> Generator[str]:
-    """Start the server and give its address; a taken port makes it choose another, so that is read from its log."""
+def langgraph_server(log_file: Path, described: Mapping[str, Any] | None = None) -> Generator[str]:
+    """Start the server and give its address; a taken port makes it choose another, so that is read from its log.
+
+    Args:
+        log_file: what the server writes; its folder becomes the server's.
+        described: what stands for the project's langgraph.json; None for that.
+    """
     command = [sys.executable, "-m", "langgraph_cli", "dev", "--no-browser", "--no-reload"]
     command += ["--port", str(_free_port()), "--n-jobs-per-worker", "20"]
     for name in ("langgraph.json", "pyproject.toml", "README.md", "graphs"):
-        (log_file.parent / name).symlink_to(ROOT / name)  # its threads are kept in a folder beside these
+        if described is None or name != "langgraph.json":
+            (log_file.parent / name).symlink_to(ROOT / name)  # its threads are kept in a folder beside these
+        else:
+            (log_file.parent / name).write_text(json.dumps(described))
     environment = {
         **os.environ,
         "LANGGRAPH_CLI_NO_ANALYTICS": "1",

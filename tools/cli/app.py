@@ -58,6 +58,12 @@ _DRAW_EXAMPLES = examples(
     "hopgraph draw --run run.json",
     "hopgraph draw --run run.json --format png --out run.png",
 )
+_CHAT_EXAMPLES = examples(
+    "hopgraph chat",
+    "hopgraph chat --corpus my-index --model openai:gpt-4.1-mini",
+    "HOPGRAPH_API_KEY=… hopgraph chat --host 0.0.0.0 --no-browser",
+)
+_MCP_EXAMPLES = examples("hopgraph mcp", "hopgraph mcp --corpus my-index --model openai:gpt-4.1-mini")
 _SERVE_EXAMPLES = examples("hopgraph serve", "hopgraph serve --port 8123 --browser")
 
 
@@ -335,6 +341,69 @@ def rehearse(
 
 
 app.add_typer(evaluation)
+
+
+@app.command(cls=Command, epilog=_CHAT_EXAMPLES)
+def chat(
+    corpus: Annotated[
+        str | None, typer.Option(metavar="DIR|SPEC", show_default="HOPGRAPH_RETRIEVER, else sample", help="As ask.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="SPEC", show_default="HOPGRAPH_MODEL, else offline:extractive", help="As ask.")
+    ] = None,
+    method: Annotated[str, typer.Option(help="What the page begins with; auto chooses by the question.")] = "auto",
+    assignments: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the chat, for all methods.")
+    ] = None,
+    host: Annotated[
+        str,
+        typer.Option(
+            help="The address to listen at. With another than this machine's, callers need a key: set "
+            "HOPGRAPH_API_KEY, to one key or to USER=KEY,USER=KEY."
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 7860,
+    threads: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|ADDRESS",
+            show_default="a file in your data folder",
+            help="Where conversations are kept: a file, or postgresql://USER@HOST/DATABASE.",
+        ),
+    ] = None,
+    origins: Annotated[
+        list[str] | None,
+        typer.Option("--allow-origin", metavar="URL", help="A page of another origin that may call the endpoints."),
+    ] = None,
+    hosts: Annotated[
+        list[str] | None,
+        typer.Option("--allow-host", metavar="NAME", help="A name under which a proxy passes requests on."),
+    ] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
+) -> None:
+    """Open a chat page, with endpoints for OpenAI, AG-UI and MCP clients (needs the extra `chat`)."""
+    from hopgraph.tools.cli.chat import ChatWanted, run_chat
+
+    lists = (origins or [], hosts or [])
+    run_chat(ChatWanted(method, model, corpus, assignments or [], host, port, threads, *lists, browser))
+
+
+@app.command(cls=Command, epilog=_MCP_EXAMPLES)
+def mcp(
+    model: Annotated[
+        str | None, typer.Option(metavar="SPEC", show_default="HOPGRAPH_MODEL, else offline:extractive", help="As ask.")
+    ] = None,
+    corpus: Annotated[
+        str | None, typer.Option(metavar="DIR|SPEC", show_default="HOPGRAPH_RETRIEVER, else sample", help="As ask.")
+    ] = None,
+    assignments: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the chat, for all methods.")
+    ] = None,
+) -> None:
+    """Offer every method as a tool to an MCP client that starts this command (needs the extra `chat`)."""
+    from hopgraph.tools.cli.mcp import run_mcp
+
+    run_mcp(model=model, corpus=corpus, assignments=assignments or [])
 
 
 @app.command(cls=Command, epilog=_SERVE_EXAMPLES)

@@ -18,14 +18,15 @@ from langgraph.types import Command, Interrupt, StreamMode
 
 from hopgraph.nodes.prepare import checked_question
 from hopgraph.state import Context, QuestionError, SettingsError
-from hopgraph.tools.cli.answer import answer_record, print_answer
+from hopgraph.tools.cli.answer import print_answer
 from hopgraph.tools.cli.console import console_on
-from hopgraph.tools.cli.files import write_files
 from hopgraph.tools.cli.reviewing import Reviewed, Reviewing, review_settings
 from hopgraph.tools.cli.settings import method_named, settings_for
 from hopgraph.tools.cli.show import Shown, print_header, print_picture
 from hopgraph.tools.cli.tree import RunPicture
 from hopgraph.tools.cli.watch import Watcher
+from hopgraph.tools.files import write_files
+from hopgraph.tools.records import answer_record
 
 Output = Literal["steps", "quiet", "json"]
 Graph = CompiledStateGraph[Any, Any, Any, Any]

@@ -7,8 +7,8 @@ from rich.text import Text
 
 from hopgraph.state import Context, SettingsError
 from hopgraph.tools.cli.console import console_on, print_hanging
-from hopgraph.tools.cli.files import write_files
 from hopgraph.tools.cli.settings import method_named
+from hopgraph.tools.files import write_files
 from hopgraph.tools.prompts import FAMILIES, prompt_files
 
 

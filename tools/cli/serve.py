@@ -1,8 +1,6 @@
 """`hopgraph serve`: LangGraph's development server with every graph of the package."""
 
-import errno
 import os
-import socket
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ from hopgraph.graphs import ALIASES, METHODS, chat
 from hopgraph.state import SettingsError
 from hopgraph.tools.cli.console import console_on, print_hanging
 from hopgraph.tools.loading.errors import require
+from hopgraph.tools.serving.listening import address_of, listening
 
 _QUIET = {
     # It would ask the package registry whether there is a newer server.
@@ -50,7 +49,8 @@ def run_serve(options: ServeOptions) -> None:
     with _own_folder(), TemporaryDirectory(prefix="hopgraph-serve-") as folder:
         server = require("langgraph_api.cli", "server")
         runtime = require("langgraph_runtime_inmem.database", "server")
-        _check_port(options.host, options.port)
+        # The server would silently take another port.
+        listening(options.host, options.port).close()
         _tell(options)
         _keep_apart(runtime, Path(folder))
         server.run_server(
@@ -109,28 +109,9 @@ def _entry(module: ModuleType) -> dict[str, str]:
     return {"path": f"{module.__name__}:graph", "description": about}
 
 
-def _check_port(host: str, port: int) -> None:
-    """Refuse an address that cannot be listened at; the server would silently take another port.
-
-    Raises:
-        SettingsError: the port is taken or not allowed, or the host is not this machine's.
-    """
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind, protocol) as listener:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(address)
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            raise SettingsError(f"port {port} is taken; choose another with --port") from None
-        raise SettingsError(f"cannot serve at {host}:{port}: {error.strerror or error}") from None
-
-
 def _tell(options: ServeOptions) -> None:
     console = console_on(stderr=True)
-    # A page cannot reach 0.0.0.0; it stands for every address of this machine.
-    host = "127.0.0.1" if options.host in ("0.0.0.0", "::") else options.host  # noqa: S104
-    address = f"http://{f'[{host}]' if ':' in host else host}:{options.port}"
+    address = address_of(options.host, options.port)
     lines = f"Serving {len(packaged_graphs())} graphs at {address}; stop with Ctrl-C."
     print_hanging(console, Text(), Text(lines, "bold"), indent=0)
     note = "A development server: its threads are in memory, and it asks nobody for a key."

@@ -25,8 +25,8 @@ _FRAMES, _LINES_ABOVE = 8, 6
 """Pictures a second; lines of the terminal that the growing tree leaves to what stands above and below it."""
 
 
-def print_header(console: Console, title: str, settings: Context) -> None:
-    """Say which method, model and corpus are used, and what the embedded model is."""
+def header(title: str, settings: Context) -> tuple[str, str]:
+    """Say which method, model and corpus are used, and what the embedded model is; that is empty for another."""
     model, corpus = (on_one_line(redact(name)) for name in describe(settings))
     more = [f"{on_one_line(role)}: {on_one_line(model_name(given))}" for role, given in settings.models.items()]
     second = settings.second_retriever
@@ -34,9 +34,15 @@ def print_header(console: Console, title: str, settings: Context) -> None:
     corpora = [corpus, *([on_one_line(redact(name))] if second else [])]
     about = " (bundled sample)" if corpora == [DEFAULT_RETRIEVER] else ""
     line = f"{title} · model {', '.join([model, *more])} · corpus {' + '.join(corpora)}{about}"
+    stand_in = f"{model} is the embedded stand-in: no language model, only fixed rules that extract text."
+    return line, stand_in if model == DEFAULT_MODEL else ""
+
+
+def print_header(console: Console, title: str, settings: Context) -> None:
+    """Print what `header` says."""
+    line, note = header(title, settings)
     print_hanging(console, _EMPTY, Text(line, "bold"), indent=0)
-    if model == DEFAULT_MODEL:
-        note = f"{model} is the embedded stand-in: no language model, only fixed rules that extract text."
+    if note:
         print_hanging(console, _EMPTY, Text(note, "dim"), indent=0)
 
 

@@ -43,6 +43,11 @@ class Scored(NamedTuple):
         return self.reader.manifest.methods[self.method]
 
     @property
+    def renaming(self) -> int | None:
+        """The seed with which its run's names were renamed; None: they are as they are."""
+        return self.reader.manifest.dataset.renamed
+
+    @property
     def model(self) -> str:
         """Its model's spec."""
         return str(self.settings.get("model") or DEFAULT_MODEL)
@@ -67,6 +72,7 @@ class Comparison:
     """Runs over the same questions."""
 
     questions: dict[str, EvalQuestion]
+    """Of the first run; others may have them with other names."""
     methods: list[Scored]
 
     def groups(self, key: Callable[[EvalQuestion], str]) -> dict[str, list[str]]:
@@ -100,7 +106,11 @@ class Comparison:
         base = next((method for method in self.methods if method.name == against), None)
         if base is None:
             raise RunError(f"no method {against!r} in these runs; there are: {', '.join(m.name for m in self.methods)}")
-        found = [_difference(method, base, score) for method in self.methods if method is not base]
+        return self.paired(score, [(base, method) for method in self.methods if method is not base])
+
+    def paired(self, score: str, pairs: Sequence[tuple[Scored, Scored]]) -> list[Difference]:
+        """Compare the second of each pair with the first; without those that have no question in common."""
+        found = [_difference(method, base, score) for base, method in pairs]
         return _holm([each for each in found if each is not None])
 
     def lost(self, method: Scored) -> Counter[Loss]:
@@ -115,23 +125,23 @@ def values_of(rows: PerQuestion, score: str, ids: Iterable[str] | None = None) -
 
 
 def compare(readers: Sequence[RunReader]) -> Comparison:
-    """Read runs to compare them.
+    """Read runs to compare them; one may have other names than another in the same questions (`--rename`).
 
     Raises:
         RunError: none, or runs over other questions.
     """
     if not readers:
         raise RunError("name at least one run to compare")
-    questions = {question.id: question for question in readers[0].questions()}
+    questions = [{question.id: question for question in reader.questions()} for reader in readers]
     for reader in readers[1:]:
         _check_same_questions(readers[0], reader)
     counts = Counter(method for reader in readers for method in reader.manifest.methods)
     labels = run_labels([reader.folder for reader in readers])
     return Comparison(
-        questions,
+        questions[0],
         [
-            _scored(reader, method, questions, f"{label}/{method}" if counts[method] > 1 else method)
-            for reader, label in zip(readers, labels, strict=True)
+            _scored(reader, method, own, f"{label}/{method}" if counts[method] > 1 else method)
+            for reader, own, label in zip(readers, questions, labels, strict=True)
             for method in reader.manifest.methods
         ],
     )
@@ -139,8 +149,8 @@ def compare(readers: Sequence[RunReader]) -> Comparison:
 
 def _check_same_questions(first: RunReader, other: RunReader) -> None:
     one, two = first.manifest.dataset, other.manifest.dataset
-    if (one.ids, one.renamed, one.name) == (two.ids, two.renamed, two.name):
-        return
+    if (one.ids, one.name) == (two.ids, two.name):
+        return  # maybe with other names in them: that is worth a comparison
     raise RunError(
         f"{other.folder} asked other questions ({_asked(two)}) than {first.folder} ({_asked(one)}); compare runs with "
         "the same data set and sample"
@@ -148,7 +158,7 @@ def _check_same_questions(first: RunReader, other: RunReader) -> None:
 
 
 def _asked(facts: DatasetFacts) -> str:
-    return f"{facts.name}, {facts.sample}" + ("" if facts.renamed is None else f", renamed by seed {facts.renamed}")
+    return f"{facts.name}, {facts.sample}"
 
 
 def run_labels(folders: Sequence[Path]) -> list[str]:

@@ -68,13 +68,14 @@ class Estimate:
         return f"{text}. Not counted: {', '.join(self.left_out)}" if self.left_out else text
 
 
-def stand_in_for(dataset: Path, questions: Sequence[EvalQuestion], *, renamed: bool) -> str:
+def stand_in_for(dataset: Path, questions: Sequence[EvalQuestion], *, rename: int | None) -> str:
     """Choose who answers: the rehearsal model where the data set tells how its questions are answered, else offline.
 
-    The rehearsal model finds questions by their text, and so knows none that were renamed.
+    The rehearsal model finds questions by their text, and so has to be told how they were renamed.
     """
     told = all(each.answers and (each.gold or each.hops) for each in questions)
-    return f"rehearsal:{dataset}" if told and not renamed else DEFAULT_MODEL
+    options = "" if rename is None else f"?rename={rename}"
+    return f"rehearsal:{dataset}{options}" if told else DEFAULT_MODEL
 
 
 async def estimate(

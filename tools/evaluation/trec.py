@@ -23,11 +23,13 @@ def trec_files(comparison: Comparison) -> dict[str, str]:
         File name → content: `METHOD.run` (`/` in a name becomes `-`) and `qrels`.
 
     Raises:
-        RunError: gold passages are not told, or in two ways.
+        RunError: gold passages are not told, or in two ways, or passages were renamed in some of the runs.
     """
     ways: list[GoldBy] = list({method.reader.manifest.corpus.gold_by: None for method in comparison.methods})
     if len(ways) > 1:
         raise RunError("some of these runs tell gold passages by id, others by title; write each --trec by itself")
+    if len({method.renaming for method in comparison.methods}) > 1:
+        raise RunError("some of these runs have other names in their passages; write each --trec by itself")
     gold_by = ways[0]
     relevant = "".join(_relevant(comparison, gold_by))
     if not relevant:

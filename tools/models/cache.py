@@ -11,9 +11,10 @@ import hashlib
 import json
 import os
 import tempfile
+import uuid
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, cast
 from weakref import WeakKeyDictionary
@@ -88,16 +89,21 @@ def write_cache(folder: str, key: str, reply: KeptReply) -> None:
         OSError: it cannot be written; nothing of it is left behind.
     """
     target = _file(folder, key)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("wb", dir=target.parent, suffix=".part", delete=False) as part:
+    part = f"{target}.{uuid.uuid4().hex}.part"
+    # ASCII, since a reply may hold lone surrogates.
+    content = json.dumps(vars(reply)).encode("ascii")
+    try:
         try:
-            # ASCII, since a reply may hold lone surrogates.
-            part.write(json.dumps(asdict(reply)).encode("ascii"))
-            part.close()
-            os.replace(part.name, target)
-        except OSError:
-            Path(part.name).unlink(missing_ok=True)
-            raise
+            opened = open(part, "xb")  # noqa: SIM115 - Path.open is slower, and this is done for every reply
+        except FileNotFoundError:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            opened = open(part, "xb")  # noqa: SIM115
+        with opened:
+            opened.write(content)
+        os.replace(part, target)
+    except OSError:
+        Path(part).unlink(missing_ok=True)
+        raise
 
 
 def check_cache(folder: str) -> None:

@@ -129,7 +129,7 @@ async def resolve_model(given: str | BaseChatModel, sampling: Sampling) -> Model
 
 def _environment() -> int:
     """Fingerprint what clients read from the environment, so that a corrected key is a new client."""
-    return hash(tuple(sorted(each for each in os.environ.items() if each[0].endswith(_READ_BY_CLIENTS))))
+    return hash(frozenset((name, os.environ.get(name)) for name in os.environ if name.endswith(_READ_BY_CLIENTS)))
 
 
 def _learnt_about(model: BaseChatModel) -> Learnt:

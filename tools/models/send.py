@@ -22,6 +22,8 @@ from hopgraph.tools.models.structured import Mode, modes_of, reply_text
 from hopgraph.tools.models.tokens import count_tokens
 
 _LONGEST_WAIT = 60.0
+_CUT_OFF = "the reply was cut off at the token limit"
+_FILTERED = "the server's content filter stopped the reply"
 
 
 @dataclass(frozen=True)
@@ -113,14 +115,14 @@ async def _request(model: Bound, messages: list[BaseMessage]) -> Reply:
 def _stopped(error: Exception, messages: list[BaseMessage]) -> Reply | None:
     """Read the reply out of the errors with which the openai package reports one that ended too early."""
     if is_openai_error(error, "ContentFilterFinishReasonError"):
-        return Reply("", "the server's content filter stopped the reply", _prompt_tokens(messages), 0)
+        return Reply("", _FILTERED, _prompt_tokens(messages), 0)
     if not is_openai_error(error, "LengthFinishReasonError"):
         return None
     completion: Any = getattr(error, "completion", None)
     text, usage = completion.choices[0].message.content or "", completion.usage
     return Reply(
         text,
-        "the reply was cut off at the token limit",
+        _CUT_OFF,
         usage.prompt_tokens if usage else _prompt_tokens(messages),
         usage.completion_tokens if usage else count_tokens(text),
     )
@@ -133,7 +135,9 @@ def _reply(message: AIMessage, messages: list[BaseMessage]) -> Reply:
     if refusal := cast("str | None", message.additional_kwargs.get("refusal")):
         problem = f"the model refused: {refusal:.200}"
     elif message.response_metadata.get("finish_reason") == "length":
-        problem = "the reply was cut off at the token limit"
+        problem = _CUT_OFF
+    elif message.response_metadata.get("finish_reason") == "content_filter":
+        problem = _FILTERED
     return Reply(
         text,
         problem,

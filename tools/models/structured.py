@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Mapping
 from functools import cache
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
@@ -36,13 +36,26 @@ def bind(model: BaseChatModel, schema: type[BaseModel], mode: Mode) -> Runnable[
     if mode == "text":
         return model
     if mode == "json_mode":
-        return model.bind(response_format={"type": "json_object"})
+        return _with_format(model, {"type": "json_object"})
     name, parameters = schema.__name__, strict_schema(schema)
     if mode == "function_calling":
         tool = {"type": "function", "function": {"name": name, "parameters": parameters}}
         return model.bind_tools([tool], tool_choice=name)
     wanted = {"name": name, "schema": parameters, "strict": True}
-    return model.bind(response_format={"type": "json_schema", "json_schema": wanted})
+    return _with_format(model, {"type": "json_schema", "json_schema": wanted})
+
+
+def _with_format(model: BaseChatModel, wanted: Mapping[str, object]) -> Runnable[list[BaseMessage], AIMessage]:
+    """Send a `response_format` with every request.
+
+    It goes as `extra_body`, which reaches the server as the same request: as an argument of its own the openai package
+    takes it apart by its types in each request and reads the reply a second time, in more time than all the rest of
+    the request takes. Models of the Responses API have another name for it, which langchain-openai knows.
+    """
+    if not is_openai(model) or getattr(model, "_use_responses_api")({}):  # noqa: B009 - langchain-openai's own
+        return model.bind(response_format=wanted)
+    own = cast("Mapping[str, Any] | None", getattr(model, "extra_body", None)) or {}
+    return model.bind(extra_body={**own, "response_format": wanted})
 
 
 @cache

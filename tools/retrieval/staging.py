@@ -6,17 +6,13 @@ already moved aside.
 """
 
 import shutil
-import sys
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
 
 from hopgraph.state import CorpusError
-
-if sys.platform != "win32":
-    import fcntl
+from hopgraph.tools.locks import try_lock
 
 _LOCK, _NEW, _OLD = "lock", "new", "old"
 
@@ -40,7 +36,7 @@ def staged(goal: Path) -> Generator[Path]:
     stage = Path(tempfile.mkdtemp(prefix=_prefix(goal), dir=goal.parent))
     try:
         with (stage / _LOCK).open("wb") as lock:
-            _try_lock(lock)
+            try_lock(lock)
             try:
                 new = stage / _NEW
                 new.mkdir()
@@ -65,7 +61,7 @@ def restore(goal: Path) -> None:
             suppress(FileNotFoundError),
             (stage / _LOCK).open("rb+") as lock,
         ):  # its builder may be done by now
-            if _try_lock(lock):
+            if try_lock(lock):  # without such locks every other stage is left alone
                 _bring_back(goal, stage)
                 shutil.rmtree(stage, ignore_errors=True)
 
@@ -84,14 +80,3 @@ def _stages(goal: Path) -> list[Path]:
         return []
     beside = (path for path in goal.parent.iterdir() if path.name.startswith(_prefix(goal)))
     return [path for path in beside if (path / _LOCK).is_file()]
-
-
-def _try_lock(file: BinaryIO) -> bool:
-    """Take a lock that the system gives back when this process ends, however it does."""
-    if sys.platform == "win32":
-        return False  # no such lock: leave every other stage alone
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

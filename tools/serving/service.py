@@ -11,8 +11,8 @@ from pydantic import JsonValue
 from hopgraph.graphs import METHODS, chat
 from hopgraph.nodes.machine import CompiledMethod
 from hopgraph.state import SettingsError
-from hopgraph.state.chat import METHOD_NAMES, ChatContext
-from hopgraph.state.context import ContextT, settings_from, with_environment
+from hopgraph.state.chat import METHOD_NAMES, ChatContext, settings_for_method
+from hopgraph.state.context import settings_from, with_environment
 from hopgraph.tools.serving.admission import Admission
 from hopgraph.tools.serving.options import ServingOptions
 from hopgraph.tools.serving.turn import TurnStep, run_turn
@@ -24,10 +24,17 @@ AUTO = "auto"
 OFFERED: tuple[str, ...] = (AUTO, *METHOD_NAMES)
 """What a caller can name as a model or a tool."""
 
-_OWNERS = frozenset(
-    {"model", "models", "retriever", "reranker", "entailment", "prompts_dir", "passages", "methods", "request_timeout"}
+OWNER_SETTINGS = frozenset(
+    {
+        *("model", "models", "retriever", "second_retriever", "reranker", "entailment"),
+        *("prompts_dir", "demonstrations", "cache_dir", "passages", "methods"),
+        *("request_timeout", "request_retries", "max_parallel_calls"),
+    }
 )
-"""The settings that only who starts the app may choose: they name files, addresses and paid models."""
+"""The settings that only who starts the app may choose: files, addresses, paid models, and how hard a server of models
+is worked."""
+LIMITS = ("max_llm_calls", "max_tokens", "deadline_seconds")
+"""The settings that a caller may lower, but not raise above what the app was started with."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +60,8 @@ class Service:
         """
         if name not in OFFERED:
             raise SettingsError(f"model {name!r:.80} is unknown; there are: {', '.join(OFFERED)}")
-        refused = [] if owner else sorted(changes.keys() & _OWNERS)
-        if refused:
-            raise SettingsError(f"setting {refused[0]!r} is chosen by who runs this server, not by the caller")
+        if not owner:
+            self._check_caller(changes)
         own = {key: value for key, value in changes.items() if key not in ChatContext.model_fields}
         given = {**self.options.settings, **{key: value for key, value in changes.items() if key not in own}}
         if own and name == AUTO:
@@ -69,13 +75,15 @@ class Service:
             given["methods"] = {**before, name: {**(of_method if isinstance(of_method, Mapping) else {}), **own}}
         return with_environment(settings_from(ChatContext, {**given, "use_method": name}))
 
-    def method_settings(self, cls: type[ContextT], changes: Mapping[str, JsonValue]) -> ContextT:
-        """Make the settings of a method that is run by itself, outside the chat; errors as of `settings`."""
-        refused = sorted(changes.keys() & _OWNERS)
+    def _check_caller(self, changes: Mapping[str, JsonValue]) -> None:
+        refused = sorted(changes.keys() & OWNER_SETTINGS)
         if refused:
             raise SettingsError(f"setting {refused[0]!r} is chosen by who runs this server, not by the caller")
-        of_chat = {key: value for key, value in self.options.settings.items() if key in cls.model_fields}
-        return with_environment(settings_from(cls, {**of_chat, **changes}))
+        allowed = with_environment(settings_from(ChatContext, self.options.settings))
+        for name in LIMITS:
+            most, asked = getattr(allowed, name), changes.get(name, 0)
+            if most is not None and (not isinstance(asked, int | float) or asked > most):
+                raise SettingsError(f"setting {name!r} may be at most {most:g} here")
 
     async def once(self, messages: Sequence[BaseMessage], settings: ChatContext) -> AsyncGenerator[TurnStep]:
         """Answer the last of the messages; the caller keeps the conversation.
@@ -86,6 +94,20 @@ class Service:
         async with (
             self.admission.place(),
             aclosing(run_turn(chat.graph, {"messages": messages}, None, settings)) as run,
+        ):
+            async for step in run:
+                yield step
+
+    async def alone(self, name: str, question: str) -> AsyncGenerator[TurnStep]:
+        """Answer a question by one method, outside the chat: no history, and nothing is routed.
+
+        Raises:
+            BusyError: too much is asked at once. SettingsError: there is no such method.
+        """
+        settings = settings_for_method(self.settings(name, {}), METHODS[name].Context)
+        async with (
+            self.admission.place(),
+            aclosing(run_turn(METHODS[name].graph, {"question": question}, None, settings)) as run,
         ):
             async for step in run:
                 yield step

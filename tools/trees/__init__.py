@@ -5,6 +5,7 @@ what it gives; none of them has to know a method.
 """
 
 from hopgraph.tools.trees.build import TREE_EVENTS, tree_of
+from hopgraph.tools.trees.folded import folded
 from hopgraph.tools.trees.records import Kind, Quote, RunNode, RunTree, Status, children_of
 from hopgraph.tools.trees.view import EVIDENCE, SIGNS, ShownNode, depth_below, grows, view_of
 
@@ -20,6 +21,7 @@ __all__ = [
     "Status",
     "children_of",
     "depth_below",
+    "folded",
     "grows",
     "tree_of",
     "view_of",

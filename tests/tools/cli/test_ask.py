@@ -10,9 +10,9 @@ from rich.console import Console
 
 from hopgraph.graphs import migres
 from hopgraph.nodes.events import event_order
-from hopgraph.tools.cli.answer import answer_record
 from hopgraph.tools.cli.show import print_header
 from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.records import answer_record
 from hopgraph.tools.sample import sample_passages
 
 Run = Callable[..., Any]

@@ -139,7 +139,7 @@ def test_run_labels_are_as_short_as_they_can_be() -> None:
     assert run_labels([Path("/one")]) == ["one"]
 
 
-@pytest.mark.parametrize("facts", [{"ids": "2", "sample": "first 3"}, {"renamed": 7}, {"name": "other.json"}])
+@pytest.mark.parametrize("facts", [{"ids": "2", "sample": "first 3"}, {"name": "other.json"}])
 def test_runs_over_other_questions_are_refused(tmp_path: Path, facts: dict[str, Any]) -> None:
     one = write_run(tmp_path / "one", QUESTIONS, [], SETTINGS)
     two = write_run(tmp_path / "two", QUESTIONS, [], SETTINGS, **facts)

@@ -13,10 +13,11 @@ from hopgraph.tools.cli.evaluation.estimate import print_estimate
 from hopgraph.tools.evaluation.estimate import Estimate, MethodEstimate, estimate, stand_in_for
 from hopgraph.tools.evaluation.prices import Price, PriceTable
 from hopgraph.tools.evaluation.questions import EvalQuestion
-from hopgraph.tools.evaluation.runs.begin import Prepared, Wanted, jobs_of, prepare_run
+from hopgraph.tools.evaluation.runs.begin import Prepared, jobs_of, prepare_run
 from hopgraph.tools.evaluation.runs.directory import RunWriter
 from hopgraph.tools.evaluation.runs.engine import Engine, Tally
 from hopgraph.tools.evaluation.runs.summary import summarise
+from hopgraph.tools.evaluation.runs.wanted import Wanted
 from hopgraph.tools.evaluation.sampling import Sample
 
 NAMES = ("direct", "one_step", "migres")
@@ -110,7 +111,7 @@ async def test_models_that_score_are_left_out_and_named(dataset: Path, tmp_path:
 
 async def test_the_rehearsal_model_stands_in_where_the_data_set_tells_the_way(dataset: Path, tmp_path: Path) -> None:
     prepared = prepared_for(dataset, tmp_path / "run")
-    spec = stand_in_for(dataset, prepared.questions, renamed=False)
+    spec = stand_in_for(dataset, prepared.questions, rename=None)
     assert spec == f"rehearsal:{dataset}"
     found = await estimate(
         prepared.methods, prepared.questions, left_for(prepared), stand_in=spec, prices=PRICES, first=2
@@ -122,8 +123,8 @@ async def test_the_rehearsal_model_stands_in_where_the_data_set_tells_the_way(da
 def test_otherwise_the_offline_model_stands_in(dataset: Path) -> None:
     known = EvalQuestion("q", "Who?", ("Ann",), "", ("p",), ("P",))
     bare = EvalQuestion("q", "Who?", ("Ann",), "", (), ())
-    assert stand_in_for(dataset, [known, bare], renamed=False) == "offline:extractive"
-    assert stand_in_for(dataset, [known], renamed=True) == "offline:extractive"
+    assert stand_in_for(dataset, [known, bare], rename=None) == "offline:extractive"
+    assert stand_in_for(dataset, [known], rename=7) == f"rehearsal:{dataset}?rename=7"
 
 
 async def test_at_least_one_question_is_tried(dataset: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Renaming: names of titles change everywhere in the same way, and what questions rest on stays together."""
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -9,20 +10,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopgraph.graphs import METHODS
-from hopgraph.state import SettingsError
+from hopgraph.state import RunError, SettingsError
 from hopgraph.tools.background import run_in_background
+from hopgraph.tools.cli.evaluation.compare import run_compare
+from hopgraph.tools.cli.evaluation.run import EvalOptions, run_eval
 from hopgraph.tools.corpora import Reading, SourceRecord, open_corpus, passage_id
+from hopgraph.tools.evaluation.comparison import compare
 from hopgraph.tools.evaluation.datasets import read_questions
 from hopgraph.tools.evaluation.metrics import normalise_answer
 from hopgraph.tools.evaluation.named_titles import base_of, is_written_as_a_name, words_of
 from hopgraph.tools.evaluation.new_names import NameKind, candidates
 from hopgraph.tools.evaluation.questions import ContextPassage, EvalQuestion, GoldHop, GoldSentence
 from hopgraph.tools.evaluation.renaming import RENAMING, Renaming, read_renaming, renamed_records
-from hopgraph.tools.evaluation.runs.begin import CORPUS, Wanted, jobs_of, prepare_run
-from hopgraph.tools.evaluation.runs.directory import RunWriter
+from hopgraph.tools.evaluation.runs.begin import jobs_of, prepare_run
+from hopgraph.tools.evaluation.runs.corpus import CORPUS
+from hopgraph.tools.evaluation.runs.directory import RunReader, RunWriter
 from hopgraph.tools.evaluation.runs.engine import Engine, Tally
 from hopgraph.tools.evaluation.runs.summary import summarise
+from hopgraph.tools.evaluation.runs.wanted import Wanted
 from hopgraph.tools.evaluation.sampling import Sample
+from hopgraph.tools.evaluation.trec import trec_files
 from hopgraph.tools.retrieval import open_index
 
 TEXTS = {
@@ -286,3 +293,29 @@ def test_a_beir_folder_is_renamed_too(tmp_path: Path) -> None:
     assert question.answers is not None
     assert question.answers[0] in question.contexts[0].text != TEXTS["Neil Young"]
     assert not any(name in f"{question.question} {question.answers}" for name in ("Neil", "Young", "Toronto"))
+
+
+def test_a_renamed_run_beside_a_plain_one_shows_what_memory_was(
+    shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = shared_data / "musique" / "train_100.jsonl"
+    methods = "direct,cot,one_step"
+    spec = f"rehearsal:{path}?knowledge=0.7"
+    run_eval(EvalOptions(path, methods, tmp_path / "plain", model=spec, limit=30))
+    run_eval(EvalOptions(path, methods, tmp_path / "renamed", model=f"{spec}&rename=7", rename=7, limit=30))
+    run_compare([tmp_path / "plain", tmp_path / "renamed"], out=[tmp_path / "c.csv"])
+    assert "were renamed in renamed (seed 7)" in " ".join(capsys.readouterr().out.split())
+    with (tmp_path / "c.csv").open(newline="") as file:
+        lines = [row for row in csv.DictReader(file) if row["table"].startswith("With other names")]
+    found = {(row["method"], row["column"]): row for row in lines}
+    for method in ("direct", "cot"):
+        fall = found[f"renamed/{method}", "difference"]
+        assert float(found[f"renamed/{method}", "F1 plain"]["value"]) > 0.3
+        assert float(found[f"renamed/{method}", "F1 renamed"]["value"]) == 0
+        assert float(fall["high95"]) < 0
+        assert found[f"renamed/{method}", "answers from"]["value"] == "memory"
+    assert found["renamed/one_step", "answers from"]["value"] == "passages"
+    low, high = (float(found["renamed/one_step", "difference"][end]) for end in ("low95", "high95"))
+    assert low <= 0 <= high
+    with pytest.raises(RunError, match="other names in their passages"):
+        trec_files(compare([RunReader(tmp_path / "plain"), RunReader(tmp_path / "renamed")]))

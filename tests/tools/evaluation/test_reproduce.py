@@ -7,10 +7,12 @@ import pytest
 
 from hopgraph.graphs import METHODS
 from hopgraph.state import SettingsError
+from hopgraph.tools.cli.evaluation.experiment import experiment_settings
 from hopgraph.tools.cli.evaluation.reproduce import ReproduceOptions, run_reproduce
 from hopgraph.tools.cli.evaluation.run import EvalOptions, settings_by_method
 from hopgraph.tools.evaluation.datasets import FORMATS
 from hopgraph.tools.evaluation.reproduce.beside import METRICS, warnings_for
+from hopgraph.tools.evaluation.reproduce.experiments import EXPERIMENTS
 from hopgraph.tools.evaluation.reproduce.papers import PAPERS, PaperTable, read_paper, read_table
 from hopgraph.tools.evaluation.reproduce.plan import planned, settings_of_row
 from hopgraph.tools.evaluation.runs.directory import RunReader
@@ -32,7 +34,8 @@ def test_every_row_makes_valid_settings_for_each_data_set_of_its_table(name: str
             if each.run:
                 run = each.run
                 options = EvalOptions(Path("x"), run.method, Path("y"), preset=run.preset, assignments=run.assignments)
-                (settings,) = settings_by_method(options).values()
+                made_by = experiment_settings if each.row.experiment else settings_by_method
+                (settings,) = made_by(options).values()
                 for key, value in settings_of_row(table, each.row).items():
                     made = getattr(settings, key)
                     wanted = tuple(value) if isinstance(value, list) else value
@@ -46,7 +49,7 @@ def test_names_of_data_sets_and_metrics_are_known(name: str) -> None:
     assert all(column.dataset in FORMATS or not runs for column in table.columns)
     assert {column.metric for column in table.columns if column.metric} <= METRICS
     assert any(column.metric for column in table.columns) or not runs
-    assert all(row.method in METHODS for row in table.rows if row.available)
+    assert all(row.experiment in EXPERIMENTS or row.method in METHODS for row in table.rows if row.available)
 
 
 def test_shares_and_percents_are_in_their_range() -> None:

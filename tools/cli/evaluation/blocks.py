@@ -8,7 +8,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from hopgraph.tools.cli.console import on_one_line, print_hanging, shortened
-from hopgraph.tools.evaluation.report.tables import Table
+from hopgraph.tools.evaluation.report.cells import Table
 
 _GAP = 2
 _NAME_SHOWN, _HEAD_SHOWN = 32, 24

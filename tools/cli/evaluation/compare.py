@@ -10,12 +10,12 @@ from hopgraph.state import SettingsError
 from hopgraph.tools.cli.console import counted, on_one_line, print_hanging
 from hopgraph.tools.cli.evaluation.blocks import print_table
 from hopgraph.tools.cli.evaluation.table import summary_console
-from hopgraph.tools.cli.files import write_files
 from hopgraph.tools.evaluation.comparison import Comparison, compare
 from hopgraph.tools.evaluation.report.tables import simulated, tables
 from hopgraph.tools.evaluation.report.writers import WRITERS
 from hopgraph.tools.evaluation.runs.directory import RunReader
 from hopgraph.tools.evaluation.trec import trec_files
+from hopgraph.tools.files import write_files
 from hopgraph.tools.loading.errors import require
 
 
@@ -68,12 +68,20 @@ def _heading(comparison: Comparison) -> str:
 def _notes(comparison: Comparison) -> list[str]:
     """Say what the runs have in common and who answered."""
     label = simulated(comparison)
-    facts = comparison.methods[0].reader.manifest.dataset
     corpora = {method.reader.manifest.corpus.retriever: None for method in comparison.methods}
     notes = [f"Corpus: {', '.join(corpora)}. Models: {', '.join(dict.fromkeys(m.model for m in comparison.methods))}."]
-    if facts.renamed is not None:
-        notes.append(f"People, places and works were renamed (seed {facts.renamed}), so that memory cannot answer.")
+    notes += _renamings(comparison)
     return [*notes, *([f"Not a language model's scores: {label}."] if label else [])]
+
+
+def _renamings(comparison: Comparison) -> list[str]:
+    """Say which runs have other names in them."""
+    runs = {each.reader.folder.name: each.renaming for each in comparison.methods}
+    seeds = {name: seed for name, seed in runs.items() if seed is not None}
+    where = f" in {', '.join(seeds)}" if len(seeds) < len(runs) else ""
+    told = ", ".join(str(seed) for seed in dict.fromkeys(seeds.values()))
+    text = f"People, places and works were renamed{where} (seed {told}), so that memory cannot answer."
+    return [text] if seeds else []
 
 
 def _print_head(console: Console, heading: str, notes: Sequence[str]) -> None:

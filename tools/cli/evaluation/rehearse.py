@@ -43,7 +43,7 @@ def run_rehearse(options: RehearseOptions) -> None:
     require("starlette", "rehearse")
     from hopgraph.tools.models.rehearsal.server import ChatServer, RequestLog
 
-    book = read_book(options.dataset.expanduser())
+    book = read_book(options.dataset.expanduser(), options.model.rename)
     model = RehearsalModel(book=book, options=options.model)
     with ExitStack() as opened:
         listener = opened.enter_context(_listen(options.port))

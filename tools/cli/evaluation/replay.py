@@ -19,7 +19,7 @@ from hopgraph.tools.cli.show import Shown, print_picture
 from hopgraph.tools.cli.tree import RunPicture
 from hopgraph.tools.cli.watch import Watcher
 from hopgraph.tools.evaluation.questions import EvalQuestion
-from hopgraph.tools.evaluation.runs.begin import CONTEXTS, CORPUS
+from hopgraph.tools.evaluation.runs.corpus import CONTEXTS, CORPUS
 from hopgraph.tools.evaluation.runs.directory import RunReader
 from hopgraph.tools.evaluation.runs.outcome import Key, Outcome
 from hopgraph.tools.evaluation.runs.scores import gold_names, scores_of

@@ -4,28 +4,29 @@ import os
 import shlex
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-from hopgraph.graphs import METHODS
-from hopgraph.state import SettingsError
+from hopgraph.state import Context, SettingsError
 from hopgraph.tools.cli.console import console_on, counted, on_one_line, print_hanging
 from hopgraph.tools.cli.evaluation.blocks import print_table
+from hopgraph.tools.cli.evaluation.experiment import experiment_settings, run_experiment
 from hopgraph.tools.cli.evaluation.run import EvalOptions, run_eval, settings_by_method
 from hopgraph.tools.cli.evaluation.table import summary_console
-from hopgraph.tools.cli.files import write_files
 from hopgraph.tools.cli.progress import progress_on
 from hopgraph.tools.evaluation.datasets import format_of, read_questions
 from hopgraph.tools.evaluation.report.writers import WRITERS
 from hopgraph.tools.evaluation.reproduce.beside import beside, summary_of, warnings_for
+from hopgraph.tools.evaluation.reproduce.experiments import EXPERIMENTS
 from hopgraph.tools.evaluation.reproduce.papers import PAPERS, Paper, PaperTable, read_paper, read_table
 from hopgraph.tools.evaluation.reproduce.plan import PlannedRow, RowRun, planned
-from hopgraph.tools.evaluation.runs.begin import CORPUS
+from hopgraph.tools.evaluation.runs.corpus import CORPUS
 from hopgraph.tools.evaluation.runs.stand_ins import models_of, stand_ins_among
+from hopgraph.tools.files import write_files
 from hopgraph.tools.retrieval import build_index
 from hopgraph.tools.retrieval.manifest import is_index
 
@@ -81,10 +82,10 @@ def run_reproduce(options: ReproduceOptions) -> None:
     rows = planned(table, dataset, options.assignments, has_corpus=options.corpus is not None)
     runs = {each.run.folder: each.run for each in rows if each.run}
     asked = {folder: _eval_options(options, run) for folder, run in runs.items()}
-    settings = {folder: settings_by_method(each) for folder, each in asked.items()}
+    settings = {folder: _settings(each) for folder, each in asked.items()}
     if options.dry_run:
         for each in asked.values():
-            console.print(Text(_command(each)), soft_wrap=True)
+            console.print(Text(_command(options, each)), soft_wrap=True)
         _say_left_out(rows)
         return
     models = [each for own in settings.values() for one in own.values() for each in models_of(one.model_dump())]
@@ -165,8 +166,14 @@ def _eval_options(options: ReproduceOptions, run: RowRun) -> EvalOptions:
     )
 
 
-def _command(options: EvalOptions) -> str:
-    """Write a run as the command that makes it."""
+def _settings(options: EvalOptions) -> dict[str, Context]:
+    return experiment_settings(options) if options.methods in EXPERIMENTS else settings_by_method(options)
+
+
+def _command(reproduced: ReproduceOptions, options: EvalOptions) -> str:
+    """Write a run as the command that makes it: an experiment has no other than `reproduce`."""
+    if options.methods in EXPERIMENTS:
+        options = replace(options, methods="", out=_out(reproduced))
     given = {
         "--methods": options.methods,
         "--model": options.model,
@@ -181,8 +188,9 @@ def _command(options: EvalOptions) -> str:
         "--judge": options.judge,
         "--out": options.out,
     }
-    words = ["hopgraph", "eval", str(options.dataset)]
-    words += [word for name, value in given.items() if value is not None for word in (name, str(value))]
+    start = ["eval", str(options.dataset)] if options.methods else ["reproduce", str(reproduced.name), "--dataset"]
+    words = ["hopgraph", *start, *([] if options.methods else [str(options.dataset)])]
+    words += [word for name, value in given.items() if value not in (None, "") for word in (name, str(value))]
     words += [word for each in options.assignments for word in ("--set", each)]
     return shlex.join([*words, *(["--add-contexts"] if options.add_contexts else [])])
 
@@ -192,12 +200,11 @@ def _evaluate(options: ReproduceOptions, asked: dict[str, EvalOptions]) -> None:
     shared = _pooled_index(options) if options.corpus is None else None
     errors = console_on(stderr=True)
     for number, (folder, each) in enumerate(asked.items(), 1):
-        title = METHODS[each.methods].Context.method
-        heading = f"Run {number} of {len(asked)}: {on_one_line(folder)} ({title})"
+        heading = f"Run {number} of {len(asked)}: {on_one_line(folder)} ({each.methods})"
         print_hanging(errors, Text(), Text(heading, "bold"), indent=0)
         if shared is not None:
             _lend(shared, each.out / CORPUS)
-        run_eval(each)
+        (run_experiment if each.methods in EXPERIMENTS else run_eval)(each)
 
 
 def _pooled_index(options: ReproduceOptions) -> Path:

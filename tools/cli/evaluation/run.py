@@ -25,12 +25,13 @@ from hopgraph.tools.evaluation.estimate import estimate, stand_in_for
 from hopgraph.tools.evaluation.hub import PREFIX, fetch
 from hopgraph.tools.evaluation.judge import judge_run
 from hopgraph.tools.evaluation.prices import PriceTable, read_prices
-from hopgraph.tools.evaluation.runs.answer import answer
-from hopgraph.tools.evaluation.runs.begin import Prepared, Wanted, jobs_of, prepare_run
+from hopgraph.tools.evaluation.runs.answer import Job, answer
+from hopgraph.tools.evaluation.runs.begin import Prepared, jobs_of, prepare_run
 from hopgraph.tools.evaluation.runs.directory import DOWNLOADED, RunWriter
-from hopgraph.tools.evaluation.runs.engine import Engine, Limits, Tally, outstanding
+from hopgraph.tools.evaluation.runs.engine import Answering, Engine, Limits, Tally, outstanding
 from hopgraph.tools.evaluation.runs.ray_engine import ray_workers
 from hopgraph.tools.evaluation.runs.summary import summarise
+from hopgraph.tools.evaluation.runs.wanted import Wanted
 from hopgraph.tools.evaluation.sampling import parse_sample
 from hopgraph.tools.resolve import model_of
 
@@ -76,24 +77,9 @@ def run_eval(options: EvalOptions) -> None:
         HopgraphError: whatever makes it impossible; what was finished before stays in the directory.
     """
     errors = console_on(stderr=True)
-    wanted = Wanted(
-        dataset=_dataset(options),
-        methods=settings_by_method(options),
-        out=options.out.expanduser(),
-        sample=parse_sample(options.sample, options.limit, options.ids),
-        format_name=options.format_name,
-        corpus=corpus_spec(options.corpus) if options.corpus else None,
-        add_contexts=options.add_contexts,
-        repeats=options.repeats,
-        keep_traces=options.keep_traces,
-        rename=options.rename,
-    )
-    prices = read_prices(options.prices)
-    if options.max_cost is not None and not prices.prices:
-        raise SettingsError("--max-cost needs --prices FILE, with the prices of your models")
-    run_in_background(_check_models(wanted.methods))
-    with progress_on(errors, _STAGES) as progress:
-        prepared = prepare_run(wanted, progress)
+    wanted = wanted_of(options, settings_by_method(options))
+    prices = prices_of(options)
+    prepared = prepared_for(wanted)
     with RunWriter(wanted.out, prepared.manifest, prepared.questions) as directory:
         stopped = _run(options, wanted, prepared, directory, prices)
         if options.estimate_only:
@@ -105,7 +91,42 @@ def run_eval(options: EvalOptions) -> None:
         directory.write_summary(summary)
     print_summary(summary_console(), directory.manifest, summary)
     if stopped:
-        _say_stopped(errors, stopped)
+        say_stopped(errors, stopped)
+
+
+def wanted_of(options: EvalOptions, methods: Mapping[str, Context]) -> Wanted:
+    """Say what is to be measured, with these settings of each method."""
+    return Wanted(
+        dataset=_dataset(options),
+        methods=methods,
+        out=options.out.expanduser(),
+        sample=parse_sample(options.sample, options.limit, options.ids),
+        format_name=options.format_name,
+        corpus=corpus_spec(options.corpus) if options.corpus else None,
+        add_contexts=options.add_contexts,
+        repeats=options.repeats,
+        keep_traces=options.keep_traces,
+        rename=options.rename,
+    )
+
+
+def prices_of(options: EvalOptions) -> PriceTable:
+    """Read the prices.
+
+    Raises:
+        SettingsError: a limit of the cost without prices, or a table that cannot be read.
+    """
+    prices = read_prices(options.prices)
+    if options.max_cost is not None and not prices.prices:
+        raise SettingsError("--max-cost needs --prices FILE, with the prices of your models")
+    return prices
+
+
+def prepared_for(wanted: Wanted) -> Prepared:
+    """Check the models, then make the corpus; a wrong spec is told before a folder is made."""
+    run_in_background(_check_models(wanted.methods))
+    with progress_on(console_on(stderr=True), _STAGES) as progress:
+        return prepare_run(wanted, progress)
 
 
 def _dataset(options: EvalOptions) -> Path:
@@ -133,19 +154,32 @@ def _run(options: EvalOptions, wanted: Wanted, prepared: Prepared, directory: Ru
     )
     if options.estimate_only or options.max_cost is not None or _has_price(prepared, prices):
         left = Counter(job.settings.method for job in jobs)
-        stand_in = stand_in_for(wanted.dataset, prepared.questions, renamed=wanted.rename is not None)
+        stand_in = stand_in_for(wanted.dataset, prepared.questions, rename=wanted.rename)
         found = estimate(prepared.methods, prepared.questions, left, stand_in=stand_in, prices=prices)
         print_estimate(console_on() if options.estimate_only else errors, run_in_background(found))
         if options.estimate_only:
             return ""
+    workers = ray_workers(options.concurrency) if options.engine == "ray" and jobs else nullcontext()
+    with workers as ray:
+        return answer_all(options, prepared, directory, prices, jobs, ray.answer if ray else answer)
+
+
+def answer_all(
+    options: EvalOptions,
+    prepared: Prepared,
+    directory: RunWriter,
+    prices: PriceTable,
+    jobs: Sequence[Job],
+    answering: Answering,
+) -> str:
+    """Answer what is outstanding, with progress on standard error; says why it stopped early, else nothing."""
+    errors = console_on(stderr=True)
     every = len(prepared.questions) * len(prepared.methods) * prepared.manifest.repeats
     tally = Tally(total=every, finished=every - len(jobs))
     if tally.finished:
         print_hanging(errors, Text(), Text(f"Going on: {tally.finished:,} of {every:,} are finished.", "dim"), indent=0)
     limits = Limits(options.max_calls, options.max_cost)
-    workers = ray_workers(options.concurrency) if options.engine == "ray" and jobs else nullcontext()
-    with workers as ray, RunProgress(errors, tally):
-        answering = ray.answer if ray else answer
+    with RunProgress(errors, tally):
         return run_in_background(
             Engine(directory, tally, prices.price, limits, options.concurrency, answering).run(jobs)
         )
@@ -166,7 +200,8 @@ async def _check_models(methods: Mapping[str, Context]) -> None:
             await model_of(settings, f"{name}/{step}")
 
 
-def _say_stopped(errors: Console, why: str) -> None:
+def say_stopped(errors: Console, why: str) -> None:
+    """Say that a limit ended a run before its end."""
     text = f"Stopped: {on_one_line(why)}. The same command with a higher limit goes on from here."
     print_hanging(errors, Text(), Text(text, "yellow"), indent=0)
 

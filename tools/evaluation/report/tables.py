@@ -1,10 +1,12 @@
 """The tables of a comparison, as plain data that any writer can show."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hopgraph.tools.evaluation.comparison import LOSSES, Comparison, Scored
 from hopgraph.tools.evaluation.questions import EvalQuestion
+from hopgraph.tools.evaluation.report.cells import Cell, Table, difference_cell, name_cell, share_cell
+from hopgraph.tools.evaluation.report.renamed import renamed_table
 from hopgraph.tools.evaluation.runs.stand_ins import kinds_among, models_of, stand_ins_among
 from hopgraph.tools.evaluation.runs.summary import BASE, BOUND, gap_closed
 from hopgraph.tools.evaluation.workload import MODULES, workload
@@ -40,34 +42,6 @@ COSTS = {
 """Costs, per question."""
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One entry: what a machine reads, and what people read."""
-
-    value: float | str | None
-    """Unrounded; None for an entry that there is not."""
-    text: str
-    low: float | None = None
-    """The lower end of the value's 95 % interval, where it has one."""
-    high: float | None = None
-
-    @property
-    def brief(self) -> str:
-        """The text without the interval."""
-        return self.text.partition(" [")[0] if self.low is not None else self.text
-
-
-@dataclass(frozen=True)
-class Table:
-    """A titled table; the first column names the methods."""
-
-    title: str
-    note: str
-    """How to read it; may be empty."""
-    columns: list[str]
-    rows: list[list[Cell]]
-
-
 def tables(comparison: Comparison, against: str | None = None) -> list[Table]:
     """Make all tables of a comparison; those that would be empty are left out.
 
@@ -83,6 +57,7 @@ def tables(comparison: Comparison, against: str | None = None) -> list[Table]:
     made = [
         _scores(comparison),
         _costs(comparison),
+        renamed_table(comparison),
         _tests(comparison, against or default_base(comparison)),
         _groups(comparison, "By type of question", lambda question: question.type),
         _groups(comparison, "By number of hops", _hops),
@@ -123,8 +98,8 @@ def _scores(comparison: Comparison) -> Table:
     gap = any(each is not None for each in gaps.values())
     rows: list[list[Cell]] = []
     for method in comparison.methods:
-        row = [_name(method), Cell(len(method.rows), f"{len(method.rows):,}")]
-        row += [_share(comparison, method, name) for name in shown]
+        row = [name_cell(method), Cell(len(method.rows), f"{len(method.rows):,}")]
+        row += [share_cell(comparison, method, name) for name in shown]
         if gap:
             closed = gaps[method.name]
             row.append(Cell(closed, "" if closed is None else f"{100 * closed:.0f}"))
@@ -144,16 +119,8 @@ def _gap(comparison: Comparison, method: Scored) -> float | None:
     )
 
 
-def _share(comparison: Comparison, method: Scored, score: str) -> Cell:
-    mean, interval = comparison.mean(method, score), comparison.interval(method, score)
-    if mean is None or interval is None:
-        return Cell(None, "")
-    low, high = interval
-    return Cell(mean, f"{100 * mean:.1f} [{100 * low:.1f}, {100 * high:.1f}]", low, high)
-
-
 def _costs(comparison: Comparison) -> Table:
-    rows = [[_name(method), *(_cost(comparison, method, name) for name in COSTS)] for method in comparison.methods]
+    rows = [[name_cell(method), *(_cost(comparison, method, name) for name in COSTS)] for method in comparison.methods]
     note = (
         "Per question. Replies from a cache count as the calls that they once were; seconds are as they were measured."
     )
@@ -176,16 +143,12 @@ def _tests(comparison: Comparison, base: str) -> Table:
     for method in comparison.methods:
         if method.name == base:
             continue
-        row = [_name(method)]
+        row = [name_cell(method)]
         for by_name in shown.values():
             if (each := by_name.get(method.name)) is None:
                 row += [Cell(None, ""), Cell(None, "")]
                 continue
-            low, high = each.ci95
-            row += [
-                Cell(each.mean, f"{100 * each.mean:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]", low, high),
-                Cell(each.p_holm, f"{each.p_holm:.4f}"),
-            ]
+            row += [difference_cell(each), Cell(each.p_holm, f"{each.p_holm:.4f}")]
         rows.append(row)
     note = (
         f"Difference from {base} on the questions that both have finished, in points, with its 95 % bootstrap "
@@ -202,7 +165,7 @@ def _groups(comparison: Comparison, title: str, key: Callable[[EvalQuestion], st
     rows: list[list[Cell]] = []
     for method in comparison.methods:
         means = [comparison.mean(method, "f1", ids) for ids in groups.values()]
-        rows.append([_name(method), *(Cell(mean, "" if mean is None else f"{100 * mean:.1f}") for mean in means)])
+        rows.append([name_cell(method), *(Cell(mean, "" if mean is None else f"{100 * mean:.1f}") for mean in means)])
     note = "F1 in percent; in brackets the number of questions."
     return Table(title, note, ["method", *(f"{name} ({len(ids)})" for name, ids in groups.items())], rows)
 
@@ -212,7 +175,7 @@ def _losses(comparison: Comparison) -> Table:
     for method in comparison.methods:
         lost = comparison.lost(method)
         if lost:
-            rows.append([_name(method), *(Cell(lost[name], f"{lost[name]:,}") for name in LOSSES)])
+            rows.append([name_cell(method), *(Cell(lost[name], f"{lost[name]:,}") for name in LOSSES)])
     note = (
         "Questions (of the first repeat), each counted once; right is by exact match. Of a question that is not right "
         "the rightmost column that applies counts. Not retrieved: a gold passage is missing from what a search found. "
@@ -232,13 +195,9 @@ def _workloads(comparison: Comparison) -> Table:
             for name in MODULES
         ]
         parts = sum(work.parts.values())
-        rows.append([_name(method), *shares, Cell(parts / total, f"{parts / total:.1f}")])
+        rows.append([name_cell(method), *shares, Cell(parts / total, f"{parts / total:.1f}")])
     note = (
         "Which module settled the question, in percent of the questions whose steps were kept, and how many are right."
     )
     columns = ["method", *MODULES, "sub-questions per question"]
     return Table("Workload of RA-ISF's modules", note, columns, rows)
-
-
-def _name(method: Scored) -> Cell:
-    return Cell(method.name, method.name)

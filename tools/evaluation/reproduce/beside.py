@@ -5,7 +5,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from hopgraph.tools.evaluation.report.tables import COSTS, SHARES, Cell, Table
+from hopgraph.tools.evaluation.report.cells import Cell, Table
+from hopgraph.tools.evaluation.report.tables import COSTS, SHARES
+from hopgraph.tools.evaluation.reproduce.experiments import EXPERIMENTS, RATES, experiment_summary
 from hopgraph.tools.evaluation.reproduce.papers import Column, Paper, PaperTable
 from hopgraph.tools.evaluation.reproduce.plan import PlannedRow
 from hopgraph.tools.evaluation.runs.directory import RunReader
@@ -13,7 +15,9 @@ from hopgraph.tools.evaluation.runs.summary import summarise
 
 KNOWLEDGE_TOKENS = "knowledge_tokens"
 """Tokens of the passages shown, per question: a cost that a run's usage has and its summary may lack."""
-METRICS = frozenset({*SHARES, *COSTS, KNOWLEDGE_TOKENS})
+PERCENTS = frozenset({*SHARES, *RATES})
+"""Those that are shares from 0 to 1."""
+METRICS = frozenset({*PERCENTS, *COSTS, KNOWLEDGE_TOKENS})
 """What a column can be compared with."""
 _POOLED = (
     "Never comparable with the paper's number: the corpus is the pooled contexts of the data set's own file, "
@@ -24,11 +28,13 @@ _NONE = Cell(None, "")
 
 
 def summary_of(folder: Path, method: str) -> dict[str, Any]:
-    """Add up a run of one method, with the tokens of the passages that it showed.
+    """Add up a run of one method, with the tokens of the passages that it showed, or of one experiment.
 
     Raises:
         RunError: there is no run, or it is damaged.
     """
+    if method in EXPERIMENTS:
+        return experiment_summary(folder, method)
     reader = RunReader(folder)
     found = dict(summarise(reader)[method])
     shown = [usage[KNOWLEDGE_TOKENS] for each in reader.latest(method).values() if (usage := each["usage"])]
@@ -112,7 +118,7 @@ def _ours(summary: Mapping[str, Any], column: Column, paper: Paper) -> Cell:
     value = summary.get(column.metric) if column.metric else None
     if value is None:
         return _NONE
-    shown = 100 * value if column.metric in SHARES and paper.scale == "percent" else value
+    shown = 100 * value if column.metric in PERCENTS and paper.scale == "percent" else value
     return Cell(shown, _text(shown, paper, column))
 
 
@@ -127,4 +133,4 @@ def _theirs(planned: PlannedRow, place: int, paper: Paper) -> Cell:
 
 
 def _text(value: float, paper: Paper, column: Column) -> str:
-    return f"{value:.3f}" if paper.scale == "share" and column.metric in SHARES else f"{value:,.1f}"
+    return f"{value:.3f}" if paper.scale == "share" and column.metric in PERCENTS else f"{value:,.1f}"

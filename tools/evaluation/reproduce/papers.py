@@ -41,6 +41,8 @@ class Row(_Entry):
     label: str
     paper: tuple[int | float | None, ...]
     method: str = ""
+    experiment: str = ""
+    """In place of a method: an experiment of the paper's own."""
     settings: dict[str, JsonValue] = {}
     """Over the preset of the data set's family; `{family}` in a text is that family's name."""
     model: str = ""
@@ -55,8 +57,8 @@ class Row(_Entry):
 
     @model_validator(mode="after")
     def _runs_or_says_why(self) -> Self:
-        if self.available == bool(self.reason) or self.available != bool(self.method):
-            raise ValueError(f"row {self.label!r}: give a method, or available: false with a reason")
+        if self.available == bool(self.reason) or self.available == (bool(self.method) == bool(self.experiment)):
+            raise ValueError(f"row {self.label!r}: give a method or an experiment, or available: false with a reason")
         return self
 
 

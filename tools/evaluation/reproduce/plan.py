@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from hopgraph.graphs import METHODS
 from hopgraph.state import Context, SettingsError
+from hopgraph.tools.evaluation.reproduce.experiments import context_named
 from hopgraph.tools.evaluation.reproduce.papers import PaperTable, Row
 
 FAMILIES = {
@@ -31,6 +31,7 @@ class RowRun:
     folder: str
     """The run's folder below the table's."""
     method: str
+    """Or the experiment."""
     preset: str | None
     assignments: tuple[str, ...]
     """As `key=value`."""
@@ -77,21 +78,25 @@ def planned(table: PaperTable, dataset: str, given: Sequence[str] = (), *, has_c
 def _run(
     table: PaperTable, row: Row, dataset: str, given: Sequence[str], folders: dict[tuple[object, ...], str]
 ) -> RowRun:
-    context = METHODS[row.method].Context
+    context = context_named(_name(row))
     family = FAMILIES.get(dataset, _DEFAULT_FAMILY)
     preset = family if family in context.presets else None
     assignments = (
         *(each for each in given if _key(each) in context.model_fields),
         *(_assignment(context, key, value, family) for key, value in settings_of_row(table, row).items()),
     )
-    same = (row.method, assignments, row.add_contexts)
+    same = (_name(row), assignments, row.add_contexts)
     folder = folders.setdefault(same, _unused(row.label, set(folders.values())))
-    return RowRun(folder, row.method, preset, assignments, row.add_contexts)
+    return RowRun(folder, _name(row), preset, assignments, row.add_contexts)
+
+
+def _name(row: Row) -> str:
+    return row.experiment or row.method
 
 
 def settings_of_row(table: PaperTable, row: Row) -> dict[str, JsonValue]:
     """List the settings of a row that can be run: the table's that its method has, and its own."""
-    known = METHODS[row.method].Context.model_fields
+    known = context_named(_name(row)).model_fields
     return {**{key: value for key, value in table.settings.items() if key in known}, **row.settings}
 
 
@@ -120,7 +125,7 @@ def _key(assignment: str) -> str:
 def _refuse_misplaced(table: PaperTable, given: Sequence[str]) -> None:
     rows = [row for row in table.rows if row.available]
     fixed = {key for row in rows for key in settings_of_row(table, row)}
-    known = {key for row in rows for key in METHODS[row.method].Context.model_fields}
+    known = {key for row in rows for key in context_named(_name(row)).model_fields}
     for assignment in given:
         if _key(assignment) in fixed:
             raise SettingsError(f"--set {assignment!r:.80}: the table sets this itself; leave it out")

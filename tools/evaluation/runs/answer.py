@@ -2,18 +2,18 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from hopgraph.graphs import METHODS
 from hopgraph.nodes.events import event_order
 from hopgraph.state import Context, HopgraphError, ModelError, Passage, StepEvent
-from hopgraph.tools.cli.answer import answer_record
 from hopgraph.tools.evaluation.questions import EvalQuestion
 from hopgraph.tools.evaluation.runs.directory import packed
 from hopgraph.tools.evaluation.runs.outcome import Outcome
 from hopgraph.tools.models import redact
+from hopgraph.tools.records import answer_record
 from hopgraph.tools.resolve import entailment_of
 
 Watch = Callable[[StepEvent], None]
@@ -32,10 +32,20 @@ class Job:
     """Whether the entailment checker tells if the citations support the answer, for want of gold passages."""
 
 
+Work = Callable[[Job, Watch], Awaitable[Mapping[str, Any]]]
+"""Works on one question and gives the state at the end, as a graph does."""
+
+
 async def answer(job: Job, watch: Watch) -> tuple[Outcome, bytes | None]:
-    """Run a method on a question.
+    """Run a method on a question; see `outcome_of`."""
+    return await outcome_of(_final_state, job, watch)
+
+
+async def outcome_of(work: Work, job: Job, watch: Watch) -> tuple[Outcome, bytes | None]:
+    """Work on a question, and tell what came of it.
 
     Args:
+        work: a method, or an experiment; what the latter measures is `measured` in its state.
         job: what to do.
         watch: called with each step event as it happens.
 
@@ -54,7 +64,7 @@ async def answer(job: Job, watch: Watch) -> tuple[Outcome, bytes | None]:
         watch(event)
 
     try:
-        state = await _final_state(job, see)
+        state = await work(job, see)
     except ModelError as error:
         return failed_outcome(job, str(error), time.perf_counter() - began), None
     except HopgraphError:
@@ -67,7 +77,12 @@ async def answer(job: Job, watch: Watch) -> tuple[Outcome, bytes | None]:
     if not job.keep_trace:
         return outcome, None
     events.sort(key=event_order)
-    return outcome, await asyncio.to_thread(lambda: packed(answer_record(job.settings, state, events)))
+    return outcome, await asyncio.to_thread(_record, job, state, events)
+
+
+def _record(job: Job, state: Mapping[str, Any], events: list[StepEvent]) -> bytes:
+    measured = {"measured": state["measured"]} if "measured" in state else {}
+    return packed({**answer_record(job.settings, state, events), **measured})
 
 
 async def _final_state(job: Job, see: Watch) -> Mapping[str, Any]:
@@ -86,8 +101,9 @@ async def _final_state(job: Job, see: Watch) -> Mapping[str, Any]:
 
 
 def takes_gold(method: str) -> bool:
-    """Tell whether a method is given the gold passages with the question."""
-    return "gold_passages" in METHODS[method].graph.builder.input_schema.__annotations__
+    """Tell whether a method is given the gold passages with the question; an experiment is not."""
+    found = METHODS.get(method)
+    return found is not None and "gold_passages" in found.graph.builder.input_schema.__annotations__
 
 
 def _finished(job: Job, state: Mapping[str, Any], seconds: float) -> Outcome:

@@ -14,7 +14,6 @@ half written (the end of a file) is cut off when the run is opened again.
 import gzip
 import json
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
@@ -24,9 +23,7 @@ from hopgraph.tools.evaluation.questions import EvalQuestion
 from hopgraph.tools.evaluation.runs.manifest import MANIFEST, RunManifest, joined, read_run_manifest
 from hopgraph.tools.evaluation.runs.outcome import Key, Outcome, key_of
 from hopgraph.tools.evaluation.runs.stored_questions import read_stored, write_stored
-
-if sys.platform != "win32":
-    import fcntl
+from hopgraph.tools.locks import HAS_LOCKS, try_lock
 
 SUMMARY = "summary.json"
 DOWNLOADED = "dataset-"
@@ -184,12 +181,9 @@ class RunWriter(RunReader):
 
     def _locked(self) -> BinaryIO:
         lock = (self.folder / _LOCK).open("wb")
-        if sys.platform != "win32":
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                lock.close()
-                raise RunError(f"{self.folder}: another evaluation is writing it; wait for it to end") from None
+        if HAS_LOCKS and not try_lock(lock):
+            lock.close()
+            raise RunError(f"{self.folder}: another evaluation is writing it; wait for it to end")
         return lock
 
     def _mended(self) -> dict[Key, bool]:

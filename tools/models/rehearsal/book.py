@@ -1,12 +1,13 @@
 """All plans of a data set, found by what a prompt asks."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from hopgraph.tools.corpora import Reading, open_corpus
 from hopgraph.tools.evaluation.datasets import read_questions
-from hopgraph.tools.evaluation.questions import ContextPassage, EvalQuestion
+from hopgraph.tools.evaluation.gold_texts import with_gold_texts
+from hopgraph.tools.evaluation.renaming import read_renaming
 from hopgraph.tools.models.rehearsal.chance import Chance
 from hopgraph.tools.models.rehearsal.derive import plan_of
 from hopgraph.tools.models.rehearsal.plan import Plan, PlanHop, keyed, wordings
@@ -76,21 +77,14 @@ class Book:
         return "What is something else?"
 
 
-def read_book(path: Path) -> Book:
-    """Read a data set and plan each of its questions. Blocks.
+def read_book(path: Path, rename: int | None = None) -> Book:
+    """Read a data set and plan each of its questions, renamed as `--rename SEED` does. Blocks.
 
     Raises:
         CorpusError, BadRecordError: the data set cannot be read.
     """
-    questions = read_questions(path)
-    return Book(map(plan_of, _with_texts(path, list(questions)) if path.is_dir() else questions))
-
-
-def _with_texts(folder: Path, questions: list[EvalQuestion]) -> Iterator[EvalQuestion]:
-    """Give the questions of a BEIR folder the texts of their gold passages, where it has a corpus file."""
-    corpus = folder / "corpus.jsonl"
-    needed = {name for question in questions for name in question.gold}
-    records = open_corpus(corpus, "beir").records(Reading()) if corpus.is_file() else ()
-    texts = {each.id: ContextPassage(each.id, each.title, each.text) for each in records if each.id in needed}
-    for question in questions:
-        yield replace(question, contexts=tuple(texts[name] for name in question.gold if name in texts))
+    questions = with_gold_texts(path, list(read_questions(path)))
+    if rename is None:
+        return Book(map(plan_of, questions))
+    renaming = read_renaming(open_corpus(path, None).records(Reading()), rename)
+    return Book(plan_of(renaming.question(question)) for question in questions)

@@ -121,7 +121,12 @@ class Case:
         return self._concluded(known)
 
     def remembered(self) -> dict[int, str]:
-        """Return the answer of each hop that the model knows from memory; another seed knows others."""
+        """Return the answer of each hop that the model knows from memory; another seed knows others.
+
+        Nothing where names were renamed: what it knows it knows of the old ones.
+        """
+        if self.options.rename is not None:
+            return {}
         known = {hop.number: hop.answer for hop in self.hops if self._remembers(hop)}
         return self._concluded(known) if known else known
 

@@ -86,4 +86,4 @@ def make_rehearsal(rest: str) -> RehearsalModel:
         SpecError: a bad option. CorpusError, BadRecordError: the data set cannot be read.
     """
     dataset, options = parse_rehearsal(rest)
-    return RehearsalModel(book=read_book(Path(dataset).expanduser()), options=options)
+    return RehearsalModel(book=read_book(Path(dataset).expanduser(), options.rename), options=options)

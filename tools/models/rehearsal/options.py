@@ -23,6 +23,8 @@ class RehearsalOptions(BaseModel):
     """The share of facts that it knows from memory."""
     latency: float = Field(0.0, ge=0, allow_inf_nan=False)
     """Seconds that each reply takes."""
+    rename: int | None = Field(None, ge=0)
+    """The seed of the run's `--rename`: it reads the questions with the new names, and remembers nothing of them."""
     seed: int = 0
     """Another seed errs in other places and knows other facts."""
 

@@ -231,3 +231,21 @@ def judge_entailment(case: Case) -> Reply:
     wanted = frozenset(content_terms(statement))
     true = holds(premise, statement) or (bool(wanted) and wanted <= frozenset(content_terms(premise)))
     return {"supported": float(true != case.errs("supported"))}
+
+
+def judge_usefulness(case: Case) -> Reply:
+    """Tell whether the statement tells a part of what the answer needs."""
+    told = case.found_in_text(unescape(case.prompt.blocks.get("statement", "")))
+    return {"useful": bool(told) != case.errs("useful")}
+
+
+def judge_alignment(case: Case) -> Reply:
+    """Name the candidates that are asked in the missing information, word for word."""
+    missing = unescape(case.prompt.blocks.get("missing", ""))
+    return {
+        "aligned": [
+            number
+            for number, asked in case.prompt.items("candidates")
+            if holds(missing, asked) != case.errs("aligned", number)
+        ]
+    }

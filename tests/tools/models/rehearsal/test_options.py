@@ -11,11 +11,11 @@ from hopgraph.tools.models.resolve import Sampling, resolve_model
 
 def test_options_are_read() -> None:
     dataset, options = parse_rehearsal(
-        "a/b.json?error=0.25&distraction=0.5&parse_failure=1&knowledge=0&latency=2&seed=-7"
+        "a/b.json?error=0.25&distraction=0.5&parse_failure=1&knowledge=0&latency=2&rename=7&seed=-7"
     )
     assert dataset == "a/b.json"
     rates = {"error": 0.25, "distraction": 0.5, "parse_failure": 1, "knowledge": 0}
-    assert options.model_dump() == {**rates, "latency": 2, "seed": -7}
+    assert options.model_dump() == {**rates, "latency": 2, "rename": 7, "seed": -7}
 
 
 @pytest.mark.parametrize(
@@ -28,8 +28,9 @@ def test_options_are_read() -> None:
         ("x.json?latency=-1", "latency="),
         ("x.json?latency=inf", "latency="),
         ("x.json?seed=1.5", "seed="),
+        ("x.json?rename=-1", "rename="),
         ("x.json?error=", "error="),
-        ("x.json?eror=0.1", "valid: error, distraction, parse_failure, knowledge, latency, seed"),
+        ("x.json?eror=0.1", "valid: error, distraction, parse_failure, knowledge, latency, rename, seed"),
     ],
 )
 def test_bad_options_are_named(rest: str, told: str) -> None:

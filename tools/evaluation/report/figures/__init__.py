@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from hopgraph.tools.cli.files import write_files
 from hopgraph.tools.evaluation.comparison import Comparison
 from hopgraph.tools.evaluation.report.figures.counts import calls_figure, losses_figure, workload_figure
 from hopgraph.tools.evaluation.report.figures.style import drawing
 from hopgraph.tools.evaluation.report.figures.sweeps import error_figure, sweep_figures
 from hopgraph.tools.evaluation.report.figures.tradeoff import quality_figure
+from hopgraph.tools.files import write_files
 
 _RESOLUTION = 160
 """Dots per inch of the PNG files."""

@@ -1,0 +1,189 @@
+"""The embedding guide is true: its Python runs as it stands, against a real chat server and a real LangGraph server.
+
+Where a snippet would ask OpenAI, a local server answers with the offline model; an agent's own turns are scripted.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+
+from hopgraph.tools.models.offline import OfflineExtractive
+from servers.doors import QUESTION, asked
+from servers.langgraph_server import langgraph_server
+from servers.openai_server import OpenAIServer
+from servers.scripted_model import ScriptedChatModel
+
+ROOT = Path(__file__).resolve().parents[1]
+GUIDE = (ROOT / "tools" / "EMBEDDING.md").read_text(encoding="utf-8")
+KEY = "a-key-of-the-tests"
+HOPGRAPH = [sys.executable, "-c", "from hopgraph.tools.cli import main; raise SystemExit(main())"]
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", GUIDE, re.DOTALL | re.MULTILINE)
+
+
+PYTHON = blocks("python")
+WITH_LANGGRAPH = [snippet for snippet in PYTHON if "LANGGRAPH_URL" in snippet]
+WITH_THE_APP = [snippet for snippet in PYTHON if "HOPGRAPH_URL" in snippet]
+AN_AGENT = [snippet for snippet in PYTHON if "create_agent" in snippet]
+BY_ITSELF = [snippet for snippet in PYTHON if snippet not in WITH_LANGGRAPH + WITH_THE_APP + AN_AGENT]
+
+
+def an_agents_turn(messages: Sequence[BaseMessage]) -> AIMessage:
+    """Look the user's question up, then say what was found."""
+    last = messages[-1]
+    if isinstance(last, ToolMessage):
+        return AIMessage(f"I found: {last.text}")
+    return AIMessage("", tool_calls=[{"name": "look_up", "args": {"question": last.text}, "id": "call_1"}])
+
+
+@pytest.fixture(scope="module")
+def openai() -> Iterator[OpenAIServer]:
+    """What stands in for OpenAI: the offline model for hopgraph's roles, and a script for an agent."""
+    offline: BaseChatModel = OfflineExtractive()
+
+    def reply(role: str, messages: list[BaseMessage]) -> str | AIMessage:
+        return offline.invoke(messages).text if role else an_agents_turn(messages)
+
+    with OpenAIServer(ScriptedChatModel(replies=reply), api_key="sk-guide", models=("gpt-4.1-mini",)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def app_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """`hopgraph chat`, as its user starts it, asking for a key."""
+    folder = tmp_path_factory.mktemp("chat")
+    command = [*HOPGRAPH, "chat", "--port", "0", "--no-browser", "--threads", str(folder / "threads.sqlite")]
+    with (folder / "log").open("wb") as log:
+        environment = {**os.environ, "HOPGRAPH_API_KEY": KEY, "COLUMNS": "200"}
+        running = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+    try:
+        yield _address(running, folder / "log")
+    finally:
+        running.send_signal(signal.SIGINT)
+        running.wait(60)
+
+
+def _address(running: "subprocess.Popen[bytes]", log: Path) -> str:
+    deadline = time.monotonic() + 180
+    while time.monotonic() < deadline and running.poll() is None:
+        if found := re.search(r"(http://127\.0\.0\.1:\d+)/chat", log.read_text(errors="replace")):
+            return found[1]
+        time.sleep(0.1)
+    pytest.fail(f"the app did not start:\n{log.read_text(errors='replace')[-3000:]}")
+
+
+@pytest.fixture(scope="module")
+def langgraph_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with langgraph_server(tmp_path_factory.mktemp("langgraph") / "log") as url:
+        yield url
+
+
+def printed_by(snippet: str, folder: Path, **environment: str) -> str:
+    """Run a snippet as a program of its own, and give what it prints."""
+    # Where `hopgraph` is installed; the MCP client starts it by its name.
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [sys.executable, "-W", "error::DeprecationWarning:__main__", "-c", snippet],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={**os.environ, "PATH": path, **environment},
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+def assert_as_asked(printed: str) -> None:
+    """The answer is that of `hopgraph ask`, and so is what it cites."""
+    expected = asked()
+    assert expected["answer"] in printed
+    for citation in expected["citations"]:
+        assert citation["title"] in printed
+
+
+@pytest.mark.parametrize("snippet", BY_ITSELF, ids=range(1, len(BY_ITSELF) + 1))
+def test_its_python_runs(snippet: str, openai: OpenAIServer, tmp_path: Path) -> None:
+    printed = printed_by(snippet, tmp_path, OPENAI_API_KEY="sk-guide", OPENAI_BASE_URL=openai.base_url)
+    if "create_app" in snippet:
+        assert printed.strip() == "auto"
+    elif "MyRetriever" in snippet:
+        assert printed.splitlines()[0] == "Malmö"
+        assert "[1] " in printed
+    elif 'stream_mode="custom"' in snippet:
+        assert printed.splitlines()[0] == f"searching: {QUESTION}"
+        assert printed.splitlines()[-1] == "answer: Guadalajara"
+    else:
+        assert_as_asked(printed)
+
+
+@pytest.mark.parametrize("snippet", AN_AGENT, ids=range(1, len(AN_AGENT) + 1))
+def test_an_agent_gets_the_citations_of_ask(snippet: str, openai: OpenAIServer, tmp_path: Path) -> None:
+    printed = printed_by(snippet, tmp_path, OPENAI_API_KEY="sk-guide", OPENAI_BASE_URL=openai.base_url)
+    assert printed.splitlines()[0] == "I found: Guadalajara"
+    assert str([citation["quote"] for citation in asked()["citations"]]) in printed
+
+
+@pytest.mark.parametrize("snippet", WITH_THE_APP, ids=range(1, len(WITH_THE_APP) + 1))
+def test_its_clients_get_the_answer_of_ask(snippet: str, app_url: str, tmp_path: Path) -> None:
+    assert_as_asked(printed_by(snippet, tmp_path, HOPGRAPH_URL=app_url, HOPGRAPH_API_KEY=KEY))
+
+
+@pytest.mark.parametrize("snippet", WITH_LANGGRAPH, ids=range(1, len(WITH_LANGGRAPH) + 1))
+def test_its_client_of_a_langgraph_server_gets_the_answer_of_ask(
+    snippet: str, langgraph_url: str, tmp_path: Path
+) -> None:
+    assert_as_asked(printed_by(snippet, tmp_path, LANGGRAPH_URL=langgraph_url))
+
+
+def test_what_an_mcp_host_takes_starts_the_server() -> None:
+    [block] = blocks("json")
+    started: dict[str, Any] = json.loads(block)["mcpServers"]["hopgraph"]
+    assert started["command"] == "hopgraph"
+    command, *arguments = started["args"]
+    shown = subprocess.run(
+        [*HOPGRAPH, command, "--help"], capture_output=True, text=True, env={**os.environ, "COLUMNS": "200"}, check=True
+    ).stdout
+    assert all(option in shown for option in arguments if option.startswith("--"))
+
+
+def test_librechat_is_told_the_address_and_models_that_there_are() -> None:
+    [block] = blocks("yaml")
+    [endpoint] = yaml.safe_load(block)["endpoints"]["custom"]
+    assert endpoint["baseURL"].endswith(":7860/v1")
+    assert endpoint["models"]["default"] == ["auto", "migres"]
+
+
+def test_what_cannot_run_here_says_so() -> None:
+    for language in ("tsx", "ts"):
+        for before in re.findall(rf"([^\n]*(?:\n[^\n]+)*)\n\n```{language}\n", GUIDE):
+            assert "not run by the suite" in before
+
+
+def test_it_has_an_example_of_each_way() -> None:
+    assert (len(BY_ITSELF), len(AN_AGENT), len(WITH_THE_APP), len(WITH_LANGGRAPH)) == (5, 1, 4, 1)
+
+
+def test_its_links_lead_somewhere() -> None:
+    headings = {
+        re.sub(r"[^\w -]", "", line.lstrip("# ")).lower().replace(" ", "-")
+        for line in GUIDE.splitlines()
+        if line.startswith("#")
+    }
+    for target in re.findall(r"\]\(([^)]+)\)", GUIDE):
+        assert target.startswith("https://") or target.removeprefix("#") in headings, target

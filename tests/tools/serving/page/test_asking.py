@@ -1,0 +1,94 @@
+"""Asking on the page: steps, answers with sources, follow-ups, stopping, coming back."""
+
+from collections.abc import Callable
+
+from hopgraph.tools.models.offline import OfflineExtractive
+from servers.app_in_thread import until_idle
+from servers.browsing import Chat
+from servers.openai_server import OpenAIServer
+from servers.web_app import WebApp
+
+Serve = Callable[..., WebApp]
+Open = Callable[..., Chat]
+HOPS = "Where was the painter of Guernica born?"
+
+
+def test_steps_come_before_the_answer(serve: Serve, open_chat: Open) -> None:
+    with OpenAIServer(OfflineExtractive(), latency=0.3) as model:
+        chat = open_chat(serve(settings={"model": f"openai:m?base_url={model.base_url}"}))
+        chat.write(HOPS)
+        chat.last.locator(".hg-step").first.wait_for()
+        seen = chat.last.inner_text()
+        assert "Working" in seen
+        assert "Málaga" not in seen
+        chat.page.get_by_role("button", name="Stop").wait_for()
+        chat.ended()
+        assert chat.last.locator(".hg-answer").inner_text().startswith("Málaga")
+    steps = chat.last.locator(".hg-steps")
+    assert not steps.locator(".hg-group").first.is_visible()
+    steps.locator("summary").first.press("Enter")
+    headings = steps.locator(".hg-group > summary")
+    assert headings.all_inner_texts() == ["Iteration 1", "Iteration 2"]
+    headings.nth(1).click()
+    assert "Pablo Picasso born" in steps.locator(".hg-group").nth(1).inner_text()
+
+
+def test_a_mark_opens_the_passage_with_its_sentence(serve: Serve, open_chat: Open) -> None:
+    chat = open_chat(serve())
+    chat.ask(HOPS)
+    chat.last.get_by_role("button", name="Source 2", exact=True).press("Enter")
+    passage = chat.page.get_by_role("dialog").filter(visible=True)
+    assert passage.locator("mark").inner_text().startswith("Pablo Picasso, born in Málaga on 25 October 1881")
+    assert "Georges Braque" in passage.inner_text()
+    chat.page.keyboard.press("Escape")
+    assert not passage.count()
+
+
+def test_follow_up_and_coming_back(serve: Serve, open_chat: Open) -> None:
+    app = serve()
+    chat = open_chat(app)
+    assert chat.ask("Who painted Guernica?").startswith("Pablo Picasso")
+    assert chat.ask("Where was he born?").startswith("Málaga")
+    steps = chat.last.locator(".hg-steps").text_content()
+    chat.page.locator("#hg-picture svg").wait_for()
+    picture = chat.page.locator("#hg-picture svg").text_content()
+    assert "Málaga" in (picture or "")
+    chat.page.reload()
+    chat.ready()
+    chat.turns.nth(1).wait_for()
+    assert chat.turns.count() == 2
+    assert chat.last.locator(".hg-reply").inner_text().startswith("Málaga")
+    assert chat.last.locator(".hg-steps").text_content() == steps
+    assert chat.page.locator("#hg-picture svg").text_content() == picture
+    assert chat.ask("When was he born?").startswith("25 October 1881")
+
+
+def test_stop_cancels_the_run(serve: Serve, open_chat: Open) -> None:
+    with OpenAIServer(OfflineExtractive(), latency=3600) as model:
+        app = serve(settings={"model": f"openai:m?base_url={model.base_url}"})
+        chat = open_chat(app)
+        chat.write(HOPS)
+        chat.page.get_by_role("button", name="Stop").click()
+        assert until_idle(app) < 60
+        chat.ended()
+        assert "Stopped" in chat.last.inner_text()
+        # A tab that is closed is nobody's: its turn is cancelled, too.
+        chat.write(HOPS)
+        chat.page.get_by_role("button", name="Stop").wait_for()
+        assert app.service.admission.inside == 1
+        chat.page.reload()
+        assert until_idle(app) < 60
+        chat.ready()
+        chat.turns.nth(1).wait_for()
+        assert chat.turns.all_inner_texts()[1].endswith("Stopped before there was an answer.")
+
+
+def test_an_error_is_one_line(serve: Serve, open_chat: Open) -> None:
+    chat = open_chat(serve(settings={"model": "openai:m?base_url=http://127.0.0.1:9/v1", "request_retries": 0}))
+    chat.write(HOPS)
+    problem = chat.page.get_by_role("alert").filter(visible=True)
+    problem.wait_for()
+    assert "127.0.0.1:9" in problem.inner_text()
+    assert "Traceback" not in chat.page.content()
+    assert "\n" not in problem.inner_text()
+    chat.ended()

@@ -1,0 +1,138 @@
+"""What a question is asked with: the method, its settings, one's own documents, a review."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from servers.browsing import Chat
+from servers.web_app import WebApp
+
+Serve = Callable[..., WebApp]
+Open = Callable[..., Chat]
+HOPS = "Where was the painter of Guernica born?"
+
+
+def test_method_and_settings(serve: Serve, open_chat: Open) -> None:
+    chat = open_chat(serve())
+    chat.choose("Method", "migres")
+    chat.settled("MIGRES · model offline:extractive")
+    chat.unfold("Settings")
+    limit = chat.page.locator("#hg-setting-max_iterations input[type=number]")
+    limit.fill("1")
+    limit.press("Tab")
+    chat.settled("changed: max_iterations")
+    chat.ask(HOPS)
+    steps = chat.last.locator(".hg-steps")
+    assert "migres" in steps.locator("summary").first.inner_text()
+    assert steps.locator(".hg-group > summary").count() == 1
+    # Another method begins with its own settings.
+    chat.choose("Method", "ircot")
+    chat.settled("IRCoT · model")
+    chat.ask("Who painted Guernica?")
+    assert "ircot" in chat.last.locator(".hg-steps summary").first.inner_text()
+
+
+def test_a_wrong_setting_is_told_before_anything_runs(serve: Serve, open_chat: Open) -> None:
+    chat = open_chat(serve())
+    chat.unfold("Settings")
+    chat.unfold("Model")
+    field = chat.page.get_by_label("Temperature")
+    field.fill("hot")
+    field.press("Tab")
+    chat.settled("temperature")
+    chat.write("Who painted Guernica?")
+    problem = chat.page.locator("#hg-last [role=alert]")
+    problem.wait_for()
+    assert "temperature" in problem.inner_text()
+    assert chat.turns.count() == 0
+    assert chat.box.input_value() == "Who painted Guernica?"
+
+
+def test_own_documents(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
+    (tmp_path / "zorbia.txt").write_text("Zorbia is an island. Its capital is Plim, a town of 900 people.")
+    (tmp_path / "plim.txt").write_text("Plim lies on the river Quon. The mayor of Plim is Anna Berg.")
+    chat = open_chat(serve())
+    chat.unfold("Add your own documents")
+    chat.page.locator("#hg-documents input[type=file]").set_input_files(
+        [tmp_path / "zorbia.txt", tmp_path / "plim.txt"]
+    )
+    chat.page.get_by_label("What to call them").fill("Islands")
+    chat.page.get_by_role("button", name="Index them").click()
+    chat.page.get_by_text("“Islands”: 2 passages indexed.").wait_for()
+    chat.page.locator("#hg-notice").get_by_text("Islands").wait_for()
+    assert "Plim" in chat.ask("What is the capital of Zorbia?")
+    chat.last.get_by_role("button", name="Source 1", exact=True).click()
+    opened = chat.page.get_by_role("dialog").filter(visible=True)
+    assert opened.locator("mark").inner_text() == "Its capital is Plim, a town of 900 people."
+    chat.page.keyboard.press("Escape")
+    assert str(tmp_path) not in chat.page.locator("body").inner_text()
+    # Deleted, the app's own are asked again.
+    chat.page.get_by_role("button", name="Delete the chosen documents").click()
+    chat.page.locator("#hg-notice").get_by_text("bundled sample").wait_for()
+    assert "Pablo Picasso" in chat.ask("Who painted Guernica?")
+
+
+def test_an_upload_that_cannot_be_read_is_one_line(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
+    (tmp_path / "broken.jsonl").write_text("{]")
+    chat = open_chat(serve())
+    chat.unfold("Add your own documents")
+    chat.page.locator("#hg-documents input[type=file]").set_input_files([tmp_path / "broken.jsonl"])
+    chat.page.get_by_role("button", name="Index them").click()
+    problem = chat.page.locator("#hg-indexed [role=alert]")
+    problem.wait_for()
+    assert problem.inner_text().startswith("broken.jsonl")
+    assert chat.page.get_by_role("button", name="Index them").is_enabled()
+
+
+def test_review_of_queries(serve: Serve, open_chat: Open) -> None:
+    chat = open_chat(serve())
+    chat.choose("Method", "migres")
+    chat.page.get_by_label("queries").check()
+    chat.settled("review_queries")
+    chat.write(HOPS)
+    form = chat.page.locator(".hg-review")
+    form.get_by_text("Review the queries, iteration 1").wait_for()
+    # It waits for the person also when the page is opened anew.
+    chat.page.reload()
+    chat.ready()
+    form.get_by_text("Review the queries, iteration 1").wait_for()
+    form.locator("textarea").first.fill("Guernica Picasso")
+    form.get_by_role("button", name="Use what is ticked").click()
+    form.get_by_text("Review the queries, iteration 2").wait_for()
+    form.get_by_role("button", name="Approve as shown").click()
+    chat.last.locator(".hg-answer").wait_for()
+    chat.ended()
+    assert chat.last.locator(".hg-reply").inner_text().startswith("Málaga")
+    steps = chat.last.locator(".hg-steps").text_content() or ""
+    assert "queries, edit: 1 in place of 1" in steps
+    assert "Guernica Picasso" in steps
+    assert not form.count()
+
+
+def test_review_of_evidence(serve: Serve, open_chat: Open) -> None:
+    chat = open_chat(serve())
+    chat.choose("Method", "one_step")
+    chat.page.get_by_label("evidence").check()
+    chat.settled("review_evidence")
+    chat.write("Who painted Guernica?")
+    form = chat.page.locator(".hg-review")
+    form.get_by_text("Review the evidence").wait_for()
+    assert form.locator("textarea").first.is_disabled(), "a passage says what it says"
+    form.get_by_role("button", name="Reject all").click()
+    chat.last.locator(".hg-answer, .hg-said").wait_for()
+    chat.ended()
+    assert not chat.last.get_by_role("button", name="Source 1").count()
+    assert "evidence, reject: 0 of" in (chat.last.locator(".hg-steps").text_content() or "")
+
+
+def test_settings_and_conversations_of_two_tabs_stay_apart(serve: Serve, open_chat: Open) -> None:
+    app = serve()
+    one, other = open_chat(app), open_chat(app)
+    one.choose("Method", "ircot")
+    one.settled("IRCoT · model")
+    one.ask("Who painted Guernica?")
+    other.ask("Who wrote Frankenstein?")
+    assert "one_step" in other.last.locator(".hg-steps summary").first.inner_text()
+    assert one.turns.count() == other.turns.count() == 1
+    assert one.ask("Where was he born?").startswith("Málaga")
+    assert json.dumps(other.turns.all_inner_texts()).count("Guernica") == 0

@@ -1,0 +1,71 @@
+"""Conversations on the left, and whose they are."""
+
+import time
+from collections.abc import Callable
+
+from servers.browsing import Chat
+from servers.web_app import WebApp
+
+Serve = Callable[..., WebApp]
+Open = Callable[..., Chat]
+ANN, BEN = "ann-0123456789abcdef", "ben-0123456789abcdef"
+
+
+def titles(chat: Chat, count: int) -> list[str]:
+    """Wait for a number of conversations; gives their titles."""
+    chat.page.wait_for_function(f"document.querySelectorAll('.hg-threads label').length === {count}")
+    return [text.strip() for text in chat.threads.all_inner_texts()]
+
+
+def test_new_choose_rename_delete(serve: Serve, open_chat: Open) -> None:
+    chat = open_chat(serve())
+    chat.ask("Who painted Guernica?")
+    chat.page.get_by_role("button", name="New conversation").click()
+    chat.page.get_by_text("Ask your documents").wait_for()
+    chat.ask("Who wrote Frankenstein?")
+    assert titles(chat, 2) == ["Who wrote Frankenstein?", "Who painted Guernica?"]
+    chat.threads.nth(1).click()
+    chat.last.locator(".hg-answer", has_text="Pablo Picasso").wait_for()
+    title = chat.page.get_by_label("Title", exact=True)
+    assert title.input_value() == "Who painted Guernica?"
+    title.fill("The painter")
+    title.press("Enter")
+    chat.page.locator(".hg-threads label", has_text="The painter").wait_for()
+    assert titles(chat, 2) == ["The painter", "Who wrote Frankenstein?"]
+    chat.page.get_by_role("button", name="Delete", exact=True).click()
+    chat.page.get_by_role("button", name="Keep it").click()
+    chat.page.get_by_role("button", name="Delete", exact=True).click()
+    chat.page.get_by_role("button", name="Delete it").click()
+    assert titles(chat, 1) == ["Who wrote Frankenstein?"]
+    assert chat.turns.count() == 0
+    chat.page.reload()
+    chat.ready()
+    assert titles(chat, 1) == ["Who wrote Frankenstein?"]
+
+
+def test_users_log_in_and_see_their_own(serve: Serve, open_chat: Open) -> None:
+    app = serve(keys={ANN: "ann", BEN: "ben"})
+    ann = open_chat(app, wait=False)
+    log_in(ann, "ann", BEN)
+    ann.page.get_by_text("Incorrect").wait_for()
+    ann.page.reload()
+    log_in(ann, "ann", ANN)
+    ann.ready()
+    ann.ask("Who painted Guernica?")
+    ben = open_chat(app, wait=False)
+    log_in(ben, "ben", BEN)
+    ben.ready()
+    time.sleep(0.5)
+    assert ben.threads.count() == 0
+    # What names files, addresses and paid models is not theirs to choose.
+    ben.unfold("Settings")
+    ben.unfold("Limits")
+    assert ben.page.locator("#hg-setting-max_llm_calls").count() == 1
+    assert ben.page.locator("#hg-setting-model").count() == 0
+
+
+def log_in(chat: Chat, user: str, key: str) -> None:
+    """Fill in the log-in form."""
+    chat.page.get_by_label("username").fill(user)
+    chat.page.get_by_label("password").fill(key)
+    chat.page.get_by_role("button", name="Login").click()

@@ -1,0 +1,99 @@
+"""`hopgraph chat`: the chat page and its endpoints, on this machine."""
+
+import asyncio
+import logging
+import socket
+import threading
+import webbrowser
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from hopgraph.nodes.prepare import check_settings
+from hopgraph.state.chat import ChatContext
+from hopgraph.tools.cli.console import console_on, print_hanging
+from hopgraph.tools.cli.settings import method_named, settings_for
+from hopgraph.tools.loading.errors import require
+from hopgraph.tools.serving.listening import address_of, listening
+from hopgraph.tools.serving.options import ServingOptions, keys_from_environment
+from hopgraph.tools.serving.service import AUTO
+
+
+@dataclass(frozen=True)
+class ChatWanted:
+    """What the command line asks for."""
+
+    method: str
+    model: str | None
+    corpus: str | None
+    assignments: Sequence[str]
+    host: str
+    port: int
+    threads: str | None
+    origins: Sequence[str]
+    hosts: Sequence[str]
+    browser: bool
+
+
+def run_chat(wanted: ChatWanted) -> None:
+    """Serve until Ctrl-C; settings, model and corpus are opened before the page is.
+
+    Raises:
+        SpecError: the packages are not installed. HopgraphError: a setting, an address, a model or a corpus that
+        cannot work.
+    """
+    for package in ("fastapi", "uvicorn", "gradio"):
+        require(package, "chat")
+    options = _options(wanted)
+    with listening(options.host, options.port) as listener:
+        address = address_of(options.host, listener.getsockname()[1])
+        logging.basicConfig(format="%(message)s")
+        logging.getLogger("hopgraph.access").setLevel(logging.INFO)
+        asyncio.run(_serve(options, listener, address, browser=wanted.browser))
+
+
+def _options(wanted: ChatWanted) -> ServingOptions:
+    assignments = list(wanted.assignments)
+    if wanted.method != AUTO:
+        method_named(wanted.method)
+        assignments.append(f"use_method={wanted.method}")
+    settings = settings_for(ChatContext, assignments=assignments, model=wanted.model, corpus=wanted.corpus)
+    return ServingOptions(
+        host=wanted.host,
+        port=wanted.port,
+        settings={name: getattr(settings, name) for name in settings.model_fields_set},
+        keys=keys_from_environment(),
+        origins=tuple(wanted.origins),
+        hosts=tuple(wanted.hosts),
+        threads=wanted.threads,
+    ).checked()
+
+
+async def _serve(options: ServingOptions, listener: socket.socket, address: str, *, browser: bool) -> None:
+    from hopgraph.tools.serving.run import serve
+
+    await check_settings(ChatContext.model_validate(options.settings))
+
+    def ready() -> None:
+        _tell(address, options)
+        if browser:
+            threading.Thread(target=_open, args=(f"{address}/chat",), daemon=True).start()
+
+    await serve(options, listener, ready)
+
+
+def _tell(address: str, options: ServingOptions) -> None:
+    console = console_on(stderr=True)
+    print_hanging(console, Text(), Text(f"Chat page at {address}/chat; stop with Ctrl-C.", "bold"), indent=0)
+    keys = "callers name a key" if options.keys else "nobody is asked for a key"
+    doors = f"OpenAI clients: {address}/v1 · AG-UI: {address}/ag-ui · MCP: {address}/mcp · {keys}"
+    print_hanging(console, Text(), Text(doors, "dim"), indent=0)
+
+
+def _open(page: str) -> None:
+    """Open the page in a browser with windows; one in the terminal would take it over."""
+    with suppress(webbrowser.Error):
+        if type(webbrowser.get()) is not webbrowser.GenericBrowser:
+            webbrowser.open(page)

@@ -1,0 +1,51 @@
+"""`hopgraph mcp`: the methods as tools of an MCP server on standard input and output."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from shutil import rmtree
+from tempfile import TemporaryDirectory
+from types import FrameType
+
+from hopgraph.nodes.prepare import check_settings
+from hopgraph.state.chat import ChatContext
+from hopgraph.tools.cli.settings import settings_for
+from hopgraph.tools.loading.errors import require
+from hopgraph.tools.serving.options import ServingOptions
+
+
+def run_mcp(*, model: str | None, corpus: str | None, assignments: Sequence[str]) -> None:
+    """Serve one client until it closes its end; model and corpus are opened before it is answered.
+
+    Raises:
+        SpecError: the package is not installed. HopgraphError: a setting, a model or a corpus that cannot work.
+    """
+    require("mcp", "chat")
+    settings = settings_for(ChatContext, assignments=assignments, model=model, corpus=corpus)
+    given = {name: getattr(settings, name) for name in settings.model_fields_set}
+    # Tools keep no threads, so what the service opens for them ends with it.
+    with TemporaryDirectory(prefix="hopgraph-mcp-") as folder:
+        _end_at_once(Path(folder))
+        asyncio.run(_serve(ServingOptions(settings=given, threads=Path(folder) / "threads.sqlite")))
+
+
+def _end_at_once(folder: Path) -> None:
+    """Let Ctrl-C and a host's SIGTERM end the process: a thread waits for the client's next line, for good."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        rmtree(folder, ignore_errors=True)
+        os._exit(128 + number)
+
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, end)
+
+
+async def _serve(options: ServingOptions) -> None:
+    from hopgraph.tools.serving.mcp_server import run_stdio
+    from hopgraph.tools.serving.service import AUTO, open_service
+
+    async with open_service(options) as service:
+        await check_settings(service.settings(AUTO, {}))
+        await run_stdio(service)

@@ -1,0 +1,21 @@
+"""A lock on a file that the system gives back when a process ends, however it does."""
+
+import sys
+from typing import BinaryIO
+
+if sys.platform != "win32":
+    import fcntl
+
+HAS_LOCKS = sys.platform != "win32"
+"""Whether this system has such locks."""
+
+
+def try_lock(file: BinaryIO) -> bool:
+    """Take the lock of an open file; False where another process has it, and where there are no such locks."""
+    if sys.platform == "win32":
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,91 @@
+"""The conversation in HTML: the same drawing for a turn under way and for one that was kept."""
+
+from collections.abc import Iterable, Sequence
+
+from langchain_core.messages import HumanMessage
+from langgraph.types import Interrupt
+
+from hopgraph.tools.serving.page.answer import answer_html
+from hopgraph.tools.serving.page.kept_turns import KeptTurns
+from hopgraph.tools.serving.page.picture import picture
+from hopgraph.tools.serving.page.running import take_reply
+from hopgraph.tools.serving.page.steps import steps_html
+from hopgraph.tools.serving.page.text import shown, shown_lines
+from hopgraph.tools.serving.page.turns import Turn
+from hopgraph.tools.serving.service import Service
+
+_WELCOME = (
+    '<div class="hg-welcome"><h2>Ask your documents</h2><p>A question may take several steps: what is found for one'
+    " tells what to look for next. Each step is shown while it happens, and each answer names the sentences that it"
+    " rests on.</p></div>"
+)
+_STAND_IN = "by the stand-in, no language model"
+_ENDS = {
+    "stopped": "Stopped before there was an answer.",
+    "paused": "Waiting for your review.",
+}
+
+
+def conversation_html(turns: Iterable[Turn], *, welcome: bool = False) -> str:
+    """Draw turns, the oldest first; of none a greeting if that is wanted, else nothing."""
+    drawn = "".join(_turn_html(turn) for turn in turns)
+    return well_formed(drawn or (_WELCOME if welcome else ""))
+
+
+def picture_html(turn: Turn | None) -> str:
+    """Draw a turn's tree or chain; a line instead where there is none."""
+    drawn = picture(turn.told.get("question") or turn.asked, turn.events, turn.passages) if turn else ""
+    return well_formed(drawn or '<p class="hg-nothing">The picture of the search grows here.</p>')
+
+
+def _turn_html(turn: Turn) -> str:
+    about = " · ".join(filter(None, [str(turn.told.get("method", "")), _STAND_IN if turn.stand_in else ""]))
+    return (
+        '<article class="hg-turn">'
+        f'<div class="hg-asked"><span class="hg-unseen">You: </span>{shown_lines(turn.asked)}</div>'
+        f"{steps_html(turn.lines, running=not turn.ended, about=about, asked_with=turn.about)}"
+        f'<div class="hg-reply" aria-live="polite">{_reply_html(turn)}</div>'
+        "</article>"
+    )
+
+
+def _reply_html(turn: Turn) -> str:
+    if turn.ended == "failed":
+        return f'<p class="hg-problem" role="alert">{shown(turn.problem)}</p>'
+    if turn.ended in _ENDS:
+        return f'<p class="hg-note">{_ENDS[turn.ended]}</p>'
+    if turn.told:
+        return answer_html(turn.told, list(turn.passages.values()))
+    return f'<p class="hg-said">{shown_lines(turn.said)}</p>' if turn.said else ""
+
+
+def well_formed(html: str) -> str:
+    """Replace halves of surrogate pairs, which a model may send and no browser can be sent."""
+    return html.encode("utf-8", "replace").decode()
+
+
+def problem_html(text: str) -> str:
+    """Draw an error that belongs to no turn."""
+    return f'<p class="hg-problem" role="alert">{shown(text)}</p>' if text else ""
+
+
+async def turns_of(service: Service, kept: KeptTurns, user: str, thread: str) -> tuple[list[Turn], Sequence[Interrupt]]:
+    """Find a thread's turns, the oldest first, and what the person is asked if the last one waits for that.
+
+    A turn that came through another door of the app has no steps here.
+
+    Raises:
+        SettingsError: the thread has a name that is not taken.
+    """
+    state = await service.chat.aget_state(service.threads.config(user, thread))
+    known = await kept.of(user, thread)
+    turns: list[Turn] = []
+    for message in state.values.get("messages", ()):
+        if isinstance(message, HumanMessage):
+            key = message.id or ""
+            turns.append(known.get(key) or Turn(asked=message.text, id=key, ended="stopped"))
+        elif turns:
+            take_reply(turns[-1], message)
+            turns[-1].ended = "done"
+    waits = bool(turns) and turns[-1].ended == "paused"
+    return turns, state.interrupts if waits else ()

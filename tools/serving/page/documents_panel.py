@@ -1,0 +1,90 @@
+"""Which documents are asked, and adding one's own."""
+
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+from gradio import Request
+
+from hopgraph.state import HopgraphError
+from hopgraph.tools.cli.console import counted
+from hopgraph.tools.loading.errors import require
+from hopgraph.tools.serving.page.documents import Documents, OwnCorpus, Stage
+from hopgraph.tools.serving.page.parts import Parts
+from hopgraph.tools.serving.page.text import shown
+from hopgraph.tools.serving.page.uploads import SUFFIXES
+
+_APPS = ("The app's documents", "")
+
+
+def documents_panel() -> tuple[Any, Any, Any, Any, Any, Any]:
+    """Make the panel; the parts in the order in which `Right` names them."""
+    gr: Any = require("gradio", "chat")
+    corpus = gr.Dropdown([_APPS], value="", label="Documents", elem_id="hg-corpus")
+    with gr.Accordion("Add your own documents", open=False, elem_id="hg-documents"):
+        files = gr.File(label="Files", file_count="multiple", file_types=list(SUFFIXES), height=140)
+        name = gr.Textbox(label="What to call them", max_lines=1, max_length=80)
+        index = gr.Button("Index them", variant="primary", size="sm", elem_id="hg-index")
+        indexed = gr.HTML(elem_id="hg-indexed")
+        forget = gr.Button("Delete the chosen documents", size="sm", visible=False, elem_id="hg-forget")
+    return corpus, files, name, index, indexed, forget
+
+
+def corpus_choices(own: Iterable[OwnCorpus]) -> list[tuple[str, str]]:
+    """Name the corpora that can be chosen, with their ids; the app's own first."""
+    return [_APPS, *((f"{each['name']} ({counted(each['passages'], 'passage')})", each["id"]) for each in own)]
+
+
+def connect_documents(parts: Parts, documents: Callable[[], Documents], user_of: Callable[[Request], str]) -> None:
+    """Let the panel's buttons do their work."""
+    gr: Any = require("gradio", "chat")
+
+    async def index(request: Request, files: Sequence[str] | None, name: str) -> AsyncGenerator[Mapping[Any, Any]]:
+        user = user_of(request)
+        yield {parts.index: gr.update(interactive=False)}
+        try:
+            async with aclosing(documents().add(user, [Path(each) for each in files or ()], name)) as stages:
+                async for told in stages:
+                    if isinstance(told, Stage):
+                        yield {parts.indexed: _stage_html(told)}
+                        continue
+                    choices = corpus_choices(await documents().of(user))
+                    yield {
+                        parts.indexed: _corpus_html(told),
+                        parts.corpus: gr.update(choices=choices, value=told["id"]),
+                        parts.files: None,
+                        parts.name: "",
+                    }
+        except HopgraphError as error:
+            yield {parts.indexed: f'<p class="hg-problem" role="alert">{shown(str(error))}</p>'}
+        yield {parts.index: gr.update(interactive=True)}
+
+    async def forget(request: Request, corpus: str) -> Mapping[Any, Any]:
+        said = "<p>Deleted.</p>"
+        try:
+            await documents().delete(user_of(request), corpus)
+        except HopgraphError as error:
+            said = f'<p class="hg-problem" role="alert">{shown(str(error))}</p>'
+        choices = corpus_choices(await documents().of(user_of(request)))
+        return {parts.corpus: gr.update(choices=choices, value=""), parts.indexed: said}
+
+    def chosen(corpus: str) -> Any:
+        return gr.update(visible=bool(corpus))
+
+    quiet = {"show_progress": "hidden", "api_visibility": "private"}
+    filled = [parts.index, parts.indexed, parts.corpus, parts.files, parts.name]
+    parts.index.click(index, [parts.files, parts.name], filled, **quiet)
+    parts.forget.click(forget, [parts.corpus], [parts.corpus, parts.indexed], **quiet)
+    parts.corpus.change(chosen, [parts.corpus], [parts.forget], **quiet)
+
+
+def _stage_html(stage: Stage) -> str:
+    known = f' value="{stage.done}" max="{stage.total}"' if stage.total else ""
+    return f'<p role="status">{shown(stage.name)} … <progress{known}></progress></p>'
+
+
+def _corpus_html(corpus: OwnCorpus) -> str:
+    skipped = [f"{counted(corpus['skipped'], 'record')} could not be used"] if corpus["skipped"] else []
+    told = "; ".join([f"{counted(corpus['passages'], 'passage')} indexed", *skipped, *corpus["first_skipped"]])
+    return f'<p role="status">“{shown(corpus["name"])}”: {shown(told)}.</p>'

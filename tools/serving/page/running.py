@@ -1,0 +1,134 @@
+"""Turns under way on the page: each runs as a task that its browser session can stop."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from langchain_core.messages import AIMessage
+from langgraph.types import Interrupt
+
+from hopgraph.state import HopgraphError
+from hopgraph.tools.cli.console import on_one_line
+from hopgraph.tools.cli.watch import Watcher
+from hopgraph.tools.serving.page.text import unescaped
+from hopgraph.tools.serving.page.turns import Turn
+from hopgraph.tools.serving.turn import Learnt, TurnEnd, TurnStep
+from hopgraph.tools.trees import TREE_EVENTS
+
+_PAUSE = 0.05
+"""Seconds in which steps are gathered before they are shown together; less is not seen, and costs drawing."""
+
+_log = logging.getLogger(__name__)
+
+
+class Running:
+    """The turns that run, by browser session; a session has one at a time."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def stop(self, session: str) -> None:
+        """Cancel the session's turn; nothing happens if none runs."""
+        if task := self._tasks.get(session):
+            task.cancel()
+
+    async def watch(
+        self, session: str, steps: AsyncGenerator[TurnStep], seconds: float, turn: Turn
+    ) -> AsyncGenerator[Sequence[Interrupt]]:
+        """Run a turn to its end and write into it what happens; yields whenever there is something new.
+
+        Yields:
+            What a person is asked, which is empty but at the end of a run that paused.
+        """
+        watcher = Watcher(passages=turn.passages)
+        arrived = asyncio.Queue[TurnStep | None]()
+        task = asyncio.create_task(_pumped(steps, seconds, arrived))
+        self._tasks[session] = task
+        try:
+            while (batch := await _batch(arrived)) is not None:
+                asked: Sequence[Interrupt] = ()
+                for step in batch:
+                    asked = _seen(step, turn, watcher) or asked
+                yield asked
+            await asyncio.wait([task])
+            _end(turn, task, seconds)
+            turn.lines += watcher.flush()
+            yield ()
+        finally:
+            # Also when whoever watches went away: then nobody is left whom the turn could be for.
+            task.cancel()
+            await asyncio.wait([task])
+            turn.ended = turn.ended or "stopped"
+            if self._tasks.get(session) is task:
+                del self._tasks[session]
+
+
+async def _pumped(steps: AsyncGenerator[TurnStep], seconds: float, arrived: asyncio.Queue[TurnStep | None]) -> None:
+    try:
+        async with asyncio.timeout(seconds), aclosing(steps):
+            async for step in steps:
+                arrived.put_nowait(step)
+    finally:
+        arrived.put_nowait(None)
+
+
+async def _batch(arrived: asyncio.Queue[TurnStep | None]) -> list[TurnStep] | None:
+    """Wait for steps and take all that are there; None when no more will come."""
+    first = await arrived.get()
+    if first is None:
+        return None
+    await asyncio.sleep(_PAUSE)
+    batch = [first]
+    while not arrived.empty():
+        step = arrived.get_nowait()
+        if step is None:
+            arrived.put_nowait(None)
+            break
+        batch.append(step)
+    return batch
+
+
+def _seen(step: TurnStep, turn: Turn, watcher: Watcher) -> Sequence[Interrupt]:
+    """Write a step into the turn; gives what a person is asked."""
+    if isinstance(step, Learnt):
+        turn.lines += watcher.learn(step.passages)
+    elif isinstance(step, TurnEnd):
+        turn.lines += watcher.flush()
+        turn.ended = "paused" if step.paused else "done"
+        if not step.paused:
+            take_reply(turn, step.state["messages"][-1])
+        return step.paused
+    else:
+        turn.lines += watcher.see(step)
+        if step["event"] in TREE_EVENTS or step["event"] == "answered":
+            turn.events.append(step)
+    return ()
+
+
+def take_reply(turn: Turn, message: Any) -> None:
+    """Write the reply's message into the turn that it ends."""
+    told = message.additional_kwargs if isinstance(message, AIMessage) else {}
+    looked_up = bool(told.get("method"))
+    turn.told = dict(told) if looked_up else {}
+    turn.said = "" if looked_up else unescaped(message.text)
+
+
+def _end(turn: Turn, task: asyncio.Task[None], seconds: float) -> None:
+    """Write down how a run ended that gave no end itself."""
+    if task.cancelled():
+        turn.ended = "stopped"
+    elif error := task.exception():
+        turn.ended = "failed"
+        turn.problem = said_of(error, seconds)
+
+
+def said_of(error: BaseException, seconds: float) -> str:
+    """Say in one line what went wrong; of an error that nobody foresaw only its kind, the rest is logged."""
+    if isinstance(error, HopgraphError):
+        return on_one_line(str(error))
+    if isinstance(error, TimeoutError):
+        return f"the answer took longer than {seconds:g} seconds and was ended"
+    _log.error("a turn of the chat page failed", exc_info=error)
+    return f"something failed that should not ({type(error).__name__}); the app's log says more"
