@@ -10,8 +10,8 @@ from typing import Any
 
 from hopgraph.nodes.events import event_order
 from hopgraph.state import Context
-from hopgraph.tools.cli.drawing import svg_drawing, svg_of_run
 from hopgraph.tools.cli.settings import method_named
+from hopgraph.tools.drawing import svg_drawing, svg_of_run
 from hopgraph.tools.trees import tree_of
 
 _MOST = 160

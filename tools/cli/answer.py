@@ -7,7 +7,8 @@ from rich.console import Console
 from rich.text import Text
 
 from hopgraph.state import Citation, Usage
-from hopgraph.tools.cli.console import counted, on_one_line, print_hanging
+from hopgraph.tools.cli.console import print_hanging
+from hopgraph.tools.text.shown import counted, on_one_line
 
 _ENDS = {
     "answered": "answered",

@@ -24,9 +24,9 @@ from hopgraph.tools.cli.reviewing import Reviewed, Reviewing, review_settings
 from hopgraph.tools.cli.settings import method_named, settings_for
 from hopgraph.tools.cli.show import Shown, print_header, print_picture
 from hopgraph.tools.cli.tree import RunPicture
-from hopgraph.tools.cli.watch import Watcher
 from hopgraph.tools.files import write_files
 from hopgraph.tools.records import answer_record
+from hopgraph.tools.telling.watch import Watcher
 
 Output = Literal["steps", "quiet", "json"]
 Graph = CompiledStateGraph[Any, Any, Any, Any]

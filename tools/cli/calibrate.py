@@ -8,13 +8,14 @@ from pathlib import Path
 
 from rich.text import Text
 
-from hopgraph.tools.cli.console import console_on, on_one_line, print_hanging
+from hopgraph.tools.cli.console import console_on, print_hanging
 from hopgraph.tools.cli.progress import progress_on
 from hopgraph.tools.cli.settings import corpus_spec
 from hopgraph.tools.evaluation.calibrate import Calibration, calibrate
 from hopgraph.tools.evaluation.datasets import read_questions
 from hopgraph.tools.rerankers import resolve_reranker
 from hopgraph.tools.retrieval import resolve_retriever
+from hopgraph.tools.text.shown import on_one_line
 
 
 def run_calibrate(dataset: Path, corpus: str, *, reranker: str, keep: float, as_json: bool) -> None:

@@ -9,12 +9,13 @@ from rich.console import Console
 from rich.text import Text
 
 from hopgraph.state import HopgraphError
-from hopgraph.tools.cli.console import console_on, counted, on_one_line, print_hanging
+from hopgraph.tools.cli.console import console_on, print_hanging
 from hopgraph.tools.cli.progress import progress_on
 from hopgraph.tools.retrieval import IndexReport, build_index
 from hopgraph.tools.retrieval.manifest import DenseFacts
 from hopgraph.tools.retrieval.shards import kept_shards
 from hopgraph.tools.retrieval.stages import Progress
+from hopgraph.tools.text.shown import counted, on_one_line
 
 _STAGES = {
     "read": "reading",

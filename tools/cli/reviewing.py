@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.text import Text
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.cli.console import on_one_line, print_hanging, shortened
+from hopgraph.tools.cli.console import print_hanging
+from hopgraph.tools.text.shown import on_one_line, shortened
 
 Reviewed = Literal["queries", "evidence", "all"]
 """What `--review` asks about."""

@@ -12,30 +12,16 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from hopgraph.state import Context
-from hopgraph.state.context import DEFAULT_MODEL, DEFAULT_RETRIEVER
-from hopgraph.tools.cli.console import LABEL_WIDTH, on_one_line, print_hanging
-from hopgraph.tools.cli.telling import Line
+from hopgraph.tools.cli.console import LABEL_WIDTH, print_hanging
 from hopgraph.tools.cli.tree import RunPicture
-from hopgraph.tools.models import model_name, redact
-from hopgraph.tools.resolve import describe
+from hopgraph.tools.telling import Line
+from hopgraph.tools.telling.header import header
+from hopgraph.tools.text.shown import on_one_line
 
 _STYLES = {"heading": "bold", "plain": "", "dim": "dim", "good": "green", "bad": "red", "warning": "bold yellow"}
 _EMPTY = Text()
 _FRAMES, _LINES_ABOVE = 8, 6
 """Pictures a second; lines of the terminal that the growing tree leaves to what stands above and below it."""
-
-
-def header(title: str, settings: Context) -> tuple[str, str]:
-    """Say which method, model and corpus are used, and what the embedded model is; that is empty for another."""
-    model, corpus = (on_one_line(redact(name)) for name in describe(settings))
-    more = [f"{on_one_line(role)}: {on_one_line(model_name(given))}" for role, given in settings.models.items()]
-    second = settings.second_retriever
-    name = second if isinstance(second, str) else type(second).__name__
-    corpora = [corpus, *([on_one_line(redact(name))] if second else [])]
-    about = " (bundled sample)" if corpora == [DEFAULT_RETRIEVER] else ""
-    line = f"{title} · model {', '.join([model, *more])} · corpus {' + '.join(corpora)}{about}"
-    stand_in = f"{model} is the embedded stand-in: no language model, only fixed rules that extract text."
-    return line, stand_in if model == DEFAULT_MODEL else ""
 
 
 def print_header(console: Console, title: str, settings: Context) -> None:

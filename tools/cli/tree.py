@@ -10,7 +10,8 @@ from rich.text import Text
 from rich.tree import Tree
 
 from hopgraph.state import StepEvent
-from hopgraph.tools.cli.console import in_ascii, on_one_line, shortened
+from hopgraph.tools.cli.console import in_ascii
+from hopgraph.tools.text.shown import on_one_line, shortened
 from hopgraph.tools.trees import EVIDENCE, ShownNode, depth_below, grows, tree_of, view_of
 
 _STYLES = {

@@ -41,7 +41,6 @@ from pydantic import JsonValue, ValidationError
 from hopgraph.nodes.events import STEP_EVENT
 from hopgraph.state import HopgraphError, SettingsError, StepEvent
 from hopgraph.state.chat import ChatContext
-from hopgraph.tools.cli.console import on_one_line
 from hopgraph.tools.models import redact
 from hopgraph.tools.serving.admission import BusyError
 from hopgraph.tools.serving.answered import answered, encodable
@@ -49,6 +48,7 @@ from hopgraph.tools.serving.options import OWNER
 from hopgraph.tools.serving.relay import EventStream, relayed, while_connected
 from hopgraph.tools.serving.service import AUTO, Service
 from hopgraph.tools.serving.turn import Learnt, TurnEnd
+from hopgraph.tools.text.shown import on_one_line
 
 AG_UI_PATH = "/ag-ui"
 

@@ -39,13 +39,13 @@ from hopgraph.nodes.chat.reply import ReplyState, reply_text
 from hopgraph.nodes.prepare import checked_question
 from hopgraph.state import HopgraphError, SettingsError
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
-from hopgraph.tools.cli.console import on_one_line
-from hopgraph.tools.cli.watch import Watcher
 from hopgraph.tools.models import redact
 from hopgraph.tools.serving.answered import Answered, answered, encodable
 from hopgraph.tools.serving.options import OWNER
 from hopgraph.tools.serving.service import AUTO, OFFERED, Service
 from hopgraph.tools.serving.turn import Learnt, TurnEnd, TurnStep
+from hopgraph.tools.telling.watch import Watcher
+from hopgraph.tools.text.shown import on_one_line
 
 MCP_PATH = "/mcp"
 

@@ -7,7 +7,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from hopgraph.tools.cli.console import on_one_line, print_hanging, shortened
+from hopgraph.tools.cli.console import print_hanging
+from hopgraph.tools.text.shown import on_one_line, shortened
 from hostile_text import ANY_TEXT, is_harmless
 
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.cli.console import counted, on_one_line, print_hanging
+from hopgraph.tools.cli.console import print_hanging
 from hopgraph.tools.cli.evaluation.blocks import print_table
 from hopgraph.tools.cli.evaluation.table import summary_console
 from hopgraph.tools.evaluation.comparison import Comparison, compare
@@ -17,6 +17,7 @@ from hopgraph.tools.evaluation.runs.directory import RunReader
 from hopgraph.tools.evaluation.trec import trec_files
 from hopgraph.tools.files import write_files
 from hopgraph.tools.loading.errors import require
+from hopgraph.tools.text.shown import counted, on_one_line
 
 
 def run_compare(

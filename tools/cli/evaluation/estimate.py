@@ -4,8 +4,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hopgraph.tools.cli.console import on_one_line, print_hanging
+from hopgraph.tools.cli.console import print_hanging
 from hopgraph.tools.evaluation.estimate import Estimate, MethodEstimate
+from hopgraph.tools.text.shown import on_one_line
 
 
 def print_estimate(console: Console, estimate: Estimate) -> None:

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from hopgraph.tools.cli.console import counted
 from hopgraph.tools.evaluation.runs.engine import Tally
+from hopgraph.tools.text.shown import counted
 
 
 class RunProgress:

@@ -10,11 +10,12 @@ from typing import Any
 from rich.text import Text
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.cli.console import console_on, counted, print_hanging
+from hopgraph.tools.cli.console import console_on, print_hanging
 from hopgraph.tools.loading.errors import require
 from hopgraph.tools.models.rehearsal.book import read_book
 from hopgraph.tools.models.rehearsal.model import RehearsalModel
 from hopgraph.tools.models.rehearsal.options import RehearsalOptions
+from hopgraph.tools.text.shown import counted
 
 HOST = "127.0.0.1"
 """Only this machine: the server has no keys."""

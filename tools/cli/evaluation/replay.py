@@ -13,11 +13,10 @@ from rich.text import Text
 from hopgraph.graphs import METHODS
 from hopgraph.state import Passage, RunError, StepEvent
 from hopgraph.tools.cli.answer import print_answer
-from hopgraph.tools.cli.console import console_on, on_one_line, print_hanging
+from hopgraph.tools.cli.console import console_on, print_hanging
 from hopgraph.tools.cli.settings import method_named
 from hopgraph.tools.cli.show import Shown, print_picture
 from hopgraph.tools.cli.tree import RunPicture
-from hopgraph.tools.cli.watch import Watcher
 from hopgraph.tools.evaluation.questions import EvalQuestion
 from hopgraph.tools.evaluation.runs.corpus import CONTEXTS, CORPUS
 from hopgraph.tools.evaluation.runs.directory import RunReader
@@ -25,6 +24,8 @@ from hopgraph.tools.evaluation.runs.outcome import Key, Outcome
 from hopgraph.tools.evaluation.runs.scores import gold_names, scores_of
 from hopgraph.tools.evaluation.runs.stand_ins import stand_in
 from hopgraph.tools.retrieval.passages import PassageFile
+from hopgraph.tools.telling.watch import Watcher
+from hopgraph.tools.text.shown import on_one_line
 
 _SCORES = {"em": "EM", "f1": "F1", "grounded_f1": "grounded F1", "recall@15": "R@15"}
 

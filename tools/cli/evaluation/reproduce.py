@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from hopgraph.state import Context, SettingsError
-from hopgraph.tools.cli.console import console_on, counted, on_one_line, print_hanging
+from hopgraph.tools.cli.console import console_on, print_hanging
 from hopgraph.tools.cli.evaluation.blocks import print_table
 from hopgraph.tools.cli.evaluation.experiment import experiment_settings, run_experiment
 from hopgraph.tools.cli.evaluation.run import EvalOptions, run_eval, settings_by_method
@@ -29,6 +29,7 @@ from hopgraph.tools.evaluation.runs.stand_ins import models_of, stand_ins_among
 from hopgraph.tools.files import write_files
 from hopgraph.tools.retrieval import build_index
 from hopgraph.tools.retrieval.manifest import is_index
+from hopgraph.tools.text.shown import counted, on_one_line
 
 _STAGES = {"read": "reading the corpus", "score": "scoring", "save": "saving"}
 _REPORT = "reproduction"

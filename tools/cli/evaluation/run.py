@@ -15,7 +15,7 @@ from rich.text import Text
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.state import Context, SettingsError
 from hopgraph.tools.background import run_in_background
-from hopgraph.tools.cli.console import console_on, on_one_line, print_hanging
+from hopgraph.tools.cli.console import console_on, print_hanging
 from hopgraph.tools.cli.evaluation.estimate import print_estimate
 from hopgraph.tools.cli.evaluation.progress import RunProgress
 from hopgraph.tools.cli.evaluation.table import print_summary, summary_console
@@ -34,6 +34,7 @@ from hopgraph.tools.evaluation.runs.summary import summarise
 from hopgraph.tools.evaluation.runs.wanted import Wanted
 from hopgraph.tools.evaluation.sampling import parse_sample
 from hopgraph.tools.resolve import model_of
+from hopgraph.tools.text.shown import on_one_line
 
 _STAGES = {"read": "reading the corpus", "score": "scoring", "save": "saving"}
 ALL = "all"

@@ -10,10 +10,10 @@ from urllib.parse import quote
 from hopgraph.nodes.chat.reply import plain
 from hopgraph.nodes.finish import total
 from hopgraph.state import Citation, Usage
-from hopgraph.tools.cli.telling import Line
-from hopgraph.tools.cli.watch import Watcher
 from hopgraph.tools.serving.answered import Answered, answered, encodable
 from hopgraph.tools.serving.turn import Learnt, TurnEnd, TurnStep
+from hopgraph.tools.telling import Line
+from hopgraph.tools.telling.watch import Watcher
 
 _SIGNS = {"•": "", "-": "✗"}
 """What stands for the marks that Markdown would take for lists of their own."""

@@ -24,9 +24,9 @@ from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from hopgraph.state import CorpusError, SettingsError
-from hopgraph.tools.cli.console import on_one_line, shortened
 from hopgraph.tools.serving.options import ServingOptions
 from hopgraph.tools.serving.page.uploads import gather, named
+from hopgraph.tools.text.shown import on_one_line, shortened
 from hopgraph.tools.threads import USER, default_path
 
 MOST_CORPORA = 20

@@ -8,12 +8,12 @@ from typing import Any
 from gradio import Request
 
 from hopgraph.state import HopgraphError
-from hopgraph.tools.cli.console import counted
 from hopgraph.tools.loading.errors import require
 from hopgraph.tools.serving.page.documents import Documents, OwnCorpus, Stage
 from hopgraph.tools.serving.page.parts import Parts
 from hopgraph.tools.serving.page.text import shown
 from hopgraph.tools.serving.page.uploads import SUFFIXES
+from hopgraph.tools.text.shown import counted
 
 _APPS = ("The app's documents", "")
 

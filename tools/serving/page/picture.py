@@ -1,6 +1,6 @@
 """The picture of a run: its growing tree or chain of reasoning, narrow enough for a phone.
 
-It is the drawing of `hopgraph draw --run` (`hopgraph.tools.cli.drawing`) at another width, with its colours left to
+It is the drawing of `hopgraph draw --run` (`hopgraph.tools.drawing`) at another width, with its colours left to
 the page's style, which has them for light and dark.
 """
 
@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from hopgraph.state import Passage, StepEvent
-from hopgraph.tools.cli.console import shortened
-from hopgraph.tools.cli.drawing.run_cards import CardSizes, cards_of
-from hopgraph.tools.cli.drawing.run_svg import summary_of
+from hopgraph.tools.drawing.run_cards import CardSizes, cards_of
+from hopgraph.tools.drawing.run_svg import summary_of
+from hopgraph.tools.text.shown import shortened
 from hopgraph.tools.trees import RunNode, folded, tree_of, view_of
 
 _SIZES = CardSizes(width=336.0, margin=2.0, indent=14.0, most_indent=84.0, side=0.0, gap=8.0, spoken=240)

@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from langgraph.types import Command, Interrupt
 
-from hopgraph.tools.cli.console import on_one_line
 from hopgraph.tools.loading.errors import require
 from hopgraph.tools.serving.page.text import shown
+from hopgraph.tools.text.shown import on_one_line
 
 Action = Literal["approve", "edit", "reject"]
 

@@ -10,11 +10,11 @@ from langchain_core.messages import AIMessage
 from langgraph.types import Interrupt
 
 from hopgraph.state import HopgraphError
-from hopgraph.tools.cli.console import on_one_line
-from hopgraph.tools.cli.watch import Watcher
 from hopgraph.tools.serving.page.text import unescaped
 from hopgraph.tools.serving.page.turns import Turn
 from hopgraph.tools.serving.turn import Learnt, TurnEnd, TurnStep
+from hopgraph.tools.telling.watch import Watcher
+from hopgraph.tools.text.shown import on_one_line
 from hopgraph.tools.trees import TREE_EVENTS
 
 _PAUSE = 0.05

@@ -1,15 +1,15 @@
 """The steps of a turn as nested items that fold, in HTML.
 
-The lines are the ones that `hopgraph ask` prints (`hopgraph.tools.cli.watch`): an iteration's heading begins a
+The lines are the ones that `hopgraph ask` prints (`hopgraph.tools.telling.watch`): an iteration's heading begins a
 group, a labelled line an item, and the lines below it fold into that item.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from hopgraph.tools.cli.console import counted
-from hopgraph.tools.cli.telling import Line
 from hopgraph.tools.serving.page.text import shown
+from hopgraph.tools.telling import Line
+from hopgraph.tools.text.shown import counted
 
 
 @dataclass

@@ -16,8 +16,6 @@ from pydantic import JsonValue
 from hopgraph.graphs import METHODS
 from hopgraph.state import HopgraphError
 from hopgraph.state.chat import ChatContext
-from hopgraph.tools.cli.console import shortened
-from hopgraph.tools.cli.show import header
 from hopgraph.tools.serving.page.conversation import turns_of
 from hopgraph.tools.serving.page.documents import Documents, documents_folder
 from hopgraph.tools.serving.page.kept_turns import KeptTurns
@@ -25,6 +23,8 @@ from hopgraph.tools.serving.page.reviewing import Asked, asked_by, resumption
 from hopgraph.tools.serving.page.running import Running
 from hopgraph.tools.serving.page.turns import Turn
 from hopgraph.tools.serving.service import AUTO, Service
+from hopgraph.tools.telling.header import header
+from hopgraph.tools.text.shown import shortened
 
 _TITLE = 60
 """Characters of its first question that name a thread."""

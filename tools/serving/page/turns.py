@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import JsonValue
 
 from hopgraph.state import Passage, StepEvent
-from hopgraph.tools.cli.telling import Line
+from hopgraph.tools.telling import Line
 
 Ended = Literal["", "done", "stopped", "failed", "paused"]
 """`""`: it runs. `stopped`: by the person, or because the page or the app was closed. `paused`: a person is asked."""

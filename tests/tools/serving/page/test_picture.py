@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from hopgraph.state import Passage, StepEvent
-from hopgraph.tools.cli.drawing.measure import text_width
+from hopgraph.tools.drawing.measure import text_width
 from hopgraph.tools.serving.page.picture import picture
 from hopgraph.tools.trees import folded, tree_of, view_of
 from hostile_text import ANY_TEXT

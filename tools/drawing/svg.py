@@ -7,10 +7,10 @@ from itertools import pairwise
 
 from langchain_core.runnables.graph import Graph
 
-from hopgraph.tools.cli.drawing.edges import DrawnEdge, edges_of, is_end, shown_name
-from hopgraph.tools.cli.drawing.layers import Key, Layers, layers_of
-from hopgraph.tools.cli.drawing.measure import text_width
-from hopgraph.tools.cli.drawing.place import Placed, Point, Size, place
+from hopgraph.tools.drawing.edges import DrawnEdge, edges_of, is_end, shown_name
+from hopgraph.tools.drawing.layers import Key, Layers, layers_of
+from hopgraph.tools.drawing.measure import text_width
+from hopgraph.tools.drawing.place import Placed, Point, Size, place
 
 _MARGIN, _TITLE_HEIGHT = 28.0, 44.0
 _BOX_HEIGHT, _LABEL_HEIGHT = 38.0, 20.0

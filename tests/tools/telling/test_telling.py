@@ -6,8 +6,8 @@ import pytest
 
 import hopgraph.nodes
 from hopgraph.state import StepEvent
-from hopgraph.tools.cli.telling import TELLERS, Line
-from hopgraph.tools.cli.watch import Watcher
+from hopgraph.tools.telling import TELLERS, Line
+from hopgraph.tools.telling.watch import Watcher
 from hostile_text import is_harmless
 from recorded_runs import all_runs, recorded
 

@@ -5,8 +5,8 @@
 
 from collections.abc import Callable
 
-from hopgraph.tools.cli.telling import answers, calls, chat, questions, reviews, searches
-from hopgraph.tools.cli.telling.told import TEXT_SHOWN, Line, Style, Told
+from hopgraph.tools.telling import answers, calls, chat, questions, reviews, searches
+from hopgraph.tools.telling.told import TEXT_SHOWN, Line, Style, Told
 
 TELLERS: dict[str, Callable[[Told], list[Line]]] = {
     "query": searches.query,

@@ -2,7 +2,7 @@
 
 from langchain_core.runnables.graph import Graph
 
-from hopgraph.tools.cli.drawing.edges import DrawnEdge, edges_of, is_end, shown_name
+from hopgraph.tools.drawing.edges import DrawnEdge, edges_of, is_end, shown_name
 
 
 def ascii_drawing(graph: Graph, title: str) -> str:

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopgraph.state import Passage, StepEvent
-from hopgraph.tools.cli.telling import TELLERS, Line
-from hopgraph.tools.cli.watch import Watcher
+from hopgraph.tools.telling import TELLERS, Line
+from hopgraph.tools.telling.watch import Watcher
 from hostile_text import ANY_TEXT, is_harmless
 
 NUMBERS = itertools.count()

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-from hopgraph.tools.cli.console import on_one_line, shortened
-from hopgraph.tools.cli.drawing.measure import text_width, wrapped
-from hopgraph.tools.cli.drawing.run_signs import evidence_mark, sign
+from hopgraph.tools.drawing.measure import text_width, wrapped
+from hopgraph.tools.drawing.run_signs import evidence_mark, sign
+from hopgraph.tools.text.shown import on_one_line, shortened
 from hopgraph.tools.trees import ShownNode, Status, depth_below
 
 PADDING, LINE, SMALL_LINE = 10.0, 18.0, 15.5

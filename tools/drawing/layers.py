@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 
-from hopgraph.tools.cli.drawing.edges import DrawnEdge
+from hopgraph.tools.drawing.edges import DrawnEdge
 
 Key = str | tuple[int, int]
 """A node's key, or (edge's number, stop's number) for a stop."""

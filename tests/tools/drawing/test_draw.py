@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from langchain_core.runnables.graph import Edge, Graph, Node
 
 from hopgraph.graphs import METHODS, chat
-from hopgraph.tools.cli.drawing import ascii_drawing, svg_drawing
-from hopgraph.tools.cli.drawing.edges import edges_of
-from hopgraph.tools.cli.drawing.layers import layers_of
-from hopgraph.tools.cli.drawing.place import apart
+from hopgraph.tools.drawing import ascii_drawing, svg_drawing
+from hopgraph.tools.drawing.edges import edges_of
+from hopgraph.tools.drawing.layers import layers_of
+from hopgraph.tools.drawing.place import apart
 
 Run = Callable[..., Any]
 SVG = "{http://www.w3.org/2000/svg}"

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopgraph.state import StepEvent
-from hopgraph.tools.cli.drawing import svg_of_run, text_of_run
-from hopgraph.tools.cli.drawing.measure import text_width, wrapped
+from hopgraph.tools.drawing import svg_of_run, text_of_run
+from hopgraph.tools.drawing.measure import text_width, wrapped
 from hopgraph.tools.trees import RunTree, tree_of
 from hostile_text import ANY_TEXT, is_harmless
 from recorded_runs import QUESTION, all_runs, recorded

@@ -6,8 +6,7 @@ What became of a node is told by a sign, a word and the card's border, so that n
 from collections import Counter
 from html import escape
 
-from hopgraph.tools.cli.console import on_one_line, shortened
-from hopgraph.tools.cli.drawing.run_cards import (
+from hopgraph.tools.drawing.run_cards import (
     LINE,
     PADDING,
     SMALL,
@@ -19,7 +18,8 @@ from hopgraph.tools.cli.drawing.run_cards import (
     texts,
     wrapped_text,
 )
-from hopgraph.tools.cli.drawing.run_signs import SIGN_STYLE
+from hopgraph.tools.drawing.run_signs import SIGN_STYLE
+from hopgraph.tools.text.shown import on_one_line, shortened
 from hopgraph.tools.trees import RunTree, view_of
 
 WIDTH = 880.0

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 
-from hopgraph.tools.cli.drawing.layers import Key, Layers
+from hopgraph.tools.drawing.layers import Key, Layers
 
 Point = tuple[float, float]
 GAP_X, GAP_Y = 28.0, 48.0
