@@ -109,6 +109,14 @@ def evaluate(
         Literal["local", "ray"],
         typer.Option(help="Where questions are answered: here, or on a Ray cluster (needs the extra `ray`)."),
     ] = "local",
+    processes: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=256,
+            help="Processes that share the work: several for a quick server and many questions at once.",
+        ),
+    ] = 1,
     format_name: Annotated[
         str | None,
         typer.Option(
@@ -143,6 +151,7 @@ def evaluate(
         retry_failed=retry_failed,
         keep_traces=not no_traces,
         engine=engine,
+        processes=processes,
         rename=rename,
         judge=judge,
         estimate_only=estimate,

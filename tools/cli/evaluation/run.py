@@ -3,7 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,8 @@ from hopgraph.tools.evaluation.runs.answer import Job, answer
 from hopgraph.tools.evaluation.runs.begin import Prepared, jobs_of, prepare_run
 from hopgraph.tools.evaluation.runs.directory import DOWNLOADED, RunWriter
 from hopgraph.tools.evaluation.runs.engine import Answering, Engine, Limits, Tally, outstanding
-from hopgraph.tools.evaluation.runs.ray_engine import ray_workers
+from hopgraph.tools.evaluation.runs.process_engine import ProcessWorkers, process_workers
+from hopgraph.tools.evaluation.runs.ray_engine import RayWorkers, ray_workers
 from hopgraph.tools.evaluation.runs.summary import summarise
 from hopgraph.tools.evaluation.runs.wanted import Wanted
 from hopgraph.tools.evaluation.sampling import parse_sample
@@ -66,6 +67,8 @@ class EvalOptions:
     retry_failed: bool = False
     keep_traces: bool = True
     engine: Literal["local", "ray"] = "local"
+    processes: int = 1
+    """Of this machine, with `local`."""
     rename: int | None = None
     judge: str | None = None
     estimate_only: bool = False
@@ -160,9 +163,14 @@ def _run(options: EvalOptions, wanted: Wanted, prepared: Prepared, directory: Ru
         print_estimate(console_on() if options.estimate_only else errors, run_in_background(found))
         if options.estimate_only:
             return ""
-    workers = ray_workers(options.concurrency) if options.engine == "ray" and jobs else nullcontext()
-    with workers as ray:
-        return answer_all(options, prepared, directory, prices, jobs, ray.answer if ray else answer)
+    with _workers(options) if jobs else nullcontext() as workers:
+        return answer_all(options, prepared, directory, prices, jobs, workers.answer if workers else answer)
+
+
+def _workers(options: EvalOptions) -> AbstractContextManager[RayWorkers | ProcessWorkers | None]:
+    if options.engine == "ray":
+        return ray_workers(options.concurrency)
+    return process_workers(options.processes) if options.processes > 1 else nullcontext()
 
 
 def answer_all(

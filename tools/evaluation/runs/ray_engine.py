@@ -14,22 +14,18 @@ import asyncio
 import os
 import socket
 import time
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, cast
 
-from hopgraph.state import Context, RunError, SettingsError, StepEvent
-from hopgraph.tools.background import background_loop, run_on
-from hopgraph.tools.evaluation.runs.answer import Job, Watch, answer, failed_outcome
-from hopgraph.tools.evaluation.runs.outcome import Outcome
+from hopgraph.state import RunError, SettingsError, StepEvent
+from hopgraph.tools.evaluation.runs.answer import Job, Watch, failed_outcome
+from hopgraph.tools.evaluation.runs.elsewhere import LIVES, Answered, reported, travelling
 from hopgraph.tools.loading import require
 from hopgraph.tools.models import redact
 
-_LIVES = 3
-"""With how many workers a question may be lost before it counts as failed: it may be what kills them."""
 _PATIENCE = 600.0
 """Seconds until a cluster has room for one worker; those that grow on demand need minutes."""
 _ENVIRONMENT = {
@@ -56,19 +52,10 @@ class Worker:
         """Tell its machine and its version of hopgraph."""
         return socket.gethostname(), version("hopgraph")
 
-    async def answer(self, job: Job) -> AsyncGenerator[StepEvent | tuple[Outcome, bytes | None]]:
+    async def answer(self, job: Job) -> AsyncGenerator[StepEvent | Answered]:
         """Answer a question: each model call as it is made, at the end the outcome."""
-        here, news = asyncio.get_running_loop(), asyncio.Queue[StepEvent | None]()
-
-        def watch(event: StepEvent) -> None:
-            if event["event"] == "asked":
-                here.call_soon_threadsafe(news.put_nowait, event)
-
-        work = asyncio.ensure_future(run_on(background_loop(), answer(job, watch)))
-        work.add_done_callback(lambda _: news.put_nowait(None))
-        while event := await news.get():
-            yield event
-        yield work.result()
+        async for news in reported(job):
+            yield news
 
 
 @dataclass(eq=False)
@@ -89,7 +76,7 @@ class RayWorkers:
         self._actor = ray.remote(num_cpus=1, max_concurrency=concurrency + 1)(Worker)
         self._hired: list[_Hired] = []
 
-    async def answer(self, job: Job, watch: Watch) -> tuple[Outcome, bytes | None]:
+    async def answer(self, job: Job, watch: Watch) -> Answered:
         """Have a question answered, as `hopgraph.tools.evaluation.runs.answer.answer` does it.
 
         Args:
@@ -104,15 +91,15 @@ class RayWorkers:
             RunError: no worker can be started.
         """
         errors, began, why = self._ray.exceptions, time.perf_counter(), ""
-        job = replace(job, settings=_travelling(job.settings, self._count))
-        for _ in range(_LIVES):
+        job = replace(job, settings=travelling(job.settings, self._count))
+        for _ in range(LIVES):
             worker = await self._freest()
             worker.under_way += 1
             try:
                 async for reference in worker.actor.answer.remote(job):
                     came = await reference
                     if isinstance(came, tuple):
-                        return cast("tuple[Outcome, bytes | None]", came)
+                        return cast("Answered", came)
                     watch(came)
             except errors.RayTaskError as error:
                 raise error.cause from None
@@ -123,7 +110,7 @@ class RayWorkers:
             finally:
                 worker.under_way -= 1
         return failed_outcome(
-            job, f"lost with {_LIVES} Ray workers, the last time: {why}", time.perf_counter() - began
+            job, f"lost with {LIVES} Ray workers, the last time: {why}", time.perf_counter() - began
         ), None
 
     async def _freest(self) -> _Hired:
@@ -179,27 +166,6 @@ def ray_workers(concurrency: int) -> Generator[RayWorkers]:
         yield RayWorkers(ray, concurrency)
     finally:
         ray.shutdown()
-
-
-def _travelling(settings: Context, workers: int) -> Context:
-    """Make settings that mean the same on every machine: nothing is left for a worker's own environment.
-
-    Raises:
-        SettingsError: they hold a ready object, such as a model; names the setting.
-    """
-    values = dict(settings)
-    for name, value in values.items():
-        parts = cast("Mapping[str, object]", value).values() if isinstance(value, Mapping) else (value,)
-        for part in parts:
-            if not isinstance(part, str | int | float | list | tuple | None):
-                raise SettingsError(
-                    f"setting {name!r}: a ready object ({type(part).__name__}) cannot go to a Ray worker; "
-                    "give a spec, or use --engine local"
-                )
-    values["max_parallel_calls"] = -(-settings.max_parallel_calls // workers)
-    if settings.cache_dir:
-        values["cache_dir"] = str(Path(settings.cache_dir).resolve())
-    return settings.model_copy(update=values)
 
 
 def _first_line(error: BaseException) -> str:
