@@ -8,7 +8,7 @@ from rich.text import Text
 
 from hopgraph.state import Citation, Usage
 from hopgraph.tools.cli.console import print_hanging
-from hopgraph.tools.text.shown import counted, on_one_line
+from hopgraph.tools.shown import counted, on_one_line
 
 _ENDS = {
     "answered": "answered",

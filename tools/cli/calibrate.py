@@ -15,7 +15,7 @@ from hopgraph.tools.evaluation.calibrate import Calibration, calibrate
 from hopgraph.tools.evaluation.datasets import read_questions
 from hopgraph.tools.rerankers import resolve_reranker
 from hopgraph.tools.retrieval import resolve_retriever
-from hopgraph.tools.text.shown import on_one_line
+from hopgraph.tools.shown import on_one_line
 
 
 def run_calibrate(dataset: Path, corpus: str, *, reranker: str, keep: float, as_json: bool) -> None:

@@ -5,7 +5,7 @@ import sys
 from rich.console import Console
 from rich.text import Text
 
-from hopgraph.tools.text.shown import in_ascii_text
+from hopgraph.tools.shown import in_ascii_text
 
 LABEL_WIDTH = 11
 """Columns of the left column, which names the steps."""

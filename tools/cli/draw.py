@@ -9,7 +9,7 @@ from hopgraph.state import SettingsError
 from hopgraph.tools.cli.settings import method_named
 from hopgraph.tools.drawing import ascii_drawing, png_of, read_run, svg_drawing, svg_of_run, text_of_run
 from hopgraph.tools.files import write_files
-from hopgraph.tools.text.shown import on_one_line
+from hopgraph.tools.shown import on_one_line
 from hopgraph.tools.trees import tree_of
 
 Format = Literal["mermaid", "ascii", "svg", "png"]

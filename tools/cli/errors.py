@@ -16,7 +16,7 @@ WRONG_USE, FAILED, INTERRUPTED = 2, 1, 130
 
 def say(message: str) -> None:
     """Write one line on standard error, whatever the message holds."""
-    from hopgraph.tools.text.shown import on_one_line
+    from hopgraph.tools.shown import on_one_line
 
     sys.stderr.write(f"hopgraph: {on_one_line(message)}\n")
 

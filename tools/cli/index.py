@@ -15,7 +15,7 @@ from hopgraph.tools.retrieval import IndexReport, build_index
 from hopgraph.tools.retrieval.manifest import DenseFacts
 from hopgraph.tools.retrieval.shards import kept_shards
 from hopgraph.tools.retrieval.stages import Progress
-from hopgraph.tools.text.shown import counted, on_one_line
+from hopgraph.tools.shown import counted, on_one_line
 
 _STAGES = {
     "read": "reading",

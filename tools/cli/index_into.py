@@ -8,7 +8,7 @@ from rich.text import Text
 from hopgraph.tools.cli.console import console_on, print_hanging
 from hopgraph.tools.cli.progress import progress_on
 from hopgraph.tools.retrieval.engines import FillReport, index_into
-from hopgraph.tools.text.shown import counted, on_one_line
+from hopgraph.tools.shown import counted, on_one_line
 
 _STAGES = {"read": "sending", "save": "making searchable"}
 

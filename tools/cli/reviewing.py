@@ -14,7 +14,7 @@ from rich.text import Text
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.cli.console import print_hanging
-from hopgraph.tools.text.shown import on_one_line, shortened
+from hopgraph.tools.shown import on_one_line, shortened
 
 Reviewed = Literal["queries", "evidence", "all"]
 """What `--review` asks about."""

@@ -14,9 +14,9 @@ from rich.text import Text
 from hopgraph.state import Context
 from hopgraph.tools.cli.console import LABEL_WIDTH, print_hanging
 from hopgraph.tools.cli.tree import RunPicture
+from hopgraph.tools.shown import on_one_line
 from hopgraph.tools.telling import Line
 from hopgraph.tools.telling.header import header
-from hopgraph.tools.text.shown import on_one_line
 
 _STYLES = {"heading": "bold", "plain": "", "dim": "dim", "good": "green", "bad": "red", "warning": "bold yellow"}
 _EMPTY = Text()

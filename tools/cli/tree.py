@@ -11,7 +11,7 @@ from rich.tree import Tree
 
 from hopgraph.state import StepEvent
 from hopgraph.tools.cli.console import in_ascii
-from hopgraph.tools.text.shown import on_one_line, shortened
+from hopgraph.tools.shown import on_one_line, shortened
 from hopgraph.tools.trees import EVIDENCE, ShownNode, depth_below, grows, tree_of, view_of
 
 _STYLES = {

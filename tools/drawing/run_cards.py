@@ -9,7 +9,7 @@ from typing import Final
 
 from hopgraph.tools.drawing.measure import text_width, wrapped
 from hopgraph.tools.drawing.run_signs import evidence_mark, sign
-from hopgraph.tools.text.shown import on_one_line, shortened
+from hopgraph.tools.shown import on_one_line, shortened
 from hopgraph.tools.trees import ShownNode, Status, depth_below
 
 PADDING, LINE, SMALL_LINE = 10.0, 18.0, 15.5

@@ -19,7 +19,7 @@ from hopgraph.tools.drawing.run_cards import (
     wrapped_text,
 )
 from hopgraph.tools.drawing.run_signs import SIGN_STYLE
-from hopgraph.tools.text.shown import on_one_line, shortened
+from hopgraph.tools.shown import on_one_line, shortened
 from hopgraph.tools.trees import RunTree, view_of
 
 WIDTH = 880.0

@@ -1,6 +1,6 @@
 """A run's tree as plain text."""
 
-from hopgraph.tools.text.shown import in_ascii_text, on_one_line
+from hopgraph.tools.shown import in_ascii_text, on_one_line
 from hopgraph.tools.trees import EVIDENCE, RunTree, ShownNode, view_of
 
 

@@ -5,7 +5,7 @@ import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hopgraph.tools.text.shown import shortened
+from hopgraph.tools.shown import shortened
 
 LOGGER = logging.getLogger("hopgraph.access")
 _CLIENT_LEFT = 499

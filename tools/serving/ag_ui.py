@@ -48,7 +48,7 @@ from hopgraph.tools.serving.options import OWNER
 from hopgraph.tools.serving.relay import EventStream, relayed, while_connected
 from hopgraph.tools.serving.service import AUTO, Service
 from hopgraph.tools.serving.turn import Learnt, TurnEnd
-from hopgraph.tools.text.shown import on_one_line
+from hopgraph.tools.shown import on_one_line
 
 AG_UI_PATH = "/ag-ui"
 

@@ -44,8 +44,8 @@ from hopgraph.tools.serving.answered import Answered, answered, encodable
 from hopgraph.tools.serving.options import OWNER
 from hopgraph.tools.serving.service import AUTO, OFFERED, Service
 from hopgraph.tools.serving.turn import Learnt, TurnEnd, TurnStep
+from hopgraph.tools.shown import on_one_line
 from hopgraph.tools.telling.watch import Watcher
-from hopgraph.tools.text.shown import on_one_line
 
 MCP_PATH = "/mcp"
 

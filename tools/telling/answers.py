@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, cast
 
+from hopgraph.tools.shown import counted, on_one_line
 from hopgraph.tools.telling.told import Line, Told
-from hopgraph.tools.text.shown import counted, on_one_line
 
 
 def extracted(told: Told) -> list[Line]:

@@ -1,7 +1,7 @@
 """Calls: their cost, and what goes wrong with them."""
 
+from hopgraph.tools.shown import counted, on_one_line
 from hopgraph.tools.telling.told import Line, Told
-from hopgraph.tools.text.shown import counted, on_one_line
 
 
 def asked(told: Told) -> list[Line]:

@@ -1,7 +1,7 @@
 """What people take part in: turns of a conversation, and steps that wait for their approval."""
 
+from hopgraph.tools.shown import counted, on_one_line
 from hopgraph.tools.telling.told import Line, Told
-from hopgraph.tools.text.shown import counted, on_one_line
 
 
 def contextualised(told: Told) -> list[Line]:

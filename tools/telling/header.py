@@ -4,7 +4,7 @@ from hopgraph.state import Context
 from hopgraph.state.context import DEFAULT_MODEL, DEFAULT_RETRIEVER
 from hopgraph.tools.models import model_name, redact
 from hopgraph.tools.resolve import describe
-from hopgraph.tools.text.shown import on_one_line
+from hopgraph.tools.shown import on_one_line
 
 
 def header(title: str, settings: Context) -> tuple[str, str]:

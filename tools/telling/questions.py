@@ -2,8 +2,8 @@
 
 from typing import Any, cast
 
+from hopgraph.tools.shown import counted, on_one_line
 from hopgraph.tools.telling.told import Line, Told
-from hopgraph.tools.text.shown import counted, on_one_line
 
 _UNKNOWN_BECAUSE = {
     "unsolved": "nothing answers it",

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
+from hopgraph.tools.shown import counted, on_one_line
 from hopgraph.tools.telling.told import Line, Told
-from hopgraph.tools.text.shown import counted, on_one_line
 
 
 def grown(told: Told) -> list[Line]:

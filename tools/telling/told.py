@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hopgraph.state import Passage
-from hopgraph.tools.text.shown import counted, on_one_line, shortened
+from hopgraph.tools.shown import counted, on_one_line, shortened
 
 Style = Literal["heading", "plain", "dim", "good", "bad", "warning"]
 

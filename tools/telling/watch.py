@@ -7,8 +7,8 @@ from typing import Any
 
 from hopgraph.nodes.events import event_order
 from hopgraph.state import Passage, StepEvent
+from hopgraph.tools.shown import on_one_line, shortened
 from hopgraph.tools.telling import AT_ONCE, TELLERS, TEXT_SHOWN, Line, Told
-from hopgraph.tools.text.shown import on_one_line, shortened
 
 _NUMBERED = frozenset({"query", "deduced"})
 """The events that say which iteration they belong to, and may begin it."""

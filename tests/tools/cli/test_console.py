@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from hopgraph.tools.cli.console import print_hanging
-from hopgraph.tools.text.shown import on_one_line, shortened
+from hopgraph.tools.shown import on_one_line, shortened
 from hostile_text import ANY_TEXT, is_harmless
 
 

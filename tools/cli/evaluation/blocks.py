@@ -9,7 +9,7 @@ from rich.text import Text
 
 from hopgraph.tools.cli.console import print_hanging
 from hopgraph.tools.evaluation.report.cells import Table
-from hopgraph.tools.text.shown import on_one_line, shortened
+from hopgraph.tools.shown import on_one_line, shortened
 
 _GAP = 2
 _NAME_SHOWN, _HEAD_SHOWN = 32, 24

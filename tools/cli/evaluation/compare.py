@@ -17,7 +17,7 @@ from hopgraph.tools.evaluation.runs.directory import RunReader
 from hopgraph.tools.evaluation.trec import trec_files
 from hopgraph.tools.files import write_files
 from hopgraph.tools.loading.errors import require
-from hopgraph.tools.text.shown import counted, on_one_line
+from hopgraph.tools.shown import counted, on_one_line
 
 
 def run_compare(

@@ -6,7 +6,7 @@ from rich.text import Text
 
 from hopgraph.tools.cli.console import print_hanging
 from hopgraph.tools.evaluation.estimate import Estimate, MethodEstimate
-from hopgraph.tools.text.shown import on_one_line
+from hopgraph.tools.shown import on_one_line
 
 
 def print_estimate(console: Console, estimate: Estimate) -> None:

@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.text import Text
 
 from hopgraph.tools.evaluation.runs.engine import Tally
-from hopgraph.tools.text.shown import counted
+from hopgraph.tools.shown import counted
 
 
 class RunProgress:

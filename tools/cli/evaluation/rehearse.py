@@ -15,7 +15,7 @@ from hopgraph.tools.loading.errors import require
 from hopgraph.tools.models.rehearsal.book import read_book
 from hopgraph.tools.models.rehearsal.model import RehearsalModel
 from hopgraph.tools.models.rehearsal.options import RehearsalOptions
-from hopgraph.tools.text.shown import counted
+from hopgraph.tools.shown import counted
 
 HOST = "127.0.0.1"
 """Only this machine: the server has no keys."""

@@ -24,8 +24,8 @@ from hopgraph.tools.evaluation.runs.outcome import Key, Outcome
 from hopgraph.tools.evaluation.runs.scores import gold_names, scores_of
 from hopgraph.tools.evaluation.runs.stand_ins import stand_in
 from hopgraph.tools.retrieval.passages import PassageFile
+from hopgraph.tools.shown import on_one_line
 from hopgraph.tools.telling.watch import Watcher
-from hopgraph.tools.text.shown import on_one_line
 
 _SCORES = {"em": "EM", "f1": "F1", "grounded_f1": "grounded F1", "recall@15": "R@15"}
 

@@ -29,7 +29,7 @@ from hopgraph.tools.evaluation.runs.stand_ins import models_of, stand_ins_among
 from hopgraph.tools.files import write_files
 from hopgraph.tools.retrieval import build_index
 from hopgraph.tools.retrieval.manifest import is_index
-from hopgraph.tools.text.shown import counted, on_one_line
+from hopgraph.tools.shown import counted, on_one_line
 
 _STAGES = {"read": "reading the corpus", "score": "scoring", "save": "saving"}
 _REPORT = "reproduction"

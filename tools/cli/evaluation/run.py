@@ -35,7 +35,7 @@ from hopgraph.tools.evaluation.runs.summary import summarise
 from hopgraph.tools.evaluation.runs.wanted import Wanted
 from hopgraph.tools.evaluation.sampling import parse_sample
 from hopgraph.tools.resolve import model_of
-from hopgraph.tools.text.shown import on_one_line
+from hopgraph.tools.shown import on_one_line
 
 _STAGES = {"read": "reading the corpus", "score": "scoring", "save": "saving"}
 ALL = "all"

@@ -11,7 +11,7 @@ from rich.text import Text
 from hopgraph.tools.cli.console import console_on, print_hanging
 from hopgraph.tools.evaluation.runs.manifest import RunManifest
 from hopgraph.tools.evaluation.runs.stand_ins import stand_in
-from hopgraph.tools.text.shown import counted, on_one_line
+from hopgraph.tools.shown import counted, on_one_line
 
 Row = Mapping[str, Any]
 

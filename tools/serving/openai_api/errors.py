@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from hopgraph.state import HopgraphError, ModelError, QuestionError, SettingsError, SpecError
 from hopgraph.tools.models import redact
 from hopgraph.tools.serving.admission import BusyError
-from hopgraph.tools.text.shown import on_one_line
+from hopgraph.tools.shown import on_one_line
 
 
 class RequestError(SettingsError):

@@ -7,7 +7,7 @@ is looked up.
 import json
 import re
 
-from hopgraph.tools.text.shown import shortened
+from hopgraph.tools.shown import shortened
 
 _BEGIN = "### Task:\n"
 _WANTED = re.compile(r'\{\s*"(title|tags|follow_ups|queries|text)"\s*:')

@@ -26,7 +26,7 @@ from typing_extensions import TypedDict
 from hopgraph.state import CorpusError, SettingsError
 from hopgraph.tools.serving.options import ServingOptions
 from hopgraph.tools.serving.page.uploads import gather, named
-from hopgraph.tools.text.shown import on_one_line, shortened
+from hopgraph.tools.shown import on_one_line, shortened
 from hopgraph.tools.threads import USER, default_path
 
 MOST_CORPORA = 20

@@ -13,7 +13,7 @@ from hopgraph.tools.serving.page.documents import Documents, OwnCorpus, Stage
 from hopgraph.tools.serving.page.parts import Parts
 from hopgraph.tools.serving.page.text import shown
 from hopgraph.tools.serving.page.uploads import SUFFIXES
-from hopgraph.tools.text.shown import counted
+from hopgraph.tools.shown import counted
 
 _APPS = ("The app's documents", "")
 

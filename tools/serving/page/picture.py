@@ -10,7 +10,7 @@ from html import escape
 from hopgraph.state import Passage, StepEvent
 from hopgraph.tools.drawing.run_cards import CardSizes, cards_of
 from hopgraph.tools.drawing.run_svg import summary_of
-from hopgraph.tools.text.shown import shortened
+from hopgraph.tools.shown import shortened
 from hopgraph.tools.trees import RunNode, folded, tree_of, view_of
 
 _SIZES = CardSizes(width=336.0, margin=2.0, indent=14.0, most_indent=84.0, side=0.0, gap=8.0, spoken=240)

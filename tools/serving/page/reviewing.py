@@ -12,7 +12,7 @@ from langgraph.types import Command, Interrupt
 
 from hopgraph.tools.loading.errors import require
 from hopgraph.tools.serving.page.text import shown
-from hopgraph.tools.text.shown import on_one_line
+from hopgraph.tools.shown import on_one_line
 
 Action = Literal["approve", "edit", "reject"]
 

@@ -13,8 +13,8 @@ from hopgraph.state import HopgraphError
 from hopgraph.tools.serving.page.text import unescaped
 from hopgraph.tools.serving.page.turns import Turn
 from hopgraph.tools.serving.turn import Learnt, TurnEnd, TurnStep
+from hopgraph.tools.shown import on_one_line
 from hopgraph.tools.telling.watch import Watcher
-from hopgraph.tools.text.shown import on_one_line
 from hopgraph.tools.trees import TREE_EVENTS
 
 _PAUSE = 0.05

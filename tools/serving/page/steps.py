@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from hopgraph.tools.serving.page.text import shown
+from hopgraph.tools.shown import counted
 from hopgraph.tools.telling import Line
-from hopgraph.tools.text.shown import counted
 
 
 @dataclass

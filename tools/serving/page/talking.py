@@ -23,8 +23,8 @@ from hopgraph.tools.serving.page.reviewing import Asked, asked_by, resumption
 from hopgraph.tools.serving.page.running import Running
 from hopgraph.tools.serving.page.turns import Turn
 from hopgraph.tools.serving.service import AUTO, Service
+from hopgraph.tools.shown import shortened
 from hopgraph.tools.telling.header import header
-from hopgraph.tools.text.shown import shortened
 
 _TITLE = 60
 """Characters of its first question that name a thread."""

@@ -4,7 +4,7 @@ import re
 
 from hopgraph.tools.prompts import clean
 from hopgraph.tools.serving.page.markup import escaped
-from hopgraph.tools.text.shown import on_one_line
+from hopgraph.tools.shown import on_one_line
 
 _ESCAPED = re.compile(r"\\([\\`*_\[\]<>~$|#])")
 """What a reply escapes, since most clients read it as Markdown (see `hopgraph.nodes.chat.reply.plain`)."""

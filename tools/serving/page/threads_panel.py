@@ -4,7 +4,7 @@ from typing import Any
 
 from hopgraph.tools.loading.errors import require
 from hopgraph.tools.serving.page.parts import Left
-from hopgraph.tools.text.shown import on_one_line
+from hopgraph.tools.shown import on_one_line
 from hopgraph.tools.threads import MAX_TITLE, Thread
 
 

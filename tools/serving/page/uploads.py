@@ -8,7 +8,7 @@ from typing import TextIO
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.corpora import Reading, SourceRecord, open_corpus
-from hopgraph.tools.text.shown import on_one_line, shortened
+from hopgraph.tools.shown import on_one_line, shortened
 
 SUFFIXES = (".txt", ".md", ".json", ".jsonl", ".tsv")
 """Of the files that can be read."""
