@@ -1,7 +1,7 @@
 # make demo       install the core and answer a question, without a key
 # make test       install what the tests need and run them
 # make models     the tests that need torch, FAISS, Milvus and the like, in an environment of their own
-# make slow       every method on a hundred real questions, twice (minutes)
+# make slow       what takes minutes: every method on a hundred real questions twice, the embedding guide, many chats
 # make notebooks  run the notebooks and store what they show
 # make check      lint, formatting and types, as CI does
 # make benchmark  speed and memory, measured

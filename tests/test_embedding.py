@@ -25,6 +25,8 @@ from servers.langgraph_server import langgraph_server
 from servers.openai_server import OpenAIServer
 from servers.scripted_model import ScriptedChatModel
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 GUIDE = (ROOT / "tools" / "EMBEDDING.md").read_text(encoding="utf-8")
 KEY = "a-key-of-the-tests"

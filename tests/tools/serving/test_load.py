@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from hopgraph.tools.models.offline import OfflineExtractive
 from hopgraph.tools.sample import sample_passages
 from hopgraph.tools.serving.options import ServingOptions
 from servers.openai_server import OpenAIServer
 from servers.web_app import WebApp, open_app
+
+pytestmark = pytest.mark.slow
 
 CHATS = 200
 LIMITS = httpx.Limits(max_connections=CHATS, max_keepalive_connections=CHATS)
