@@ -7,7 +7,7 @@ from langgraph.graph.message import add_messages
 from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
-from hopgraph.state.context import Context, ContextT, in_group, settings_from, with_environment
+from hopgraph.state.context import Context, ContextT, chosen, in_group, settings_from, with_environment
 from hopgraph.state.errors import SettingsError
 from hopgraph.state.records import Citation, Passage, StopReason, Usage
 from hopgraph.state.schemas import Spent
@@ -123,7 +123,7 @@ def settings_for_method(chat: ChatContext, cls: type[ContextT]) -> ContextT:
     Raises:
         SettingsError: `methods` has an unknown setting for this method, or a value out of range.
     """
-    shared: dict[str, Any] = {name: getattr(chat, name) for name in chat.model_fields_set & cls.model_fields.keys()}
+    shared = {name: value for name, value in chosen(chat).items() if name in cls.model_fields}
     own = cast("dict[str, Any]", chat.methods.get(cls.method, {}))
     try:
         return with_environment(settings_from(cls, {**shared, **own}))

@@ -255,8 +255,8 @@ def settings_of(given: object, cls: type[ContextT]) -> ContextT:
     if isinstance(given, cls):
         return with_environment(given)
     if isinstance(given, Context):
-        shared = given.model_fields_set & cls.model_fields.keys()
-        return with_environment(settings_from(cls, {name: getattr(given, name) for name in shared}))
+        shared = {name: value for name, value in chosen(given).items() if name in cls.model_fields}
+        return with_environment(settings_from(cls, shared))
     raise SettingsError(f"context of type {type(given).__name__} is not {cls.__name__}, a dict or None")
 
 
@@ -279,6 +279,11 @@ def _from_mapping(given: Mapping[str, Any], cls: type[ContextT]) -> ContextT | C
     return settings_from(cls, given)
 
 
+def chosen(settings: Context) -> dict[str, Any]:
+    """Take the fields that somebody set; the others follow the environment and the defaults."""
+    return {name: getattr(settings, name) for name in settings.model_fields_set}
+
+
 def with_environment(settings: ContextT) -> ContextT:
     """Fill the fields that were not set from `HOPGRAPH_<FIELD>`; the only reader of the environment.
 
@@ -295,7 +300,7 @@ def with_environment(settings: ContextT) -> ContextT:
     }
     if not found:
         return settings
-    given = {name: getattr(settings, name) for name in settings.model_fields_set}
+    given = chosen(settings)
     try:
         parsed = {
             name: parse_setting(cls, name, value, f"environment variable HOPGRAPH_{name.upper()}")

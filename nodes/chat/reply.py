@@ -15,6 +15,7 @@ from hopgraph.tools.prompts import clean
 
 _MARKUP = re.compile(r"([\\`*_\[\]<>~$|#])")
 """Characters with which Markdown and HTML begin a link, a picture, code, a formula or formatting."""
+_ESCAPED = re.compile(rf"\\{_MARKUP.pattern}")
 
 
 class ReplyState(TurnResult, Spent):
@@ -75,6 +76,11 @@ def _source(number: int, citation: Citation) -> str:
 def plain(text: str) -> str:
     """Write untrusted text so that a chat client shows it as it is: on one line, with its markup escaped."""
     return _MARKUP.sub(r"\\\1", " ".join(clean(text).split()))
+
+
+def unescaped(reply: str) -> str:
+    """Take out what `plain` wrote before markup, for a place where nothing reads the text as Markdown."""
+    return _ESCAPED.sub(r"\1", reply)
 
 
 def _sum(one: Usage, other: Usage) -> Usage:

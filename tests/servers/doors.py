@@ -2,20 +2,16 @@
 
 import asyncio
 import json
-import socket
 import subprocess
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
-import uvicorn
-
-from hopgraph.tools.serving.app import create_app
 from hopgraph.tools.serving.options import ServingOptions
 from hopgraph.tools.serving.service import Service
+from servers.web_app import WebApp, open_app
 
 USERS = {"key-of-ann": "ann", "key-of-bob": "bob"}
 """Keys of two users, for tests that need any."""
@@ -23,30 +19,9 @@ USERS = {"key-of-ann": "ann", "key-of-bob": "bob"}
 QUESTION = "In which city was the director of the film Pan's Labyrinth born?"
 
 
-@dataclass(frozen=True)
-class Doors:
-    """The app while it is served."""
-
-    url: str
-    service: Service
-
-
-@asynccontextmanager
-async def open_doors(options: ServingOptions) -> AsyncGenerator[Doors]:
+def open_doors(options: ServingOptions) -> AbstractAsyncContextManager[WebApp]:
     """Serve the app without its page until the context ends."""
-    app = create_app(replace(options, page=False))
-    listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=5))
-    serving = asyncio.create_task(server.serve([listener]))
-    while not server.started:
-        assert not serving.done(), "the app did not start"
-        await asyncio.sleep(0.01)
-    try:
-        yield Doors(f"http://127.0.0.1:{listener.getsockname()[1]}", app.state.service)
-    finally:
-        server.should_exit = True
-        await serving
-        listener.close()
+    return open_app(replace(options, page=False))
 
 
 async def until_idle(service: Service, seconds: float = 30) -> None:

@@ -13,11 +13,12 @@ from rich.text import Text
 
 from hopgraph.nodes.prepare import check_settings
 from hopgraph.state.chat import ChatContext
+from hopgraph.state.context import chosen
 from hopgraph.tools.cli.console import console_on, print_hanging
 from hopgraph.tools.cli.settings import method_named, settings_for
 from hopgraph.tools.loading.errors import require
 from hopgraph.tools.serving.listening import address_of, listening
-from hopgraph.tools.serving.options import ServingOptions, keys_from_environment
+from hopgraph.tools.serving.options import PAGE_PATH, ServingOptions, keys_from_environment
 from hopgraph.tools.serving.service import AUTO
 
 
@@ -63,7 +64,7 @@ def _options(wanted: ChatWanted) -> ServingOptions:
     return ServingOptions(
         host=wanted.host,
         port=wanted.port,
-        settings={name: getattr(settings, name) for name in settings.model_fields_set},
+        settings=chosen(settings),
         keys=keys_from_environment(),
         origins=tuple(wanted.origins),
         hosts=tuple(wanted.hosts),
@@ -79,14 +80,14 @@ async def _serve(options: ServingOptions, listener: socket.socket, address: str,
     def ready() -> None:
         _tell(address, options)
         if browser:
-            threading.Thread(target=_open, args=(f"{address}/chat",), daemon=True).start()
+            threading.Thread(target=_open, args=(f"{address}{PAGE_PATH}",), daemon=True).start()
 
     await serve(options, listener, ready)
 
 
 def _tell(address: str, options: ServingOptions) -> None:
     console = console_on(stderr=True)
-    print_hanging(console, Text(), Text(f"Chat page at {address}/chat; stop with Ctrl-C.", "bold"), indent=0)
+    print_hanging(console, Text(), Text(f"Chat page at {address}{PAGE_PATH}; stop with Ctrl-C.", "bold"), indent=0)
     keys = "callers name a key" if options.keys else "nobody is asked for a key"
     doors = f"OpenAI clients: {address}/v1 · AG-UI: {address}/ag-ui · MCP: {address}/mcp · {keys}"
     print_hanging(console, Text(), Text(doors, "dim"), indent=0)

@@ -11,6 +11,7 @@ from types import FrameType
 
 from hopgraph.nodes.prepare import check_settings
 from hopgraph.state.chat import ChatContext
+from hopgraph.state.context import chosen
 from hopgraph.tools.cli.settings import settings_for
 from hopgraph.tools.loading.errors import require
 from hopgraph.tools.serving.options import ServingOptions
@@ -24,11 +25,10 @@ def run_mcp(*, model: str | None, corpus: str | None, assignments: Sequence[str]
     """
     require("mcp", "chat")
     settings = settings_for(ChatContext, assignments=assignments, model=model, corpus=corpus)
-    given = {name: getattr(settings, name) for name in settings.model_fields_set}
     # Tools keep no threads, so what the service opens for them ends with it.
     with TemporaryDirectory(prefix="hopgraph-mcp-") as folder:
         _end_at_once(Path(folder))
-        asyncio.run(_serve(ServingOptions(settings=given, threads=Path(folder) / "threads.sqlite")))
+        asyncio.run(_serve(ServingOptions(settings=chosen(settings), threads=Path(folder) / "threads.sqlite")))
 
 
 def _end_at_once(folder: Path) -> None:

@@ -45,7 +45,7 @@ from hopgraph.tools.models import redact
 from hopgraph.tools.serving.admission import BusyError
 from hopgraph.tools.serving.answered import answered, encodable
 from hopgraph.tools.serving.options import OWNER
-from hopgraph.tools.serving.relay import EventStream, relayed, while_connected
+from hopgraph.tools.serving.relay import IDLE_SECONDS, EventStream, relayed, while_connected
 from hopgraph.tools.serving.service import AUTO, Service
 from hopgraph.tools.serving.turn import Learnt, TurnEnd
 from hopgraph.tools.shown import on_one_line
@@ -54,9 +54,6 @@ AG_UI_PATH = "/ag-ui"
 
 _OURS = "hopgraph"
 """The key of `forwardedProps` under which a client may set `method` and the settings of a turn."""
-
-_IDLE_SECONDS = 15.0
-"""After so long without an event a comment is sent, so that nobody on the way takes the stream for dead."""
 
 
 def ag_ui_routes(service: Callable[[Request], Service]) -> APIRouter:
@@ -126,7 +123,7 @@ async def _events(service: Service, user: str, wanted: RunAgentInput) -> AsyncGe
     settings = _settings(service, wanted.forwarded_props)
     turn = service.on_thread(user, wanted.thread_id, await _given(service, user, wanted), settings)
     node, paused = "", ()
-    async with aclosing(relayed(turn, service.options.turn_seconds, _IDLE_SECONDS)) as steps:
+    async with aclosing(relayed(turn, service.options.turn_seconds, IDLE_SECONDS)) as steps:
         step = await anext(steps)
         yield RunStartedEvent(thread_id=wanted.thread_id, run_id=wanted.run_id)
         while not isinstance(step, TurnEnd):

@@ -18,10 +18,9 @@ from hopgraph.tools.serving.ag_ui import AG_UI_PATH, ag_ui_routes
 from hopgraph.tools.serving.guards import Guards
 from hopgraph.tools.serving.mcp_server import mcp_over_http
 from hopgraph.tools.serving.openai_api import OPENAI_PATH, openai_routes
-from hopgraph.tools.serving.options import ServingOptions
+from hopgraph.tools.serving.options import PAGE_PATH, ServingOptions
 from hopgraph.tools.serving.service import Service, open_service
 
-PAGE_PATH = "/chat"
 _HEALTH_PATH = "/health"
 _DOORS = (PAGE_PATH, OPENAI_PATH, AG_UI_PATH, _HEALTH_PATH)
 

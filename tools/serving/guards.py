@@ -20,12 +20,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hopgraph.tools.serving.access_log import AccessLog
 from hopgraph.tools.serving.keys import user_of
-from hopgraph.tools.serving.options import OWNER, ServingOptions, is_loopback
+from hopgraph.tools.serving.options import OWNER, PAGE_PATH, ServingOptions, is_loopback
 from hopgraph.tools.serving.rates import Rates
 from hopgraph.tools.serving.refusal import Refusal
 
-_PAGE = "/chat"
-_UPLOAD = "/chat/gradio_api/upload"
+_UPLOAD = f"{PAGE_PATH}/gradio_api/upload"
 _OPEN = frozenset({"/", "/health", "/favicon.ico"})
 """Paths that tell nothing and cost nothing."""
 _DRAINED = 20_000_000
@@ -136,7 +135,7 @@ class _Keys:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path, client = scope["path"], scope.get("client")
-        of_page = _within(path, _PAGE)
+        of_page = _within(path, PAGE_PATH)
         user = user_of(Headers(scope=scope).get("authorization", ""), self._keys) if self._keys else OWNER
         # Who guesses keys is counted by address, and so are people who have yet to log in.
         name = user if user and self._keys else f"at {client[0] if client else '?'}"

@@ -43,7 +43,7 @@ from hopgraph.tools.models import redact
 from hopgraph.tools.serving.answered import Answered, answered, encodable
 from hopgraph.tools.serving.options import OWNER
 from hopgraph.tools.serving.service import AUTO, OFFERED, Service
-from hopgraph.tools.serving.turn import Learnt, TurnEnd, TurnStep
+from hopgraph.tools.serving.turn import TurnEnd, TurnStep, told
 from hopgraph.tools.shown import on_one_line
 from hopgraph.tools.telling.watch import Watcher
 
@@ -138,17 +138,16 @@ async def _call(service: Service, name: str, arguments: Mapping[str, Any], tell:
     if name not in OFFERED:
         raise SettingsError(f"tool {name!r:.80} is unknown; there are: {', '.join(OFFERED)}")
     steps = _steps(service, name, _question(arguments))
-    watcher, told = Watcher(), 0
+    watcher, number = Watcher(), 0
     async with asyncio.timeout(service.options.turn_seconds), aclosing(steps):
         async for step in steps:
             if isinstance(step, TurnEnd):
                 return _result(name, step)
-            lines = watcher.learn(step.passages) if isinstance(step, Learnt) else watcher.see(step)
-            for line in lines:
+            for line in told(step, watcher):
                 if not line.label and line.style != "heading":
                     continue  # what a step found, sentence by sentence
-                told += 1
-                await tell(told, encodable(f"{line.label} {line.text}".strip()))
+                number += 1
+                await tell(number, encodable(f"{line.label} {line.text}".strip()))
     raise AssertionError("a run gave no end")
 
 

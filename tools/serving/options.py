@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from hopgraph.state import SettingsError
 from hopgraph.tools.threads import USER
 
+PAGE_PATH = "/chat"
 OWNER = "local"
 """The user whose threads these are where no key is asked for."""
 

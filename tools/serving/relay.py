@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from typing import Any, TypeVar
 
 from fastapi import Request
@@ -13,14 +13,45 @@ from typing_extensions import override
 from hopgraph.tools.serving.turn import TurnStep
 
 ResultT = TypeVar("ResultT")
+IDLE_SECONDS = 15.0
+"""After so long without a step a stream says that it is alive, or a proxy would close it."""
+
+
+@asynccontextmanager
+async def under_way(
+    steps: AsyncGenerator[TurnStep], seconds: float
+) -> AsyncGenerator[tuple[asyncio.Task[None], asyncio.Queue[TurnStep | None]]]:
+    """Run a turn in a task of its own; leaving the block cancels it.
+
+    The turn does not wait for its reader, so that a slow one keeps nobody else from a place.
+
+    Args:
+        steps: the turn.
+        seconds: how long it may take; then the task fails with a TimeoutError.
+
+    Yields:
+        The task, and the queue in which its steps arrive: None comes after the last, however it ended.
+    """
+    arrived = asyncio.Queue[TurnStep | None]()
+
+    async def run() -> None:
+        async with asyncio.timeout(seconds), aclosing(steps):
+            async for step in steps:
+                arrived.put_nowait(step)
+
+    task = asyncio.create_task(run())
+    task.add_done_callback(lambda _: arrived.put_nowait(None))
+    try:
+        yield task, arrived
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
 
 
 async def relayed(
     steps: AsyncGenerator[TurnStep], seconds: float, idle: float | None = None
 ) -> AsyncGenerator[TurnStep | None]:
     """Give the steps of a turn as they happen; closing the generator cancels the turn.
-
-    The turn does not wait for its reader, so that a slow one keeps nobody else from a place.
 
     Args:
         steps: the turn.
@@ -30,20 +61,11 @@ async def relayed(
     Raises:
         TimeoutError: the turn takes longer than it may. And whatever the turn raises.
     """
-    waiting = asyncio.Queue[TurnStep | None]()
-
-    async def run() -> None:
-        async with asyncio.timeout(seconds), aclosing(steps):
-            async for step in steps:
-                waiting.put_nowait(step)
-
-    turn = asyncio.create_task(run())
-    turn.add_done_callback(lambda _: waiting.put_nowait(None))
-    try:
+    async with under_way(steps, seconds) as (turn, arrived):
         while True:
             try:
                 async with asyncio.timeout(idle):
-                    step = await waiting.get()
+                    step = await arrived.get()
             except TimeoutError:
                 yield None
                 continue
@@ -51,9 +73,6 @@ async def relayed(
                 break
             yield step
         await turn
-    finally:
-        turn.cancel()
-        await asyncio.wait([turn])
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, ResultT]) -> ResultT | None:

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from hopgraph.graphs import METHODS, chat
 from hopgraph.nodes.machine import CompiledMethod
-from hopgraph.state import SettingsError
+from hopgraph.state import Context, SettingsError
 from hopgraph.state.chat import METHOD_NAMES, ChatContext, settings_for_method
 from hopgraph.state.context import settings_from, with_environment
 from hopgraph.tools.serving.admission import Admission
@@ -85,30 +85,25 @@ class Service:
             if most is not None and (not isinstance(asked, int | float) or asked > most):
                 raise SettingsError(f"setting {name!r} may be at most {most:g} here")
 
-    async def once(self, messages: Sequence[BaseMessage], settings: ChatContext) -> AsyncGenerator[TurnStep]:
+    def once(self, messages: Sequence[BaseMessage], settings: ChatContext) -> AsyncGenerator[TurnStep]:
         """Answer the last of the messages; the caller keeps the conversation.
 
         Raises:
-            BusyError: too much is asked at once.
+            BusyError: at the first step: too much is asked at once.
         """
-        async with (
-            self.admission.place(),
-            aclosing(run_turn(chat.graph, {"messages": messages}, None, settings)) as run,
-        ):
-            async for step in run:
-                yield step
+        return self._unkept(chat.graph, {"messages": messages}, settings)
 
-    async def alone(self, name: str, question: str) -> AsyncGenerator[TurnStep]:
+    def alone(self, name: str, question: str) -> AsyncGenerator[TurnStep]:
         """Answer a question by one method, outside the chat: no history, and nothing is routed.
 
         Raises:
-            BusyError: too much is asked at once. SettingsError: there is no such method.
+            SettingsError: there is no such method. BusyError: at the first step: too much is asked at once.
         """
         settings = settings_for_method(self.settings(name, {}), METHODS[name].Context)
-        async with (
-            self.admission.place(),
-            aclosing(run_turn(METHODS[name].graph, {"question": question}, None, settings)) as run,
-        ):
+        return self._unkept(METHODS[name].graph, {"question": question}, settings)
+
+    async def _unkept(self, graph: CompiledMethod, given: Any, settings: Context) -> AsyncGenerator[TurnStep]:
+        async with self.admission.place(), aclosing(run_turn(graph, given, None, settings)) as run:
             async for step in run:
                 yield step
 

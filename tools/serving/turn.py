@@ -1,6 +1,5 @@
 """One run of a graph as it happens: step events, then how it ended."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -10,6 +9,8 @@ from langgraph.types import Interrupt, StreamMode
 
 from hopgraph.nodes.machine import CompiledMethod
 from hopgraph.state import Context, Passage, StepEvent
+from hopgraph.tools.telling import Line
+from hopgraph.tools.telling.watch import Watcher
 
 
 @dataclass(frozen=True)
@@ -61,14 +62,12 @@ async def run_turn(
     yield TurnEnd(state, tuple(sorted(paused, key=lambda each: each.id)))
 
 
-async def until_end(steps: AsyncGenerator[TurnStep], seconds: float) -> TurnEnd:
-    """Run to the end, unwatched.
-
-    Raises:
-        TimeoutError: it took longer than `seconds`.
-    """
-    async with asyncio.timeout(seconds):
-        async for step in steps:
-            if isinstance(step, TurnEnd):
-                return step
-    raise AssertionError("a run gave no end")
+def told(step: TurnStep, watcher: Watcher) -> list[Line]:
+    """Tell what a step says about the steps before and itself: lines, or none yet."""
+    match step:
+        case TurnEnd():
+            return watcher.flush()
+        case Learnt():
+            return watcher.learn(step.passages)
+        case _:
+            return watcher.see(step)

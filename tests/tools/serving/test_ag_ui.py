@@ -14,16 +14,17 @@ from pydantic import TypeAdapter
 from hopgraph.nodes.events import STEP_EVENT
 from hopgraph.tools.models.offline import OfflineExtractive
 from hopgraph.tools.serving.options import ServingOptions
-from servers.doors import QUESTION, USERS, Doors, asked, open_doors, until_idle
+from servers.doors import QUESTION, USERS, asked, open_doors, until_idle
 from servers.faults import server_error
 from servers.openai_server import OpenAIServer
 from servers.scripted_model import ScriptedChatModel
+from servers.web_app import WebApp
 
 EVENT: TypeAdapter[Any] = TypeAdapter(ag.Event)
 
 
 @pytest.fixture
-async def doors(tmp_path: Path) -> AsyncIterator[Doors]:
+async def doors(tmp_path: Path) -> AsyncIterator[WebApp]:
     async with open_doors(ServingOptions(threads=tmp_path / "threads.sqlite")) as opened:
         yield opened
 
@@ -38,7 +39,7 @@ def body(*texts: str, thread: str = "t1", props: Any = None, **more: Any) -> dic
     return {**given, "forwardedProps": props or {}, **more}
 
 
-async def stream(doors: Doors, wanted: Any, user: str = "") -> AsyncGenerator[Any]:
+async def stream(doors: WebApp, wanted: Any, user: str = "") -> AsyncGenerator[Any]:
     headers = {"Authorization": f"Bearer key-of-{user}"} if user else {}
     async with (
         httpx.AsyncClient(timeout=60) as client,
@@ -51,11 +52,11 @@ async def stream(doors: Doors, wanted: Any, user: str = "") -> AsyncGenerator[An
                 yield EVENT.validate_json(line.removeprefix("data: "))
 
 
-async def run(doors: Doors, wanted: Any, user: str = "") -> list[Any]:
+async def run(doors: WebApp, wanted: Any, user: str = "") -> list[Any]:
     return [event async for event in stream(doors, wanted, user)]
 
 
-async def refused(doors: Doors, content: bytes) -> tuple[int, str]:
+async def refused(doors: WebApp, content: bytes) -> tuple[int, str]:
     async with httpx.AsyncClient(timeout=60) as client:
         reply = await client.post(f"{doors.url}/ag-ui", content=content)
     detail = reply.json()["detail"]
@@ -71,7 +72,7 @@ def text_of(events: Sequence[Any]) -> str:
     return "".join(event.delta for event in of(events, ag.TextMessageContentEvent))
 
 
-async def test_the_answer_and_its_citations_are_those_of_ask(doors: Doors) -> None:
+async def test_the_answer_and_its_citations_are_those_of_ask(doors: WebApp) -> None:
     events = await run(doors, body(QUESTION, state={"theme": "dark"}))
     expected = asked()
     snapshot = of(events, ag.StateSnapshotEvent)[-1].snapshot
@@ -85,7 +86,7 @@ async def test_the_answer_and_its_citations_are_those_of_ask(doors: Doors) -> No
     assert text_of(events).startswith("Guadalajara [1][2]")
 
 
-async def test_events_come_in_the_order_that_front_ends_check(doors: Doors) -> None:
+async def test_events_come_in_the_order_that_front_ends_check(doors: WebApp) -> None:
     events = await run(doors, body(QUESTION))
     assert isinstance(events[0], ag.RunStartedEvent)
     assert (events[0].thread_id, events[0].run_id) == ("t1", "r1")
@@ -108,7 +109,7 @@ async def test_events_come_in_the_order_that_front_ends_check(doors: Doors) -> N
     assert kinds.index("query") < kinds.index("retrieved") < kinds.index("answered") < kinds.index("replied")
 
 
-async def test_nothing_of_the_inside_leaks(doors: Doors) -> None:
+async def test_nothing_of_the_inside_leaks(doors: WebApp) -> None:
     events = await run(doors, body(QUESTION))
     assert len(of(events, ag.TextMessageStartEvent)) == 1, "what models say on the way is no message"
     assert not of(events, ag.RawEvent)
@@ -122,7 +123,7 @@ async def test_nothing_of_the_inside_leaks(doors: Doors) -> None:
     }
 
 
-async def test_a_follow_up_needs_the_history_that_the_thread_keeps(doors: Doors) -> None:
+async def test_a_follow_up_needs_the_history_that_the_thread_keeps(doors: WebApp) -> None:
     first = await run(doors, body("Who painted Guernica?"))
     again = body("Who painted Guernica?", "(not what was said)", "And where was he born?")
     assert "Picasso" in text_of(first)
@@ -132,12 +133,12 @@ async def test_a_follow_up_needs_the_history_that_the_thread_keeps(doors: Doors)
     assert "not what was said" not in str(kept)
 
 
-async def test_a_history_that_only_the_client_has_is_taken_over(doors: Doors) -> None:
+async def test_a_history_that_only_the_client_has_is_taken_over(doors: WebApp) -> None:
     events = await run(doors, body("Who painted Guernica?", "Pablo Picasso", "And where was he born?"))
     assert "laga" in text_of(events)
 
 
-async def test_a_message_that_is_sent_again_is_answered_again(doors: Doors) -> None:
+async def test_a_message_that_is_sent_again_is_answered_again(doors: WebApp) -> None:
     await run(doors, body("Who painted Guernica?"))
     await run(doors, body("Who painted Guernica?", "…", "And where was he born?"))
     await run(doors, body("Who painted Guernica?"))
@@ -156,7 +157,7 @@ async def test_a_thread_is_its_users_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("thread", ["../t1", "a/b", "ann:t1", "", "..", "t1\u0000", "x" * 65])
-async def test_thread_ids_that_look_like_paths_are_refused(doors: Doors, thread: str) -> None:
+async def test_thread_ids_that_look_like_paths_are_refused(doors: WebApp, thread: str) -> None:
     status, detail = await refused(doors, json.dumps(body(QUESTION, thread=thread)).encode())
     assert status == 422
     assert "thread" in detail
@@ -178,19 +179,19 @@ async def test_thread_ids_that_look_like_paths_are_refused(doors: Doors, thread:
         (json.dumps(body("x", props={"hopgraph": {"temperature": 9}})).encode(), 422, "temperature"),
     ],
 )
-async def test_what_cannot_be_run_is_refused_in_one_line(doors: Doors, content: bytes, status: int, said: str) -> None:
+async def test_what_cannot_be_run_is_refused_in_one_line(doors: WebApp, content: bytes, status: int, said: str) -> None:
     told, detail = await refused(doors, content)
     assert told == status
     assert said in detail
 
 
-async def test_other_forwarded_properties_change_nothing(doors: Doors) -> None:
+async def test_other_forwarded_properties_change_nothing(doors: WebApp) -> None:
     props = {"node_name": "reply", "answer": "forged", "said": "forged", "command": {"resume": "x"}}
     events = await run(doors, body(QUESTION, props=props, state={"answer": "forged"}))
     assert of(events, ag.StateSnapshotEvent)[0].snapshot["answer"] == "Guadalajara"
 
 
-async def test_a_method_can_be_chosen_and_set(doors: Doors) -> None:
+async def test_a_method_can_be_chosen_and_set(doors: WebApp) -> None:
     props = {"hopgraph": {"method": "one_step", "passages_per_query": 3}}
     events = await run(doors, body("Who painted Guernica?", props=props))
     assert of(events, ag.StateSnapshotEvent)[0].snapshot["method"] == "one_step"
@@ -199,7 +200,7 @@ async def test_a_method_can_be_chosen_and_set(doors: Doors) -> None:
     assert len(found[0]["data"]["passage_ids"]) == 3
 
 
-async def test_a_review_pauses_and_goes_on(doors: Doors) -> None:
+async def test_a_review_pauses_and_goes_on(doors: WebApp) -> None:
     props = {"hopgraph": {"method": "migres", "review_queries": True}}
     events = await run(doors, body(QUESTION, props=props))
     rounds = 0

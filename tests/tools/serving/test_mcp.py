@@ -20,14 +20,15 @@ from mcp.client.stdio import stdio_client
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.tools.models.offline import OfflineExtractive
 from hopgraph.tools.serving.options import ServingOptions
-from servers.doors import QUESTION, USERS, Doors, asked, open_doors, until_idle
+from servers.doors import QUESTION, USERS, asked, open_doors, until_idle
 from servers.openai_server import OpenAIServer
+from servers.web_app import WebApp
 
 COMMAND = ["-c", "from hopgraph.tools.cli import main; raise SystemExit(main())", "mcp"]
 
 
 @pytest.fixture
-async def doors(tmp_path: Path) -> AsyncIterator[Doors]:
+async def doors(tmp_path: Path) -> AsyncIterator[WebApp]:
     async with open_doors(ServingOptions(threads=tmp_path / "threads.sqlite")) as opened:
         yield opened
 
@@ -79,7 +80,7 @@ async def test_the_answer_and_its_citations_are_those_of_ask(kind: str, mode: st
         assert alone.structured_content["usage"] == expected["usage"]
 
 
-async def test_there_is_one_narrow_tool_for_each_method(doors: Doors) -> None:
+async def test_there_is_one_narrow_tool_for_each_method(doors: WebApp) -> None:
     async with Client(f"{doors.url}/mcp") as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
     assert tools.keys() == {"auto", *METHODS} - {*ALIASES, "gold_passages"}
@@ -107,7 +108,7 @@ async def test_there_is_one_narrow_tool_for_each_method(doors: Doors) -> None:
     ],
 )
 async def test_what_cannot_be_asked_is_a_tool_error_in_one_line(
-    doors: Doors, tool: str, arguments: dict[str, Any], said: str
+    doors: WebApp, tool: str, arguments: dict[str, Any], said: str
 ) -> None:
     async with Client(f"{doors.url}/mcp") as client:
         result = await client.call_tool(tool, arguments)
@@ -116,7 +117,7 @@ async def test_what_cannot_be_asked_is_a_tool_error_in_one_line(
     assert "\n" not in text_of(result)
 
 
-async def test_small_talk_is_answered_without_an_answer(doors: Doors) -> None:
+async def test_small_talk_is_answered_without_an_answer(doors: WebApp) -> None:
     async with Client(f"{doors.url}/mcp") as client:
         result = await client.call_tool("auto", {"question": "hello"})
     assert text_of(result).startswith("Hello!")
@@ -188,7 +189,7 @@ async def test_a_session_is_its_users_alone(tmp_path: Path) -> None:
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     accepted = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
 
-    async def post(doors: Doors, user: str, method: str, params: Any, session: str = "") -> httpx.Response:
+    async def post(doors: WebApp, user: str, method: str, params: Any, session: str = "") -> httpx.Response:
         headers = {
             **accepted,
             "Authorization": f"Bearer key-of-{user}",

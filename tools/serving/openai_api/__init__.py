@@ -21,14 +21,11 @@ from hopgraph.tools.serving.openai_api.answer import Completion, Ended, Steps
 from hopgraph.tools.serving.openai_api.errors import UnknownModelError, problem_of
 from hopgraph.tools.serving.openai_api.request import Wanted, read_request
 from hopgraph.tools.serving.openai_api.tasks import task_reply
-from hopgraph.tools.serving.relay import EventStream, relayed, while_connected
+from hopgraph.tools.serving.relay import IDLE_SECONDS, EventStream, relayed, while_connected
 from hopgraph.tools.serving.service import OFFERED, Service
 from hopgraph.tools.serving.turn import TurnEnd, TurnStep
 
 OPENAI_PATH = "/v1"
-
-_IDLE_SECONDS = 15.0
-"""After so long without a step a stream says that it is alive, or a proxy would close it."""
 
 _ALIVE = ": working\n\n"
 _DONE = "data: [DONE]\n\n"
@@ -83,7 +80,7 @@ async def _complete(request: Request, service: Service) -> Response:
         settings = service.settings(wanted.model, wanted.settings)
         if said := task_reply(wanted.messages[-1].text):
             return _told(wanted, completion, Ended.said(said))
-        steps = relayed(service.once(wanted.messages, settings), seconds, _IDLE_SECONDS)
+        steps = relayed(service.once(wanted.messages, settings), seconds, IDLE_SECONDS)
         if wanted.stream:
             chunks = _chunks(wanted, completion, steps)
             # A turn that cannot begin is refused by the status of the reply, which must be known before its body.

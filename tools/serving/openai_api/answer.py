@@ -11,7 +11,7 @@ from hopgraph.nodes.chat.reply import plain
 from hopgraph.nodes.finish import total
 from hopgraph.state import Citation, Usage
 from hopgraph.tools.serving.answered import Answered, answered, encodable
-from hopgraph.tools.serving.turn import Learnt, TurnEnd, TurnStep
+from hopgraph.tools.serving.turn import TurnEnd, TurnStep, told
 from hopgraph.tools.telling import Line
 from hopgraph.tools.telling.watch import Watcher
 
@@ -27,14 +27,7 @@ class Steps:
 
     def told(self, step: TurnStep) -> str:
         """Tell what a step says about the steps before and itself: Markdown lines, or nothing yet."""
-        match step:
-            case TurnEnd():
-                lines = self._watcher.flush()
-            case Learnt():
-                lines = self._watcher.learn(step.passages)
-            case _:
-                lines = self._watcher.see(step)
-        return encodable("".join(_markdown(line) for line in lines))
+        return encodable("".join(_markdown(line) for line in told(step, self._watcher)))
 
 
 def _markdown(line: Line) -> str:

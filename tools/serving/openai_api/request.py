@@ -8,6 +8,7 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
+from hopgraph.nodes.chat.reply import unescaped
 from hopgraph.tools.serving.openai_api.errors import RequestError
 
 _MOST_MESSAGES = 101
@@ -15,8 +16,7 @@ _MOST_MESSAGES = 101
 
 _ANSWER = re.compile(r"(.+?) (?:\[\d+\])+")
 _SOURCE = re.compile(r"\[\d+\] (.+?)(?:: “|$)")
-_ESCAPED = re.compile(r"\\([^a-zA-Z0-9\s])")
-"""How `reply` writes an answer, what it cites, and signs that Markdown would read."""
+"""How `reply` writes an answer, and what it cites."""
 
 
 class _Part(BaseModel):
@@ -126,8 +126,8 @@ def _told(text: str) -> dict[str, JsonValue]:
     answer = _ANSWER.fullmatch(said)
     if not answer:
         return {}
-    titles = [_ESCAPED.sub(r"\1", found[1]) for each in sources if (found := _SOURCE.match(each))]
-    return {"answer": _ESCAPED.sub(r"\1", answer[1]), "citations": [{"title": title} for title in titles]}
+    titles = [unescaped(found[1]) for each in sources if (found := _SOURCE.match(each))]
+    return {"answer": unescaped(answer[1]), "citations": [{"title": title} for title in titles]}
 
 
 def _refuse_pictures(question: _Message) -> None:

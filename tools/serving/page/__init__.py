@@ -1,14 +1,12 @@
 """The chat page, made with Gradio and mounted into the web app."""
 
 import os
-import secrets
 from typing import Any
 
 from fastapi import FastAPI
 
-from hopgraph.tools.serving.options import ServingOptions
-
-PATH = "/chat"
+from hopgraph.tools.serving.keys import user_with
+from hopgraph.tools.serving.options import PAGE_PATH, ServingOptions
 
 _HEAD = """<meta http-equiv="Content-Security-Policy" content="default-src 'self' data: blob:; \
 script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; object-src 'none'; \
@@ -36,14 +34,12 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
     from hopgraph.tools.serving.page.blocks import build_page
 
     def let_in(user: str, key: str) -> bool:
-        return any(
-            secrets.compare_digest(key.encode(), known.encode()) and user == of for known, of in options.keys.items()
-        )
+        return user_with(key, options.keys) == user
 
     return gradio.mount_gradio_app(
         app,
         build_page(lambda: app.state.service),
-        PATH,
+        PAGE_PATH,
         footer_links=[],
         run_history=False,
         auth=let_in if options.keys else None,

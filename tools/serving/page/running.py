@@ -3,16 +3,16 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
 from typing import Any
 
 from langchain_core.messages import AIMessage
 from langgraph.types import Interrupt
 
+from hopgraph.nodes.chat.reply import unescaped
 from hopgraph.state import HopgraphError
-from hopgraph.tools.serving.page.text import unescaped
 from hopgraph.tools.serving.page.turns import Turn
-from hopgraph.tools.serving.turn import Learnt, TurnEnd, TurnStep
+from hopgraph.tools.serving.relay import under_way
+from hopgraph.tools.serving.turn import Learnt, TurnEnd, TurnStep, told
 from hopgraph.tools.shown import on_one_line
 from hopgraph.tools.telling.watch import Watcher
 from hopgraph.tools.trees import TREE_EVENTS
@@ -43,35 +43,22 @@ class Running:
             What a person is asked, which is empty but at the end of a run that paused.
         """
         watcher = Watcher(passages=turn.passages)
-        arrived = asyncio.Queue[TurnStep | None]()
-        task = asyncio.create_task(_pumped(steps, seconds, arrived))
-        self._tasks[session] = task
-        try:
-            while (batch := await _batch(arrived)) is not None:
-                asked: Sequence[Interrupt] = ()
-                for step in batch:
-                    asked = _seen(step, turn, watcher) or asked
-                yield asked
-            await asyncio.wait([task])
-            _end(turn, task, seconds)
-            turn.lines += watcher.flush()
-            yield ()
-        finally:
-            # Also when whoever watches went away: then nobody is left whom the turn could be for.
-            task.cancel()
-            await asyncio.wait([task])
-            turn.ended = turn.ended or "stopped"
-            if self._tasks.get(session) is task:
-                del self._tasks[session]
-
-
-async def _pumped(steps: AsyncGenerator[TurnStep], seconds: float, arrived: asyncio.Queue[TurnStep | None]) -> None:
-    try:
-        async with asyncio.timeout(seconds), aclosing(steps):
-            async for step in steps:
-                arrived.put_nowait(step)
-    finally:
-        arrived.put_nowait(None)
+        async with under_way(steps, seconds) as (task, arrived):
+            self._tasks[session] = task
+            try:
+                while (batch := await _batch(arrived)) is not None:
+                    asked: Sequence[Interrupt] = ()
+                    for step in batch:
+                        asked = _seen(step, turn, watcher) or asked
+                    yield asked
+                _end(turn, task, seconds)
+                turn.lines += watcher.flush()
+                yield ()
+            finally:
+                # Also when whoever watches went away: then nobody is left whom the turn could be for.
+                turn.ended = turn.ended or "stopped"
+                if self._tasks.get(session) is task:
+                    del self._tasks[session]
 
 
 async def _batch(arrived: asyncio.Queue[TurnStep | None]) -> list[TurnStep] | None:
@@ -92,26 +79,22 @@ async def _batch(arrived: asyncio.Queue[TurnStep | None]) -> list[TurnStep] | No
 
 def _seen(step: TurnStep, turn: Turn, watcher: Watcher) -> Sequence[Interrupt]:
     """Write a step into the turn; gives what a person is asked."""
-    if isinstance(step, Learnt):
-        turn.lines += watcher.learn(step.passages)
-    elif isinstance(step, TurnEnd):
-        turn.lines += watcher.flush()
+    turn.lines += told(step, watcher)
+    if isinstance(step, TurnEnd):
         turn.ended = "paused" if step.paused else "done"
         if not step.paused:
             take_reply(turn, step.state["messages"][-1])
         return step.paused
-    else:
-        turn.lines += watcher.see(step)
-        if step["event"] in TREE_EVENTS or step["event"] == "answered":
-            turn.events.append(step)
+    if not isinstance(step, Learnt) and (step["event"] in TREE_EVENTS or step["event"] == "answered"):
+        turn.events.append(step)
     return ()
 
 
 def take_reply(turn: Turn, message: Any) -> None:
     """Write the reply's message into the turn that it ends."""
-    told = message.additional_kwargs if isinstance(message, AIMessage) else {}
-    looked_up = bool(told.get("method"))
-    turn.told = dict(told) if looked_up else {}
+    found = message.additional_kwargs if isinstance(message, AIMessage) else {}
+    looked_up = bool(found.get("method"))
+    turn.told = dict(found) if looked_up else {}
     turn.said = "" if looked_up else unescaped(message.text)
 
 
