@@ -1,5 +1,5 @@
 """The command line: `hopgraph`."""
 
-from hopgraph.tools.cli.app import main
+from hopgraph.tools.cli.app import main, script
 
-__all__ = ["main"]
+__all__ = ["main", "script"]

@@ -3,6 +3,7 @@
 So `--help` answers at once, and a wrong option is told before anything is loaded.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
@@ -334,3 +335,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         say("interrupted")
         return INTERRUPTED
+
+
+def script() -> None:
+    """Be the program `hopgraph`: run the command line and end the process with its exit code."""
+    code = main()
+    if code == INTERRUPTED:
+        # Nobody waits for what is still being dropped in other threads; what has to be kept is on disk.
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
