@@ -11,8 +11,12 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def pytest_configure() -> None:
-    """Let Ctrl-C reach the processes that tests start; a suite that runs in the background hands it down ignored."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Let Ctrl-C reach the processes that a test starts.
+
+    A suite that runs in the background hands it down ignored, and a server in an earlier test may have left it so.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

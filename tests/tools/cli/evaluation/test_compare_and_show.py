@@ -74,10 +74,10 @@ def test_errors_are_one_line(run: Run, folder: Path, arguments: list[str], code:
     assert len(ran.err.splitlines()) == 1
 
 
-def test_show_replays_the_steps_and_the_tree(run_script: Run, folder: Path) -> None:
+def test_show_replays_the_steps_and_the_tree(run: Run, folder: Path) -> None:
     asked = RunReader(folder).questions()[0]
     for method, step in (("tor", "review"), ("migres", "extract"), ("ra_isf", "judge"), ("one_step", "search")):
-        ran = run_script("show", str(folder), asked.id, "--method", method)
+        ran = run("show", str(folder), asked.id, "--method", method)
         assert (ran.code, ran.err) == (0, "")
         flat = " ".join(ran.out.split())
         assert f"Question {asked.question}" in flat
@@ -87,19 +87,19 @@ def test_show_replays_the_steps_and_the_tree(run_script: Run, folder: Path) -> N
         assert "EM " in ran.out.splitlines()[-1]
         for passage in asked.contexts:
             assert f"{passage.title}: found" in flat or f"{passage.title}: not found" in flat
-    assert "The run" in run_script("show", str(folder), asked.id, "--method", "tor").out
+    assert "The run" in run("show", str(folder), asked.id, "--method", "tor").out
 
 
-def test_the_record_can_be_drawn(run_script: Run, folder: Path, tmp_path: Path) -> None:
+def test_the_record_can_be_drawn(run: Run, folder: Path, tmp_path: Path) -> None:
     asked = RunReader(folder).questions()[0]
-    ran = run_script("show", str(folder), asked.id, "--method", "tor", "--json")
+    ran = run("show", str(folder), asked.id, "--method", "tor", "--json")
     record = json.loads(ran.out)
     assert (record["method"], record["question"]) == ("tree_of_reviews", asked.question)
     assert record["evaluation"]["gold_answers"] == list(asked.answers or ())
     assert record["evaluation"]["scores"]["em"] in (0.0, 1.0)
     assert record["evaluation"]["stand_in"]
     (tmp_path / "run.json").write_text(ran.out)
-    drawn = run_script("draw", "--run", str(tmp_path / "run.json"))
+    drawn = run("draw", "--run", str(tmp_path / "run.json"))
     assert drawn.code == 0
     assert asked.question in drawn.out
 

@@ -38,10 +38,10 @@ def test_it_scores_and_the_same_command_again_goes_on(run_script: Run, tmp_path:
     assert "Going on: 6 of 6 are finished" in again.err
 
 
-def test_every_option_reaches_the_run(run_script: Run, tmp_path: Path) -> None:
+def test_every_option_reaches_the_run(run: Run, tmp_path: Path) -> None:
     options = ["--sample", "random:7", "--repeat", "2", "--concurrency", "2", "--no-traces", "--format", "beir"]
     settings = ["--set", "max_llm_calls=9", "--set", "migres.max_iterations=2", "--add-contexts", "--corpus", "sample"]
-    ran = run_script(*evaluate(tmp_path / "run", *options, *settings[:4]))
+    ran = run(*evaluate(tmp_path / "run", *options, *settings[:4]))
     assert ran.code == 0, ran.err
     reader = RunReader(tmp_path / "run")
     facts = reader.manifest
@@ -51,16 +51,16 @@ def test_every_option_reaches_the_run(run_script: Run, tmp_path: Path) -> None:
     outcomes = list(reader.latest("migres").values())
     assert len(outcomes) == 6
     assert all(outcome["trace"] == [] for outcome in outcomes)
-    refused = run_script(*evaluate(tmp_path / "other", *settings[4:]))
+    refused = run(*evaluate(tmp_path / "other", *settings[4:]))
     assert (refused.code, refused.out) == (2, "")
     assert "--add-contexts adds to a local index" in refused.err
 
 
-def test_questions_by_id(run_script: Run, tmp_path: Path) -> None:
-    run_script(*evaluate(tmp_path / "all", methods="direct"))
+def test_questions_by_id(run: Run, tmp_path: Path) -> None:
+    run(*evaluate(tmp_path / "all", methods="direct"))
     chosen = RunReader(tmp_path / "all").questions()[2].id
     arguments = ["eval", SAMPLE, "--methods", "direct", "--out", str(tmp_path / "one"), "--id", chosen]
-    assert run_script(*arguments).code == 0
+    assert run(*arguments).code == 0
     assert [each.id for each in RunReader(tmp_path / "one").questions()] == [chosen]
 
 
@@ -79,22 +79,20 @@ def test_questions_by_id(run_script: Run, tmp_path: Path) -> None:
         (["--corpus", "no-such-folder"], "migres", 1, "no-such-folder"),
     ],
 )
-def test_errors_are_one_line(
-    run_script: Run, tmp_path: Path, more: list[str], methods: str, code: int, said: str
-) -> None:
-    ran = run_script(*evaluate(tmp_path / "run", *more, methods=methods))
+def test_errors_are_one_line(run: Run, tmp_path: Path, more: list[str], methods: str, code: int, said: str) -> None:
+    ran = run(*evaluate(tmp_path / "run", *more, methods=methods))
     assert (ran.code, ran.out) == (code, "")
     assert said in ran.err
     assert len(ran.err.splitlines()) == 1, ran.err
     assert not (tmp_path / "run" / "manifest.json").exists()
 
 
-def test_a_missing_data_set_and_other_settings_are_one_line(run_script: Run, tmp_path: Path) -> None:
-    missing = run_script("eval", "nowhere.json", "--methods", "direct", "--out", str(tmp_path / "run"))
+def test_a_missing_data_set_and_other_settings_are_one_line(run: Run, tmp_path: Path) -> None:
+    missing = run("eval", "nowhere.json", "--methods", "direct", "--out", str(tmp_path / "run"))
     assert (missing.code, len(missing.err.splitlines())) == (1, 1)
     assert "nowhere.json" in missing.err
-    assert run_script(*evaluate(tmp_path / "run", methods="migres")).code == 0
-    changed = run_script(*evaluate(tmp_path / "run", "--set", "max_iterations=2", methods="migres"))
+    assert run(*evaluate(tmp_path / "run", methods="migres")).code == 0
+    changed = run(*evaluate(tmp_path / "run", "--set", "max_iterations=2", methods="migres"))
     assert changed.code == 1
     assert "this run was begun otherwise: methods.migres.max_iterations was 5, is now 2" in changed.err
     assert len(changed.err.splitlines()) == 1
@@ -111,7 +109,7 @@ def interrupted(process: "subprocess.Popen[str]") -> str:
 
 
 def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(script: list[str], tmp_path: Path) -> None:
-    with OpenAIServer(OfflineExtractive(), latency=1.0) as server:
+    with OpenAIServer(OfflineExtractive(), latency=0.2) as server:
         out = tmp_path / "run"
         model = ["--model", f"openai:any?base_url={server.base_url}", "--concurrency", "1"]
         command = [*script, *evaluate(out, *model, methods="one_step,migres")]
@@ -139,9 +137,9 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(script: list
     assert [len(RunReader(out).latest(name)) for name in ("one_step", "migres")] == [3, 3]
 
 
-def test_help_has_examples(run_script: Run) -> None:
+def test_help_has_examples(run: Run) -> None:
     for command in ("eval", "compare", "show"):
-        ran = run_script(command, "--help")
+        ran = run(command, "--help")
         assert (ran.code, ran.err) == (0, "")
         assert f"hopgraph {command} " in ran.out.partition("Examples:")[2]
         assert max(map(len, ran.out.splitlines())) <= 80
