@@ -1,6 +1,6 @@
 # make demo       install the core and answer a question, without a key
 # make test       install what the tests need and run them
-# make models     the tests that need torch, FAISS, Milvus and the like, in an environment of their own
+# make models     the tests that need torch, FAISS, Milvus, Ray and the like, in an environment of their own
 # make slow       what takes minutes: every method on a hundred real questions twice, the embedding guide, many chats
 # make notebooks  run the notebooks and store what they show
 # make check      lint, formatting and types, as CI does
@@ -12,7 +12,8 @@ export QUESTION
 VENV := .venv
 BIN := $(VENV)/bin
 MODEL_TESTS := tests/tools/embeddings tests/tools/entailment tests/tools/loading tests/tools/rerankers \
-  tests/tools/retrieval tests/tools/text tests/tools/cli/test_index_into.py
+  tests/tools/retrieval tests/tools/text tests/tools/cli/test_index_into.py \
+  tests/tools/evaluation/runs/test_ray_engine.py
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: demo test models slow notebooks check benchmark clean
