@@ -1,7 +1,7 @@
 # make demo       install the core and answer a question, without a key
 # make test       install what the tests need and run them
 # make models     the tests that need torch, FAISS, Milvus, Ray and the like, in an environment of their own
-# make slow       what takes minutes: every method on a hundred real questions twice, the embedding guide, many chats
+# make slow       what takes minutes: hundreds of real questions, the notebooks, the embedding guide, many chats
 # make notebooks  run the notebooks and store what they show
 # make check      lint, formatting and types, as CI does
 # make benchmark  speed and memory, measured
@@ -36,7 +36,7 @@ slow: $(VENV)/dev
 	$(BIN)/pytest -m slow -rs
 
 notebooks: $(VENV)/dev
-	HOPGRAPH_REWRITE_NOTEBOOKS=1 $(BIN)/pytest -q tests/test_notebooks.py
+	HOPGRAPH_REWRITE_NOTEBOOKS=1 $(BIN)/pytest -q -m "" tests/test_notebooks.py
 
 check: $(VENV)/dev
 	$(BIN)/ruff check

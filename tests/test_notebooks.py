@@ -17,6 +17,7 @@ pytest.importorskip("ipykernel")
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+FIRST, *OTHERS = NOTEBOOKS
 MOST_BYTES = 200_000
 KERNEL = "this-python"
 REWRITE = "HOPGRAPH_REWRITE_NOTEBOOKS"
@@ -56,11 +57,11 @@ def run(notebook: Any, kernel: str, folder: Path) -> None:
     nbclient.NotebookClient(notebook, timeout=120, kernel_name=kernel, resources=resources).execute()
 
 
-def test_there_are_notebooks() -> None:
-    assert NOTEBOOKS
-
-
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [FIRST, *(pytest.param(each, marks=pytest.mark.slow) for each in OTHERS)],
+    ids=[each.stem for each in NOTEBOOKS],
+)
 @pytest.mark.filterwarnings("default")
 def test_a_notebook_shows_what_running_it_gives(path: Path, kernel: str, tmp_path: Path) -> None:
     stored, fresh = nbformat.read(path, 4), nbformat.read(path, 4)

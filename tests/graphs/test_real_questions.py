@@ -48,7 +48,14 @@ class Run:
     result: dict[str, Any]
 
 
-@pytest.fixture(scope="module", params=DATA_SETS, ids=lambda each: each.name)
+FIRST, *OTHERS = DATA_SETS
+
+
+@pytest.fixture(
+    scope="module",
+    params=[FIRST, *(pytest.param(each, marks=pytest.mark.slow) for each in OTHERS)],
+    ids=[each.name for each in DATA_SETS],
+)
 def data_set(request: pytest.FixtureRequest) -> DataSet:
     return request.param
 

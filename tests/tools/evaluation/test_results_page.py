@@ -56,6 +56,7 @@ def test_the_page_says_that_nobody_but_a_simulation_answered() -> None:
     assert "never comparable with a paper's number" in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("section", ["HotpotQA", "MuSiQue"])
 def test_the_numbers_are_those_of_a_run(section: str, shared_data: Path, tmp_path: Path) -> None:
     path = shared_data / DATA_SETS[section]
