@@ -19,6 +19,7 @@ from hopgraph.tools.serving.guards import Guards
 from hopgraph.tools.serving.mcp_server import mcp_over_http
 from hopgraph.tools.serving.openai_api import OPENAI_PATH, openai_routes
 from hopgraph.tools.serving.options import PAGE_PATH, ServingOptions
+from hopgraph.tools.serving.page.kept_turns import KeptTurns
 from hopgraph.tools.serving.service import Service, open_service
 
 _HEALTH_PATH = "/health"
@@ -41,6 +42,8 @@ def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with open_service(options) as service, mcp.running(service):
+            if options.page:
+                await KeptTurns(service.threads.database).prepare()
             app.state.service = service
             yield
 

@@ -131,7 +131,6 @@ class _Page:
             return await self._shown(parts, user, await self.talking.open(user, thread or ""))
 
         async def loaded(request: Request, thread: str | None) -> Mapping[Any, Any]:
-            await self.talking.kept.prepare()
             user = _user(request)
             return {
                 **await open_thread(request, thread),
