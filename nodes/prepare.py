@@ -42,6 +42,7 @@ def prepare_for(
         """
         settings = runtime.context
         question = checked_question(state.get("question", ""))
+        check_resumable(settings)
         await check_settings(settings)
         return {
             **empty,
@@ -97,7 +98,6 @@ async def check_settings(settings: Context) -> None:
     Raises:
         SettingsError, SpecError, CorpusError, PromptError: a setting that cannot work.
     """
-    check_resumable(settings)
     _check_roles(settings)
     if settings.cache_dir:
         await asyncio.to_thread(check_cache, settings.cache_dir)

@@ -3,8 +3,10 @@
 A thread belongs to a user. LangGraph's checkpointer knows it as `USER:THREAD`; neither part can hold a colon, so
 that no user can name another's thread. Titles are kept in a table beside the checkpoints.
 
-SQLite by default, in one file with a write-ahead log; PostgreSQL by its address, for several processes. Either
-survives the end of the process: what was checkpointed before it was killed is there.
+SQLite by default, in one file with a write-ahead log, for one process at a time: a second one on the same file could
+answer on a thread that the first is answering on, and of two questions one would be lost. PostgreSQL by its address,
+for several processes: `Threads.held` keeps a thread for one of them while it answers. Either survives the end of the
+process: what was checkpointed before it was killed is there.
 """
 
 import os
@@ -13,7 +15,7 @@ import sys
 import time
 import uuid
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,7 +55,10 @@ class Thread(TypedDict):
 
 @dataclass(frozen=True)
 class Threads:
-    """The threads of all users, and the checkpointer that holds what was said in them."""
+    """The threads of all users, and the checkpointer that holds what was said in them.
+
+    Whatever asks the database may raise a `StorageError`.
+    """
 
     database: Database
 
@@ -69,6 +74,19 @@ class Threads:
             SettingsError: the user or the thread has a name that is not taken.
         """
         return {"configurable": {"thread_id": thread_key(user, thread)}}
+
+    def held(self, user: str, thread: str) -> AbstractAsyncContextManager[bool]:
+        """Hold a thread while a turn of it runs, against other processes that keep theirs in the same PostgreSQL.
+
+        It is let go with the block, with the process, or when the connection to the server is lost.
+
+        Returns:
+            Gives False where it is held already; with SQLite, which one process uses at a time, always True.
+
+        Raises:
+            SettingsError: the user or the thread has a name that is not taken.
+        """
+        return self.database.held(thread_key(user, thread))
 
     async def create(self, user: str, title: str = "", *, thread: str | None = None) -> str:
         """Begin a thread and return its id; with an id that the user has already nothing changes.
@@ -197,9 +215,10 @@ async def open_threads(place: str | Path | None = None) -> AsyncGenerator[Thread
 
     Raises:
         SettingsError: a package is missing, or the place cannot be opened; one line, without the password.
+        StorageError: it was opened, and failed when its table was made.
     """
     at_address = isinstance(place, str) and re.match(r"postgres(?:ql)?://", place)
     opened = open_postgres(str(place)) if at_address else open_sqlite(Path(place or default_path()))
     async with opened as database:
-        await database.rows(_TABLE)
+        await database.make_table(_TABLE)
         yield Threads(database)

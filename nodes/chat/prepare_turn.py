@@ -8,6 +8,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
+from hopgraph.nodes.approve import check_resumable
 from hopgraph.nodes.finish import total
 from hopgraph.nodes.prepare import check_settings, checked_question
 from hopgraph.state import Context, QuestionError, SettingsError
@@ -37,6 +38,7 @@ def prepare_turn(
         settings = runtime.context
         message = _last(state["messages"])
         _check_methods(settings, contexts)
+        check_resumable(settings)
         await check_settings(settings)
         return {
             **TurnResult(

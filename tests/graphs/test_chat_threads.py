@@ -2,9 +2,11 @@
 
 import asyncio
 import signal
+import sqlite3
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,13 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from hopgraph.graphs import chat
 from hopgraph.state import SettingsError
+from hopgraph.tools.checkpoints import StorageError
 from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.serving.admission import BusyError
+from hopgraph.tools.serving.options import ServingOptions
+from hopgraph.tools.serving.page.kept_turns import KeptTurns
+from hopgraph.tools.serving.service import AUTO, open_service
+from hopgraph.tools.serving.turn import TurnEnd
 from hopgraph.tools.threads import Threads, default_path, open_threads, thread_key
 from servers.openai_server import OpenAIServer
 from servers.postgres import postgres_server
@@ -183,6 +191,7 @@ async def test_what_cannot_be_opened_is_told_in_one_line(tmp_path: Path) -> None
         str(tmp_path / "file" / "threads.sqlite"): "file",
         "postgresql://ann:secret@127.0.0.1:1/chat": "refused",
         "postgresql://ann:secret@127.0.0.1:1/chat?what=1": "what",
+        "postgresql://127.0.0.1:1/chat?password=secret": "refused",
     }
     for place, told in places.items():
         if place.startswith("postgres"):
@@ -247,6 +256,100 @@ async def test_lost_connections_to_postgres_are_made_anew(address: str) -> None:
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND usename = 'chat'"
         )
         assert (await say(app_on(threads), "Where was he born?", config)).startswith("Málaga")
+
+
+async def test_a_locked_file_is_told_in_one_line_and_can_be_used_again(tmp_path: Path) -> None:
+    place = tmp_path / "threads.sqlite"
+    async with open_threads(place) as threads:
+        await threads.database.rows("PRAGMA busy_timeout = 100")
+        app, config = app_on(threads), threads.config("locked", await threads.create("locked"))
+        with sqlite3.connect(place) as other:
+            other.execute("BEGIN IMMEDIATE")
+            told = [await failure(threads.create("locked")), await failure(say(app, "Who painted Guernica?", config))]
+            assert (await app.aget_state(config)).values == {}
+            # Whoever went on with what it saw then could write nothing more after this.
+            other.execute("INSERT INTO hopgraph_threads VALUES ('other', 'one', '', 1, 1)")
+        other.close()
+        assert (await say(app, "Who painted Guernica?", config)).startswith("Pablo Picasso")
+        assert len(await threads.of("locked")) == 1
+    for each in told:
+        assert each.startswith(f"threads at {place} cannot be used: database is locked; another process")
+        assert "\n" not in each
+
+
+async def test_a_server_that_fails_is_told_in_one_line_without_the_password(address: str) -> None:
+    async with open_threads(f"{await fresh_database(address)}&password=secret") as threads:
+        app, config = app_on(threads), threads.config("ann", await threads.create("ann"))
+        for table in ("hopgraph_threads", "checkpoints"):
+            await threads.database.rows(f"DROP TABLE {table}")
+        told = [await failure(each) for each in (threads.of("ann"), say(app, "Hello", config), app.aget_state(config))]
+        told += [await failure(threads.delete("ann", "one")), await failure(anext(app.aget_state_history(config)))]
+    for each in told:
+        assert each.startswith("threads at postgresql://chat@/")
+        assert "does not exist" in each
+        assert "secret" not in each
+        assert "\n" not in each
+
+
+async def failure(work: Awaitable[Any]) -> str:
+    with pytest.raises(StorageError) as failed:
+        await work
+    return str(failed.value)
+
+
+async def fresh_database(address: str) -> str:
+    """Make a database on the server; gives its address."""
+    name = f"fresh_{uuid.uuid4().hex}"
+    async with open_threads(address) as threads:
+        await threads.database.rows(f"CREATE DATABASE {name}")
+    return address.replace("/postgres?", f"/{name}?")
+
+
+async def test_several_make_a_new_database_ready_at_once(address: str) -> None:
+    new = await fresh_database(address)
+
+    async def begin(number: int) -> None:
+        async with open_threads(new) as threads:
+            await KeptTurns(threads.database).prepare()
+            await threads.create("many", thread=str(number))
+
+    await asyncio.gather(*(begin(number) for number in range(6)))
+    async with open_threads(new) as threads:
+        assert len(await threads.of("many")) == 6
+
+
+async def test_a_thread_is_held_against_other_processes(address: str) -> None:
+    async with open_threads(address) as threads, open_threads(address) as other:
+        async with threads.held("hold", "one") as mine, threads.held("hold", "one") as again:
+            async with other.held("hold", "one") as theirs, other.held("hold", "two") as free:
+                assert (mine, again, theirs, free) == (True, False, False, True)
+            async with other.held("hold", "one") as theirs:
+                assert not theirs, "whoever did not get it does not let it go"
+        async with other.held("hold", "one") as theirs:
+            assert theirs
+    async with open_threads(address) as other:
+        async with open_threads(address) as threads, threads.held("hold", "one") as mine:
+            await other.database.rows(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+                "AND usename = 'chat'"
+            )
+            async with threads.held("hold", "two") as free, other.held("hold", "one") as theirs:
+                assert (mine, free, theirs) == (True, True, True), "with the connection its locks are gone"
+        async with other.held("hold", "one") as theirs:
+            assert theirs
+
+
+async def test_of_two_processes_one_answers_on_a_thread(address: str) -> None:
+    options, given = ServingOptions(threads=address), {"messages": [HumanMessage("Who painted Guernica?")]}
+    async with open_service(options) as one, open_service(options) as two:
+        turn = one.on_thread("both", "t", given, one.settings(AUTO, {}))
+        await anext(turn)
+        with pytest.raises(BusyError, match="answered by another process"):
+            await anext(two.on_thread("both", "t", given, two.settings(AUTO, {})))
+        assert two.admission.inside == 0
+        await turn.aclose()
+        steps = [step async for step in two.on_thread("both", "t", given, two.settings(AUTO, {}))]
+        assert isinstance(steps[-1], TurnEnd)
 
 
 @pytest.mark.parametrize(

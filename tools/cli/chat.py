@@ -12,13 +12,20 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from hopgraph.nodes.prepare import check_settings
+from hopgraph.state import SettingsError
 from hopgraph.state.chat import ChatContext
 from hopgraph.state.context import chosen
 from hopgraph.tools.cli.console import console_on, print_hanging
 from hopgraph.tools.cli.settings import method_named, settings_for
 from hopgraph.tools.loading.errors import require
 from hopgraph.tools.serving.listening import address_of, listening
-from hopgraph.tools.serving.options import PAGE_PATH, ServingOptions, keys_from_environment
+from hopgraph.tools.serving.options import (
+    PAGE_PATH,
+    ServingOptions,
+    hosts_from_environment,
+    keys_from_environment,
+    origins_from_environment,
+)
 from hopgraph.tools.serving.service import AUTO
 
 
@@ -26,7 +33,7 @@ from hopgraph.tools.serving.service import AUTO
 class ChatWanted:
     """What the command line asks for."""
 
-    method: str
+    method: str | None
     model: str | None
     corpus: str | None
     assignments: Sequence[str]
@@ -56,20 +63,27 @@ def run_chat(wanted: ChatWanted) -> None:
 
 
 def _options(wanted: ChatWanted) -> ServingOptions:
-    assignments = list(wanted.assignments)
-    if wanted.method != AUTO:
-        method_named(wanted.method)
-        assignments.append(f"use_method={wanted.method}")
+    assignments = [*wanted.assignments, *_method(wanted)]
     settings = settings_for(ChatContext, assignments=assignments, model=wanted.model, corpus=wanted.corpus)
     return ServingOptions(
         host=wanted.host,
         port=wanted.port,
         settings=chosen(settings),
         keys=keys_from_environment(),
-        origins=tuple(wanted.origins),
-        hosts=tuple(wanted.hosts),
+        origins=(*wanted.origins, *origins_from_environment()),
+        hosts=(*wanted.hosts, *hosts_from_environment()),
         threads=wanted.threads,
     ).checked()
+
+
+def _method(wanted: ChatWanted) -> list[str]:
+    """Give `--method` as an assignment, under the method's own name."""
+    if wanted.method is None:
+        return []
+    if any(each.partition("=")[0].strip().replace("-", "_") == "use_method" for each in wanted.assignments):
+        raise SettingsError("setting 'use_method' is given twice: by --method and by --set; leave one out")
+    automatic = wanted.method.strip().lower() == AUTO
+    return [f"use_method={AUTO if automatic else method_named(wanted.method).Context.method}"]
 
 
 async def _serve(options: ServingOptions, listener: socket.socket, address: str, *, browser: bool) -> None:

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from types import FrameType
 
 from hopgraph.nodes.prepare import check_settings
+from hopgraph.state import SettingsError
 from hopgraph.state.chat import ChatContext
 from hopgraph.state.context import chosen
 from hopgraph.tools.cli.settings import settings_for
@@ -47,5 +48,10 @@ async def _serve(options: ServingOptions) -> None:
     from hopgraph.tools.serving.service import AUTO, open_service
 
     async with open_service(options) as service:
-        await check_settings(service.settings(AUTO, {}))
+        settings = service.settings(AUTO, {})
+        if settings.review_queries or settings.review_evidence:
+            raise SettingsError(
+                "review_queries and review_evidence pause for a person, which a tool cannot; leave them off"
+            )
+        await check_settings(settings)
         await run_stdio(service)

@@ -36,7 +36,13 @@ _Assignments = Annotated[
 def chat(
     corpus: _Corpus = None,
     model: _Model = None,
-    method: Annotated[str, typer.Option(help="What the page begins with; auto chooses by the question.")] = "auto",
+    method: Annotated[
+        str | None,
+        typer.Option(
+            show_default="HOPGRAPH_USE_METHOD, else auto",
+            help="What the page begins with, and what auto stands for; auto itself chooses by the question.",
+        ),
+    ] = None,
     assignments: _Assignments = None,
     host: Annotated[
         str,

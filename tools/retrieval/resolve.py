@@ -22,7 +22,9 @@ VALID_SPECS = (
 )
 
 _Signature = tuple[int, ...]
+_MOST_OPEN = 64
 _opened: dict[str, tuple[_Signature, BaseRetriever]] = {}
+"""The last used last; the first goes when there are too many. Whoever still searches it keeps it."""
 _opening = Lock()
 _opening_vectors = Lock()
 """Loading a model takes seconds, in which other indexes can be opened."""
@@ -62,6 +64,12 @@ def resolve_retriever(spec: str) -> BaseRetriever:
         )
 
 
+def close_index(folder: Path) -> None:
+    """Let go of a BM25 index that is to be deleted, so that its memory and its files are freed."""
+    with _opening:
+        _opened.pop(str(folder.resolve()), None)
+
+
 def _by_model(spec: str) -> BaseRetriever:
     """Open what embeds its queries, or searches elsewhere; what it needs is imported only now."""
     with _opening_vectors:
@@ -83,9 +91,13 @@ def _by_model(spec: str) -> BaseRetriever:
 
 def _kept(key: str, signature: _Signature, opened: Callable[[], BaseRetriever]) -> BaseRetriever:
     """Get what is open already, and open it again once its index was replaced."""
-    if key not in _opened or _opened[key][0] != signature:
-        _opened[key] = signature, opened()
-    return _opened[key][1]
+    kept = _opened.pop(key, None)
+    if kept is None or kept[0] != signature:
+        kept = signature, opened()
+    _opened[key] = kept
+    while len(_opened) > _MOST_OPEN:
+        _opened.pop(next(iter(_opened)), None)
+    return kept[1]
 
 
 def _signature(folder: Path, name: str = MANIFEST) -> _Signature:

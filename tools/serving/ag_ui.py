@@ -4,7 +4,8 @@ A run gives `RUN_STARTED`; for each step a `CUSTOM` event `hopgraph_step`, whose
 `STEP_STARTED` and `STEP_FINISHED` of its node; the reply as one text message, with answer and citations in the
 `metadata` of its first event; the same as a `STATE_SNAPSHOT`, beside what the client's own state holds; and
 `RUN_FINISHED`. A run that pauses for a review ends with an interrupt outcome, and goes on with `resume`. A failure
-after the first event is a `RUN_ERROR` of one line, one before it an HTTP error.
+after the first event is a `RUN_ERROR` of one line, one before it an HTTP error with that line; of an error that nobody
+foresaw the line names only the kind, and the rest is logged.
 
 The events are written here, with the types of `ag-ui-protocol`, and not by `ag-ui-langgraph`: its endpoint takes any
 thread id for the caller's own, writes what the caller sends as `forwardedProps` into the graph's input, sends inner
@@ -41,13 +42,14 @@ from pydantic import JsonValue, ValidationError
 from hopgraph.nodes.events import STEP_EVENT
 from hopgraph.state import HopgraphError, SettingsError, StepEvent
 from hopgraph.state.chat import ChatContext
+from hopgraph.tools.checkpoints import StorageError
 from hopgraph.tools.models import redact
 from hopgraph.tools.serving.admission import BusyError
 from hopgraph.tools.serving.answered import answered, encodable
 from hopgraph.tools.serving.options import OWNER
 from hopgraph.tools.serving.relay import IDLE_SECONDS, EventStream, relayed, while_connected
 from hopgraph.tools.serving.service import AUTO, Service
-from hopgraph.tools.serving.turn import Learnt, TurnEnd
+from hopgraph.tools.serving.turn import Learnt, TurnEnd, said_of
 from hopgraph.tools.shown import on_one_line
 
 AG_UI_PATH = "/ag-ui"
@@ -78,12 +80,9 @@ def ag_ui_routes(service: Callable[[Request], Service]) -> APIRouter:
         try:
             # A turn that cannot begin is refused by the status of the reply, which must be known before its body.
             first = await while_connected(request, anext(events))
-        except BusyError as error:
-            return _refusal(429, str(error), {"Retry-After": "1"})
-        except HopgraphError as error:
-            return _refusal(422 if isinstance(error, SettingsError) else 502, str(error))
-        except TimeoutError:
-            return _refusal(504, _too_long(service(request)))
+        except Exception as error:  # noqa: BLE001 - `said_of` logs what nobody foresaw
+            said = said_of(error, service(request).options.turn_seconds)
+            return _refusal(_status(error), said, {"Retry-After": "1"} if isinstance(error, BusyError) else None)
         if first is None:  # the client has left
             await events.aclose()
             return Response(status_code=499)
@@ -96,8 +95,20 @@ def _refusal(status: int, message: str, headers: Mapping[str, str] | None = None
     return JSONResponse({"detail": redact(on_one_line(message))}, status, headers)
 
 
-def _too_long(service: Service) -> str:
-    return f"the turn took longer than {service.options.turn_seconds:g} seconds and was ended"
+def _status(error: Exception) -> int:
+    match error:
+        case BusyError():
+            return 429
+        case SettingsError():
+            return 422
+        case StorageError():
+            return 503
+        case HopgraphError():
+            return 502
+        case TimeoutError():
+            return 504
+        case _:
+            return 500
 
 
 async def _encoded(first: BaseEvent, events: AsyncGenerator[BaseEvent | None], service: Service) -> AsyncGenerator[str]:
@@ -108,10 +119,9 @@ async def _encoded(first: BaseEvent, events: AsyncGenerator[BaseEvent | None], s
         try:
             async for event in events:
                 yield encoder.encode(event) if event else ": still at work\n\n"
-        except HopgraphError as error:
-            yield encoder.encode(RunErrorEvent(message=redact(on_one_line(str(error))), code=type(error).__name__))
-        except TimeoutError:
-            yield encoder.encode(RunErrorEvent(message=_too_long(service), code="TimeoutError"))
+        except Exception as error:  # noqa: BLE001 - `said_of` logs what nobody foresaw
+            said = said_of(error, service.options.turn_seconds)
+            yield encoder.encode(RunErrorEvent(message=said, code=type(error).__name__))
 
 
 async def _events(service: Service, user: str, wanted: RunAgentInput) -> AsyncGenerator[BaseEvent | None]:

@@ -8,7 +8,7 @@
 """
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from importlib.metadata import version
 
 from fastapi import FastAPI, Request
@@ -19,7 +19,7 @@ from hopgraph.tools.serving.guards import Guards
 from hopgraph.tools.serving.mcp_server import mcp_over_http
 from hopgraph.tools.serving.openai_api import OPENAI_PATH, openai_routes
 from hopgraph.tools.serving.options import PAGE_PATH, ServingOptions
-from hopgraph.tools.serving.page.kept_turns import KeptTurns
+from hopgraph.tools.serving.page import mount_page, page_open
 from hopgraph.tools.serving.service import Service, open_service
 
 _HEALTH_PATH = "/health"
@@ -42,10 +42,9 @@ def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with open_service(options) as service, mcp.running(service):
-            if options.page:
-                await KeptTurns(service.threads.database).prepare()
             app.state.service = service
-            yield
+            async with page_open(app, service) if options.page else nullcontext():
+                yield
 
     # No pages of its own about its routes: they load their scripts from elsewhere.
     app = FastAPI(title="hopgraph", version=version("hopgraph"), lifespan=lifespan, openapi_url=None)
@@ -58,8 +57,6 @@ def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
         app.add_api_route("/", _start if options.page else _health, methods=["GET"])
         app.add_api_route("/favicon.ico", _no_icon, methods=["GET"])
     if options.page:
-        from hopgraph.tools.serving.page import mount_page
-
         app.add_api_route(PAGE_PATH, _page, methods=["GET"])
         app = mount_page(app, options)
     return app

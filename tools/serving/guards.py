@@ -35,7 +35,10 @@ _FRAME = 100_000
 
 
 class Guards:
-    """Stands before an app; paths that do not begin with any of `paths` pass untouched, if there are any."""
+    """Stands before an app; paths that do not begin with any of `paths` pass untouched, if there are any.
+
+    With paths the app is a part of another server, which listens where that says.
+    """
 
     def __init__(self, app: ASGIApp, options: ServingOptions, paths: Sequence[str] = ()) -> None:
         self._app = app
@@ -43,7 +46,7 @@ class Guards:
         guarded: ASGIApp = _Keys(_Bodies(app, options), options)
         if options.origins:
             guarded = CORSMiddleware(guarded, options.origins, allow_methods=["*"], allow_headers=["*"])
-        self._guarded = AccessLog(_Hosts(_Headers(guarded, options), options))
+        self._guarded = AccessLog(_Hosts(_Headers(guarded, options), options, inside=bool(paths)))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, refuse, or pass on."""
@@ -88,13 +91,13 @@ class _Headers:
 class _Hosts:
     """Refuses names and origins that are not the app's, and other machines where no key is asked for."""
 
-    def __init__(self, app: ASGIApp, options: ServingOptions) -> None:
+    def __init__(self, app: ASGIApp, options: ServingOptions, *, inside: bool) -> None:
         self._app = app
         self._options = options
         self._names = {name.lower().strip("[]") for name in (options.host, *options.hosts)}
         self._origins = {origin.lower() for origin in options.origins}
-        # Behind an address of the network any name may lead here; then the keys are the lock.
-        self._any_name = not options.is_local and bool(options.keys) and not options.hosts
+        # Behind an address of the network, or another server, any name may lead here; then the keys are the lock.
+        self._any_name = (inside or not options.is_local) and bool(options.keys) and not options.hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         refusal = self._refusal(scope)
@@ -107,11 +110,17 @@ class _Hosts:
             return Refusal(403, "only this machine is let in; set HOPGRAPH_API_KEY to let others in", "forbidden")
         host = _host(f"//{headers.get('host', '')}")
         if not self._any_name and not is_loopback(host) and host not in self._names:
-            return Refusal(421, f"this app is not reached as {host!r:.80}; name it with --allow-host", "wrong_host")
+            why = f"this app is not reached as {host!r:.80}; {_allow('HOPGRAPH_HOSTS', '--allow-host')}"
+            return Refusal(421, why, "wrong_host")
         origin = headers.get("origin", "").lower()
         if origin and origin not in self._origins and not _same_place(origin, headers.get("host", "")):
-            return Refusal(403, f"pages of {origin!r:.80} are not let in; name it with --allow-origin", "wrong_origin")
+            why = f"pages of {origin!r:.80} are not let in; {_allow('HOPGRAPH_ORIGINS', '--allow-origin')}"
+            return Refusal(403, why, "wrong_origin")
         return None
+
+
+def _allow(variable: str, option: str) -> str:
+    return f"name it in the server's {variable}, or with {option} of hopgraph chat"
 
 
 def _host(address: str) -> str:
@@ -183,23 +192,28 @@ class _Bodies:
 
         async def counted() -> Message:
             nonlocal size
-            message = await receive()
-            size += len(message.get("body", b""))
-            if size > most:
-                raise _TooBigError
-            return message
+            if size <= most:
+                message = await receive()
+                size += len(message.get("body", b""))
+                if size <= most:
+                    return message
+            raise _TooBigError
 
         async def watched(message: Message) -> None:
             nonlocal begun
-            begun = True
-            await send(message)
+            # What an app within makes of the error is not told; the refusal stands for it.
+            if begun or size <= most:
+                begun = True
+                await send(message)
 
         try:
             await self._app(scope, counted, watched)
-        except _TooBigError:
-            if not begun:
-                await _drain(receive)
-                await refusal(scope, receive, send)
+        except Exception:
+            if size <= most:
+                raise
+        if size > most and not begun:
+            await _drain(receive)
+            await refusal(scope, receive, send)
 
 
 async def _drain(receive: Receive) -> None:

@@ -43,7 +43,7 @@ from hopgraph.tools.models import redact
 from hopgraph.tools.serving.answered import Answered, answered, encodable
 from hopgraph.tools.serving.options import OWNER
 from hopgraph.tools.serving.service import AUTO, OFFERED, Service
-from hopgraph.tools.serving.turn import TurnEnd, TurnStep, told
+from hopgraph.tools.serving.turn import TurnEnd, TurnStep, told, took_too_long
 from hopgraph.tools.shown import on_one_line
 from hopgraph.tools.telling.watch import Watcher
 
@@ -97,7 +97,7 @@ def mcp_server(service: Callable[[], Service]) -> Server[Any]:
         except HopgraphError as error:
             return _failed(str(error))
         except TimeoutError:
-            return _failed(f"this took longer than {service().options.turn_seconds:g} seconds and was ended")
+            return _failed(took_too_long(service().options.turn_seconds))
 
     return Server(
         "hopgraph",

@@ -9,6 +9,8 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from hopgraph.state import SettingsError
+from hopgraph.state.chat import ChatContext
+from hopgraph.state.context import settings_from, with_environment
 from hopgraph.tools.threads import USER
 
 PAGE_PATH = "/chat"
@@ -17,6 +19,7 @@ OWNER = "local"
 
 _KEYS = "HOPGRAPH_API_KEY"
 _LEAST_KEY = 16
+_HOSTS, _ORIGINS = "HOPGRAPH_HOSTS", "HOPGRAPH_ORIGINS"
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class ServingOptions:
     hosts: tuple[str, ...] = ()
     """Further host names under which the app may be addressed, as behind a proxy."""
     threads: str | Path | None = None
-    """Where threads are kept, as `open_threads` takes it."""
+    """Where threads are kept, as `open_threads` takes it; `~` is the home folder."""
     page: bool = True
     """Offer the chat page, too."""
     max_body_bytes: int = 2_000_000
@@ -49,10 +52,29 @@ class ServingOptions:
     turn_seconds: float = 600
     """After so long a turn is ended."""
 
+    def __post_init__(self) -> None:
+        """Write out the place of the threads, so that all who read it find the same.
+
+        Raises:
+            SettingsError: it begins with the home folder of a user whom this machine does not know.
+        """
+        object.__setattr__(self, "threads", _place(self.threads))
+
     @property
     def is_local(self) -> bool:
         """Whether only this machine can reach the app."""
         return is_loopback(self.host)
+
+    @property
+    def begins_with(self) -> str:
+        """The method that the page's list begins with: the `use_method` that was set here or in the environment.
+
+        `auto` without one.
+
+        Raises:
+            SettingsError: the settings, or those of the environment, are wrong.
+        """
+        return with_environment(settings_from(ChatContext, self.settings)).use_method
 
     def checked(self) -> "ServingOptions":
         """Refuse an app that anybody in the network could use.
@@ -66,6 +88,15 @@ class ServingOptions:
                 f" at least {_LEAST_KEY} characters, or serve at 127.0.0.1"
             )
         return self
+
+
+def _place(threads: str | Path | None) -> str | Path | None:
+    if not threads or "://" in str(threads):
+        return threads or None
+    try:
+        return Path(threads).expanduser()
+    except RuntimeError:
+        raise SettingsError(f"threads {str(threads)!r:.80}: this user's home folder is not known") from None
 
 
 def is_loopback(host: str) -> bool:
@@ -83,18 +114,40 @@ def keys_from_environment() -> dict[str, str]:
         Key → user; a key alone belongs to the user `local`. Empty where the variable is not set.
 
     Raises:
-        SettingsError: a key that is too short, or a user's name that is not taken. No key is repeated in it.
+        SettingsError: a key that is too short, cannot be sent in a header or is there twice, or a user's name that
+        is not taken. No key is repeated in it.
     """
     keys: dict[str, str] = {}
     for number, entry in enumerate(filter(None, os.environ.get(_KEYS, "").split(",")), start=1):
         name, equals, key = entry.strip().partition("=")
         # A key may end in signs of padding, but a user's name has none before it.
-        user, key = (name, key) if equals and key.strip("=") else (OWNER, entry.strip())
+        user, key = (name, key) if equals and key.strip("=") else (OWNER, entry)
+        key = key.strip()
         if not USER.fullmatch(user):
             raise SettingsError(f"{_KEYS}: the user's name of entry {number} is not taken; letters, digits, . _ - + @")
         if len(key) < _LEAST_KEY:
             raise SettingsError(
                 f"{_KEYS}: the key of entry {number} has under {_LEAST_KEY} characters; take a longer one"
             )
+        if not key.isascii() or not key.isprintable():
+            raise SettingsError(f"{_KEYS}: the key of entry {number} cannot be sent in a header; take ASCII characters")
+        if key in keys:
+            raise SettingsError(
+                f"{_KEYS}: entry {number} has the key of an entry before it; give each a key of its own"
+            )
         keys[key] = user
     return keys
+
+
+def hosts_from_environment() -> tuple[str, ...]:
+    """Read further names of the app: `HOPGRAPH_HOSTS`, with commas between them."""
+    return _listed(_HOSTS)
+
+
+def origins_from_environment() -> tuple[str, ...]:
+    """Read the origins whose pages may call the app: `HOPGRAPH_ORIGINS`, with commas between them."""
+    return _listed(_ORIGINS)
+
+
+def _listed(variable: str) -> tuple[str, ...]:
+    return tuple(filter(None, map(str.strip, os.environ.get(variable, "").split(","))))

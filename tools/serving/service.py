@@ -1,11 +1,12 @@
 """What every door of the web app shares: the chat and its threads, the settings, and the limit of turns at once."""
 
+import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, HumanMessage
 from pydantic import JsonValue
 
 from hopgraph.graphs import METHODS, chat
@@ -13,9 +14,10 @@ from hopgraph.nodes.machine import CompiledMethod
 from hopgraph.state import Context, SettingsError
 from hopgraph.state.chat import METHOD_NAMES, ChatContext, settings_for_method
 from hopgraph.state.context import settings_from, with_environment
-from hopgraph.tools.serving.admission import Admission
+from hopgraph.tools.serving.admission import Admission, BusyError
 from hopgraph.tools.serving.options import ServingOptions
 from hopgraph.tools.serving.turn import TurnStep, run_turn
+from hopgraph.tools.shown import shortened
 from hopgraph.tools.threads import Threads, open_threads, thread_key
 
 AUTO = "auto"
@@ -33,8 +35,12 @@ OWNER_SETTINGS = frozenset(
 )
 """The settings that only who starts the app may choose: files, addresses, paid models, and how hard a server of models
 is worked."""
+TITLE = 60
+"""Characters of its first question that name a thread."""
 LIMITS = ("max_llm_calls", "max_tokens", "deadline_seconds")
 """The settings that a caller may lower, but not raise above what the app was started with."""
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,7 @@ class Service:
         """Make the settings of a turn.
 
         Args:
-            name: one of `OFFERED`.
+            name: one of `OFFERED`; with `auto` the `use_method` holds that was set, by the caller or at the start.
             changes: a caller's own settings: of the chat, or of the named method.
             owner: whether the caller may choose everything.
 
@@ -73,7 +79,8 @@ class Service:
             before = methods if isinstance(methods, Mapping) else {}
             of_method = before.get(name)
             given["methods"] = {**before, name: {**(of_method if isinstance(of_method, Mapping) else {}), **own}}
-        return with_environment(settings_from(ChatContext, {**given, "use_method": name}))
+        named = {} if name == AUTO else {"use_method": name}
+        return with_environment(settings_from(ChatContext, {**given, **named}))
 
     def _check_caller(self, changes: Mapping[str, JsonValue]) -> None:
         refused = sorted(changes.keys() & OWNER_SETTINGS)
@@ -118,15 +125,31 @@ class Service:
 
         Raises:
             BusyError: too much is asked at once, or the thread is being answered. SettingsError: a bad name.
+            StorageError: the threads' database fails before the turn has come to its end.
         """
         config = self.threads.config(user, thread)
-        async with self.admission.place(thread_key(user, thread)):
-            await self.threads.create(user, thread=thread)
+        async with self.admission.place(thread_key(user, thread)), self.threads.held(user, thread) as ours:
+            if not ours:
+                raise BusyError("this thread is being answered by another process; wait for its reply")
+            await self.threads.create(user, _title(given), thread=thread)
             await self.threads.touch(user, thread)
             async with aclosing(run_turn(self.chat, given, config, settings)) as run:
                 async for step in run:
                     yield step
+            await self._tidy(user, thread)
+
+    async def _tidy(self, user: str, thread: str) -> None:
+        """Tidy a thread up; where that fails the answer stands, and the next turn tries it again."""
+        try:
             await self.threads.tidy(user, thread)
+        except Exception:  # noqa: BLE001 - whatever it is, it must not take the answer away; it is logged
+            _log.warning("thread %s was answered, but not tidied up", thread, exc_info=True)
+
+
+def _title(given: Any) -> str:
+    """Name a thread after its first question; a thread that is there keeps its name."""
+    messages = cast("Mapping[str, Sequence[Any]]", given)["messages"] if isinstance(given, Mapping) else ()
+    return next((shortened(each.text, TITLE) for each in messages if isinstance(each, HumanMessage)), "")
 
 
 @asynccontextmanager

@@ -1,5 +1,6 @@
 """One run of a graph as it happens: step events, then how it ended."""
 
+import logging
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -8,9 +9,13 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Interrupt, StreamMode
 
 from hopgraph.nodes.machine import CompiledMethod
-from hopgraph.state import Context, Passage, StepEvent
+from hopgraph.state import Context, HopgraphError, Passage, StepEvent
+from hopgraph.tools.models import redact
+from hopgraph.tools.shown import on_one_line
 from hopgraph.tools.telling import Line
 from hopgraph.tools.telling.watch import Watcher
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,21 @@ async def run_turn(
         if not namespace:
             state = chunk
     yield TurnEnd(state, tuple(sorted(paused, key=lambda each: each.id)))
+
+
+def took_too_long(seconds: float) -> str:
+    """Say of a turn that it was ended because it took longer than it may."""
+    return f"the answer took longer than {seconds:g} seconds and was ended"
+
+
+def said_of(error: BaseException, seconds: float) -> str:
+    """Say in one line why a turn failed; of an error that nobody foresaw only its kind, the rest is logged."""
+    if isinstance(error, HopgraphError):
+        return redact(on_one_line(str(error)))
+    if isinstance(error, TimeoutError):
+        return took_too_long(seconds)
+    _log.error("a turn failed", exc_info=error)
+    return f"something failed that should not ({type(error).__name__}); the app's log says more"
 
 
 def told(step: TurnStep, watcher: Watcher) -> list[Line]:

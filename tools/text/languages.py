@@ -44,6 +44,11 @@ def language_codes() -> list[str]:
     return sorted(_CODES)
 
 
+def language_names() -> list[str]:
+    """List the English names of the languages that need no extra package, sorted."""
+    return sorted(_named(f"{_SNOWBALL}, {_UNSPACED}").values())
+
+
 def analyser_for(language: str) -> Analyser:
     """Get the analyser of a language; always the same object.
 

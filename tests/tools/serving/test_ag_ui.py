@@ -2,18 +2,27 @@
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from ag_ui.core import events as ag
+from fastapi import FastAPI
+from langgraph.config import get_stream_writer
+from langgraph.graph import START, StateGraph
 from pydantic import TypeAdapter
 
+from hopgraph.graphs import chat
 from hopgraph.nodes.events import STEP_EVENT
+from hopgraph.state import StepEvent
 from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.serving.ag_ui import ag_ui_routes
 from hopgraph.tools.serving.options import ServingOptions
+from hopgraph.tools.serving.service import open_service
 from servers.doors import QUESTION, USERS, asked, open_doors, until_idle
 from servers.faults import server_error
 from servers.openai_server import OpenAIServer
@@ -105,7 +114,7 @@ async def test_events_come_in_the_order_that_front_ends_check(doors: WebApp) -> 
         elif isinstance(event, ag.TextMessageStartEvent | ag.RunFinishedEvent):
             assert not open_step
     kinds = [event.value["event"] for event in of(events, ag.CustomEvent)]
-    assert kinds[0] == "routed" or "query" in kinds
+    assert kinds.index("routed") < kinds.index("query")
     assert kinds.index("query") < kinds.index("retrieved") < kinds.index("answered") < kinds.index("replied")
 
 
@@ -121,6 +130,13 @@ async def test_nothing_of_the_inside_leaks(doors: WebApp) -> None:
         "stop_reason",
         "usage",
     }
+
+
+async def test_a_thread_is_called_after_its_first_question(doors: WebApp) -> None:
+    for text in ("Who painted Guernica?", "Where was he born?"):
+        await run(doors, body(text))
+    (thread,) = await doors.service.threads.of("local")
+    assert thread["title"] == "Who painted Guernica?"
 
 
 async def test_a_follow_up_needs_the_history_that_the_thread_keeps(doors: WebApp) -> None:
@@ -301,3 +317,62 @@ async def test_half_a_surrogate_pair_of_a_models_does_not_end_the_stream(
             props = {"hopgraph": {"method": "direct", "parse_retries": 0}}
             events = await run(doors, body("Who painted Guernica?", props=props))
             assert isinstance(events[-1], ag.RunFinishedEvent)
+
+
+async def test_a_locked_database_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    with OpenAIServer(OfflineExtractive(), latency=0.1) as server:
+        async with open_doors(slow(server, tmp_path)) as doors:
+            await doors.service.threads.database.rows("PRAGMA busy_timeout = 100")
+            other = sqlite3.connect(tmp_path / "t.sqlite", isolation_level=None)
+            other.execute("BEGIN IMMEDIATE")
+            status, detail = await refused(doors, json.dumps(body(QUESTION)).encode())
+            assert status == 503
+            assert "database is locked" in detail
+            other.execute("ROLLBACK")
+            events: list[Any] = []
+            async for event in stream(doors, body(QUESTION)):
+                if not events:
+                    other.execute("BEGIN IMMEDIATE")
+                events.append(event)
+            other.close()
+            assert isinstance(events[-1], ag.RunErrorEvent)
+            assert events[-1].code == "StorageError"
+            assert "database is locked; another process is using the file" in events[-1].message
+            assert "Guadalajara" in text_of(await run(doors, body(QUESTION))), "the thread can be asked again"
+
+
+async def test_of_what_nobody_foresaw_only_the_kind_is_told(
+    doors: WebApp, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    await run(doors, body("Who painted Guernica?"))
+    await doors.service.threads.database.rows("UPDATE checkpoints SET checkpoint = ?", (b"secret",))
+    status, detail = await refused(doors, json.dumps(body("And where was he born?")).encode())
+    assert status == 500
+    assert detail.startswith("something failed that should not (")
+    assert "secret" not in detail
+    assert "a turn failed" in caplog.text
+
+
+def fail_on_the_way(_: chat.ChatState) -> None:
+    get_stream_writer()(StepEvent(event="routed", node="fails", step=1, path="", number=0, data={}))
+    raise ZeroDivisionError("secret")
+
+
+async def test_what_nobody_foresaw_ends_a_run_that_has_begun(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    graph: Any = StateGraph(chat.ChatState, chat.ChatContext)
+    graph.add_node("fails", fail_on_the_way)
+    graph.add_edge(START, "fails")
+    async with open_service(ServingOptions(threads=tmp_path / "t.sqlite")) as service:
+        app, failing = FastAPI(), replace(service, chat=graph.compile(checkpointer=service.threads.saver))
+        app.include_router(ag_ui_routes(lambda _: failing))
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://app") as client:
+            reply = await client.post("/ag-ui", json=body(QUESTION))
+        assert service.admission.inside == 0
+    events = [EVENT.validate_json(line.removeprefix("data: ")) for line in reply.text.splitlines() if line]
+    assert isinstance(events[0], ag.RunStartedEvent)
+    assert isinstance(events[-1], ag.RunErrorEvent)
+    assert events[-1].code == "ZeroDivisionError"
+    assert "(ZeroDivisionError)" in events[-1].message
+    assert "secret" not in reply.text
+    assert "ZeroDivisionError: secret" in caplog.text

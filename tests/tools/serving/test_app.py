@@ -25,7 +25,10 @@ ASK: Any = {"model": "migres", "messages": [{"role": "user", "content": QUESTION
 
 
 def test_chat_serves_its_page_and_its_endpoints_and_stops(tmp_path: Path) -> None:
-    with chat_process(tmp_path, "--set", "max_parallel_calls=4") as chat, httpx.Client(timeout=200) as client:
+    with (
+        chat_process(tmp_path, "--set", "max_parallel_calls=4", "--method", "tor") as chat,
+        httpx.Client(timeout=200) as client,
+    ):
         assert client.get(f"{chat.url}/health").json() == {"status": "ok", "turns": 0}
         start = client.get(chat.url, follow_redirects=True)
         assert start.status_code == 200
@@ -33,6 +36,8 @@ def test_chat_serves_its_page_and_its_endpoints_and_stops(tmp_path: Path) -> Non
         assert "gradio" in start.text
         found = client.post(f"{chat.url}/v1/chat/completions", json=ASK).json()["hopgraph"]
         assert found["citations"] == asked()["citations"]
+        by_itself = client.post(f"{chat.url}/v1/chat/completions", json={**ASK, "model": "auto"}).json()["hopgraph"]
+        assert (found["method"], by_itself["method"]) == ("migres", "tree_of_reviews")
         assert chat.stop() == 0
         said = chat.said()
     assert "Traceback" not in said
@@ -95,6 +100,8 @@ def test_what_cannot_be_served_is_one_line(tmp_path: Path, capsys: pytest.Captur
     for options, said in (
         (("--host", "0.0.0.0", *threads), "callers must name a key; set HOPGRAPH_API_KEY"),  # noqa: S104
         (("--method", "nothing", *threads), "method 'nothing' is unknown"),
+        (("--method", "tor", "--set", "use_method=migres", *threads), "'use_method' is given twice"),
+        (("--threads=~nobody-of-this-name/t.sqlite",), "this user's home folder is not known"),
         (("--corpus", str(tmp_path / "none"), *threads), "none"),
         (("--set", "history_turns=x", *threads), "history_turns"),
         (("--threads", str(blocked / "t.sqlite")), "file"),
@@ -142,6 +149,24 @@ def test_it_works_inside_a_langgraph_server(tmp_path: Path, monkeypatch: pytest.
     said = log.read_text(errors="replace")
     assert "BlockingError" not in said
     assert "Traceback" not in said
+
+
+def test_inside_a_langgraph_server_a_key_opens_the_app_by_any_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, ours = "key-of-ann-0123456789", "https://shop.example"
+    given = {"HOPGRAPH_API_KEY": f"ann={key}", "HOPGRAPH_ORIGINS": f"{ours}, https://other.example"}
+    for name, value in {**given, "HOPGRAPH_THREADS": str(tmp_path / "threads.sqlite")}.items():
+        monkeypatch.setenv(name, value)
+    described = json.loads((ROOT / "langgraph.json").read_text())
+    described["graphs"] = {"chat": described["graphs"]["chat"]}
+    described["http"] = {"app": "hopgraph.tools.serving.http:app"}
+    with langgraph_server(tmp_path / "server.log", described) as url, httpx.Client(timeout=200) as client:
+        models, headers = f"{url}/v1/models", {"Host": "chat.example", "Authorization": f"Bearer {key}"}
+        assert client.get(models, headers={"Host": "chat.example"}).status_code == 401
+        assert client.get(models, headers=headers).status_code == 200
+        assert client.get(models, headers={**headers, "Origin": ours}).status_code == 200
+        assert client.get(models, headers={**headers, "Origin": "https://evil.example"}).status_code == 403
 
 
 def test_the_module_for_a_server_makes_nothing_when_it_is_imported() -> None:

@@ -84,6 +84,7 @@ async def test_names_that_are_not_the_apps_are_refused(app: WebApp, host: str) -
     reply = await sent(app, "POST", COMPLETIONS, json=ASK, headers={"Host": host})
     assert reply.status_code == 421
     assert reply.json()["error"]["code"] == "wrong_host"
+    assert "name it in the server's HOPGRAPH_HOSTS, or with --allow-host of hopgraph chat" in reply.text
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:1", "[::1]:7860", "LOCALHOST:7860"])
@@ -104,6 +105,7 @@ async def test_pages_of_other_origins_are_not_let_in(app: WebApp, origin: str) -
     reply = await sent(app, "POST", COMPLETIONS, content=json.dumps(ASK), headers=headers)
     assert reply.status_code == 403
     assert reply.json()["error"]["code"] == "wrong_origin"
+    assert "name it in the server's HOPGRAPH_ORIGINS, or with --allow-origin of hopgraph chat" in reply.text
     asked = {"Origin": origin, "Access-Control-Request-Method": "POST"}
     before = await sent(app, "OPTIONS", COMPLETIONS, headers=asked)
     assert before.status_code == 403
@@ -153,9 +155,9 @@ def test_a_bucket_fills_again_and_few_are_kept(monkeypatch: pytest.MonkeyPatch) 
     assert len(rates._buckets) == 10_000  # pyright: ignore[reportPrivateUsage]
 
 
-async def pieces(size: int) -> AsyncIterator[bytes]:
+async def pieces(size: int, between: bytes = b"") -> AsyncIterator[bytes]:
     for _ in range(size // 50_000):
-        yield b"x" * 50_000
+        yield between + b"x" * 50_000
 
 
 async def test_bodies_that_are_too_big_are_refused_also_in_pieces(app: WebApp) -> None:
@@ -175,7 +177,7 @@ async def test_a_body_that_never_ends_is_given_up(app: WebApp) -> None:
     async with httpx.AsyncClient(timeout=60) as client:
         try:
             reply = await client.post(f"{app.url}{COMPLETIONS}", content=endless())
-        except httpx.TransportError:  # the connection was closed under the client
+        except (httpx.WriteError, httpx.ReadError, httpx.RemoteProtocolError):  # closed under the client
             return
         assert reply.status_code == 413
 
@@ -222,6 +224,31 @@ async def passed(guards: Guards, asked: Scope) -> list[Message]:
     return messages
 
 
+async def test_pages_bodies_in_pieces_are_refused_too(tmp_path: Path) -> None:
+    """There an app within the app answers first, and takes the error for its own."""
+    opened = ServingOptions(threads=tmp_path / "threads.sqlite", max_upload_bytes=200_000)
+    begun = b'\r\n--x\r\nContent-Disposition: form-data; name="files"; filename="a.txt"\r\n\r\n'
+    async with open_app(opened) as app:
+        for path, kind, between, most in (
+            ("/chat/gradio_api/upload", "multipart/form-data; boundary=x", begun, "300,000"),
+            ("/chat/gradio_api/queue/join", "application/json", b"", "2,000,000"),
+        ):
+            kinds = {"Content-Type": kind}
+            reply = await sent(app, "POST", path, content=pieces(3_000_000, between), headers=kinds)
+            assert reply.status_code == 413, path
+            assert reply.json()["error"]["code"] == "request_too_large"
+            assert f"{most} bytes" in reply.json()["detail"]
+
+
+async def test_what_fails_for_another_reason_is_not_taken_for_a_big_body() -> None:
+    async def failing(asked: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        raise ValueError("it is broken")
+
+    with pytest.raises(ValueError, match="it is broken"):
+        await passed(Guards(failing, ServingOptions()), scope("/v1/x"))
+
+
 async def inner(asked: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.start", "status": 204, "headers": []})
     await send({"type": "http.response.body", "body": b""})
@@ -240,6 +267,19 @@ async def test_other_machines_are_not_let_in_without_keys() -> None:
     other = scope("/v1/models", client="192.0.2.7", host="chat.example", authorization=key)
     assert (await passed(with_keys, other))[0]["status"] == 204
     assert other["state"]["user"] == "ann"
+
+
+async def test_inside_another_server_keys_are_the_lock_and_any_name_is_taken() -> None:
+    key = "Bearer key-of-ann-0123456789"
+    options = ServingOptions(keys=KEYS)
+    named = scope("/v1/models", client="192.0.2.7", host="chat.example", authorization=key)
+    unknown = scope("/v1/models", client="192.0.2.7", host="chat.example")
+    inside = Guards(inner, options, ("/v1",))
+    assert (await passed(inside, named))[0]["status"] == 204
+    assert (await passed(inside, unknown))[0]["status"] == 401
+    assert (await passed(Guards(inner, options), named))[0]["status"] == 421
+    with_names = Guards(inner, ServingOptions(keys=KEYS, hosts=("other.example",)), ("/v1",))
+    assert (await passed(with_names, named))[0]["status"] == 421
 
 
 async def test_web_sockets_are_closed() -> None:

@@ -355,6 +355,31 @@ async def test_a_client_that_goes_away_ends_its_turn(tmp_path: Path, stream: boo
             await until_idle(app.service, 30)
 
 
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_client_that_goes_away_while_it_waits_frees_its_place_at_once(tmp_path: Path, stream: bool) -> None:
+    with OpenAIServer(OfflineExtractive()) as server:
+        server.fail_when("one_step/read", Slow(60))
+        server.fail_when("one_step/answer", Slow(60))
+        options = ServingOptions(
+            settings=failing(server).settings, threads=tmp_path / "t.sqlite", page=False, max_running=1
+        )
+        async with open_app(options) as app:
+            running = asyncio.create_task(posted(app, wanted()))
+            await until_inside(app, 1)
+            waiting = asyncio.create_task(posted(app, wanted(stream=stream)))
+            await until_inside(app, 2)
+            waiting.cancel()
+            await until_inside(app, 1)
+            running.cancel()
+            await until_idle(app.service)
+
+
+async def until_inside(app: WebApp, number: int) -> None:
+    async with asyncio.timeout(5):
+        while app.service.admission.inside != number:  # noqa: ASYNC110 - it tells nobody
+            await asyncio.sleep(0.01)
+
+
 async def test_more_than_it_does_at_once_is_refused_and_the_client_tries_again(tmp_path: Path) -> None:
     with OpenAIServer(OfflineExtractive(), latency=0.5) as server:
         options = ServingOptions(

@@ -1,14 +1,18 @@
 """What a caller may choose, and what only who starts the app may."""
 
-from collections.abc import AsyncIterator
+import logging
+import sqlite3
+from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 
 import pytest
+from langchain_core.messages import HumanMessage
 from pydantic import JsonValue
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.serving.options import ServingOptions
-from hopgraph.tools.serving.service import OWNER_SETTINGS, Service, open_service
+from hopgraph.tools.serving.service import AUTO, OWNER_SETTINGS, Service, open_service
+from hopgraph.tools.serving.turn import TurnEnd, TurnStep
 
 
 @pytest.fixture
@@ -44,3 +48,27 @@ async def test_a_callers_settings_join_those_of_the_method(service: Service) -> 
         service.settings("auto", {"max_iterations": 2})
     with pytest.raises(SettingsError, match="model 'gpt-9' is unknown"):
         service.settings("gpt-9", {})
+
+
+async def test_an_answer_stands_when_its_thread_cannot_be_tidied_up(
+    service: Service, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def checkpoints() -> int:
+        return (await service.threads.database.rows("SELECT count(*) FROM checkpoints"))[0][0]
+
+    def turn() -> AsyncGenerator[TurnStep]:
+        given = {"messages": [HumanMessage("Who painted Guernica?")]}
+        return service.on_thread("ann", "one", given, service.settings(AUTO, {}))
+
+    await service.threads.database.rows("PRAGMA busy_timeout = 100")
+    with sqlite3.connect(tmp_path / "threads.sqlite") as other, caplog.at_level(logging.WARNING):
+        async for step in turn():
+            if isinstance(step, TurnEnd):
+                other.execute("BEGIN IMMEDIATE")
+                assert step.state["messages"][-1].text.startswith("Pablo Picasso")
+    other.close()
+    assert "thread one was answered, but not tidied up" in caplog.text
+    assert "database is locked" in caplog.text
+    assert await checkpoints() > 1
+    assert [step async for step in turn()]
+    assert await checkpoints() == 1, "the next turn does it"

@@ -84,7 +84,10 @@ async def _complete(request: Request, service: Service) -> Response:
         if wanted.stream:
             chunks = _chunks(wanted, completion, steps)
             # A turn that cannot begin is refused by the status of the reply, which must be known before its body.
-            first = await anext(chunks)
+            first = await while_connected(request, anext(chunks))
+            if first is None:
+                await chunks.aclose()
+                return Response(status_code=_CLIENT_LEFT)
             return EventStream(_encoded(first, chunks, seconds))
         answer = await while_connected(request, _whole(completion, steps))
     except (HopgraphError, TimeoutError) as error:

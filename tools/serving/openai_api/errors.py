@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from hopgraph.state import HopgraphError, ModelError, QuestionError, SettingsError, SpecError
 from hopgraph.tools.models import redact
 from hopgraph.tools.serving.admission import BusyError
+from hopgraph.tools.serving.turn import took_too_long
 from hopgraph.tools.shown import on_one_line
 
 
@@ -55,7 +56,7 @@ def problem_of(error: HopgraphError | TimeoutError, seconds: float) -> Problem:
     """Say what went wrong with a turn that may take so many `seconds`."""
     match error:
         case TimeoutError():
-            return Problem(504, f"the answer took longer than {seconds:g} seconds and was ended", "server_error")
+            return Problem(504, took_too_long(seconds), "server_error")
         case RequestError():
             return Problem(400, str(error), "invalid_request_error", param=error.param or None)
         case UnknownModelError():

@@ -1,13 +1,26 @@
 """The chat page, made with Gradio and mounted into the web app."""
 
+import asyncio
 import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
 
 from hopgraph.tools.serving.keys import user_with
-from hopgraph.tools.serving.options import PAGE_PATH, ServingOptions
+from hopgraph.tools.serving.options import OWNER, PAGE_PATH, ServingOptions
+from hopgraph.tools.serving.page.documents import uploads_folder
+from hopgraph.tools.serving.page.kept_turns import KeptTurns
+from hopgraph.tools.serving.page.talking import Talking
+from hopgraph.tools.serving.page.uploads import sweep
+from hopgraph.tools.serving.service import Service
 
+_UPLOADS = "GRADIO_TEMP_DIR"
+"""Names the folder of uploads to Gradio."""
+_UPLOAD_SECONDS = 3600.0
+"""After so long an upload is removed that nobody had indexed, or that was broken off."""
 _HEAD = """<meta http-equiv="Content-Security-Policy" content="default-src 'self' data: blob:; \
 script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; object-src 'none'; \
 base-uri 'self'; form-action 'self'">
@@ -19,18 +32,22 @@ base-uri 'self'; form-action 'self'">
 def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
     """Add the chat page at `/chat` to an app whose lifespan puts the open service into `app.state.service`.
 
-    Where keys are asked for, a person logs in with the user's name and the key.
+    Where keys are asked for, a person logs in with the user's name and the key. The app's lifespan is to enter
+    `page_open`.
 
     Raises:
         SpecError: Gradio is not installed.
     """
     # Read when Gradio is imported: it would report its use to its makers.
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+    # Its own place is shared by all who use this machine. Of several apps in a process the first one chooses.
+    os.environ.setdefault(_UPLOADS, str(uploads_folder(options)))
     from hopgraph.tools.loading.errors import require
     from hopgraph.tools.serving.page.layout import LAYOUT
     from hopgraph.tools.serving.page.style import CSS, theme
 
     gradio: Any = require("gradio", "chat")
+    app.state.talking = Talking(lambda: app.state.service)
     from hopgraph.tools.serving.page.blocks import build_page
 
     def let_in(user: str, key: str) -> bool:
@@ -38,12 +55,12 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
 
     return gradio.mount_gradio_app(
         app,
-        build_page(lambda: app.state.service),
+        build_page(app.state.talking, options.begins_with),
         PAGE_PATH,
         footer_links=[],
         run_history=False,
         auth=let_in if options.keys else None,
-        auth_message="Your name and your key",
+        auth_message=_login(options),
         show_error=False,
         max_file_size=options.max_upload_bytes,
         ssr_mode=False,
@@ -53,3 +70,28 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
         css=CSS + LAYOUT,
         head=_HEAD,
     )
+
+
+def _login(options: ServingOptions) -> str:
+    """Say what a person is to fill in."""
+    alone = set(options.keys.values()) == {OWNER}
+    return f"The user is {OWNER}, the password is the key." if alone else "Your name, and your key as the password"
+
+
+@asynccontextmanager
+async def page_open(app: FastAPI, service: Service) -> AsyncGenerator[None]:
+    """Make the page's table, and remove old uploads now and then; at the end its turns end and are kept."""
+    await KeptTurns(service.threads.database).prepare()
+    cleaning = asyncio.create_task(_clean(Path(os.environ[_UPLOADS])))
+    try:
+        yield
+    finally:
+        cleaning.cancel()
+        await app.state.talking.close()
+
+
+async def _clean(folder: Path) -> None:
+    while True:
+        if folder.name == uploads_folder(ServingOptions()).name:  # else somebody else chose it, and may have more in it
+            await asyncio.to_thread(sweep, folder, _UPLOAD_SECONDS)
+        await asyncio.sleep(_UPLOAD_SECONDS / 6)

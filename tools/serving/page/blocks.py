@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gradio import Request
@@ -14,33 +14,35 @@ from hopgraph.tools.serving.options import OWNER
 from hopgraph.tools.serving.page.conversation import conversation_html, picture_html, problem_html
 from hopgraph.tools.serving.page.documents_panel import connect_documents, corpus_choices, documents_panel
 from hopgraph.tools.serving.page.parts import Kept, Middle, Parts, Right
+from hopgraph.tools.serving.page.received import guarded_blocks
 from hopgraph.tools.serving.page.reviewing import KINDS, Asked, answered, review_form, review_settings
-from hopgraph.tools.serving.page.scripts import CLOSE, REMEMBER_FOLDS, TOGGLE
+from hopgraph.tools.serving.page.scripts import CLOSE, ON_LOAD, TOGGLE
 from hopgraph.tools.serving.page.settings_panel import settings_panel
 from hopgraph.tools.serving.page.talking import Talking, View, Wanted
 from hopgraph.tools.serving.page.text import shown
 from hopgraph.tools.serving.page.threads_panel import thread_choices, threads_panel
-from hopgraph.tools.serving.service import AUTO, OFFERED, Service
-
-_UPLOADS = (600, 3600)
-"""Seconds: how often the rest of uploads is looked for, and after how long it is removed."""
+from hopgraph.tools.serving.page.turns import Turn
+from hopgraph.tools.serving.service import AUTO, OFFERED
 
 
-def build_page(service: Callable[[], Service]) -> Any:
+def build_page(talking: Talking, begins_with: str) -> Any:
     """Make the page.
 
     Args:
-        service: gives the open service; asked only once the app has started.
+        talking: its work; the service is asked for only once the app has started.
+        begins_with: the method that is chosen at first.
 
     Returns:
         Gradio's Blocks.
     """
     gr: Any = require("gradio", "chat")
-    page = _Page(gr, Talking(service))
-    with gr.Blocks(title="hopgraph", fill_width=True, analytics_enabled=False, delete_cache=_UPLOADS) as blocks:
+    page = _Page(gr, talking, begins_with)
+    with guarded_blocks(gr)(title="hopgraph", fill_width=True, analytics_enabled=False) as blocks:
         parts = page.laid_out()
         page.connect(blocks, parts)
     blocks.queue(default_concurrency_limit=None, api_open=False)
+    # Only then Gradio looks where a file lies that a browser names; `launch` would set it.
+    blocks.has_launched = True
     return blocks
 
 
@@ -48,6 +50,7 @@ def build_page(service: Callable[[], Service]) -> Any:
 class _Page:
     gr: Any
     talking: Talking
+    begins_with: str
 
     def laid_out(self) -> Parts:
         gr = self.gr
@@ -76,7 +79,7 @@ class _Page:
         gr = self.gr
         with gr.Column(elem_id="hg-talk"):
             earlier = gr.HTML(elem_id="hg-earlier", js_on_load=None)
-            last = gr.HTML(elem_id="hg-last", autoscroll=True, js_on_load=REMEMBER_FOLDS)
+            last = gr.HTML(elem_id="hg-last", js_on_load=ON_LOAD)
             review = gr.Column(elem_id="hg-review")
         with gr.Row(elem_id="hg-ask"):
             box = gr.Textbox(
@@ -98,8 +101,8 @@ class _Page:
         gr = self.gr
         with gr.Column(elem_id="hg-picture-box"):
             picture = gr.HTML(elem_id="hg-picture", js_on_load=None)
-        method = gr.Dropdown(list(OFFERED), value=AUTO, label="Method", elem_id="hg-method")
-        corpus, files, name, index, indexed, forget = documents_panel()
+        method = gr.Dropdown(list(OFFERED), value=self.begins_with, label="Method", elem_id="hg-method")
+        corpus, files, name, language, index, indexed, forget = documents_panel()
         reviewed = gr.CheckboxGroup(list(KINDS), label="Let me review first", elem_id="hg-reviewed")
         with gr.Accordion("Settings", open=False, elem_id="hg-settings"):
 
@@ -107,17 +110,35 @@ class _Page:
             def settings(name: str) -> None:  # pyright: ignore[reportUnusedFunction]
                 settings_panel(name, changes, self.talking.service().settings(AUTO, {}), owner=self.talking.owner)
 
-        return Right(picture, method, reviewed, corpus, files, name, index, indexed, forget)
+        return Right(picture, method, reviewed, corpus, files, name, language, index, indexed, forget)
 
     def connect(self, blocks: Any, parts: Parts) -> None:
-        gr = self.gr
         everything = [getattr(parts, name) for name in _FILLED]
-        asking = [parts.opened, parts.box, parts.method, parts.changes, parts.corpus, parts.reviewed]
+        quiet = {"show_progress": "hidden", "api_visibility": "private"}
 
+        async def loaded(request: Request, thread: str | None) -> Mapping[Any, Any]:
+            shown = await self._opened(parts, _user(request), thread or "")
+            wanted = Wanted(shown[parts.method], corpus=shown[parts.corpus])
+            own = corpus_choices(await self.talking.documents.of(_user(request)))
+            return {
+                **shown,
+                parts.notice: await self._notice(_user(request), wanted),
+                parts.corpus: self.gr.update(choices=own, value=shown[parts.corpus]),
+            }
+
+        blocks.load(loaded, [parts.last_opened], [*everything, *_chosen(parts), parts.notice], **quiet)
+        self._connect_asking(blocks, parts, everything, quiet)
+        self._connect_threads(parts, everything, quiet)
+        self._connect_review(parts, everything, quiet)
+        self._connect_choices(parts, quiet)
+        connect_documents(parts, lambda: self.talking.documents, _user)
+
+    def _connect_asking(self, blocks: Any, parts: Parts, everything: list[Any], quiet: Mapping[str, str]) -> None:
         async def ask(
             request: Request, thread: str, text: str, method: str, changes: Any, corpus: str, kinds: Sequence[str]
         ) -> AsyncGenerator[Mapping[Any, Any]]:
             if not text.strip():
+                yield {parts.box: ""}  # without any, Gradio would empty them all
                 return
             wanted = _wanted(method, changes, corpus, kinds)
             user, first = _user(request), True
@@ -126,48 +147,44 @@ class _Page:
                 yield {**shows, parts.box: ""} if first and not view.problem else shows
                 first = False
 
-        async def open_thread(request: Request, thread: str | None) -> Mapping[Any, Any]:
-            user = _user(request)
-            return await self._shown(parts, user, await self.talking.open(user, thread or ""))
+        async def stop(request: Request) -> None:
+            self.talking.running.stop(_session(request))
 
-        async def loaded(request: Request, thread: str | None) -> Mapping[Any, Any]:
-            user = _user(request)
-            return {
-                **await open_thread(request, thread),
-                parts.notice: await self._notice(user, Wanted()),
-                parts.corpus: gr.update(choices=corpus_choices(await self.talking.documents.of(user)), value=""),
-            }
+        asking = [parts.opened, parts.box, parts.method, parts.changes, parts.corpus, parts.reviewed]
+        self.gr.on([parts.box.submit, parts.send.click], ask, asking, [*everything, parts.box], **quiet)
+        parts.stop.click(stop, None, None, **quiet)
+        blocks.unload(stop)
+
+    def _connect_threads(self, parts: Parts, everything: list[Any], quiet: Mapping[str, str]) -> None:
+        gr = self.gr
+
+        async def choose(request: Request, thread: str | None) -> Mapping[Any, Any]:
+            return await self._opened(parts, _user(request), thread or "")
 
         async def new(request: Request) -> Mapping[Any, Any]:
             return await self._shown(parts, _user(request), View("", []))
 
-        async def stop(request: Request) -> None:
-            self.talking.running.stop(_session(request))
-
         async def rename(request: Request, thread: str, title: str) -> Mapping[Any, Any]:
+            user = _user(request)
             with contextlib.suppress(HopgraphError):  # deleted meanwhile, in another tab
-                await self.talking.service().threads.rename(_user(request), thread, title)
-            return await open_thread(request, thread)
+                await self.talking.service().threads.rename(user, thread, title)
+            return await self._shown(parts, user, await self.talking.open(user, thread))
 
         async def delete(request: Request, thread: str) -> Mapping[Any, Any]:
-            await self.talking.delete(_user(request), thread)
-            return await new(request)
+            user, view = _user(request), View("", [])
+            try:
+                await self.talking.delete(user, thread)
+            except HopgraphError as error:
+                view = replace(await self.talking.open(user, thread), problem=str(error))
+            return await self._shown(parts, user, view)
 
-        quiet = {"show_progress": "hidden", "api_visibility": "private"}
-        gr.on([parts.box.submit, parts.send.click], ask, asking, [*everything, parts.box], **quiet)
-        parts.stop.click(stop, None, None, **quiet)
         parts.new.click(new, None, everything, **quiet)
         gr.on([parts.new.click, parts.threads.input], None, js=CLOSE)
-        parts.threads.input(open_thread, [parts.threads], everything, **quiet)
+        parts.threads.input(choose, [parts.threads], [*everything, *_chosen(parts)], **quiet)
         gr.on([parts.rename.click, parts.title.submit], rename, [parts.opened, parts.title], everything, **quiet)
         parts.delete.click(lambda: gr.update(visible=True), None, [parts.sure], **quiet)
         parts.keep_it.click(lambda: gr.update(visible=False), None, [parts.sure], **quiet)
         parts.delete_it.click(delete, [parts.opened], everything, **quiet)
-        blocks.load(loaded, [parts.last_opened], [*everything, parts.notice, parts.corpus], **quiet)
-        blocks.unload(stop)
-        self._connect_review(parts, everything, quiet)
-        self._connect_choices(parts, quiet)
-        connect_documents(parts, lambda: self.talking.documents, _user)
 
     def _connect_review(self, parts: Parts, everything: list[Any], quiet: Mapping[str, str]) -> None:
         gr = self.gr
@@ -201,6 +218,17 @@ class _Page:
         line, stand_in = await self.talking.about(user, wanted)
         changed = f" · changed: {', '.join(wanted.changes)}" if wanted.changes else ""
         return f"<p>{shown(line + changed)}</p>" + (f"<p>{shown(stand_in)}</p>" if stand_in else "")
+
+    async def _opened(self, parts: Parts, user: str, thread: str) -> Mapping[Any, Any]:
+        """Say what is to stand on the page for a thread, and with what its last question was asked."""
+        view = await self.talking.open(user, thread)
+        last = view.turns[-1] if view.turns else Turn("", method=self.begins_with)
+        own = {each["id"] for each in await self.talking.documents.of(user)}
+        return {
+            **await self._shown(parts, user, view),
+            parts.method: last.method if last.method in OFFERED else AUTO,
+            parts.corpus: last.corpus if last.corpus in own else "",
+        }
 
     async def _shown(self, parts: Parts, user: str, view: View, *, all_of_it: bool = True) -> Mapping[Any, Any]:
         """Say what is to stand on the page; while a turn runs only the turn and its picture."""
@@ -243,6 +271,11 @@ _FILLED = (
     "stop",
 )
 """The parts that `_Page._shown` fills."""
+
+
+def _chosen(parts: Parts) -> list[Any]:
+    """List the parts that `_Page._opened` fills besides."""
+    return [parts.method, parts.corpus]
 
 
 def _wanted(method: str, changes: Mapping[str, JsonValue], corpus: str, kinds: Sequence[str]) -> Wanted:

@@ -13,6 +13,7 @@ from hopgraph.tools.serving.page.steps import steps_html
 from hopgraph.tools.serving.page.text import shown, shown_lines
 from hopgraph.tools.serving.page.turns import Turn
 from hopgraph.tools.serving.service import Service
+from hopgraph.tools.threads import thread_key
 
 _WELCOME = (
     '<div class="hg-welcome"><h2>Ask your documents</h2><p>A question may take several steps: what is found for one'
@@ -23,6 +24,7 @@ _STAND_IN = "by the stand-in, no language model"
 _ENDS = {
     "stopped": "Stopped before there was an answer.",
     "paused": "Waiting for your review.",
+    "elsewhere": "This is being answered elsewhere; open the conversation again to see what came of it.",
 }
 
 
@@ -41,7 +43,7 @@ def picture_html(turn: Turn | None) -> str:
 def _turn_html(turn: Turn) -> str:
     about = " · ".join(filter(None, [str(turn.told.get("method", "")), _STAND_IN if turn.stand_in else ""]))
     return (
-        '<article class="hg-turn">'
+        f'<article class="hg-turn" data-turn="{shown(turn.id)}">'
         f'<div class="hg-asked"><span class="hg-unseen">You: </span>{shown_lines(turn.asked)}</div>'
         f"{steps_html(turn.lines, running=not turn.ended, about=about, asked_with=turn.about)}"
         f'<div class="hg-reply" aria-live="polite">{_reply_html(turn)}</div>'
@@ -87,5 +89,9 @@ async def turns_of(service: Service, kept: KeptTurns, user: str, thread: str) ->
         elif turns:
             take_reply(turns[-1], message)
             turns[-1].ended = "done"
+    for turn in turns[:-1]:
+        turn.ended = "stopped" if turn.ended == "paused" else turn.ended  # another question came instead of a review
+    if turns and turns[-1].ended == "stopped" and service.admission.holds(thread_key(user, thread)):
+        turns[-1].ended = "elsewhere"
     waits = bool(turns) and turns[-1].ended == "paused"
     return turns, state.interrupts if waits else ()

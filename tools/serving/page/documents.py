@@ -13,6 +13,7 @@ import re
 import shutil
 import time
 import uuid
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from hopgraph.state import CorpusError, SettingsError
+from hopgraph.tools.retrieval.resolve import close_index
 from hopgraph.tools.serving.options import ServingOptions
 from hopgraph.tools.serving.page.uploads import gather, named
 from hopgraph.tools.shown import on_one_line, shortened
@@ -75,9 +77,18 @@ class Stage:
 
 def documents_folder(options: ServingOptions) -> Path:
     """Find the folder of all users' documents: beside the file of the threads, or where that is by default."""
+    return _beside_threads(options) / "documents"
+
+
+def uploads_folder(options: ServingOptions) -> Path:
+    """Find the folder where uploads are put until they are indexed: beside that of the documents."""
+    return _beside_threads(options) / "hopgraph-uploads"
+
+
+def _beside_threads(options: ServingOptions) -> Path:
     place = options.threads
     in_file = place is not None and "://" not in str(place)
-    return (Path(str(place)) if in_file else default_path()).expanduser().parent / "documents"
+    return (Path(str(place)) if in_file else default_path()).expanduser().parent
 
 
 @dataclass(frozen=True)
@@ -88,6 +99,8 @@ class Documents:
     max_bytes: int
     """Of the files of one upload together."""
     _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
+    _adding: Counter[str] = field(default_factory=Counter[str])
+    """Corpora of each user that wait or are being made."""
 
     async def of(self, user: str) -> list[OwnCorpus]:
         """List a user's corpora, the newest first; empty for none.
@@ -114,6 +127,7 @@ class Documents:
         folder = self._checked(user, corpus)
         # From now on it is no corpus any more, whatever becomes of the rest.
         (folder / _ABOUT).unlink()
+        close_index(folder / _INDEX)
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     async def add(
@@ -134,7 +148,7 @@ class Documents:
             SettingsError: the user has a name that is not taken or too many corpora, or the language is unknown.
         """
         of_user = self._of_user(user)
-        if len(await self.of(user)) >= MOST_CORPORA:
+        if len(await self.of(user)) + self._adding[user] >= MOST_CORPORA:
             raise SettingsError(f"you have {MOST_CORPORA} corpora of your own; delete one before you add another")
         named_files = named(files, self.max_bytes)
         title = shortened(name, _NAME) or _called_after(list(named_files))
@@ -150,18 +164,22 @@ class Documents:
             finally:
                 tell(None)
 
-        if self._places.locked():
-            yield Stage("waiting")
-        async with self._places:
-            task = asyncio.create_task(asyncio.to_thread(work))
-            try:
-                while (stage := await stages.get()) is not None:
-                    yield stage
-                corpus = await task
-            finally:
-                stop.set()
-                if not task.done():
-                    task.add_done_callback(_forget)
+        self._adding[user] += 1
+        try:
+            if self._places.locked():
+                yield Stage("waiting")
+            async with self._places:
+                task = asyncio.create_task(asyncio.to_thread(work))
+                try:
+                    while (stage := await stages.get()) is not None:
+                        yield stage
+                    corpus = await task
+                finally:
+                    stop.set()
+                    if not task.done():
+                        task.add_done_callback(_forget)
+        finally:
+            self._adding[user] -= 1
         yield corpus
 
     def _of_user(self, user: str) -> Path:
@@ -173,7 +191,7 @@ class Documents:
     def _checked(self, user: str, corpus: str) -> Path:
         folder = self._of_user(user) / corpus if _ID.fullmatch(corpus) else None
         if folder is None or not (folder / _ABOUT).is_file():
-            raise SettingsError(f"corpus {corpus!r:.80} is unknown; it may have been deleted")
+            raise SettingsError("the chosen documents are not there; they may have been deleted, so choose others")
         return folder
 
 

@@ -14,21 +14,25 @@ from hopgraph.tools.serving.page.parts import Parts
 from hopgraph.tools.serving.page.text import shown
 from hopgraph.tools.serving.page.uploads import SUFFIXES
 from hopgraph.tools.shown import counted
+from hopgraph.tools.text.languages import language_names
 
 _APPS = ("The app's documents", "")
+_DELETE, _SURE = "Delete the chosen documents", "Press again to delete them for good"
 
 
-def documents_panel() -> tuple[Any, Any, Any, Any, Any, Any]:
+def documents_panel() -> tuple[Any, Any, Any, Any, Any, Any, Any]:
     """Make the panel; the parts in the order in which `Right` names them."""
     gr: Any = require("gradio", "chat")
     corpus = gr.Dropdown([_APPS], value="", label="Documents", elem_id="hg-corpus")
     with gr.Accordion("Add your own documents", open=False, elem_id="hg-documents"):
         files = gr.File(label="Files", file_count="multiple", file_types=list(SUFFIXES), height=140)
         name = gr.Textbox(label="What to call them", max_lines=1, max_length=80)
+        languages = [(each.capitalize(), each) for each in language_names()]
+        language = gr.Dropdown(languages, value="english", label="Their language", elem_id="hg-language")
         index = gr.Button("Index them", variant="primary", size="sm", elem_id="hg-index")
         indexed = gr.HTML(elem_id="hg-indexed")
-        forget = gr.Button("Delete the chosen documents", size="sm", visible=False, elem_id="hg-forget")
-    return corpus, files, name, index, indexed, forget
+        forget = gr.Button(_DELETE, size="sm", visible=False, elem_id="hg-forget")
+    return corpus, files, name, language, index, indexed, forget
 
 
 def corpus_choices(own: Iterable[OwnCorpus]) -> list[tuple[str, str]]:
@@ -40,16 +44,20 @@ def connect_documents(parts: Parts, documents: Callable[[], Documents], user_of:
     """Let the panel's buttons do their work."""
     gr: Any = require("gradio", "chat")
 
-    async def index(request: Request, files: Sequence[str] | None, name: str) -> AsyncGenerator[Mapping[Any, Any]]:
-        user = user_of(request)
+    async def index(
+        request: Request, files: Sequence[str] | None, name: str, language: str
+    ) -> AsyncGenerator[Mapping[Any, Any]]:
+        user, paths = user_of(request), [Path(each) for each in files or ()]
         yield {parts.index: gr.update(interactive=False)}
         try:
-            async with aclosing(documents().add(user, [Path(each) for each in files or ()], name)) as stages:
+            async with aclosing(documents().add(user, paths, name, language=language)) as stages:
                 async for told in stages:
                     if isinstance(told, Stage):
                         yield {parts.indexed: _stage_html(told)}
                         continue
                     choices = corpus_choices(await documents().of(user))
+                    for path in paths:
+                        path.unlink(missing_ok=True)
                     yield {
                         parts.indexed: _corpus_html(told),
                         parts.corpus: gr.update(choices=choices, value=told["id"]),
@@ -60,7 +68,9 @@ def connect_documents(parts: Parts, documents: Callable[[], Documents], user_of:
             yield {parts.indexed: f'<p class="hg-problem" role="alert">{shown(str(error))}</p>'}
         yield {parts.index: gr.update(interactive=True)}
 
-    async def forget(request: Request, corpus: str) -> Mapping[Any, Any]:
+    async def forget(request: Request, corpus: str, label: str) -> Mapping[Any, Any]:
+        if label != _SURE:
+            return {parts.forget: gr.update(value=_SURE, variant="stop")}
         said = "<p>Deleted.</p>"
         try:
             await documents().delete(user_of(request), corpus)
@@ -70,12 +80,12 @@ def connect_documents(parts: Parts, documents: Callable[[], Documents], user_of:
         return {parts.corpus: gr.update(choices=choices, value=""), parts.indexed: said}
 
     def chosen(corpus: str) -> Any:
-        return gr.update(visible=bool(corpus))
+        return gr.update(visible=bool(corpus), value=_DELETE, variant="secondary")
 
     quiet = {"show_progress": "hidden", "api_visibility": "private"}
     filled = [parts.index, parts.indexed, parts.corpus, parts.files, parts.name]
-    parts.index.click(index, [parts.files, parts.name], filled, **quiet)
-    parts.forget.click(forget, [parts.corpus], [parts.corpus, parts.indexed], **quiet)
+    parts.index.click(index, [parts.files, parts.name, parts.language], filled, **quiet)
+    parts.forget.click(forget, [parts.corpus, parts.forget], [parts.corpus, parts.indexed, parts.forget], **quiet)
     parts.corpus.change(chosen, [parts.corpus], [parts.forget], **quiet)
 
 

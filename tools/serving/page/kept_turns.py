@@ -23,7 +23,7 @@ class KeptTurns:
 
     async def prepare(self) -> None:
         """Make the table if it is not there."""
-        await self.database.rows(_TABLE)
+        await self.database.make_table(_TABLE)
 
     async def keep(self, owner: str, thread: str, turn: Turn) -> None:
         """Write a turn down, in place of what was written of it before."""

@@ -25,6 +25,7 @@ LAYOUT = """
 #hg-middle{display:flex;flex-wrap:nowrap;gap:0}
 #hg-talk{flex:1 1 0;min-height:0;overflow-y:auto;flex-wrap:nowrap;gap:0 !important;padding:20px 24px 8px}
 #hg-talk>*{flex:0 0 auto;width:100%;max-width:760px;margin:0 auto}
+#hg-review{flex-grow:0 !important}
 #hg-talk .block,#hg-notice,#hg-picture{padding:0;border:0;background:none;overflow:visible}
 #hg-ask{flex:0 0 auto;flex-wrap:nowrap;align-items:flex-end;gap:8px;width:100%;max-width:808px;margin:0 auto;
   padding:8px 24px 4px}
@@ -78,8 +79,9 @@ body.dark{--hg-good:#4ade80;--hg-bad:#f87171;--hg-warning:#facc15}
 .hg-review-head h3{margin:0;font-size:15px;font-weight:650}
 .hg-review-head p{margin:2px 0;font-size:13px;color:var(--body-text-color-subdued)}
 .hg-review .hg-review-row{flex-wrap:nowrap;align-items:center}
-.hg-review-row>:first-child,.hg-review-row .form>:first-child{flex:0 0 76px !important;min-width:0 !important}
-.hg-review-row .form{flex-wrap:nowrap;align-items:center;gap:10px}
+.hg-review-row .block:has(input[type=checkbox]){flex:0 0 76px !important;min-width:0 !important}
+.hg-review-row .form{flex-wrap:nowrap;align-items:center;gap:10px;min-width:0 !important}
+.hg-review-row .form>:has(textarea){min-width:0 !important}
 
 #hg-left .form,#hg-left .hg-threads{border:0;background:none}
 .hg-manage{gap:8px !important;padding-top:12px;border-top:1px solid var(--border-color-primary)}
@@ -93,7 +95,11 @@ body.dark{--hg-good:#4ade80;--hg-bad:#f87171;--hg-warning:#facc15}
 .hg-threads label input{position:absolute;opacity:0;pointer-events:none}
 .hg-threads label span{margin:0;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
 .hg-threads label:has(input:focus-visible){outline:2px solid var(--color-accent);outline-offset:-2px}
-.hg-threads{padding:0 !important}
+.hg-threads{padding:0 !important;display:flex;flex-direction:column;min-height:0}
+#hg-left>.form{flex-shrink:1;min-height:0;display:flex;flex-direction:column;flex-wrap:nowrap}
+.hg-threads>.wrap{min-height:0;overflow-y:auto}
+.hg-threads>.wrap label{flex:0 0 auto;position:relative}
+@media (max-height:520px){#hg-left>.form{flex-shrink:0}}
 :focus-visible{outline:2px solid var(--color-accent) !important;outline-offset:2px}
 
 @media (max-width:980px){
@@ -105,6 +111,6 @@ body.dark{--hg-good:#4ade80;--hg-bad:#f87171;--hg-warning:#facc15}
   #hg-talk{padding:14px 14px 6px}
   #hg-ask{padding:6px 14px 4px}
   #hg-notice{padding:0 14px 8px}
-  #hg-picture-box{max-height:none}
+  #hg-picture-box{max-height:38dvh;flex-grow:0 !important}
 }
 """

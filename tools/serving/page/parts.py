@@ -62,6 +62,7 @@ class Right:
     corpus: Any
     files: Any
     name: Any
+    language: Any
     index: Any
     indexed: Any
     """What became of an upload."""

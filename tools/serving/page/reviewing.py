@@ -102,7 +102,11 @@ def review_form(asked: Sequence[Asked], answer: Callable[..., None]) -> None:
         gr.HTML(_heading(one, of_all))
         keep, texts = _rows(gr, one)
         added = gr.Textbox(
-            label="Further queries, one on each line", lines=2, visible=one.kind == "queries", max_lines=8
+            label="Further queries, one on each line",
+            lines=2,
+            max_lines=8,
+            visible=one.kind == "queries",
+            interactive=True,
         )
         with gr.Row():
             use = gr.Button("Use what is ticked", variant="primary", size="sm", min_width=90)
@@ -126,14 +130,19 @@ def _heading(one: Asked, of_all: str) -> str:
 
 
 def _rows(gr: Any, one: Asked) -> tuple[list[Any], list[Any]]:
-    """Make a row for each item: whether it stays, and its text, which can be changed where it is not a passage's."""
+    """Make a row for each item: whether it stays, and its text, which can be changed where it is not a passage's.
+
+    What no function fills Gradio may show as fixed, so that each says whether it can be changed.
+    """
     keep: list[Any] = []
     texts: list[Any] = []
     for number, item in enumerate(one.items, start=1):
         about = " · ".join(item.get("titles", ())) or item.get("why", "")
         name = f"{number}. {on_one_line(str(about))}".strip()
         with gr.Row(elem_classes="hg-review-row"):
-            keep.append(gr.Checkbox(True, label=f"keep {number}", container=False, scale=0, min_width=90))
+            keep.append(
+                gr.Checkbox(True, label=f"keep {number}", container=False, interactive=True, scale=0, min_width=90)
+            )
             editable = one.kind == "queries" or bool(item.get("editable", True))
             texts.append(gr.Textbox(item["text"], label=name, interactive=editable, lines=1, max_lines=6, scale=1))
     return keep, texts

@@ -1,7 +1,6 @@
 """Turns under way on the page: each runs as a task that its browser session can stop."""
 
 import asyncio
-import logging
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
@@ -9,18 +8,14 @@ from langchain_core.messages import AIMessage
 from langgraph.types import Interrupt
 
 from hopgraph.nodes.chat.reply import unescaped
-from hopgraph.state import HopgraphError
 from hopgraph.tools.serving.page.turns import Turn
 from hopgraph.tools.serving.relay import under_way
-from hopgraph.tools.serving.turn import Learnt, TurnEnd, TurnStep, told
-from hopgraph.tools.shown import on_one_line
+from hopgraph.tools.serving.turn import Learnt, TurnEnd, TurnStep, said_of, told
 from hopgraph.tools.telling.watch import Watcher
 from hopgraph.tools.trees import TREE_EVENTS
 
 _PAUSE = 0.05
 """Seconds in which steps are gathered before they are shown together; less is not seen, and costs drawing."""
-
-_log = logging.getLogger(__name__)
 
 
 class Running:
@@ -33,6 +28,13 @@ class Running:
         """Cancel the session's turn; nothing happens if none runs."""
         if task := self._tasks.get(session):
             task.cancel()
+
+    async def stop_all(self) -> None:
+        """Cancel every turn, and wait until none runs."""
+        for task in (tasks := list(self._tasks.values())):
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
 
     async def watch(
         self, session: str, steps: AsyncGenerator[TurnStep], seconds: float, turn: Turn
@@ -105,13 +107,3 @@ def _end(turn: Turn, task: asyncio.Task[None], seconds: float) -> None:
     elif error := task.exception():
         turn.ended = "failed"
         turn.problem = said_of(error, seconds)
-
-
-def said_of(error: BaseException, seconds: float) -> str:
-    """Say in one line what went wrong; of an error that nobody foresaw only its kind, the rest is logged."""
-    if isinstance(error, HopgraphError):
-        return on_one_line(str(error))
-    if isinstance(error, TimeoutError):
-        return f"the answer took longer than {seconds:g} seconds and was ended"
-    _log.error("a turn of the chat page failed", exc_info=error)
-    return f"something failed that should not ({type(error).__name__}); the app's log says more"

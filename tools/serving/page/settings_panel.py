@@ -18,7 +18,7 @@ from hopgraph.state.chat import ChatContext, settings_for_method
 from hopgraph.state.context import record_settings, settings_from, with_environment
 from hopgraph.tools.loading.errors import require
 from hopgraph.tools.serving.page.text import shown
-from hopgraph.tools.serving.service import AUTO, OWNER_SETTINGS
+from hopgraph.tools.serving.service import AUTO, OFFERED, OWNER_SETTINGS
 
 Kind = Literal["whole", "number", "switch", "choice", "text", "json"]
 """How a setting is entered; `json`: a list or a map, written as JSON."""
@@ -176,6 +176,26 @@ def changed(
     return (others if read == setting.value else {**others, setting.name: read}), ""
 
 
+def refuse_unread(
+    name: str, changes: Mapping[str, JsonValue], given: ChatContext | None = None, *, owner: bool = False
+) -> None:
+    """Refuse what `changed` kept though it could not be read, in the same words.
+
+    Args:
+        name: a method, or `auto`.
+        changes: name → value of what was changed.
+        given: the settings that the app was started with.
+        owner: whether the user may choose everything.
+
+    Raises:
+        SettingsError: such a value, or as of `in_force`.
+    """
+    unread = {key for key, value in changes.items() if value is None or isinstance(value, str)}
+    for setting in settings_of(in_force(name, given), owner=owner) if unread and name in OFFERED else ():
+        if setting.name in unread:
+            entered(setting, changes[setting.name])
+
+
 def settings_panel(
     name: str,
     changes: Any,
@@ -203,12 +223,12 @@ def settings_panel(
     gr: Any = require("gradio", "chat")
     effective = in_force(name, given)
     settings = settings_of(effective, owner=owner)
-    problem = gr.HTML(elem_classes="hg-setting-problem", visible=False)
     components: list[Any] = []
     for group in dict.fromkeys(each.group for each in settings):
         with gr.Accordion(group, open=group == settings[0].group, elem_classes="hg-settings-group"):
             for each in [each for each in settings if each.group == group]:
                 component = component_of(gr, each, (before or {}).get(each.name, each.value))
+                problem = gr.HTML(elem_classes="hg-setting-problem", visible=False)
                 # Not `input`, which Gradio's text field does not report for what is deleted or pasted.
                 component.change(
                     _listener(gr, type(effective), each),

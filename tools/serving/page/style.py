@@ -18,6 +18,11 @@ body.dark{--hg-line:#475569;--hg-card:#182235;--hg-text:#e2e8f0;--hg-dim:#a3b1c6
 footer{display:none !important}
 button:focus-visible,summary:focus-visible,a:focus-visible,[tabindex]:focus-visible,input:focus-visible,
 textarea:focus-visible{outline:2px solid var(--hg-next) !important;outline-offset:2px}
+textarea:focus-visible,input:is([type=text],[type=number]):focus-visible,
+:is(.upload-container,.reset-button):focus-visible{outline-offset:-2px}
+button,summary,a,input,textarea{scroll-margin:8px}
+#hg-index{margin-top:6px}
+.wrap:not(:has(input:focus))>.options{display:none}
 
 .hg-said{font-size:16px;line-height:1.55;white-space:pre-wrap}
 .hg-cite,.hg-number{display:inline-flex;align-items:center;justify-content:center;min-width:22px;height:22px;
@@ -34,9 +39,9 @@ textarea:focus-visible{outline:2px solid var(--hg-next) !important;outline-offse
   text-underline-offset:3px}
 .hg-source:hover{text-decoration-color:currentColor}
 .hg-by-other .hg-source{font-style:italic;color:var(--hg-dim)}
-.hg-opened{inset:0;margin:auto;width:min(640px,calc(100vw - 24px));height:fit-content;max-height:min(76dvh,640px);
-  padding:0;overflow:hidden;border:1px solid var(--hg-line);border-radius:14px;color:var(--hg-text);
-  background:var(--hg-card);box-shadow:0 18px 60px rgb(0 0 0 / .28)}
+.hg-opened{inset:0;margin:auto !important;width:min(640px,calc(100vw - 24px));height:fit-content;
+  max-height:min(76dvh,640px);padding:0;overflow:hidden;border:1px solid var(--hg-line);border-radius:14px;
+  color:var(--hg-text);background:var(--hg-card);box-shadow:0 18px 60px rgb(0 0 0 / .28)}
 .hg-opened:popover-open{display:flex;flex-direction:column}
 .hg-opened::backdrop{background:rgb(15 23 42 / .42)}
 .hg-head{display:flex;gap:12px;align-items:flex-start;justify-content:space-between;padding:14px 16px;

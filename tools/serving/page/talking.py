@@ -3,9 +3,10 @@
 Each function gives a `View`: what is to be shown instead of what is there. `blocks` puts it on the page.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,18 +17,21 @@ from pydantic import JsonValue
 from hopgraph.graphs import METHODS
 from hopgraph.state import HopgraphError
 from hopgraph.state.chat import ChatContext
+from hopgraph.tools.serving.admission import BusyError
 from hopgraph.tools.serving.page.conversation import turns_of
 from hopgraph.tools.serving.page.documents import Documents, documents_folder
 from hopgraph.tools.serving.page.kept_turns import KeptTurns
 from hopgraph.tools.serving.page.reviewing import Asked, asked_by, resumption
 from hopgraph.tools.serving.page.running import Running
+from hopgraph.tools.serving.page.settings_panel import refuse_unread
 from hopgraph.tools.serving.page.turns import Turn
-from hopgraph.tools.serving.service import AUTO, Service
+from hopgraph.tools.serving.service import AUTO, TITLE, Service
 from hopgraph.tools.shown import shortened
 from hopgraph.tools.telling.header import header
+from hopgraph.tools.threads import thread_key
 
-_TITLE = 60
-"""Characters of its first question that name a thread."""
+_LAST_LOOKS = 40
+"""How often it is looked, when the page closes, whether all watchers have ended: for two seconds."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,8 @@ class Talking:
     service: Callable[[], Service]
     """The open service; there once the app has started."""
     running: Running = field(default_factory=Running)
+    _open: dict[str, tuple[str, str, Turn]] = field(default_factory=dict[str, tuple[str, str, Turn]])
+    """The turns under way, by id, with their user and thread; empty once the page has closed."""
 
     @property
     def kept(self) -> KeptTurns:
@@ -88,6 +94,7 @@ class Talking:
             SettingsError: a setting is wrong, or is not the person's to choose, or the corpus is gone.
         """
         service = self.service()
+        refuse_unread(wanted.method, wanted.changes, service.settings(AUTO, {}), owner=self.owner)
         settings = service.settings(wanted.method, wanted.changes, owner=self.owner)
         if not wanted.corpus:
             return settings
@@ -117,21 +124,43 @@ class Talking:
         return View(thread, turns, asked_by(interrupts))
 
     async def delete(self, user: str, thread: str) -> None:
-        """Delete a thread and its turns."""
-        await self.service().threads.delete(user, thread)
-        await self.kept.delete(user, thread)
+        """Delete a thread and its turns.
+
+        Raises:
+            BusyError: it is being answered; what was deleted would be written again.
+        """
+        service = self.service()
+        with service.admission.alone(thread_key(user, thread)):
+            await service.threads.delete(user, thread)
+            await self.kept.delete(user, thread)
+
+    async def close(self) -> None:
+        """End every turn and keep what it came to; afterwards nothing is written any more."""
+        await self.running.stop_all()
+        for _ in range(_LAST_LOOKS):
+            if not self._open:
+                break
+            await asyncio.sleep(0.05)  # whoever still watches writes down the last steps
+        left = list(self._open.values())
+        self._open.clear()
+        for user, thread, turn in left:
+            turn.ended = turn.ended or "stopped"
+            await self.kept.keep(user, thread, turn)
 
     async def ask(self, session: str, user: str, thread: str, text: str, wanted: Wanted) -> AsyncGenerator[View]:
         """Ask a question in a thread; an empty name begins one."""
+        before = View("", [])
         try:
             before = await self.open(user, thread)
+            if before.thread and self.service().admission.holds(thread_key(user, before.thread)):
+                raise BusyError("this conversation is still being answered elsewhere; ask again when it has ended")
             turn = Turn(text, method=wanted.method, changes=dict(wanted.changes), corpus=wanted.corpus)
             settings = self.settings(user, wanted)
             turn.about, stand_in = await self.about(user, wanted)
             turn.stand_in = bool(stand_in)
-            opened = before.thread or await self.service().threads.create(user, shortened(text, _TITLE))
+            opened = before.thread or await self.service().threads.create(user, shortened(text, TITLE))
         except HopgraphError as error:
-            yield View(thread, [], problem=str(error))
+            yield replace(before, problem=str(error))
             return
         given = {"messages": [HumanMessage(text, id=turn.id)]}
         async for view in self._run(session, user, View(opened, [*before.turns, turn]), given, settings):
@@ -160,6 +189,7 @@ class Talking:
     ) -> AsyncGenerator[View]:
         service, turn = self.service(), view.turns[-1]
         await self.kept.keep(user, view.thread, turn)
+        self._open[turn.id] = user, view.thread, turn
         yield view
         steps = service.on_thread(user, view.thread, given, settings)
         interrupts: Sequence[Interrupt] = ()
@@ -169,6 +199,9 @@ class Talking:
                     interrupts = asked or interrupts
                     yield view
         finally:
+            # Where the app keeps documents is nobody's business.
+            turn.problem = turn.problem.replace(str(self.documents.folder), "…")
             # Also when the page was closed, so that the thread comes back as it was left.
-            await self.kept.keep(user, view.thread, turn)
+            if self._open.pop(turn.id, None):
+                await self.kept.keep(user, view.thread, turn)
         yield View(view.thread, view.turns, asked_by(interrupts))

@@ -11,8 +11,9 @@ from pydantic import JsonValue
 from hopgraph.state import Passage, StepEvent
 from hopgraph.tools.telling import Line
 
-Ended = Literal["", "done", "stopped", "failed", "paused"]
-"""`""`: it runs. `stopped`: by the person, or because the page or the app was closed. `paused`: a person is asked."""
+Ended = Literal["", "done", "stopped", "failed", "paused", "elsewhere"]
+"""`""`: it runs, and whoever asked watches. `stopped`: by the person, or because the page or the app was closed.
+`paused`: a person is asked. `elsewhere`: it runs, watched by another tab or another door of the app."""
 
 
 @dataclass

@@ -2,7 +2,9 @@
 
 import json
 import stat
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -56,6 +58,16 @@ def _size(name: str, path: Path) -> int:
     if not found.st_size:
         raise CorpusError(f"{name}: the file is empty")
     return found.st_size
+
+
+def sweep(folder: Path, seconds: float) -> None:
+    """Remove the files of a folder that were written longer ago than this; nothing happens if it is not there."""
+    for path in sorted(folder.rglob("*"), reverse=True):  # what is in a folder before the folder
+        with suppress(OSError):
+            if path.is_dir() and not path.is_symlink():
+                path.rmdir()  # refused where something is left
+            elif time.time() - path.lstat().st_mtime > seconds:
+                path.unlink()
 
 
 def gather(files: dict[str, Path], out: Path, progress: Callable[[int, int], None]) -> Reading:

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from hopgraph.tools.models.offline import OfflineExtractive
 from servers.app_in_thread import until_idle
 from servers.browsing import Chat
@@ -11,6 +13,12 @@ from servers.web_app import WebApp
 Serve = Callable[..., WebApp]
 Open = Callable[..., Chat]
 HOPS = "Where was the painter of Guernica born?"
+BELOW = """() => {
+  const talk = document.getElementById("hg-talk"), end = document.querySelector("#hg-last .hg-turn");
+  return [talk.scrollHeight - talk.clientHeight - talk.scrollTop,
+    end.getBoundingClientRect().bottom - talk.getBoundingClientRect().bottom].map(Math.round);
+}"""
+"""How far the conversation could be scrolled down, and how far its last turn's end is below what is seen."""
 
 
 def test_steps_come_before_the_answer(serve: Serve, open_chat: Open) -> None:
@@ -61,6 +69,69 @@ def test_follow_up_and_coming_back(serve: Serve, open_chat: Open) -> None:
     assert chat.last.locator(".hg-steps").text_content() == steps
     assert chat.page.locator("#hg-picture svg").text_content() == picture
     assert chat.ask("When was he born?").startswith("25 October 1881")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_latest_turn_is_in_view(serve: Serve, open_chat: Open, width: int) -> None:
+    chat = open_chat(serve(), viewport={"width": width, "height": 500})
+
+    def shows_its_end() -> bool:
+        chat.page.wait_for_timeout(300)
+        left, below = chat.page.evaluate(BELOW)
+        return left == 0 and below <= 0
+
+    for question in ("Who painted Guernica?", "Who wrote Frankenstein?", "Who painted Guernica?" + " Tell me." * 60):
+        chat.ask(question)
+        assert shows_its_end()
+    chat.page.locator("#hg-talk").evaluate("talk => talk.scrollTop = 0")
+    chat.ask(HOPS)
+    assert shows_its_end()
+    # Who reads something else is left there.
+    chat.last.locator("summary").first.click()
+    assert not shows_its_end()
+    chat.page.reload()
+    chat.ready()
+    chat.turns.nth(3).wait_for()
+    assert shows_its_end()
+
+
+def test_a_turn_is_followed_unless_somebody_scrolls_up(serve: Serve, open_chat: Open) -> None:
+    with OpenAIServer(OfflineExtractive(), latency=0.3) as model:
+        app = serve(settings={"model": f"openai:m?base_url={model.base_url}"})
+        chat = open_chat(app, viewport={"width": 390, "height": 500})
+        chat.page.get_by_role("button", name="Picture and settings").click()
+        chat.choose("Method", "migres")
+        chat.settled("MIGRES")
+        chat.page.keyboard.press("Escape")
+        chat.write(HOPS)
+        steps = chat.last.locator(".hg-step")
+        steps.nth(2).wait_for()
+        chat.page.wait_for_function("document.querySelector('#hg-talk').scrollTop > 50")
+        assert chat.page.evaluate(BELOW)[0] == 0
+        chat.page.locator("#hg-talk").hover()
+        chat.page.mouse.wheel(0, -120)
+        chat.page.wait_for_function("document.querySelector('#hg-talk').scrollTop < 10")
+        steps.nth(7).wait_for(state="attached")
+        assert chat.page.evaluate("document.querySelector('#hg-talk').scrollTop") < 10
+        chat.ended()
+
+
+def test_what_is_unfolded_stays_so_and_only_that(serve: Serve, open_chat: Open) -> None:
+    chat = open_chat(serve())
+    folds = "turns => turns.map(each => [...each.querySelectorAll('details')].map(one => one.open))"
+    chat.ask(HOPS)
+    chat.last.locator("summary").first.click()
+    chat.last.locator(".hg-group > summary").nth(1).click()
+    opened = chat.turns.evaluate_all(folds)[0]
+    assert opened.count(True) == 2
+    for question in ("Who painted Guernica?", "Who wrote Frankenstein?", HOPS):
+        chat.ask(question)
+    first, *later = chat.turns.evaluate_all(folds)
+    assert first == opened
+    assert not any(any(each) for each in later)
+    chat.turns.first.locator("summary").first.click()
+    chat.ask("Who wrote Frankenstein?")
+    assert chat.turns.evaluate_all(folds)[0][0] is False
 
 
 def test_stop_cancels_the_run(serve: Serve, open_chat: Open) -> None:

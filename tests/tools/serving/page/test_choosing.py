@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from servers.browsing import Chat
 from servers.web_app import WebApp
 
@@ -48,6 +50,25 @@ def test_a_wrong_setting_is_told_before_anything_runs(serve: Serve, open_chat: O
     assert chat.box.input_value() == "Who painted Guernica?"
 
 
+def test_what_is_wrong_with_a_setting_is_told_at_its_field(serve: Serve, open_chat: Open) -> None:
+    chat = open_chat(serve())
+    chat.choose("Method", "tree_of_reviews")
+    chat.unfold("Settings")
+    field = chat.page.get_by_label("Widths")
+    field.fill("[5,")
+    told = chat.page.locator("#hg-settings [role=alert]").filter(visible=True)
+    told.wait_for()
+    assert told.inner_text() == "setting 'widths': write it as JSON, got '[5,'"
+    chat.settled(told.inner_text())
+    at, below = field.bounding_box(), told.bounding_box()
+    assert at is not None
+    assert below is not None
+    assert 0 < below["y"] - (at["y"] + at["height"]) < 40
+    field.fill("[5, 2]")
+    told.wait_for(state="hidden")
+    chat.settled("changed: widths")
+
+
 def test_own_documents(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
     (tmp_path / "zorbia.txt").write_text("Zorbia is an island. Its capital is Plim, a town of 900 people.")
     (tmp_path / "plim.txt").write_text("Plim lies on the river Quon. The mayor of Plim is Anna Berg.")
@@ -66,8 +87,14 @@ def test_own_documents(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
     assert opened.locator("mark").inner_text() == "Its capital is Plim, a town of 900 people."
     chat.page.keyboard.press("Escape")
     assert str(tmp_path) not in chat.page.locator("body").inner_text()
+    # The conversation comes back with what it was asked about.
+    chat.page.reload()
+    chat.ready()
+    chat.page.locator("#hg-notice").get_by_text("Islands").wait_for()
     # Deleted, the app's own are asked again.
+    chat.unfold("Add your own documents")
     chat.page.get_by_role("button", name="Delete the chosen documents").click()
+    chat.page.get_by_role("button", name="Press again to delete them for good").click()
     chat.page.locator("#hg-notice").get_by_text("bundled sample").wait_for()
     assert "Pablo Picasso" in chat.ask("Who painted Guernica?")
 
@@ -107,6 +134,34 @@ def test_review_of_queries(serve: Serve, open_chat: Open) -> None:
     assert "queries, edit: 1 in place of 1" in steps
     assert "Guernica Picasso" in steps
     assert not form.count()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_review_uses_what_is_ticked(serve: Serve, open_chat: Open, width: int) -> None:
+    chat = open_chat(serve(), viewport={"width": width, "height": 844})
+    if width < 980:
+        chat.page.get_by_role("button", name="Picture and settings").click()
+    chat.choose("Method", "one_step")
+    chat.page.get_by_label("evidence").check()
+    if width < 980:
+        chat.page.keyboard.press("Escape")
+    chat.settled("review_evidence")
+    chat.write("Who painted Guernica?")
+    form = chat.page.locator(".hg-review")
+    form.get_by_text("Review the evidence").wait_for()
+    ticks, texts = form.get_by_role("checkbox"), form.locator("textarea")
+    count = ticks.count()
+    assert count == texts.count() > 1
+    for number in range(count):
+        assert ticks.nth(number).is_enabled()
+        box = texts.nth(number).bounding_box()
+        assert box is not None
+        assert box["width"] > width * 0.37
+    ticks.first.uncheck()
+    form.get_by_role("button", name="Use what is ticked").click()
+    form.wait_for(state="detached")
+    chat.ended()
+    assert f"evidence, edit: {count - 1} in place of {count}" in (chat.last.locator(".hg-steps").text_content() or "")
 
 
 def test_review_of_evidence(serve: Serve, open_chat: Open) -> None:

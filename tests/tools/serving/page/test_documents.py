@@ -1,4 +1,5 @@
 import asyncio
+import gc
 import json
 import os
 import time
@@ -6,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 import pytest
 
@@ -14,6 +16,7 @@ from hopgraph.tools.retrieval import resolve_retriever
 from hopgraph.tools.serving.options import ServingOptions
 from hopgraph.tools.serving.page import documents as module
 from hopgraph.tools.serving.page.documents import Documents, OwnCorpus, Stage, documents_folder
+from hopgraph.tools.serving.page.uploads import sweep
 
 PARAGRAPHS = [
     f"Paragraph {number} tells of the harbour of Bergen. " + "Ships come and go there. " * 12 for number in range(9)
@@ -99,9 +102,9 @@ async def test_two_users_are_apart(documents: Documents, uploads: Path) -> None:
     _, corpus = await added(documents, "anna", files)
     for other in ("bob", "Anna", "ann"):
         assert await documents.of(other) == []
-        with pytest.raises(SettingsError, match="is unknown"):
+        with pytest.raises(SettingsError, match="are not there"):
             documents.spec(other, corpus["id"])
-        with pytest.raises(SettingsError, match="is unknown"):
+        with pytest.raises(SettingsError, match="are not there"):
             await documents.delete(other, corpus["id"])
     assert len(await documents.of("anna")) == 1
 
@@ -117,9 +120,9 @@ async def test_a_users_name_leads_nowhere(documents: Documents, uploads: Path, u
 async def test_a_corpus_id_leads_nowhere(documents: Documents, uploads: Path) -> None:
     _, corpus = await added(documents, "anna", written(uploads, a__txt="Rain."))
     for key in ("", ".", "..", f"../{corpus['id']}", f"{corpus['id']}/../{corpus['id']}", corpus["id"].upper() + "\n"):
-        with pytest.raises(SettingsError, match="is unknown"):
+        with pytest.raises(SettingsError, match="are not there"):
             documents.spec("anna", key)
-        with pytest.raises(SettingsError, match="is unknown"):
+        with pytest.raises(SettingsError, match="are not there"):
             await documents.delete("anna", key)
     assert len(await documents.of("anna")) == 1
 
@@ -275,3 +278,42 @@ def test_documents_lie_beside_the_threads(tmp_path: Path, monkeypatch: pytest.Mo
     }
     for threads, folder in options.items():
         assert documents_folder(ServingOptions(threads=threads)) == folder
+
+
+async def test_those_under_way_count_too(documents: Documents, uploads: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_CORPORA", 3)
+    files = written(uploads, a__txt="Rain.")
+    ended = await asyncio.gather(*(added(documents, "anna", files) for _ in range(8)), return_exceptions=True)
+    assert sum(isinstance(each, SettingsError) for each in ended) == 5
+    assert len(await documents.of("anna")) == 3
+    await documents.delete("anna", (await documents.of("anna"))[0]["id"])
+    await added(documents, "anna", files)
+
+
+async def test_a_deleted_corpus_is_closed(documents: Documents, uploads: Path) -> None:
+    _, corpus = await added(documents, "anna", written(uploads, a__txt="Rain."))
+    found = ref(resolve_retriever(documents.spec("anna", corpus["id"])))
+    await documents.delete("anna", corpus["id"])
+    gc.collect()
+    assert found() is None
+
+
+async def test_a_language_can_be_named(documents: Documents, uploads: Path) -> None:
+    files = written(uploads, a__txt="Die Häuser stehen am Hafen.")
+    async for each in documents.add("anna", files, language="german"):
+        if not isinstance(each, Stage):
+            spec = documents.spec("anna", each["id"])
+            assert resolve_retriever(spec).invoke("Haus")
+
+
+def test_old_uploads_are_swept(tmp_path: Path) -> None:
+    folder = tmp_path / "uploads"
+    (folder / "a").mkdir(parents=True)
+    old, new, part = folder / "a" / "old.txt", folder / "new.txt", folder / "tmp1234"
+    for path in (old, new, part):
+        path.write_text("x")
+    for path in (old, part):
+        os.utime(path, (time.time() - 100, time.time() - 100))
+    sweep(folder, 50)
+    assert [path.name for path in folder.iterdir()] == ["new.txt"]
+    sweep(tmp_path / "none", 50)

@@ -43,6 +43,30 @@ def test_new_choose_rename_delete(serve: Serve, open_chat: Open) -> None:
     assert titles(chat, 1) == ["Who wrote Frankenstein?"]
 
 
+def test_many_conversations_scroll_and_are_one_stop_of_tab(serve: Serve, open_chat: Open) -> None:
+    chat = open_chat(serve(), viewport={"width": 1280, "height": 540})
+    for number in range(10):
+        chat.page.get_by_role("button", name="New conversation").click()
+        chat.page.get_by_text("Ask your documents").wait_for()
+        chat.ask(f"Who painted Guernica, number {number}?")
+    titles(chat, 10)
+    held = chat.page.locator("#hg-left").evaluate("left => left.scrollHeight - left.clientHeight")
+    assert held == 0
+    for name in ("Rename", "Delete"):
+        box = chat.page.get_by_role("button", name=name, exact=True).bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] < 540
+    chat.page.get_by_role("button", name="New conversation").focus()
+    chat.page.keyboard.press("Tab")
+    assert chat.threads.first.locator("input").evaluate("each => each === document.activeElement")
+    for number in (8, 7):
+        chat.page.keyboard.press("ArrowDown")
+        chat.last.get_by_text(f"number {number}?").first.wait_for()
+    assert chat.page.get_by_label("Title", exact=True).input_value().endswith("number 7?")
+    chat.page.keyboard.press("Tab")
+    assert chat.page.get_by_label("Title", exact=True).evaluate("each => each === document.activeElement")
+
+
 def test_users_log_in_and_see_their_own(serve: Serve, open_chat: Open) -> None:
     app = serve(keys={ANN: "ann", BEN: "ben"})
     ann = open_chat(app, wait=False)

@@ -1,0 +1,59 @@
+"""What a browser sends to the page's functions, before Gradio takes any of it for a file.
+
+Gradio holds whatever looks like one of its files for a file, in the value of any component: a question of the form
+`{"path": "/etc/passwd", "meta": …}` would be copied to where everybody who is let in can fetch it, and an address
+would be fetched. Its own check works in apps that were launched, and not in one that was mounted into another.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from hopgraph.state import SettingsError
+
+
+def check_files(received: Any, folder: Path) -> None:
+    """Refuse what names a file that was not uploaded.
+
+    Args:
+        received: values as JSON has them.
+        folder: where Gradio puts uploads.
+
+    Raises:
+        SettingsError: a `path` that is no regular file in the folder.
+    """
+    if isinstance(received, Mapping):
+        values = cast("Mapping[str, Any]", received)
+        if "path" in values and not is_uploaded(values["path"], folder):
+            raise SettingsError("a file was named that was not uploaded")
+        for value in values.values():
+            check_files(value, folder)
+    elif isinstance(received, Sequence) and not isinstance(received, str | bytes):
+        for value in cast("Sequence[Any]", received):
+            check_files(value, folder)
+
+
+def is_uploaded(path: Any, folder: Path) -> bool:
+    """Tell whether a path leads to a regular file in the folder; links are followed first."""
+    if not isinstance(path, str):
+        return False
+    try:
+        place = Path(path).resolve(strict=True)
+    except (OSError, ValueError, RuntimeError):
+        return False
+    return place.is_relative_to(folder.resolve()) and place.is_file()
+
+
+def guarded_blocks(gr: Any) -> Any:
+    """Make a kind of Gradio's Blocks whose functions are given no file but those in the upload folder."""
+    from gradio.utils import get_upload_folder
+
+    class GuardedBlocks(gr.Blocks):
+        async def preprocess_data(self, block_fn: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+            try:
+                check_files(inputs, Path(get_upload_folder()))
+            except SettingsError as error:
+                raise gr.Error(str(error), print_exception=False) from None
+            return cast("Any", await super().preprocess_data(block_fn, inputs, *args, **kwargs))
+
+    return GuardedBlocks
