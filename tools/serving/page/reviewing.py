@@ -114,7 +114,8 @@ def review_form(asked: Sequence[Asked], answer: Callable[..., None]) -> None:
             reject = gr.Button("Reject all", size="sm", min_width=90)
 
     def make(*values: Any) -> dict[str, Any]:
-        return edited(one, values[:size], values[size:-1], values[-1])
+        *written, new = (each or "" for each in values[size:])  # a field that is not shown gives none
+        return edited(one, values[:size], written, new)
 
     answer(use, [*keep, *texts, added], make)
     answer(approve, [], lambda: {"action": "approve"})

@@ -95,11 +95,13 @@ class Talking:
         """
         service = self.service()
         refuse_unread(wanted.method, wanted.changes, service.settings(AUTO, {}), owner=self.owner)
-        settings = service.settings(wanted.method, wanted.changes, owner=self.owner)
+        # Whoever chooses `auto` here means it, whatever method the app was started with.
+        changes = {**wanted.changes, **({"use_method": AUTO} if wanted.method == AUTO else {})}
+        settings = service.settings(wanted.method, changes, owner=self.owner)
         if not wanted.corpus:
             return settings
         # It is the person's own, so choosing it is allowed to anybody.
-        chosen = {**wanted.changes, "retriever": self.documents.spec(user, wanted.corpus)}
+        chosen = {**changes, "retriever": self.documents.spec(user, wanted.corpus)}
         return service.settings(wanted.method, chosen, owner=True)
 
     async def about(self, user: str, wanted: Wanted) -> tuple[str, str]:

@@ -161,7 +161,7 @@ def test_a_review_uses_what_is_ticked(serve: Serve, open_chat: Open, width: int)
     form.get_by_role("button", name="Use what is ticked").click()
     form.wait_for(state="detached")
     chat.ended()
-    assert f"evidence, edit: {count - 1} in place of {count}" in (chat.last.locator(".hg-steps").text_content() or "")
+    assert f"evidence, edit: {count - 1} of {count} kept" in (chat.last.locator(".hg-steps").text_content() or "")
 
 
 def test_review_of_evidence(serve: Serve, open_chat: Open) -> None:
