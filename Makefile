@@ -21,9 +21,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 demo: $(VENV)/core
 	@$(BIN)/hopgraph ask "$$QUESTION"
 
-# A process for each core; the tests of one file share its servers and models.
+# A process for each core; the tests of one file share its servers and models, and what takes longest begins first.
 test: $(VENV)/dev
-	$(BIN)/pytest -n logical --maxprocesses 8 --dist loadfile
+	$(BIN)/pytest -n logical --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
 # torch first: other packages would bring a build for graphics cards.
 models: $(BIN)/python

@@ -11,6 +11,15 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
+_LONGEST = ("tests/tools/serving/", "tests/tools/evaluation/runs/", "tests/graphs/test_s", "tests/tools/cli/")
+"""Where tests have a browser, a server or a process of their own."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put first what takes longest, so that no process waits for another at the end."""
+    items.sort(key=lambda item: not item.nodeid.startswith(_LONGEST))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup() -> None:
     """Let Ctrl-C reach the processes that a test starts.

@@ -48,14 +48,16 @@ class Running:
         async with under_way(steps, seconds) as (task, arrived):
             self._tasks[session] = task
             try:
+                end: TurnEnd | None = None
                 while (batch := await _batch(arrived)) is not None:
-                    asked: Sequence[Interrupt] = ()
                     for step in batch:
-                        asked = _seen(step, turn, watcher) or asked
-                    yield asked
-                _end(turn, task, seconds)
+                        _write(step, turn, watcher)
+                        end = step if isinstance(step, TurnEnd) else end
+                    yield ()
                 turn.lines += watcher.flush()
-                yield ()
+                # Not before the task has ended: until then the thread takes no other question.
+                _end(turn, task, end, seconds)
+                yield end.paused if end else ()
             finally:
                 # Also when whoever watches went away: then nobody is left whom the turn could be for.
                 turn.ended = turn.ended or "stopped"
@@ -79,17 +81,14 @@ async def _batch(arrived: asyncio.Queue[TurnStep | None]) -> list[TurnStep] | No
     return batch
 
 
-def _seen(step: TurnStep, turn: Turn, watcher: Watcher) -> Sequence[Interrupt]:
-    """Write a step into the turn; gives what a person is asked."""
+def _write(step: TurnStep, turn: Turn, watcher: Watcher) -> None:
+    """Write a step into the turn."""
     turn.lines += told(step, watcher)
     if isinstance(step, TurnEnd):
-        turn.ended = "paused" if step.paused else "done"
         if not step.paused:
             take_reply(turn, step.state["messages"][-1])
-        return step.paused
-    if not isinstance(step, Learnt) and (step["event"] in TREE_EVENTS or step["event"] == "answered"):
+    elif not isinstance(step, Learnt) and (step["event"] in TREE_EVENTS or step["event"] == "answered"):
         turn.events.append(step)
-    return ()
 
 
 def take_reply(turn: Turn, message: Any) -> None:
@@ -100,9 +99,11 @@ def take_reply(turn: Turn, message: Any) -> None:
     turn.said = "" if looked_up else unescaped(message.text)
 
 
-def _end(turn: Turn, task: asyncio.Task[None], seconds: float) -> None:
-    """Write down how a run ended that gave no end itself."""
-    if task.cancelled():
+def _end(turn: Turn, task: asyncio.Task[None], end: TurnEnd | None, seconds: float) -> None:
+    """Write down how a run ended."""
+    if end:
+        turn.ended = "paused" if end.paused else "done"
+    elif task.cancelled():
         turn.ended = "stopped"
     elif error := task.exception():
         turn.ended = "failed"
