@@ -1,7 +1,7 @@
 # make demo       install the core and answer a question, without a key
 # make test       install what the tests need and run them
 # make models     the tests that need torch, FAISS, Milvus, Ray and the like, in an environment of their own
-# make slow       what takes minutes: hundreds of real questions, the notebooks, the embedding guide, many chats
+# make slow       what takes minutes: real questions by the hundred, the notebooks, the guide, processes, many chats
 # make notebooks  run the notebooks and store what they show
 # make check      lint, formatting and types, as CI does
 # make benchmark  speed and memory, measured

@@ -21,6 +21,8 @@ from servers.langgraph_server import ROOT, langgraph_server
 from servers.openai_server import OpenAIServer
 from servers.web_app import chat_process
 
+pytestmark = pytest.mark.slow
+
 ASK: Any = {"model": "migres", "messages": [{"role": "user", "content": QUESTION}]}
 
 

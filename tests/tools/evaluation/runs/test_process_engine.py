@@ -22,6 +22,8 @@ from hopgraph.tools.evaluation.runs.summary import summarise
 from hopgraph.tools.models.offline import OfflineExtractive
 from servers.openai_server import OpenAIServer
 
+pytestmark = pytest.mark.slow
+
 SAMPLE = Path(__file__).resolve().parents[4] / "tools" / "sample"
 METHODS = "migres,cot_sc,gold_passages"
 

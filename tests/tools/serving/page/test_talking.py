@@ -1,7 +1,6 @@
 """The page's work without its looks: what a tab is shown, and what is left of a turn that did not end well."""
 
 import asyncio
-import signal
 from collections.abc import AsyncGenerator
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
@@ -103,8 +102,7 @@ async def test_a_page_that_closes_ends_its_turns_and_keeps_them(tmp_path: Path) 
     assert kept.lines
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_app_that_is_stopped_ends_its_turns_and_keeps_them(tmp_path: Path, number: signal.Signals) -> None:
+def test_an_app_that_is_stopped_ends_its_turns_and_keeps_them(tmp_path: Path) -> None:
     with ExitStack() as running:
         server = running.enter_context(OpenAIServer(OfflineExtractive()))
         server.fail_when("one_step/answer", slow(100))
@@ -116,7 +114,7 @@ def test_an_app_that_is_stopped_ends_its_turns_and_keeps_them(tmp_path: Path, nu
                 async with asyncio.timeout(100):
                     while "one_step/answer" not in [each.role for each in server.requests]:  # noqa: ASYNC110
                         await asyncio.sleep(0.05)
-                assert await asyncio.to_thread(chat.stop, number) == 0
+                assert await asyncio.to_thread(chat.stop) == 0
                 await asyncio.gather(asking, return_exceptions=True)
 
         asyncio.run(ask_and_stop())
