@@ -1,8 +1,10 @@
 """Fixtures of the whole suite; no test reaches the network beyond loopback."""
 
 import ipaddress
+import os
 import signal
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +66,19 @@ def only_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", guarded_connect)
     monkeypatch.setattr(socket.socket, "connect_ex", guarded_connect_ex)
     monkeypatch.setattr(socket, "getaddrinfo", guarded_getaddrinfo)
+
+
+def _environment_as_before() -> Iterator[None]:
+    """Keep what an app in this process sets in the environment from the next one, and from processes of later tests."""
+    before = dict(os.environ)
+    yield
+    for name in os.environ.keys() - before.keys():
+        del os.environ[name]
+    os.environ.update(before)
+
+
+environment_of_file = pytest.fixture(autouse=True, scope="module")(_environment_as_before)
+environment_of_test = pytest.fixture(autouse=True)(_environment_as_before)
 
 
 @pytest.fixture(autouse=True)

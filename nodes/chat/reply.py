@@ -1,7 +1,7 @@
 """Write the reply: the answer with numbered citations, or plainly that there is none."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage
@@ -50,21 +50,29 @@ async def reply(state: ReplyState, runtime: Runtime[ChatContext]) -> Mapping[str
 def reply_text(state: ReplyState) -> str:
     """Write what was found as text: the answer with its marks, then what each of them stands for."""
     if not state["answer"]:
-        return _not_found(state["question"], state["stop_reason"])
+        return not_found(plain(state["question"]), state["stop_reason"])
     marks = "".join(f"[{number}]" for number in range(1, len(state["citations"]) + 1))
     parts = [f"{plain(state['answer'])} {marks}".rstrip()]
-    if not state["citations"]:
-        parts.append("No passage of the documents supports this; it is the model's own knowledge.")
-    if state["stop_reason"] == "budget":
-        parts.append("The budget ended the search, so this is the best answer so far.")
+    parts += remarks(state["citations"], state["stop_reason"])
     parts.append("\n\n".join(_source(number, each) for number, each in enumerate(state["citations"], start=1)))
     return "\n\n".join(part for part in parts if part)
 
 
-def _not_found(question: str, reason: StopReason | None) -> str:
+def remarks(citations: Sequence[Citation], reason: StopReason | None) -> list[str]:
+    """Say what a reader of an answer should know of it; empty for one that passages support."""
+    said: list[str] = []
+    if not citations:
+        said.append("No passage of the documents supports this; it is the model's own knowledge.")
     if reason == "budget":
-        return f"The budget ended the search before an answer was found to: {plain(question)}"
-    return f"I found no answer in the documents to: {plain(question)}"
+        said.append("The budget ended the search, so this is the best answer so far.")
+    return said
+
+
+def not_found(question: str, reason: StopReason | None) -> str:
+    """Say that there is no answer; the question stands in it as it is given."""
+    if reason == "budget":
+        return f"The budget ended the search before an answer was found to: {question}"
+    return f"I found no answer in the documents to: {question}"
 
 
 def _source(number: int, citation: Citation) -> str:

@@ -26,8 +26,13 @@ def open_doors(options: ServingOptions) -> AbstractAsyncContextManager[WebApp]:
 
 async def until_idle(service: Service, seconds: float = 30) -> None:
     """Wait until no turn runs or waits."""
+    await until_inside(service, 0, seconds)
+
+
+async def until_inside(service: Service, number: int, seconds: float) -> None:
+    """Wait until so many turns run or wait."""
     async with asyncio.timeout(seconds):
-        while service.admission.inside:  # noqa: ASYNC110 - it tells nobody when that changes
+        while service.admission.inside != number:  # noqa: ASYNC110 - it tells nobody when that changes
             await asyncio.sleep(0.01)
 
 

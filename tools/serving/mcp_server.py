@@ -39,12 +39,10 @@ from hopgraph.nodes.chat.reply import ReplyState, reply_text
 from hopgraph.nodes.prepare import checked_question
 from hopgraph.state import HopgraphError, SettingsError
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
-from hopgraph.tools.models import redact
 from hopgraph.tools.serving.answered import Answered, answered, encodable
 from hopgraph.tools.serving.options import OWNER
 from hopgraph.tools.serving.service import AUTO, OFFERED, Service
-from hopgraph.tools.serving.turn import TurnEnd, TurnStep, told, took_too_long
-from hopgraph.tools.shown import on_one_line
+from hopgraph.tools.serving.turn import TurnEnd, TurnStep, said_of, told
 from hopgraph.tools.telling.watch import Watcher
 
 MCP_PATH = "/mcp"
@@ -94,10 +92,8 @@ def mcp_server(service: Callable[[], Service]) -> Server[Any]:
 
         try:
             return await _call(service(), params.name, params.arguments or {}, tell)
-        except HopgraphError as error:
-            return _failed(str(error))
-        except TimeoutError:
-            return _failed(took_too_long(service().options.turn_seconds))
+        except (HopgraphError, TimeoutError) as error:
+            return _failed(said_of(error, service().options.turn_seconds))
 
     return Server(
         "hopgraph",
@@ -177,7 +173,7 @@ def _result(name: str, end: TurnEnd) -> CallToolResult:
 
 
 def _failed(message: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=redact(on_one_line(message)))], is_error=True)
+    return CallToolResult(content=[TextContent(text=message)], is_error=True)
 
 
 class McpOverHttp:

@@ -37,7 +37,7 @@ class ServingOptions:
     hosts: tuple[str, ...] = ()
     """Further host names under which the app may be addressed, as behind a proxy."""
     threads: str | Path | None = None
-    """Where threads are kept, as `open_threads` takes it; `~` is the home folder."""
+    """Where threads are kept, as `open_threads` takes it; `~` is the home folder. A file comes out as a path."""
     page: bool = True
     """Offer the chat page, too."""
     max_body_bytes: int = 2_000_000

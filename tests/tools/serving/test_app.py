@@ -106,7 +106,7 @@ def test_what_cannot_be_served_is_one_line(tmp_path: Path, capsys: pytest.Captur
         (("--threads=~nobody-of-this-name/t.sqlite",), "this user's home folder is not known"),
         (("--corpus", str(tmp_path / "none"), *threads), "none"),
         (("--set", "history_turns=x", *threads), "history_turns"),
-        (("--threads", str(blocked / "t.sqlite")), "file"),
+        (("--threads", str(blocked / "t.sqlite")), "no folder for uploads at"),
         (("--host", "192.0.2.1", *threads), "callers must name a key"),
     ):
         assert main(("chat", "--no-browser", "--port", "0", *options)) in (1, 2)
@@ -130,13 +130,17 @@ def test_another_address_is_served_with_a_key(tmp_path: Path) -> None:
         assert key not in chat.said()
 
 
-def test_it_works_inside_a_langgraph_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOPGRAPH_THREADS", str(tmp_path / "threads.sqlite"))
+def with_our_app() -> dict[str, Any]:
+    """Describe a LangGraph server that has the chat and the web app."""
     described = json.loads((ROOT / "langgraph.json").read_text())
     described["graphs"] = {"chat": described["graphs"]["chat"]}
-    described["http"] = {"app": "hopgraph.tools.serving.http:app"}
+    return {**described, "http": {"app": "hopgraph.tools.serving.http:app"}}
+
+
+def test_it_works_inside_a_langgraph_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOPGRAPH_THREADS", str(tmp_path / "threads.sqlite"))
     log = tmp_path / "server.log"
-    with langgraph_server(log, described) as url, httpx.Client(timeout=200) as client:
+    with langgraph_server(log, with_our_app()) as url, httpx.Client(timeout=200) as client:
         assert client.get(f"{url}/ok").json()["ok"] is True
         assert "auto" in [model["id"] for model in client.get(f"{url}/v1/models").json()["data"]]
         found = client.post(f"{url}/v1/chat/completions", json=ASK).json()["hopgraph"]
@@ -160,10 +164,7 @@ def test_inside_a_langgraph_server_a_key_opens_the_app_by_any_name(
     given = {"HOPGRAPH_API_KEY": f"ann={key}", "HOPGRAPH_ORIGINS": f"{ours}, https://other.example"}
     for name, value in {**given, "HOPGRAPH_THREADS": str(tmp_path / "threads.sqlite")}.items():
         monkeypatch.setenv(name, value)
-    described = json.loads((ROOT / "langgraph.json").read_text())
-    described["graphs"] = {"chat": described["graphs"]["chat"]}
-    described["http"] = {"app": "hopgraph.tools.serving.http:app"}
-    with langgraph_server(tmp_path / "server.log", described) as url, httpx.Client(timeout=200) as client:
+    with langgraph_server(tmp_path / "server.log", with_our_app()) as url, httpx.Client(timeout=200) as client:
         models, headers = f"{url}/v1/models", {"Host": "chat.example", "Authorization": f"Bearer {key}"}
         assert client.get(models, headers={"Host": "chat.example"}).status_code == 401
         assert client.get(models, headers=headers).status_code == 200

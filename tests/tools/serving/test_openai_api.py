@@ -20,7 +20,7 @@ from hopgraph.tools.serving.openai_api.request import read_request
 from hopgraph.tools.serving.openai_api.tasks import task_reply
 from hopgraph.tools.serving.options import ServingOptions
 from hopgraph.tools.serving.service import OFFERED
-from servers.doors import QUESTION, asked, until_idle
+from servers.doors import QUESTION, asked, until_idle, until_inside
 from servers.faults import ErrorStatus, Slow
 from servers.openai_server import OpenAIServer
 from servers.scripted_model import ScriptedChatModel
@@ -365,19 +365,13 @@ async def test_a_client_that_goes_away_while_it_waits_frees_its_place_at_once(tm
         )
         async with open_app(options) as app:
             running = asyncio.create_task(posted(app, wanted()))
-            await until_inside(app, 1)
+            await until_inside(app.service, 1, 5)
             waiting = asyncio.create_task(posted(app, wanted(stream=stream)))
-            await until_inside(app, 2)
+            await until_inside(app.service, 2, 5)
             waiting.cancel()
-            await until_inside(app, 1)
+            await until_inside(app.service, 1, 5)
             running.cancel()
             await until_idle(app.service)
-
-
-async def until_inside(app: WebApp, number: int) -> None:
-    async with asyncio.timeout(5):
-        while app.service.admission.inside != number:  # noqa: ASYNC110 - it tells nobody
-            await asyncio.sleep(0.01)
 
 
 async def test_more_than_it_does_at_once_is_refused_and_the_client_tries_again(tmp_path: Path) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from hopgraph.state import SettingsError
 from hopgraph.tools.serving.keys import user_with
 from hopgraph.tools.serving.options import OWNER, PAGE_PATH, ServingOptions
-from hopgraph.tools.serving.page.documents import uploads_folder
+from hopgraph.tools.serving.page.documents import UPLOADS, uploads_folder
 from hopgraph.tools.serving.page.kept_turns import KeptTurns
 from hopgraph.tools.serving.page.talking import Talking
 from hopgraph.tools.serving.page.uploads import sweep
@@ -37,11 +38,13 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
 
     Raises:
         SpecError: Gradio is not installed.
+        SettingsError: there can be no folder of uploads beside the threads.
     """
     # Read when Gradio is imported: it would report its use to its makers.
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     # Its own place is shared by all who use this machine. Of several apps in a process the first one chooses.
-    os.environ.setdefault(_UPLOADS, str(uploads_folder(options)))
+    if not os.environ.get(_UPLOADS):
+        os.environ[_UPLOADS] = str(_private(uploads_folder(options)))
     from hopgraph.tools.loading.errors import require
     from hopgraph.tools.serving.page.layout import LAYOUT
     from hopgraph.tools.serving.page.style import CSS, theme
@@ -72,6 +75,16 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
     )
 
 
+def _private(folder: Path) -> Path:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(
+            f"no folder for uploads at {folder}: {error.strerror}; put the threads where one can be made"
+        ) from None
+    return folder
+
+
 def _login(options: ServingOptions) -> str:
     """Say what a person is to fill in."""
     alone = set(options.keys.values()) == {OWNER}
@@ -92,6 +105,6 @@ async def page_open(app: FastAPI, service: Service) -> AsyncGenerator[None]:
 
 async def _clean(folder: Path) -> None:
     while True:
-        if folder.name == uploads_folder(ServingOptions()).name:  # else somebody else chose it, and may have more in it
+        if folder.name == UPLOADS:  # else somebody else chose it, and may have more in it
             await asyncio.to_thread(sweep, folder, _UPLOAD_SECONDS)
         await asyncio.sleep(_UPLOAD_SECONDS / 6)

@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, Final, cast
 
+from hopgraph.nodes.chat.reply import not_found, remarks
 from hopgraph.state import Citation, Passage
 from hopgraph.tools.serving.page.markup import escaped
 
-NO_PASSAGE = "No passage of the documents supports this; it is the model's own knowledge."
-BUDGET = "The budget ended the search, so this is the best answer so far."
 _MADE_BY: Final = {"model": "the model's own knowledge", "reviewer": "stated by the reviewer"}
 """What stands in place of a title where no passage carries the citation."""
 
@@ -34,29 +33,20 @@ def answer_html(told: Mapping[str, Any], passages: Sequence[Passage]) -> str:
     question, answer = str(told.get("question") or ""), str(told.get("answer") or "")
     if not question:
         return ""
+    reason = told.get("stop_reason")
     if not answer:
-        return f'<div class="hg-answer"><p class="hg-note">{escaped(_not_found(question, told))}</p></div>'
+        return f'<div class="hg-answer"><p class="hg-note">{escaped(not_found(question, reason))}</p></div>'
     citations = cast("list[Citation]", told.get("citations") or [])
     texts = {passage["id"]: passage for passage in passages}
     name = _name(answer, citations)
     numbered = [(number, f"{name}-{number}", each) for number, each in enumerate(citations, start=1)]
     marks = "".join(_button("hg-cite", key, f"Source {number}", str(number)) for number, key, _ in numbered)
     parts = [f'<p class="hg-said">{escaped(answer)}{f" {marks}" if marks else ""}</p>']
-    parts += [f'<p class="hg-note">{escaped(remark)}</p>' for remark in _remarks(told, citations)]
+    parts += [f'<p class="hg-note">{escaped(remark)}</p>' for remark in remarks(citations, reason)]
     if numbered:
         parts.append(f'<ol class="hg-sources">{"".join(_source(*each) for each in numbered)}</ol>')
     parts += [_opened(number, key, each, texts.get(each["passage_id"])) for number, key, each in numbered]
     return f'<div class="hg-answer">{"".join(parts)}</div>'
-
-
-def _not_found(question: str, told: Mapping[str, Any]) -> str:
-    if told.get("stop_reason") == "budget":
-        return f"The budget ended the search before an answer was found to: {question}"
-    return f"I found no answer in the documents to: {question}"
-
-
-def _remarks(told: Mapping[str, Any], citations: Sequence[Citation]) -> list[str]:
-    return [NO_PASSAGE] * (not citations) + [BUDGET] * (told.get("stop_reason") == "budget")
 
 
 def _name(answer: str, citations: Sequence[Citation]) -> str:

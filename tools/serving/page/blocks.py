@@ -117,14 +117,8 @@ class _Page:
         quiet = {"show_progress": "hidden", "api_visibility": "private"}
 
         async def loaded(request: Request, thread: str | None) -> Mapping[Any, Any]:
-            shown = await self._opened(parts, _user(request), thread or "")
-            wanted = Wanted(shown[parts.method], corpus=shown[parts.corpus])
-            own = corpus_choices(await self.talking.documents.of(_user(request)))
-            return {
-                **shown,
-                parts.notice: await self._notice(_user(request), wanted),
-                parts.corpus: self.gr.update(choices=own, value=shown[parts.corpus]),
-            }
+            shown, wanted = await self._opened(parts, _user(request), thread or "")
+            return {**shown, parts.notice: await self._notice(_user(request), wanted)}
 
         blocks.load(loaded, [parts.last_opened], [*everything, *_chosen(parts), parts.notice], **quiet)
         self._connect_asking(blocks, parts, everything, quiet)
@@ -159,7 +153,7 @@ class _Page:
         gr = self.gr
 
         async def choose(request: Request, thread: str | None) -> Mapping[Any, Any]:
-            return await self._opened(parts, _user(request), thread or "")
+            return (await self._opened(parts, _user(request), thread or ""))[0]
 
         async def new(request: Request) -> Mapping[Any, Any]:
             return await self._shown(parts, _user(request), View("", []))
@@ -219,16 +213,18 @@ class _Page:
         changed = f" · changed: {', '.join(wanted.changes)}" if wanted.changes else ""
         return f"<p>{shown(line + changed)}</p>" + (f"<p>{shown(stand_in)}</p>" if stand_in else "")
 
-    async def _opened(self, parts: Parts, user: str, thread: str) -> Mapping[Any, Any]:
+    async def _opened(self, parts: Parts, user: str, thread: str) -> tuple[Mapping[Any, Any], Wanted]:
         """Say what is to stand on the page for a thread, and with what its last question was asked."""
         view = await self.talking.open(user, thread)
         last = view.turns[-1] if view.turns else Turn("", method=self.begins_with)
-        own = {each["id"] for each in await self.talking.documents.of(user)}
+        choices = corpus_choices(await self.talking.documents.of(user))
+        corpus = last.corpus if last.corpus in [key for _, key in choices] else ""
+        wanted = Wanted(last.method if last.method in OFFERED else AUTO, corpus=corpus)
         return {
             **await self._shown(parts, user, view),
-            parts.method: last.method if last.method in OFFERED else AUTO,
-            parts.corpus: last.corpus if last.corpus in own else "",
-        }
+            parts.method: wanted.method,
+            parts.corpus: self.gr.update(choices=choices, value=corpus),
+        }, wanted
 
     async def _shown(self, parts: Parts, user: str, view: View, *, all_of_it: bool = True) -> Mapping[Any, Any]:
         """Say what is to stand on the page; while a turn runs only the turn and its picture."""

@@ -33,6 +33,8 @@ from hopgraph.tools.threads import USER, default_path
 
 MOST_CORPORA = 20
 """Of one user; then one has to be deleted first, so that a disk is not filled."""
+UPLOADS = "hopgraph-uploads"
+"""What the folder of uploads is called."""
 _AT_ONCE = 2
 """Corpora that are indexed at the same time; others wait."""
 _ID = re.compile(r"[0-9a-f]{12}")
@@ -82,13 +84,11 @@ def documents_folder(options: ServingOptions) -> Path:
 
 def uploads_folder(options: ServingOptions) -> Path:
     """Find the folder where uploads are put until they are indexed: beside that of the documents."""
-    return _beside_threads(options) / "hopgraph-uploads"
+    return _beside_threads(options) / UPLOADS
 
 
 def _beside_threads(options: ServingOptions) -> Path:
-    place = options.threads
-    in_file = place is not None and "://" not in str(place)
-    return (Path(str(place)) if in_file else default_path()).expanduser().parent
+    return (options.threads if isinstance(options.threads, Path) else default_path()).parent
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,9 @@ async def test_an_honest_upload_is_indexed_and_then_gone(tmp_path: Path) -> None
     async with open_app(options) as app, by_hand(app.url, "bob", BOB) as bob:
         place = await bob.uploaded("rain.txt", "Rain falls in Bergen.")
         assert Path(place).exists()
+        (folder,) = tmp_path.glob("*uploads")
+        assert folder.stat().st_mode & 0o777 == 0o700
+        assert Path(place).is_relative_to(folder)
         said = await bob.call("index", [[named(place)], "mine", "english"])
     assert "1 passage indexed" in json.dumps(said)
     assert not Path(place).exists()

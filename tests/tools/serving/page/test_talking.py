@@ -62,13 +62,18 @@ async def test_a_review_that_was_passed_over_waits_no_more(talking: Talking) -> 
     assert not again.asked
 
 
+async def until_asked(server: OpenAIServer, seconds: float) -> None:
+    """Wait until a turn has come to the call that is slow."""
+    async with asyncio.timeout(seconds):
+        while "one_step/answer" not in [each.role for each in server.requests]:  # noqa: ASYNC110 - it tells nobody
+            await asyncio.sleep(0.01)
+
+
 async def under_way(talking: Talking, server: OpenAIServer) -> tuple[str, asyncio.Task[View]]:
     """Ask something that takes long; gives the thread, and the task that watches."""
     server.fail_when("one_step/answer", slow(60))
     task = asyncio.create_task(asked(talking))
-    async with asyncio.timeout(60):
-        while "one_step/answer" not in [each.role for each in server.requests]:  # noqa: ASYNC110 - it tells nobody
-            await asyncio.sleep(0.01)
+    await until_asked(server, 60)
     (thread,) = await talking.service().threads.of(USER)
     return thread["id"], task
 
@@ -111,9 +116,7 @@ def test_an_app_that_is_stopped_ends_its_turns_and_keeps_them(tmp_path: Path) ->
         async def ask_and_stop() -> None:
             async with by_hand(chat.url) as person:
                 asking = asyncio.create_task(person.call("ask", [None, QUESTION, "one_step", None, "", []]))
-                async with asyncio.timeout(100):
-                    while "one_step/answer" not in [each.role for each in server.requests]:  # noqa: ASYNC110
-                        await asyncio.sleep(0.05)
+                await until_asked(server, 100)
                 assert await asyncio.to_thread(chat.stop) == 0
                 await asyncio.gather(asking, return_exceptions=True)
 
