@@ -8,7 +8,7 @@ import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from typing import Any, Self, cast, get_type_hints
 
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import DEFAULT_RECURSION_LIMIT, ensure_config
 from langgraph.graph import StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -45,7 +45,7 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
         name, step = (node, action) if action is not None else (node.__name__, node)
         if inspect.iscoroutinefunction(step):
             options.setdefault("input_schema", _input_schema(name, step))
-            step = _both_ways(name, step, cast("type[Context]", self.context_schema))
+            step = _Step(name, step, cast("type[Context]", self.context_schema))
         # The overloads of `StateGraph.add_node` are for its callers, not for a subclass that forwards.
         return cast("Any", super()).add_node(name, step, **options)
 
@@ -100,24 +100,27 @@ def _input_schema(name: str, node: Node) -> type[Any]:
     return cast("type[Any]", _typed_dict(f"{name}_input", keys, total=False))
 
 
-def _both_ways(name: str, node: Node, context: type[Context]) -> Runnable[Any, Any]:
-    async def run(state: Mapping[str, Any]) -> Mapping[str, Any]:
+class _Step(Runnable[Any, Any]):
+    """A node as LangGraph runs it; without a run of its own among those that callbacks are told of.
+
+    A `RunnableLambda` would do the same with more work for each node, and every node would stand in a trace twice.
+    """
+
+    def __init__(self, name: str, node: Node, context: type[Context]) -> None:
+        self.name, self._node, self._context = name, node, context
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
+        return run_in_background(self.ainvoke(input, config))
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
         runtime: Runtime[Any] = get_runtime()
-        settings = settings_of(runtime.context, context)
-        if name != FIRST:
-            refuse_other_settings(state.get("settings") or {}, settings)
-        own = {key: value for key, value in state.items() if key != "settings"}
+        settings = settings_of(runtime.context, self._context)
+        if self.name != FIRST:
+            refuse_other_settings(input.get("settings") or {}, settings)
+        own = {key: value for key, value in input.items() if key != "settings"}
         with placed() as here:
             try:
-                return await node(own, runtime.override(context=settings))
+                return await self._node(own, runtime.override(context=settings))
             finally:
                 if here.listeners is not None:
                     await here.listeners.told()
-
-    def run_sync(state: Mapping[str, Any]) -> Mapping[str, Any]:
-        return run_in_background(run(state))
-
-    for each in (run, run_sync):
-        # LangChain asks for the signature at every call; told once, it is at hand.
-        each.__signature__ = inspect.signature(each)  # pyright: ignore[reportFunctionMemberAccess]
-    return RunnableLambda(run_sync, run, name=name)

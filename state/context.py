@@ -8,6 +8,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, ClassVar, Literal, Self, TypeVar, cast, get_args
 
 from langchain_core.language_models.chat_models import BaseChatModel
@@ -284,6 +285,12 @@ def chosen(settings: Context) -> dict[str, Any]:
     return {name: getattr(settings, name) for name in settings.model_fields_set}
 
 
+@cache
+def _variables(cls: type[Context]) -> tuple[tuple[str, str], ...]:
+    """List the fields with their environment variables; made once, as every node of a run asks."""
+    return tuple((name, f"HOPGRAPH_{name.upper()}") for name in cls.model_fields)
+
+
 def with_environment(settings: ContextT) -> ContextT:
     """Fill the fields that were not set from `HOPGRAPH_<FIELD>`; the only reader of the environment.
 
@@ -293,10 +300,11 @@ def with_environment(settings: ContextT) -> ContextT:
         SettingsError: a variable with a bad value, by its name.
     """
     cls = type(settings)
+    given_names, variables = settings.model_fields_set, os.environ
     found = {
         name: value
-        for name in cls.model_fields
-        if name not in settings.model_fields_set and (value := os.environ.get(f"HOPGRAPH_{name.upper()}"))
+        for name, variable in _variables(cls)
+        if name not in given_names and (value := variables.get(variable))
     }
     if not found:
         return settings
