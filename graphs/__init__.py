@@ -40,6 +40,7 @@ from hopgraph.graphs.baselines import (
     vanilla,
     vanilla_s,
 )
+from hopgraph.state.chat import METHOD_ALIASES as ALIASES
 
 METHODS: dict[str, ModuleType] = {
     module.Context.method: module
@@ -72,9 +73,7 @@ METHODS: dict[str, ModuleType] = {
 }
 """From a method's name to its module, which offers `graph`, `build()` and `Context`."""
 
-ALIASES = {"tor": "tree_of_reviews", "cor": "chain_of_reviews"}
-"""Short names, as the papers use them; METHODS knows these too."""
-
+# The short names, which METHODS knows, too.
 METHODS.update({short: METHODS[name] for short, name in ALIASES.items()})
 
 __all__ = [

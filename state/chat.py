@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal, cast, get_args
 
 from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, field_validator
 from typing_extensions import TypedDict
 
 from hopgraph.state.context import Context, ContextT, chosen, in_group, settings_from, with_environment
@@ -40,6 +40,9 @@ MethodName = Literal[
 """The methods that a chat can answer with: all but `gold_passages`, whose passages come from the caller."""
 
 METHOD_NAMES: tuple[MethodName, ...] = get_args(MethodName)
+
+METHOD_ALIASES = {"tor": "tree_of_reviews", "cor": "chain_of_reviews"}
+"""Short names, as the papers use them."""
 
 TurnKind = Literal["small_talk", "single_hop", "bridge", "comparison", "refused"]
 """What a message is. `bridge`: a fact has to be found before the next can be looked up. `refused`: it cannot be
@@ -113,6 +116,19 @@ class ChatContext(Context):
         description='settings of single methods: method → {setting: value}, as {"migres": {"max_iterations": 3}}',
         json_schema_extra=in_group("Chat"),
     )
+
+    @field_validator("use_method", mode="before")
+    @classmethod
+    def _full_name(cls, given: object) -> object:
+        return METHOD_ALIASES.get(given, given) if isinstance(given, str) else given
+
+    @field_validator("methods")
+    @classmethod
+    def _full_names(cls, given: dict[str, dict[str, JsonValue]]) -> dict[str, dict[str, JsonValue]]:
+        named: dict[str, dict[str, JsonValue]] = {}
+        for name, settings in given.items():
+            named.setdefault(METHOD_ALIASES.get(name, name), {}).update(settings)
+        return named
 
 
 def settings_for_method(chat: ChatContext, cls: type[ContextT]) -> ContextT:

@@ -16,7 +16,8 @@ from pydantic import SecretStr, ValidationError
 from hopgraph.graphs import ALIASES, METHODS, chat
 from hopgraph.nodes.chat.route import MULTI_HOP_CALLS, MULTI_HOP_TOKENS
 from hopgraph.state import QuestionError, SettingsError
-from hopgraph.state.chat import METHOD_NAMES, ChatState
+from hopgraph.state.chat import METHOD_NAMES, ChatContext, ChatState, settings_for_method
+from hopgraph.state.context import with_environment
 from hopgraph.tools.models.offline import OfflineExtractive
 from servers.openai_server import OpenAIServer
 from servers.scripted_model import ScriptedChatModel
@@ -184,6 +185,15 @@ async def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("HOPGRAPH_METHODS", '{"one_step": {"passages_per_query": 1}}')
     _, steps = await turn(chat.graph, BRIDGE)
     assert {len(step["data"]["passage_ids"]) for step in steps if step["event"] == "retrieved"} == {1}
+
+
+def test_a_method_may_be_named_by_its_short_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = ChatContext.model_validate({"use_method": "tor", "methods": {"tor": {"max_depth": 2}, "cor": {}}})
+    assert given.use_method == "tree_of_reviews"
+    assert given.methods == {"tree_of_reviews": {"max_depth": 2}, "chain_of_reviews": {}}
+    assert settings_for_method(given, METHODS["tor"].Context).max_depth == 2
+    monkeypatch.setenv("HOPGRAPH_USE_METHOD", "cor")
+    assert with_environment(ChatContext()).use_method == "chain_of_reviews"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from hopgraph.graphs import METHODS, chat
 from hopgraph.nodes.machine import CompiledMethod
 from hopgraph.state import Context, SettingsError
-from hopgraph.state.chat import METHOD_NAMES, ChatContext, settings_for_method
+from hopgraph.state.chat import METHOD_ALIASES, METHOD_NAMES, ChatContext, settings_for_method
 from hopgraph.state.context import settings_from, with_environment
 from hopgraph.tools.serving.admission import Admission, BusyError
 from hopgraph.tools.serving.options import ServingOptions
@@ -43,6 +43,11 @@ LIMITS = ("max_llm_calls", "max_tokens", "deadline_seconds")
 _log = logging.getLogger(__name__)
 
 
+def full_name(name: str) -> str:
+    """Give the name in `OFFERED` of what a caller names by a short one, as `tor`; any other stays as it is."""
+    return METHOD_ALIASES.get(name, name)
+
+
 @dataclass(frozen=True)
 class Service:
     """An open service; `open_service` makes it."""
@@ -57,13 +62,15 @@ class Service:
         """Make the settings of a turn.
 
         Args:
-            name: one of `OFFERED`; with `auto` the `use_method` holds that was set, by the caller or at the start.
+            name: one of `OFFERED`, or the short name of one; with `auto` the `use_method` holds that was set, by the
+                caller or at the start.
             changes: a caller's own settings: of the chat, or of the named method.
             owner: whether the caller may choose everything.
 
         Raises:
             SettingsError: an unknown method or setting, a value out of range, or a setting that is not the caller's.
         """
+        name = full_name(name)
         if name not in OFFERED:
             raise SettingsError(f"model {name!r:.80} is unknown; there are: {', '.join(OFFERED)}")
         if not owner:

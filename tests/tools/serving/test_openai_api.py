@@ -179,6 +179,12 @@ async def test_a_budget_that_ends_a_run_is_told(client: openai.AsyncOpenAI) -> N
     assert completion.choices[0].finish_reason == "length"
 
 
+async def test_a_model_may_be_named_by_its_short_name(client: openai.AsyncOpenAI) -> None:
+    completion: Any = await client.chat.completions.create(model="cor", messages=ASK)
+    assert completion.model == completion.hopgraph["method"] == "chain_of_reviews"
+    assert (await client.models.retrieve("cor")).id == "chain_of_reviews"
+
+
 @pytest.mark.parametrize(
     ("fields", "status", "said"),
     [

@@ -22,7 +22,7 @@ from hopgraph.tools.serving.openai_api.errors import UnknownModelError, problem_
 from hopgraph.tools.serving.openai_api.request import Wanted, read_request
 from hopgraph.tools.serving.openai_api.tasks import task_reply
 from hopgraph.tools.serving.relay import IDLE_SECONDS, EventStream, relayed, while_connected
-from hopgraph.tools.serving.service import OFFERED, Service
+from hopgraph.tools.serving.service import OFFERED, Service, full_name
 from hopgraph.tools.serving.turn import TurnEnd, TurnStep
 
 OPENAI_PATH = "/v1"
@@ -50,9 +50,9 @@ def openai_routes(service: Callable[[Request], Service]) -> APIRouter:
     @router.get("/models/{name}")
     async def show_model(name: str) -> Response:
         """Show one model."""
-        if name not in OFFERED:
+        if full_name(name) not in OFFERED:
             return problem_of(_unknown(name), 0).response()
-        return JSONResponse(_model(name, began))
+        return JSONResponse(_model(full_name(name), began))
 
     @router.post("/chat/completions")
     async def complete(request: Request) -> Response:
@@ -74,10 +74,11 @@ async def _complete(request: Request, service: Service) -> Response:
     seconds = service.options.turn_seconds
     try:
         wanted = read_request(await request.body())
-        if wanted.model not in OFFERED:
+        model = full_name(wanted.model)
+        if model not in OFFERED:
             raise _unknown(wanted.model)
-        completion = Completion(wanted.model)
-        settings = service.settings(wanted.model, wanted.settings)
+        completion = Completion(model)
+        settings = service.settings(model, wanted.settings)
         if said := task_reply(wanted.messages[-1].text):
             return _told(wanted, completion, Ended.said(said))
         steps = relayed(service.once(wanted.messages, settings), seconds, IDLE_SECONDS)
