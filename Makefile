@@ -12,8 +12,8 @@ export QUESTION
 VENV := .venv
 BIN := $(VENV)/bin
 MODEL_TESTS := tests/tools/embeddings tests/tools/entailment tests/tools/loading tests/tools/rerankers \
-  tests/tools/retrieval tests/tools/text tests/tools/cli/test_index_into.py \
-  tests/tools/evaluation/runs/test_ray_engine.py
+  tests/tools/retrieval tests/tools/text tests/tools/cli/test_index_into.py
+JOBS := $(shell jobs=$$((($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2)); echo $$((jobs < 8 ? jobs : 8)))
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: demo test models slow notebooks check benchmark clean
@@ -21,16 +21,18 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 demo: $(VENV)/core
 	@$(BIN)/hopgraph ask "$$QUESTION"
 
-# A process for each core; the tests of one file share its servers and models, and what takes longest begins first.
+# Three processes for two cores, as some wait for a browser or a server; the tests of one file share its servers and
+# models, and what takes longest begins first.
 test: $(VENV)/dev
-	$(BIN)/pytest -n logical --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-# torch first: other packages would bring a build for graphics cards.
+# torch first: other packages would bring a build for graphics cards. A Ray cluster begins in a process of its own.
 models: $(BIN)/python
 	@$(PYTHON) -m venv $(VENV)-models
 	@$(VENV)-models/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt torch
 	@$(VENV)-models/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt -e '.[models-dev]'
 	$(VENV)-models/bin/pytest $(MODEL_TESTS)
+	$(VENV)-models/bin/pytest tests/tools/evaluation/runs/test_ray_engine.py
 
 slow: $(VENV)/dev
 	$(BIN)/pytest -m slow -rs

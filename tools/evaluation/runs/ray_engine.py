@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 from hopgraph.state import RunError, SettingsError, StepEvent
 from hopgraph.tools.evaluation.runs.answer import Job, Watch, failed_outcome
@@ -28,6 +29,7 @@ from hopgraph.tools.models import redact
 
 _PATIENCE = 600.0
 """Seconds until a cluster has room for one worker; those that grow on demand need minutes."""
+_KNOCK_SECONDS = 10.0
 _ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
     # Local models see the graphics card, though a worker does not claim one.
@@ -159,13 +161,21 @@ def ray_workers(concurrency: int) -> Generator[RayWorkers]:
         os.environ.setdefault(name, value)  # read as Ray is imported, and by what it starts
     ray = require("ray", "ray")
     try:
+        _knock(address)
         ray.init(address, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         raise RunError(f"the Ray cluster {address!r} cannot be used: {_first_line(error)}") from None
     try:
         yield RayWorkers(ray, concurrency)
     finally:
         ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """Try whether somebody listens at HOST:PORT, which Ray itself does for a minute and more."""
+    place = urlsplit(f"//{address}")
+    if place.hostname and place.port:
+        socket.create_connection((place.hostname, place.port), timeout=_KNOCK_SECONDS).close()
 
 
 def _first_line(error: BaseException) -> str:

@@ -68,6 +68,7 @@ class MilvusEngine(SearchEngine):
             self._seconds = _LITE_SECONDS
         elif token := os.environ.get(TOKEN):
             self._connection["token"] = token
+        os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # else it writes of each process that starts meanwhile
         self._milvus: Any = require("pymilvus", "milvus")
         self._grpc: Any = require("grpc", "milvus")
         self._langchain: Any = require("langchain_milvus", "milvus")

@@ -17,7 +17,7 @@ import pytest
 from langchain_core.language_models import FakeListChatModel
 
 from hopgraph.graphs import METHODS
-from hopgraph.state import CorpusError, SettingsError, SpecError
+from hopgraph.state import CorpusError, RunError, SettingsError, SpecError
 from hopgraph.state.errors import HopgraphError
 from hopgraph.tools.cli.evaluation.run import EvalOptions, run_eval
 from hopgraph.tools.evaluation.questions import EvalQuestion
@@ -242,3 +242,13 @@ def test_a_ray_client_s_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("RAY_ADDRESS", "ray://somewhere:10001")
     with pytest.raises(SettingsError, match=r"RAY_ADDRESS=ray://somewhere:10001.*HOST:6379"), ray_workers(1):
         pass
+
+
+@needs_ray
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "127.0.0.1:none"])
+def test_a_cluster_that_does_not_answer_is_told_at_once(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    began = time.monotonic()
+    with pytest.raises(RunError, match=f"the Ray cluster '{address}' cannot be used: "), ray_workers(1):
+        pass
+    assert time.monotonic() - began < 20

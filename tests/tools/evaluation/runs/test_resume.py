@@ -92,6 +92,7 @@ def undisturbed(server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) 
     return out
 
 
+@pytest.mark.slow
 def test_killed_at_five_random_moments_it_ends_the_same_and_pays_nothing_twice(
     server: OpenAIServer, undisturbed: Path, tmp_path: Path
 ) -> None:
@@ -125,6 +126,7 @@ def test_the_same_command_again_asks_nothing(server: OpenAIServer, undisturbed: 
     assert len(server.requests) == before
 
 
+@pytest.mark.slow
 def test_thirty_percent_faulty_answers_change_no_prediction(
     server: OpenAIServer, undisturbed: Path, tmp_path: Path
 ) -> None:
