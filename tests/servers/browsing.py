@@ -75,6 +75,7 @@ class Chat:
     def choose(self, label: str, value: str) -> None:
         """Choose from a list with the keyboard."""
         field = self.page.get_by_role("combobox", name=label)
+        field.scroll_into_view_if_needed()
         field.fill(value)
         self.page.get_by_role("option", name=value, exact=True).click()
 

@@ -48,7 +48,6 @@ def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
 
     # No pages of its own about its routes: they load their scripts from elsewhere.
     app = FastAPI(title="hopgraph", version=version("hopgraph"), lifespan=lifespan, openapi_url=None)
-    app.add_middleware(Guards, options=options, paths=() if alone else _DOORS)
     app.include_router(openai_routes(_service))
     app.include_router(ag_ui_routes(_service))
     app.add_api_route(_HEALTH_PATH, _health, methods=["GET"])
@@ -59,6 +58,7 @@ def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
     if options.page:
         app.add_api_route(PAGE_PATH, _page, methods=["GET"])
         app = mount_page(app, options)
+    app.add_middleware(Guards, options=options, paths=() if alone else _DOORS)  # the last one is asked first
     return app
 
 

@@ -20,11 +20,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hopgraph.tools.serving.access_log import AccessLog
 from hopgraph.tools.serving.keys import user_of
-from hopgraph.tools.serving.options import OWNER, PAGE_PATH, ServingOptions, is_loopback
+from hopgraph.tools.serving.options import OWNER, PAGE_PATH, UPLOAD_PATH, ServingOptions, is_loopback
 from hopgraph.tools.serving.rates import Rates
 from hopgraph.tools.serving.refusal import Refusal
 
-_UPLOAD = f"{PAGE_PATH}/gradio_api/upload"
 _OPEN = frozenset({"/", "/health", "/favicon.ico"})
 """Paths that tell nothing and cost nothing."""
 _DRAINED = 20_000_000
@@ -179,7 +178,7 @@ class _Bodies:
         self._most, self._most_uploaded = options.max_body_bytes, options.max_upload_bytes + _FRAME
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        most = self._most_uploaded if _within(scope["path"], _UPLOAD) else self._most
+        most = self._most_uploaded if _within(scope["path"], UPLOAD_PATH) else self._most
         # Closed afterwards, or what is still sent would be read and dropped for ever.
         last = {"Connection": "close"}
         refusal = Refusal(413, f"the request has more than {most:,} bytes; send less", "request_too_large", last)

@@ -14,6 +14,7 @@ from hopgraph.state.context import settings_from, with_environment
 from hopgraph.tools.threads import USER
 
 PAGE_PATH = "/chat"
+UPLOAD_PATH = f"{PAGE_PATH}/gradio_api/upload"
 OWNER = "local"
 """The user whose threads these are where no key is asked for."""
 

@@ -11,15 +11,18 @@ from fastapi import FastAPI
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.serving.keys import user_with
-from hopgraph.tools.serving.options import OWNER, PAGE_PATH, ServingOptions
+from hopgraph.tools.serving.options import OWNER, PAGE_PATH, UPLOAD_PATH, ServingOptions
 from hopgraph.tools.serving.page.documents import UPLOADS, uploads_folder
 from hopgraph.tools.serving.page.kept_turns import KeptTurns
+from hopgraph.tools.serving.page.received import UploadRoom
 from hopgraph.tools.serving.page.talking import Talking
 from hopgraph.tools.serving.page.uploads import sweep
 from hopgraph.tools.serving.service import Service
 
 _UPLOADS = "GRADIO_TEMP_DIR"
 """Names the folder of uploads to Gradio."""
+_UPLOADS_AT_ONCE = 10
+"""How many uploads of the size that one may have can lie there before they are indexed."""
 _UPLOAD_SECONDS = 3600.0
 """After so long an upload is removed that nobody had indexed, or that was broken off."""
 _HEAD = """<meta http-equiv="Content-Security-Policy" content="default-src 'self' data: blob:; \
@@ -50,6 +53,7 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
     from hopgraph.tools.serving.page.style import CSS, theme
 
     gradio: Any = require("gradio", "chat")
+    app.add_middleware(UploadRoom, path=UPLOAD_PATH, max_bytes=_UPLOADS_AT_ONCE * options.max_upload_bytes)
     app.state.talking = Talking(lambda: app.state.service)
     from hopgraph.tools.serving.page.blocks import build_page
 

@@ -1,6 +1,7 @@
 """The page's layout, and what each of its buttons does."""
 
 import contextlib
+import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +16,7 @@ from hopgraph.tools.serving.page.conversation import conversation_html, picture_
 from hopgraph.tools.serving.page.documents_panel import connect_documents, corpus_choices, documents_panel
 from hopgraph.tools.serving.page.parts import Kept, Middle, Parts, Right
 from hopgraph.tools.serving.page.received import guarded_blocks
-from hopgraph.tools.serving.page.reviewing import KINDS, Asked, answered, review_form, review_settings
+from hopgraph.tools.serving.page.reviewing import KINDS, Asked, answered, review_form, review_settings, reviewed
 from hopgraph.tools.serving.page.scripts import CLOSE, ON_LOAD, TOGGLE
 from hopgraph.tools.serving.page.settings_panel import settings_panel
 from hopgraph.tools.serving.page.talking import Talking, View, Wanted
@@ -58,6 +59,7 @@ class _Page:
             opened=gr.State(""),
             last_opened=gr.BrowserState("", storage_key="hopgraph-thread", secret="not-secret"),  # noqa: S106
             changes=gr.State({}),
+            fields=gr.State({}),
             asked=gr.State([]),
         )
         with gr.Row(elem_id="hg-top"):
@@ -72,7 +74,7 @@ class _Page:
             with gr.Column(elem_id="hg-middle", min_width=0):
                 middle = self._middle()
             with gr.Column(elem_id="hg-right", scale=0, min_width=0):
-                right = self._right(kept.changes)
+                right = self._right(kept)
         return Parts(**{**vars(kept), **vars(left), **vars(middle), **vars(right)})
 
     def _middle(self) -> Middle:
@@ -97,7 +99,7 @@ class _Page:
         notice = gr.HTML(elem_id="hg-notice")
         return Middle(notice, earlier, last, review, box, send, stop)
 
-    def _right(self, changes: Any) -> Right:
+    def _right(self, kept: Kept) -> Right:
         gr = self.gr
         with gr.Column(elem_id="hg-picture-box"):
             picture = gr.HTML(elem_id="hg-picture", js_on_load=None)
@@ -106,9 +108,10 @@ class _Page:
         reviewed = gr.CheckboxGroup(list(KINDS), label="Let me review first", elem_id="hg-reviewed")
         with gr.Accordion("Settings", open=False, elem_id="hg-settings"):
 
-            @gr.render(inputs=[method])
-            def settings(name: str) -> None:  # pyright: ignore[reportUnusedFunction]
-                settings_panel(name, changes, self.talking.service().settings(AUTO, {}), owner=self.talking.owner)
+            @gr.render(inputs=[kept.fields], triggers=[kept.fields.change])
+            def settings(fields: Mapping[str, Any]) -> None:  # pyright: ignore[reportUnusedFunction]
+                given, owner = self.talking.service().settings(AUTO, {}), self.talking.owner
+                settings_panel(fields["method"], kept.changes, given, owner=owner, before=fields["changes"])
 
         return Right(picture, method, reviewed, corpus, files, name, language, index, indexed, forget)
 
@@ -153,7 +156,10 @@ class _Page:
         gr = self.gr
 
         async def choose(request: Request, thread: str | None) -> Mapping[Any, Any]:
-            return (await self._opened(parts, _user(request), thread or ""))[0]
+            shown, _ = await self._opened(parts, _user(request), thread or "")
+            if shown[parts.opened] == thread:
+                del shown[parts.threads]  # another may be chosen by now
+            return shown
 
         async def new(request: Request) -> Mapping[Any, Any]:
             return await self._shown(parts, _user(request), View("", []))
@@ -174,7 +180,8 @@ class _Page:
 
         parts.new.click(new, None, everything, **quiet)
         gr.on([parts.new.click, parts.threads.input], None, js=CLOSE)
-        parts.threads.input(choose, [parts.threads], [*everything, *_chosen(parts)], **quiet)
+        opened = [*everything, *_chosen(parts)]
+        parts.threads.input(choose, [parts.threads], opened, trigger_mode="always_last", **quiet)
         gr.on([parts.rename.click, parts.title.submit], rename, [parts.opened, parts.title], everything, **quiet)
         parts.delete.click(lambda: gr.update(visible=True), None, [parts.sure], **quiet)
         parts.keep_it.click(lambda: gr.update(visible=False), None, [parts.sure], **quiet)
@@ -205,7 +212,16 @@ class _Page:
             return await self._notice(_user(request), _wanted(method, changes, corpus, kinds))
 
         asked_with = [parts.method, parts.changes, parts.corpus, parts.reviewed]
-        parts.method.input(dict, None, [parts.changes], **quiet)
+
+        def other(method: str, fields: Mapping[str, Any]) -> Mapping[Any, Any]:
+            if method == fields["method"]:
+                return {parts.fields: fields}
+            # Methods have different settings, so none of the changes is kept.
+            return {parts.changes: {}, parts.fields: _fields(method, {})}
+
+        # Gradio tells of one choice twice: side by side both would have the fields made anew, over what is entered.
+        asked = [parts.method, parts.fields], [parts.changes, parts.fields]
+        parts.method.input(other, *asked, concurrency_limit=1, **quiet)
         self.gr.on([each.change for each in asked_with], about, asked_with, [parts.notice], **quiet)
 
     async def _notice(self, user: str, wanted: Wanted) -> str:
@@ -213,18 +229,23 @@ class _Page:
         changed = f" · changed: {', '.join(wanted.changes)}" if wanted.changes else ""
         return f"<p>{shown(line + changed)}</p>" + (f"<p>{shown(stand_in)}</p>" if stand_in else "")
 
-    async def _opened(self, parts: Parts, user: str, thread: str) -> tuple[Mapping[Any, Any], Wanted]:
+    async def _opened(self, parts: Parts, user: str, thread: str) -> tuple[dict[Any, Any], Wanted]:
         """Say what is to stand on the page for a thread, and with what its last question was asked."""
         view = await self.talking.open(user, thread)
         last = view.turns[-1] if view.turns else Turn("", method=self.begins_with)
         choices = corpus_choices(await self.talking.documents.of(user))
         corpus = last.corpus if last.corpus in [key for _, key in choices] else ""
-        wanted = Wanted(last.method if last.method in OFFERED else AUTO, corpus=corpus)
+        method = last.method if last.method in OFFERED else AUTO
+        wanted = Wanted(method, self.talking.offered(method, last.changes), corpus)
+        kinds = reviewed(last.changes)
         return {
             **await self._shown(parts, user, view),
             parts.method: wanted.method,
+            parts.changes: wanted.changes,
+            parts.fields: _fields(wanted.method, wanted.changes, uuid.uuid4().hex),
+            parts.reviewed: kinds,
             parts.corpus: self.gr.update(choices=choices, value=corpus),
-        }, wanted
+        }, replace(wanted, changes={**wanted.changes, **review_settings(kinds)})
 
     async def _shown(self, parts: Parts, user: str, view: View, *, all_of_it: bool = True) -> Mapping[Any, Any]:
         """Say what is to stand on the page; while a turn runs only the turn and its picture."""
@@ -271,7 +292,12 @@ _FILLED = (
 
 def _chosen(parts: Parts) -> list[Any]:
     """List the parts that `_Page._opened` fills besides."""
-    return [parts.method, parts.corpus]
+    return [parts.method, parts.changes, parts.fields, parts.reviewed, parts.corpus]
+
+
+def _fields(method: str, changes: Mapping[str, JsonValue], mark: str = "") -> dict[str, Any]:
+    """Say what the fields of the settings are to be made for; they are made anew where this is another value."""
+    return {"method": method, "changes": dict(changes), "mark": mark}
 
 
 def _wanted(method: str, changes: Mapping[str, JsonValue], corpus: str, kinds: Sequence[str]) -> Wanted:

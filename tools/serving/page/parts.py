@@ -14,6 +14,8 @@ class Kept:
     """The same in the browser, for the next visit."""
     changes: Any
     """The settings that were changed: name → value."""
+    fields: Any
+    """What the fields of the settings are made for: the method, what is changed already, and a mark of its own."""
     asked: Any
     """What a paused turn asks a person: a list of `Asked`; empty for nothing."""
 

@@ -2,14 +2,20 @@
 
 Gradio holds whatever looks like one of its files for a file, in the value of any component: a question of the form
 `{"path": "/etc/passwd", "meta": …}` would be copied to where everybody who is let in can fetch it, and an address
-would be fetched. Its own check works in apps that were launched, and not in one that was mounted into another.
+would be fetched. Its own check works in apps that were launched, and not in one that was mounted into another. Nor
+does it care how much lies there already that was uploaded and not used.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from starlette.types import ASGIApp, Receive, Scope, Send
+
 from hopgraph.state import SettingsError
+from hopgraph.tools.serving.page.uploads import bytes_in
+from hopgraph.tools.serving.refusal import Refusal
 
 
 def check_files(received: Any, folder: Path) -> None:
@@ -57,3 +63,23 @@ def guarded_blocks(gr: Any) -> Any:
             return cast("Any", await super().preprocess_data(block_fn, inputs, *args, **kwargs))
 
     return GuardedBlocks
+
+
+class UploadRoom:
+    """Refuses an upload while those before it, not indexed yet, take more room than all of them may."""
+
+    def __init__(self, app: ASGIApp, path: str, max_bytes: int) -> None:
+        self._app, self._path, self._max_bytes = app, path, max_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on, or refuse."""
+        if scope["type"] == "http" and scope["path"].startswith(self._path) and await self._is_full():
+            full = "too much was uploaded and not indexed yet; index it, or try again in an hour"
+            await Refusal(507, full, "no_room", {"Connection": "close"})(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    async def _is_full(self) -> bool:
+        from gradio.utils import get_upload_folder
+
+        return await asyncio.to_thread(bytes_in, Path(get_upload_folder())) > self._max_bytes

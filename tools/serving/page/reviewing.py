@@ -47,6 +47,11 @@ def review_settings(kinds: Sequence[str]) -> dict[str, bool]:
     return {_WANTED[kind]: True for kind in kinds}
 
 
+def reviewed(changes: Mapping[str, Any]) -> list[str]:
+    """List the kinds whose review these settings ask for."""
+    return [kind for kind, setting in _WANTED.items() if changes.get(setting) is True]
+
+
 def asked_by(interrupts: Sequence[Interrupt]) -> list[Asked]:
     """List what a run asks."""
     return [Asked(each.id, each.value) for each in interrupts]

@@ -134,8 +134,11 @@ def entered(setting: Setting, value: object) -> JsonValue:
             return {} if isinstance(setting.value, Mapping) else []
         raise SettingsError(f"setting {setting.name!r}: it is empty, but it needs a value")
     if setting.kind == "json":
+        written = str(value).strip()
+        if not isinstance(setting.value, Mapping) and written[0] not in "[{":
+            written = f"[{written}]"
         try:
-            return json.loads(str(value))
+            return json.loads(written)
         except (ValueError, RecursionError):
             raise SettingsError(f"setting {setting.name!r}: write it as JSON, got {str(value)!r:.80}") from None
     if setting.kind in ("whole", "number"):

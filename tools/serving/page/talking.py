@@ -23,7 +23,7 @@ from hopgraph.tools.serving.page.documents import Documents, documents_folder
 from hopgraph.tools.serving.page.kept_turns import KeptTurns
 from hopgraph.tools.serving.page.reviewing import Asked, asked_by, resumption
 from hopgraph.tools.serving.page.running import Running
-from hopgraph.tools.serving.page.settings_panel import refuse_unread
+from hopgraph.tools.serving.page.settings_panel import in_force, refuse_unread, settings_of
 from hopgraph.tools.serving.page.turns import Turn
 from hopgraph.tools.serving.service import AUTO, TITLE, Service
 from hopgraph.tools.shown import shortened
@@ -86,6 +86,16 @@ class Talking:
     def owner(self) -> bool:
         """Whether whoever uses the page may choose everything: it is theirs, and nobody else gets to it."""
         return not self.service().options.keys
+
+    def offered(self, method: str, changes: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        """Keep of what was changed once what the page still has a field for.
+
+        Raises:
+            SettingsError: as of `in_force`.
+        """
+        given = self.service().settings(AUTO, {})
+        names = {each.name for each in settings_of(in_force(method, given), owner=self.owner)}
+        return {name: value for name, value in changes.items() if name in names}
 
     def settings(self, user: str, wanted: Wanted) -> ChatContext:
         """Make a turn's settings.
@@ -204,6 +214,9 @@ class Talking:
             # Where the app keeps documents is nobody's business.
             turn.problem = turn.problem.replace(str(self.documents.folder), "…")
             # Also when the page was closed, so that the thread comes back as it was left.
-            if self._open.pop(turn.id, None):
-                await self.kept.keep(user, view.thread, turn)
+            if turn.id in self._open:
+                try:
+                    await self.kept.keep(user, view.thread, turn)
+                finally:
+                    self._open.pop(turn.id, None)  # only now: the database is closed when none is left
         yield View(view.thread, view.turns, asked_by(interrupts))

@@ -70,6 +70,16 @@ def sweep(folder: Path, seconds: float) -> None:
                 path.unlink()
 
 
+def bytes_in(folder: Path) -> int:
+    """Add up the files of a folder; 0 if it is not there."""
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):  # removed meanwhile
+            found = path.lstat()
+            total += found.st_size if stat.S_ISREG(found.st_mode) else 0
+    return total
+
+
 def gather(files: dict[str, Path], out: Path, progress: Callable[[int, int], None]) -> Reading:
     """Write the passages of all files as one corpus in BEIR's format, a few at a time.
 

@@ -34,6 +34,36 @@ def test_method_and_settings(serve: Serve, open_chat: Open) -> None:
     assert "ircot" in chat.last.locator(".hg-steps summary").first.inner_text()
 
 
+def test_a_conversation_comes_back_with_its_settings(serve: Serve, open_chat: Open) -> None:
+    chat = open_chat(serve())
+    chat.choose("Method", "tree_of_reviews")
+    chat.unfold("Settings")
+    field = chat.page.get_by_label("Widths")
+    field.fill("4, 2")
+    field.press("Tab")
+    chat.settled("changed: widths")
+    chat.ask("Who painted Guernica?")
+    chat.page.get_by_role("button", name="New conversation").click()
+    chat.page.get_by_text("Ask your documents").wait_for()
+    chat.choose("Method", "one_step")
+    chat.settled("OneR-Direct · model")
+    chat.ask("Who wrote Frankenstein?")
+    chat.threads.nth(1).click()
+    chat.settled("changed: widths")
+    chat.page.wait_for_function("document.querySelector('#hg-setting-widths textarea')?.value === '[4, 2]'")
+    assert chat.page.get_by_label("Method").input_value() == "tree_of_reviews"
+    # Changed by hand, another one's do not stay behind.
+    field.fill("[1]")
+    field.press("Tab")
+    chat.threads.nth(0).click()
+    chat.settled("OneR-Direct · model")
+    chat.threads.nth(1).click()
+    chat.page.wait_for_function("document.querySelector('#hg-setting-widths textarea')?.value === '[4, 2]'")
+    chat.page.reload()
+    chat.ready()
+    chat.settled("changed: widths")
+
+
 def test_a_wrong_setting_is_told_before_anything_runs(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve())
     chat.unfold("Settings")

@@ -65,6 +65,17 @@ async def test_an_honest_upload_is_indexed_and_then_gone(tmp_path: Path) -> None
     assert not Path(place).exists()
 
 
+async def test_what_is_uploaded_and_never_indexed_has_an_end(tmp_path: Path) -> None:
+    options = ServingOptions(threads=tmp_path / "threads.sqlite", max_upload_bytes=1_000)
+    async with open_app(options) as app, by_hand(app.url) as person:
+        for number in range(11):
+            await person.uploaded(f"{number}.txt", f"{number:04}" * 230)
+        refused = await person.client.post("/chat/gradio_api/upload", files={"files": ("x.txt", b"x")})
+        assert refused.status_code == 507
+        assert refused.json()["detail"].startswith("too much was uploaded")
+        assert (await person.client.get("/health")).status_code == 200
+
+
 def test_only_regular_files_in_the_folder_are_uploads(tmp_path: Path, secret: Path) -> None:
     folder = tmp_path / "uploads"
     (folder / "a").mkdir(parents=True)

@@ -73,6 +73,8 @@ def test_a_value_that_only_code_can_give_has_no_field() -> None:
     [
         ("max_depth", 4.0, 4),
         ("widths", "[4, 2]", [4, 2]),
+        ("widths", "4, 2", [4, 2]),
+        ("widths", " 5 ", [5]),
         ("prune_similar", " 0.5 ", 0.5),
         ("prune_similar", "", None),
         ("early_stop", "3", 3),

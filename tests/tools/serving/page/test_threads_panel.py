@@ -63,6 +63,10 @@ def test_many_conversations_scroll_and_are_one_stop_of_tab(serve: Serve, open_ch
         chat.page.keyboard.press("ArrowDown")
         chat.last.get_by_text(f"number {number}?").first.wait_for()
     assert chat.page.get_by_label("Title", exact=True).input_value().endswith("number 7?")
+    for _ in range(3):
+        chat.page.keyboard.press("ArrowDown")
+    chat.last.get_by_text("number 4?").first.wait_for()
+    assert chat.threads.nth(5).locator("input").is_checked()
     chat.page.keyboard.press("Tab")
     assert chat.page.get_by_label("Title", exact=True).evaluate("each => each === document.activeElement")
 
