@@ -1,6 +1,7 @@
 """Step events as LangChain's custom events: for callback handlers that take them, in order, and for nobody else."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -49,6 +50,28 @@ def told(heard: Sequence[StepEvent]) -> list[tuple[Any, ...]]:
 @pytest.fixture(scope="module")
 def streamed() -> list[StepEvent]:
     return list(migres.graph.stream(QUESTION, stream_mode="custom"))
+
+
+class Runs(BaseCallbackHandler):
+    """Counts the runs that callbacks are told of, by name."""
+
+    def __init__(self) -> None:
+        self.begun = Counter[str]()
+
+    @override
+    def on_chain_start(self, serialized: Any, inputs: Any, **kwargs: Any) -> None:
+        self.begun[kwargs["name"]] += 1
+
+
+async def test_a_node_is_one_run(streamed: list[StepEvent]) -> None:
+    steps = {(event["node"], event["step"]) for event in streamed}
+    decided = sum(node == "decide" for node, _ in steps)
+    awaited, called = Runs(), Runs()
+    await migres.graph.ainvoke(QUESTION, {"callbacks": [awaited]})
+    await asyncio.to_thread(migres.graph.invoke, QUESTION, {"callbacks": [called]})
+    assert awaited.begun == called.begun
+    assert awaited.begun["decide"] == decided > 0
+    assert awaited.begun["prepare"] == awaited.begun["finish"] == 1
 
 
 @pytest.mark.parametrize("kind", [Listener, SlowListener])

@@ -9,7 +9,6 @@ All of it is plain ASGI: bodies and streams pass through as they come, nothing i
 * One line is logged for each request.
 """
 
-import asyncio
 import math
 from collections.abc import Sequence
 from urllib.parse import urlsplit
@@ -22,13 +21,10 @@ from hopgraph.tools.serving.access_log import AccessLog
 from hopgraph.tools.serving.keys import user_of
 from hopgraph.tools.serving.options import OWNER, PAGE_PATH, UPLOAD_PATH, ServingOptions, is_loopback
 from hopgraph.tools.serving.rates import Rates
-from hopgraph.tools.serving.refusal import Refusal
+from hopgraph.tools.serving.refusal import Refusal, read_and_drop
 
 _OPEN = frozenset({"/", "/health", "/favicon.ico"})
 """Paths that tell nothing and cost nothing."""
-_DRAINED = 20_000_000
-"""Bytes of a body that is too big which are read and dropped, so that the client reads why it was refused."""
-_DRAIN_SECONDS = 10.0
 _FRAME = 100_000
 """What a form adds to the files that it uploads."""
 
@@ -184,7 +180,7 @@ class _Bodies:
         refusal = Refusal(413, f"the request has more than {most:,} bytes; send less", "request_too_large", last)
         said = Headers(scope=scope).get("content-length", "")
         if said.isdecimal() and int(said) > most:
-            await _drain(receive)
+            await read_and_drop(receive)
             await refusal(scope, receive, send)
             return
         size, begun = 0, False
@@ -211,18 +207,5 @@ class _Bodies:
             if size <= most:
                 raise
         if size > most and not begun:
-            await _drain(receive)
+            await read_and_drop(receive)
             await refusal(scope, receive, send)
-
-
-async def _drain(receive: Receive) -> None:
-    size = 0
-    try:
-        async with asyncio.timeout(_DRAIN_SECONDS):
-            while size < _DRAINED:
-                message = await receive()
-                size += len(message.get("body", b""))
-                if not message.get("more_body"):
-                    return
-    except TimeoutError:
-        return

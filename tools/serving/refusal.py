@@ -1,10 +1,15 @@
 """How the guards refuse a request."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fastapi.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
+
+_MOST = 20_000_000
+"""Bytes of a refused body that are read."""
+_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -25,3 +30,17 @@ class Refusal:
         error = {"message": self.message, "type": kind, "param": None, "code": self.code}
         body = {"error": error, "detail": self.message}
         await JSONResponse(body, self.status, self.headers)(scope, receive, send)
+
+
+async def read_and_drop(receive: Receive) -> None:
+    """Read a body that is refused, up to a limit, so that the client comes to read why."""
+    size = 0
+    try:
+        async with asyncio.timeout(_SECONDS):
+            while size < _MOST:
+                message = await receive()
+                size += len(message.get("body", b""))
+                if not message.get("more_body"):
+                    return
+    except TimeoutError:
+        return

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.serving.keys import user_with
-from hopgraph.tools.serving.options import OWNER, PAGE_PATH, UPLOAD_PATH, ServingOptions
+from hopgraph.tools.serving.options import OWNER, PAGE_PATH, ServingOptions
 from hopgraph.tools.serving.page.documents import UPLOADS, uploads_folder
 from hopgraph.tools.serving.page.kept_turns import KeptTurns
 from hopgraph.tools.serving.page.received import UploadRoom
@@ -53,7 +53,9 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
     from hopgraph.tools.serving.page.style import CSS, theme
 
     gradio: Any = require("gradio", "chat")
-    app.add_middleware(UploadRoom, path=UPLOAD_PATH, max_bytes=_UPLOADS_AT_ONCE * options.max_upload_bytes)
+    uploads, each = Path(os.environ[_UPLOADS]), options.max_upload_bytes
+    if _is_ours(uploads):
+        app.add_middleware(UploadRoom, folder=uploads, max_bytes=_UPLOADS_AT_ONCE * each, max_upload_bytes=each)
     app.state.talking = Talking(lambda: app.state.service)
     from hopgraph.tools.serving.page.blocks import build_page
 
@@ -82,11 +84,17 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
 def _private(folder: Path) -> Path:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)  # it may be an older one
     except OSError as error:
         raise SettingsError(
-            f"no folder for uploads at {folder}: {error.strerror}; put the threads where one can be made"
+            f"no folder for uploads at {folder}: {error.strerror}; name another place with {_UPLOADS} or --threads"
         ) from None
     return folder
+
+
+def _is_ours(folder: Path) -> bool:
+    """Tell whether a folder of uploads is the app's own; one that somebody else chose may have more in it."""
+    return folder.name == UPLOADS
 
 
 def _login(options: ServingOptions) -> str:
@@ -109,6 +117,6 @@ async def page_open(app: FastAPI, service: Service) -> AsyncGenerator[None]:
 
 async def _clean(folder: Path) -> None:
     while True:
-        if folder.name == UPLOADS:  # else somebody else chose it, and may have more in it
+        if _is_ours(folder):
             await asyncio.to_thread(sweep, folder, _UPLOAD_SECONDS)
         await asyncio.sleep(_UPLOAD_SECONDS / 6)

@@ -59,7 +59,7 @@ class _Page:
             opened=gr.State(""),
             last_opened=gr.BrowserState("", storage_key="hopgraph-thread", secret="not-secret"),  # noqa: S106
             changes=gr.State({}),
-            fields=gr.State({}),
+            fields=gr.State(_fields(self.begins_with, {})),
             asked=gr.State([]),
         )
         with gr.Row(elem_id="hg-top"):
@@ -111,7 +111,8 @@ class _Page:
             @gr.render(inputs=[kept.fields], triggers=[kept.fields.change])
             def settings(fields: Mapping[str, Any]) -> None:  # pyright: ignore[reportUnusedFunction]
                 given, owner = self.talking.service().settings(AUTO, {}), self.talking.owner
-                settings_panel(fields["method"], kept.changes, given, owner=owner, before=fields["changes"])
+                with contextlib.suppress(HopgraphError):  # told below the box
+                    settings_panel(fields["method"], kept.changes, given, owner=owner, before=fields["changes"])
 
         return Right(picture, method, reviewed, corpus, files, name, language, index, indexed, forget)
 
@@ -158,7 +159,7 @@ class _Page:
         async def choose(request: Request, thread: str | None) -> Mapping[Any, Any]:
             shown, _ = await self._opened(parts, _user(request), thread or "")
             if shown[parts.opened] == thread:
-                del shown[parts.threads]  # another may be chosen by now
+                del shown[parts.threads]["value"]  # another may be chosen by now
             return shown
 
         async def new(request: Request) -> Mapping[Any, Any]:
@@ -221,7 +222,7 @@ class _Page:
 
         # Gradio tells of one choice twice: side by side both would have the fields made anew, over what is entered.
         asked = [parts.method, parts.fields], [parts.changes, parts.fields]
-        parts.method.input(other, *asked, concurrency_limit=1, **quiet)
+        parts.method.input(other, *asked, concurrency_limit=1, trigger_mode="always_last", **quiet)
         self.gr.on([each.change for each in asked_with], about, asked_with, [parts.notice], **quiet)
 
     async def _notice(self, user: str, wanted: Wanted) -> str:

@@ -11,11 +11,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hopgraph.state import SettingsError
+from hopgraph.tools.serving.options import UPLOAD_PATH
 from hopgraph.tools.serving.page.uploads import bytes_in
-from hopgraph.tools.serving.refusal import Refusal
+from hopgraph.tools.serving.refusal import Refusal, read_and_drop
 
 
 def check_files(received: Any, folder: Path) -> None:
@@ -66,20 +68,27 @@ def guarded_blocks(gr: Any) -> Any:
 
 
 class UploadRoom:
-    """Refuses an upload while those before it, not indexed yet, take more room than all of them may."""
+    """Refuses an upload when those before it, not indexed yet, and those that are arriving take all the room."""
 
-    def __init__(self, app: ASGIApp, path: str, max_bytes: int) -> None:
-        self._app, self._path, self._max_bytes = app, path, max_bytes
+    def __init__(self, app: ASGIApp, folder: Path, max_bytes: int, max_upload_bytes: int) -> None:
+        self._app, self._folder, self._max_bytes, self._max_upload = app, folder, max_bytes, max_upload_bytes
+        self._arriving = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on, or refuse."""
-        if scope["type"] == "http" and scope["path"].startswith(self._path) and await self._is_full():
-            full = "too much was uploaded and not indexed yet; index it, or try again in an hour"
-            await Refusal(507, full, "no_room", {"Connection": "close"})(scope, receive, send)
+        if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] != UPLOAD_PATH:
+            await self._app(scope, receive, send)
             return
-        await self._app(scope, receive, send)
-
-    async def _is_full(self) -> bool:
-        from gradio.utils import get_upload_folder
-
-        return await asyncio.to_thread(bytes_in, Path(get_upload_folder())) > self._max_bytes
+        said = Headers(scope=scope).get("content-length", "")
+        size = int(said) if said.isdecimal() else self._max_upload
+        self._arriving += size
+        try:
+            lying = await asyncio.to_thread(bytes_in, self._folder)
+            if lying + self._arriving <= self._max_bytes:
+                await self._app(scope, receive, send)
+                return
+        finally:
+            self._arriving -= size
+        await read_and_drop(receive)
+        full = "too much was uploaded and not indexed yet; index it, or try again in an hour"
+        await Refusal(507, full, "no_room", {"Connection": "close"})(scope, receive, send)

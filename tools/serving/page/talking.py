@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 from hopgraph.graphs import METHODS
 from hopgraph.state import HopgraphError
-from hopgraph.state.chat import ChatContext
+from hopgraph.state.chat import ChatContext, settings_for_method
 from hopgraph.tools.serving.admission import BusyError
 from hopgraph.tools.serving.page.conversation import turns_of
 from hopgraph.tools.serving.page.documents import Documents, documents_folder
@@ -88,13 +88,12 @@ class Talking:
         return not self.service().options.keys
 
     def offered(self, method: str, changes: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-        """Keep of what was changed once what the page still has a field for.
-
-        Raises:
-            SettingsError: as of `in_force`.
-        """
-        given = self.service().settings(AUTO, {})
-        names = {each.name for each in settings_of(in_force(method, given), owner=self.owner)}
+        """Keep of what was changed once what the page still has a field for; nothing where no method can be had."""
+        try:
+            effective = in_force(method, self.service().settings(AUTO, {}))
+        except HopgraphError:  # `about` tells it
+            return {}
+        names = {each.name for each in settings_of(effective, owner=self.owner)}
         return {name: value for name, value in changes.items() if name in names}
 
     def settings(self, user: str, wanted: Wanted) -> ChatContext:
@@ -108,11 +107,13 @@ class Talking:
         # Whoever chooses `auto` here means it, whatever method the app was started with.
         changes = {**wanted.changes, **({"use_method": AUTO} if wanted.method == AUTO else {})}
         settings = service.settings(wanted.method, changes, owner=self.owner)
-        if not wanted.corpus:
-            return settings
-        # It is the person's own, so choosing it is allowed to anybody.
-        chosen = {**changes, "retriever": self.documents.spec(user, wanted.corpus)}
-        return service.settings(wanted.method, chosen, owner=True)
+        if wanted.corpus:
+            # It is the person's own, so choosing it is allowed to anybody.
+            chosen = {**changes, "retriever": self.documents.spec(user, wanted.corpus)}
+            settings = service.settings(wanted.method, chosen, owner=True)
+        if wanted.method != AUTO:
+            settings_for_method(settings, METHODS[wanted.method].Context)  # wrong ones are told before anything runs
+        return settings
 
     async def about(self, user: str, wanted: Wanted) -> tuple[str, str]:
         """Say what a question goes to; and what the embedded model is, empty for another. Or what is wrong."""

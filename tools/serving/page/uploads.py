@@ -1,6 +1,7 @@
 """Reading uploaded files, which nobody vouches for, into one stream of passages."""
 
 import json
+import os
 import stat
 import time
 from collections.abc import Callable, Sequence
@@ -15,6 +16,8 @@ from hopgraph.tools.shown import on_one_line, shortened
 SUFFIXES = (".txt", ".md", ".json", ".jsonl", ".tsv")
 """Of the files that can be read."""
 _LONGEST_NAME = 100
+_BLOCK = 4096
+"""Bytes that even an empty file takes."""
 _EVERY = 500
 """Records between two reports."""
 
@@ -61,22 +64,28 @@ def _size(name: str, path: Path) -> int:
 
 
 def sweep(folder: Path, seconds: float) -> None:
-    """Remove the files of a folder that were written longer ago than this; nothing happens if it is not there."""
-    for path in sorted(folder.rglob("*"), reverse=True):  # what is in a folder before the folder
-        with suppress(OSError):
-            if path.is_dir() and not path.is_symlink():
-                path.rmdir()  # refused where something is left
-            elif time.time() - path.lstat().st_mtime > seconds:
-                path.unlink()
+    """Remove the files of a folder that were written longer ago than this; nothing happens if it is not there.
+
+    What another one removes meanwhile is passed over, here and in `bytes_in`.
+    """
+    for place, folders, files in os.walk(folder, topdown=False):  # what is in a folder before the folder
+        for name in files:
+            path = Path(place, name)
+            with suppress(OSError):
+                if time.time() - path.lstat().st_mtime > seconds:
+                    path.unlink()
+        for name in folders:
+            with suppress(OSError):
+                Path(place, name).rmdir()  # refused where something is left
 
 
 def bytes_in(folder: Path) -> int:
-    """Add up the files of a folder; 0 if it is not there."""
+    """Add up the files of a folder, each as at least a block; 0 if it is not there."""
     total = 0
-    for path in folder.rglob("*"):
-        with suppress(OSError):  # removed meanwhile
-            found = path.lstat()
-            total += found.st_size if stat.S_ISREG(found.st_mode) else 0
+    for place, _, files in os.walk(folder):
+        for name in files:
+            with suppress(OSError):
+                total += max(Path(place, name).lstat().st_size, _BLOCK)
     return total
 
 

@@ -80,6 +80,19 @@ def test_a_wrong_setting_is_told_before_anything_runs(serve: Serve, open_chat: O
     assert chat.box.input_value() == "Who painted Guernica?"
 
 
+def test_a_method_that_cannot_be_had_is_told_and_another_one_works(
+    serve: Serve, open_chat: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOPGRAPH_MAX_DEPTH", "deep")
+    chat = open_chat(serve(settings={"use_method": "tree_of_reviews"}))
+    chat.settled("HOPGRAPH_MAX_DEPTH")
+    chat.choose("Method", "one_step")
+    chat.settled("OneR-Direct · model")
+    chat.unfold("Settings")
+    chat.page.locator("#hg-setting-passages_per_query").wait_for(state="attached")
+    assert "Pablo Picasso" in chat.ask("Who painted Guernica?")
+
+
 def test_what_is_wrong_with_a_setting_is_told_at_its_field(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve())
     chat.choose("Method", "tree_of_reviews")

@@ -1,16 +1,19 @@
 """What a browser sends by hand: no file of the machine, and no address, may be had through the page."""
 
+import asyncio
 import json
 import os
 import re
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.serving.options import ServingOptions
 from hopgraph.tools.serving.page.received import check_files
+from hopgraph.tools.serving.page.uploads import bytes_in
 from servers.by_hand import by_hand
 from servers.web_app import open_app
 
@@ -66,14 +69,24 @@ async def test_an_honest_upload_is_indexed_and_then_gone(tmp_path: Path) -> None
 
 
 async def test_what_is_uploaded_and_never_indexed_has_an_end(tmp_path: Path) -> None:
-    options = ServingOptions(threads=tmp_path / "threads.sqlite", max_upload_bytes=1_000)
+    options = ServingOptions(threads=tmp_path / "threads.sqlite", max_upload_bytes=1_000_000)
+    (tmp_path / "hopgraph-uploads").mkdir(mode=0o777)  # of an older version
     async with open_app(options) as app, by_hand(app.url) as person:
-        for number in range(11):
-            await person.uploaded(f"{number}.txt", f"{number:04}" * 230)
-        refused = await person.client.post("/chat/gradio_api/upload", files={"files": ("x.txt", b"x")})
-        assert refused.status_code == 507
-        assert refused.json()["detail"].startswith("too much was uploaded")
+
+        async def posted(number: int) -> httpx.Response:
+            content = b"x" * (900_000 + number)
+            return await person.client.post("/chat/gradio_api/upload", files={"files": ("x.txt", content)})
+
+        replies = [await posted(0), *await asyncio.gather(*(posted(number) for number in range(1, 20)))]
+        assert replies[0].status_code == 200
+        refused = [each for each in replies if each.status_code != 200]
+        assert {each.status_code for each in refused} == {507}
+        assert refused[0].json()["detail"].startswith("too much was uploaded")
+        lying = [path for path in (tmp_path / "hopgraph-uploads").rglob("*") if path.is_file()]
+        assert len(lying) == 20 - len(refused) < 12
+        assert bytes_in(tmp_path / "hopgraph-uploads") <= 10_000_000
         assert (await person.client.get("/health")).status_code == 200
+    assert (tmp_path / "hopgraph-uploads").stat().st_mode & 0o777 == 0o700
 
 
 def test_only_regular_files_in_the_folder_are_uploads(tmp_path: Path, secret: Path) -> None:
