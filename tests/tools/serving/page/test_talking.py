@@ -1,6 +1,7 @@
 """The page's work without its looks: what a tab is shown, and what is left of a turn that did not end well."""
 
 import asyncio
+import signal
 from collections.abc import AsyncGenerator
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
@@ -107,7 +108,8 @@ async def test_a_page_that_closes_ends_its_turns_and_keeps_them(tmp_path: Path) 
     assert kept.lines
 
 
-def test_an_app_that_is_stopped_ends_its_turns_and_keeps_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_app_that_is_stopped_ends_its_turns_and_keeps_them(tmp_path: Path, number: signal.Signals) -> None:
     with ExitStack() as running:
         server = running.enter_context(OpenAIServer(OfflineExtractive()))
         server.fail_when("one_step/answer", slow(100))
@@ -117,7 +119,7 @@ def test_an_app_that_is_stopped_ends_its_turns_and_keeps_them(tmp_path: Path) ->
             async with by_hand(chat.url) as person:
                 asking = asyncio.create_task(person.call("ask", [None, QUESTION, "one_step", None, "", []]))
                 await until_asked(server, 100)
-                assert await asyncio.to_thread(chat.stop) == 0
+                assert await asyncio.to_thread(chat.stop, number) == 0
                 await asyncio.gather(asking, return_exceptions=True)
 
         asyncio.run(ask_and_stop())
