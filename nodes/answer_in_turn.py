@@ -48,7 +48,7 @@ async def answer_in_turn(state: PartState, runtime: Runtime[DecomposingContext])
         passages=shown(excerpts, passages) or None,
         sub_answers=sub_answers(earlier) or None,
     )
-    answered = await ask(runtime, spent_in(state), wanted, keep=kept_back(node))
+    answered = await ask(runtime, spent_in(state), wanted, keep=kept_back(node) or None)
     reading = read_answer(answered, settings, excerpts, evidence_id=node["id"], question=node["question"])
     if not reading.answer:
         how = "budget" if answered.outcome == "budget" else "unsolved"

@@ -45,7 +45,7 @@ def answer_question(*, own_knowledge: bool) -> AnswerNode:
         excerpts = [] if own_knowledge else kept_excerpts(state["knowledge"])
         passages = None if own_knowledge else shown(excerpts, by_id(state["passages"]))
         wanted = answer_ask(node["question"], settings, passages=passages)
-        answered = await ask(runtime, spent_in(state), wanted, keep=kept_back(node))
+        answered = await ask(runtime, spent_in(state), wanted, keep=kept_back(node) or None)
         reading = read_answer(answered, settings, excerpts, evidence_id=node["id"], question=node["question"])
         said = [own_words(node, reading)] if own_knowledge and reading.answer else []
         rests_on = [each["id"] for each in said] or [each["passage_id"] for each in excerpts]

@@ -73,18 +73,21 @@ def calls_of(answers: Iterable[Answered[Any]]) -> dict[str, Call]:
     return {answer.id: answer.call for answer in answers if answer.sent}
 
 
-async def ask(runtime: Runtime[Any], state: Spent, wanted: Ask[RecordT], *, keep: int = 0) -> Answered[RecordT]:
+async def ask(
+    runtime: Runtime[Any], state: Spent, wanted: Ask[RecordT], *, keep: int | None = None
+) -> Answered[RecordT]:
     """Ask a model once; see `ask_all`."""
     return (await ask_all(runtime, state, [wanted], keep=keep))[0]
 
 
 async def ask_all(
-    runtime: Runtime[Any], state: Spent, wanted: Sequence[Ask[RecordT]], *, keep: int = 0
+    runtime: Runtime[Any], state: Spent, wanted: Sequence[Ask[RecordT]], *, keep: int | None = None
 ) -> list[Answered[RecordT]]:
     """Ask models side by side.
 
     Budget is given out in the order of `wanted` before anything is sent, so that what is asked does not
-    depend on timing; `keep` calls are left over for a later step.
+    depend on timing; `keep` calls are left over for later steps, and with them, also where it is 0, what the
+    final answer takes of the tokens and the time. None: this is the final answer.
 
     Returns:
         One answer per question, in order; empty for none.
@@ -160,7 +163,7 @@ class _Conversation(Generic[RecordT]):
     share: int
     """Requests it may send at most."""
     number: int
-    keep: int
+    keep: int | None
     call: Call = field(init=False)
 
     def __post_init__(self) -> None:
@@ -196,7 +199,7 @@ class _Conversation(Generic[RecordT]):
     async def _within_budget(self, handle: ModelHandle) -> tuple[RecordT, Outcome]:
         if not self.share:
             return self.wanted.fallback, "budget"
-        deadline = asyncio.timeout(seconds_left(self.runtime.context, self.state, self.keep))
+        deadline = asyncio.timeout(seconds_left(self.runtime.context, self.state, answer_follows=self.keep is not None))
         try:
             async with deadline:
                 return await self._until_usable(handle)

@@ -78,7 +78,7 @@ async def reason(state: ReasonState, runtime: Runtime[BlendFilterContext]) -> Ma
     wanted = answer_ask(
         state["question"], settings, step="answer_step_by_step", passages=shown(excerpts, passages) or None
     )
-    answered = await ask(runtime, _spent_beside(state, settings, "reason"), wanted)
+    answered = await ask(runtime, _spent_beside(state, settings, "reason"), wanted, keep=0)
     draft = draft_of(answered, settings, excerpts, number=1, question=state["question"])
     emit(runtime, "reasoned", reasoning=draft["reasoning"], answer=draft["answer"])
     useful = [draft] if draft["reasoning"] or draft["answer"] else []
@@ -88,7 +88,7 @@ async def reason(state: ReasonState, runtime: Runtime[BlendFilterContext]) -> Ma
 async def recall(state: QuestionState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
     """Write a passage from own knowledge (internal augmentation, section 3.2); writes `recalled`, a_in."""
     spent = _spent_beside(state, runtime.context, "recall")
-    answered = await ask(runtime, spent, passage_ask(state["question"]))
+    answered = await ask(runtime, spent, passage_ask(state["question"]), keep=0)
     text = read_recalled(answered.record.passage, state["question"], runtime)
     return {"recalled": text, "cut_off": answered.outcome == "budget", "calls": calls_of([answered])}
 
@@ -97,7 +97,7 @@ async def topic(state: QuestionState, runtime: Runtime[BlendFilterContext]) -> M
     """Name the question's general topic, once for all filters (appendix F); writes `topic`."""
     spent = _spent_beside(state, runtime.context, "topic")
     wanted = Ask("name_topic", {"question": state["question"]}, Topic, Topic(topic=""))
-    answered = await ask(runtime, spent, wanted)
+    answered = await ask(runtime, spent, wanted, keep=0)
     named = " ".join(clean(answered.record.topic).split())[:_LONGEST_TOPIC]
     emit(runtime, "topic", topic=named)
     return {"topic": named, "cut_off": answered.outcome == "budget", "calls": calls_of([answered])}

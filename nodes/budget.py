@@ -11,14 +11,15 @@ REPLY_TOKENS = 150
 """What a reply is reckoned to take, before it is there."""
 
 
-def allowances(settings: Context, state: Spent, prompt_tokens: Sequence[int], *, keep: int = 0) -> list[int]:
+def allowances(settings: Context, state: Spent, prompt_tokens: Sequence[int], *, keep: int | None = None) -> list[int]:
     """Give out what is left of the budget, in order.
 
     Args:
         settings: The limits, and how often an unusable reply is asked for again.
         state: What was spent so far.
         prompt_tokens: The estimated size of each prompt that is about to be sent.
-        keep: Calls to leave over for a later step, and with them ANSWER_SHARE of the tokens and the time.
+        keep: Calls to leave over for later steps, beside those that a branch's reserve holds, and with them
+            ANSWER_SHARE of the tokens and the time; None for the final answer, which leaves nothing over.
 
     Returns:
         For each prompt how many requests it may send, re-asks included; 0 where the budget does not reach.
@@ -26,13 +27,13 @@ def allowances(settings: Context, state: Spent, prompt_tokens: Sequence[int], *,
     """
     calls, tokens, seconds = (
         calls_left(settings, state),
-        tokens_left(settings, state, keep),
-        seconds_left(settings, state, keep),
+        tokens_left(settings, state, answer_follows=keep is not None),
+        seconds_left(settings, state, answer_follows=keep is not None),
     )
     if seconds is not None and seconds <= 0:
         return [0] * len(prompt_tokens)
     shares = [0] * len(prompt_tokens)
-    calls = None if calls is None else calls - keep
+    calls = None if calls is None else calls - (keep or 0)
     for _ in range(1 + settings.parse_retries):
         for index, size in enumerate(prompt_tokens):
             need = size + REPLY_TOKENS
@@ -55,19 +56,25 @@ def tokens_spent(state: Spent) -> int:
     return sum(call["prompt_tokens"] + call["completion_tokens"] for call in state["calls"].values())
 
 
-def tokens_left(settings: Context, state: Spent, keep: int = 0) -> int | None:
-    """Count the tokens that the budget still allows; None without a limit."""
+def tokens_left(settings: Context, state: Spent, *, answer_follows: bool = False) -> int | None:
+    """Count the tokens that the budget still allows; None without a limit.
+
+    Before the final answer, ANSWER_SHARE of the whole is left over for it.
+    """
     if settings.max_tokens is None:
         return None
-    most = settings.max_tokens * (1 - ANSWER_SHARE) if keep else settings.max_tokens
+    most = settings.max_tokens * (1 - ANSWER_SHARE) if answer_follows else settings.max_tokens
     return int(most) - tokens_spent(state)
 
 
-def seconds_left(settings: Context, state: Spent, keep: int = 0) -> float | None:
-    """Count the seconds until the deadline; None without one, at most 0 when it has passed."""
+def seconds_left(settings: Context, state: Spent, *, answer_follows: bool = False) -> float | None:
+    """Count the seconds until the deadline; None without one, at most 0 when it has passed.
+
+    Before the final answer, ANSWER_SHARE of the whole is left over for it.
+    """
     if settings.deadline_seconds is None:
         return None
-    most = settings.deadline_seconds * (1 - ANSWER_SHARE) if keep else settings.deadline_seconds
+    most = settings.deadline_seconds * (1 - ANSWER_SHARE) if answer_follows else settings.deadline_seconds
     return most - (time.time() - state["started_at"] - paused(state))
 
 
@@ -89,8 +96,8 @@ def is_exhausted(settings: Context, state: Spent, calls: int) -> bool:
     """Tell whether the budget no longer allows `calls` more model calls with something left for an answer."""
     left, seconds, tokens = (
         calls_left(settings, state),
-        seconds_left(settings, state, 1),
-        tokens_left(settings, state, 1),
+        seconds_left(settings, state, answer_follows=True),
+        tokens_left(settings, state, answer_follows=True),
     )
     return (
         (left is not None and left < calls)
@@ -104,14 +111,14 @@ def branch_out(settings: Context, state: Spent, needs: Sequence[tuple[int, int]]
 
     None sees what the others spend, so each is told beforehand what counts as spent in it. A branch starts
     where its whole need is left; the first also with less, from its least need on. What remains is shared
-    for re-asks. Tokens cannot be told beforehand: what is left of them is shared evenly.
+    for re-asks. Tokens cannot be told beforehand: what is left of them before the final answer's share is
+    shared evenly.
 
     Args:
         settings: The limits, and how often an unusable reply is asked for again.
         state: What was spent so far.
         needs: Per branch, the fewest and the most model calls that it makes sense with, without re-asks.
-        keep: Calls to leave over for a later step; 0 where the branches leave them over themselves, each in
-            its own need, and ask with a `keep`: then the share of the final answer is not divided.
+        keep: Calls to leave over for later steps; 0 where each branch leaves them over itself, in its own need.
 
     Returns:
         For the branches that can start, the first ones of `needs`, what counts as spent in them. Empty where
@@ -122,13 +129,13 @@ def branch_out(settings: Context, state: Spent, needs: Sequence[tuple[int, int]]
     left = calls_left(settings, state)
     shares = [most for _, most in needs] if left is None else _shares(needs, left - keep, settings.parse_retries)
     calls = sum(call["attempts"] for call in state["calls"].values())
-    tokens = _tokens_of_a_branch(settings, state, len(shares), 0 if keep else 1)
+    tokens = _tokens_of_a_branch(settings, state, len(shares))
     return [reserve(attempts=calls if left is None else calls + left - share, tokens=tokens) for share in shares]
 
 
-def _tokens_of_a_branch(settings: Context, state: Spent, branches: int, keep: int) -> int:
+def _tokens_of_a_branch(settings: Context, state: Spent, branches: int) -> int:
     """Count what is spent for each of some branches: all before, and the shares of the others."""
-    left = tokens_left(settings, state, keep)
+    left = tokens_left(settings, state, answer_follows=True)
     return tokens_spent(state) + (0 if left is None or not branches else left - left // branches)
 
 

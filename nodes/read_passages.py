@@ -50,7 +50,7 @@ async def read_passages(state: ReadState, runtime: Runtime[Context]) -> Mapping[
     final = is_whole(hop, state["question"])
     settings = runtime.context if final else runtime.context.model_copy(update={"answer_type": "short"})
     wanted = answer_ask(hop["question"], settings, passages=shown(excerpts, passages))
-    answered = await ask(runtime, state, wanted, keep=0 if final else 1)  # a best-effort answer
+    answered = await ask(runtime, state, wanted, keep=None if final else 1)  # a best-effort answer
     reading = read_answer(answered, settings, excerpts, evidence_id=f"{hop['number']}.1.1", question=hop["question"])
     limit = {"stop_reason": "budget"} if answered.outcome == "budget" else {}
     if not reading.answer:

@@ -56,7 +56,7 @@ class Script:
         replies = self.replies[step]
         return replies(prompt) if callable(replies) else replies.pop(0)
 
-    def model(self, latency: float = 0.0) -> ScriptedChatModel:
+    def model(self, latency: float | Callable[[str], float] = 0.0) -> ScriptedChatModel:
         return ScriptedChatModel(replies=self, latency=latency)
 
 

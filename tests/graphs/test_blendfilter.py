@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import json
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from langchain_core.outputs import ChatResult
 from blendfilter_script import A_EX, A_IN, FOUND, LIMIT, QUESTION, block, fixed, replies, titles
 from hopgraph.graphs import blendfilter
 from hopgraph.state import SettingsError
-from servers.scripted_model import ScriptedChatModel
+from servers.scripted_model import ScriptedChatModel, WavesChatModel
 from walks import FixedRetriever, Script, drawn_edges, walk
 
 
@@ -296,9 +295,19 @@ def test_when_tokens_run_out_what_was_reasoned_before_is_the_answer() -> None:
     assert [each["passage_id"] for each in result["citations"]] == ["film"]
 
 
+@pytest.mark.parametrize("slow", ["write_passage", "weigh_passages", "select_passages"])
+def test_a_deadline_that_one_step_would_take_whole_leaves_time_for_the_answer(slow: str) -> None:
+    script = Script(replies())
+    model = script.model(latency=lambda role: 60 if role.endswith(slow) else 0)
+    result = run(script, model=model, deadline_seconds=3)
+    assert (result["answer"], result["stop_reason"]) == ("Tallinn", "budget")
+    assert script.steps[-2:] == ["answer_step_by_step", "shorten"]
+
+
 def test_a_deadline_ends_a_run_with_what_is_there() -> None:
     script = Script(replies(answer_step_by_step=lambda _: '{"answer": "Reval", "used_passages": [1]}'))
-    result = run(script, model=script.model(latency=0.2), deadline_seconds=0.5)
+    slow = script.model(latency=lambda _: 60 if script.steps.count("answer_step_by_step") > 1 else 0)
+    result = run(script, model=slow, deadline_seconds=1.5)
     assert (result["answer"], result["stop_reason"]) == ("Reval", "budget")
 
 
@@ -331,18 +340,10 @@ def test_results_and_traces_do_not_depend_on_which_branch_is_first() -> None:
 
 
 def test_the_longest_chain_is_five_calls() -> None:
-    """Count the model's busy periods instead of measuring: calls that overlap are one link of the chain."""
     script = Script(replies())
-    model = script.model(latency=0.1)
-    began = time.perf_counter()
-    run(script, model=model)
-    wall = time.perf_counter() - began
-    links: list[float] = []
-    for call in model.calls:
-        if not links or call.started - links[-1] >= 0.09:
-            links.append(call.started)
-    assert len(links) == 5
-    assert wall < 11 * 0.1  # far from one after the other
+    waves = [3, 3, 3, 1, 1]
+    run(script, model=WavesChatModel(replies=script, waves=waves))
+    assert len(script.steps) == sum(waves)
 
 
 def test_every_edge_of_the_drawing_is_walked() -> None:

@@ -142,6 +142,7 @@ async def test_twenty_threads_at_once_are_not_mixed(threads: Threads) -> None:
     await asyncio.gather(*(talk(number) for number in range(20)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("begins_again", [False, True])
 async def test_a_killed_turn_goes_on_or_begins_again(place: str, begins_again: bool) -> None:
     """The worker is killed when the method has made its first decision, which is to look for more."""

@@ -68,11 +68,10 @@ def test_no_more_tokens_than_the_budget_has(method: str, share: float) -> None:
 
 @pytest.mark.parametrize("method", NAMES)
 def test_a_deadline_ends_a_run_in_the_middle_of_its_work(method: str) -> None:
-    latency = 0.2
     began = time.perf_counter()
-    result = run(method, model=model(latency=latency), deadline_seconds=latency / 2).result
+    result = run(method, model=model(latency=60), deadline_seconds=0.1).result
     assert result["stop_reason"] == "budget"
-    assert time.perf_counter() - began < 5 * latency
+    assert time.perf_counter() - began < 30  # the call that was under way is not waited for
     assert result["answer"] or not result["citations"]
 
 

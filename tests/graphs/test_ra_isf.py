@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from hopgraph.graphs import ra_isf
-from servers.scripted_model import ScriptedChatModel
+from servers.scripted_model import ScriptedChatModel, WavesChatModel
 from walks import FixedRetriever, Script, Walk, drawn_edges, walk
 
 QUESTION = "Where was the director of the film Night Harbour born?"
@@ -441,10 +440,7 @@ def test_a_token_budget_is_obeyed_in_the_middle_too(tokens: int, answer: str) ->
 
 def test_a_deadline_ends_a_run_with_what_is_there() -> None:
     model = ScriptedChatModel(replies=wide(), latency=0.15)
-    began = time.monotonic()
-    result = run(wide(), model=model, deadline_seconds=0.4).result
-    assert result["stop_reason"] == "budget"
-    assert time.monotonic() - began < 1.5
+    assert run(wide(), model=model, deadline_seconds=0.4).result["stop_reason"] == "budget"
 
 
 def test_results_and_traces_do_not_depend_on_which_branch_is_first() -> None:
@@ -469,14 +465,10 @@ def test_results_and_traces_do_not_depend_on_which_branch_is_first() -> None:
 def test_siblings_are_solved_and_passages_judged_at_the_same_time() -> None:
     parts = tuple(f"part {number}?" for number in range(4))
     world = World({QUESTION: Known("x", parts=parts), **{part: Known("y", relevant="Ada Brink") for part in parts}})
-    run(World({}))  # first uses are not what is measured
-    latency, longest_chain = 0.1, 3 + 3 + 1  # know, judge, decompose; know, judge, answer; compose
-    context = settings(world, model=ScriptedChatModel(replies=world, latency=latency), max_parallel_calls=64)
-    began = time.monotonic()
+    waves = [1, 3, 1, 4 * 1, 4 * 3, 4 * 1, 1]  # know, judge, decompose; know, judge, answer; compose
+    context = settings(world, model=WavesChatModel(replies=world, waves=waves), max_parallel_calls=64)
     ra_isf.graph.invoke({"question": QUESTION}, context=context)
-    seconds = time.monotonic() - began
-    assert len(world.steps) == (1 + 3 + 1) + 4 * (1 + 3 + 1) + 1
-    assert seconds < 1.15 * longest_chain * latency + 0.2  # a busy machine takes its part
+    assert len(world.steps) == sum(waves)
 
 
 async def test_all_four_ways_of_running_agree() -> None:

@@ -22,6 +22,8 @@ from hopgraph.tools.evaluation.questions import EvalQuestion
 from hopgraph.tools.retrieval import build_index, open_index
 from hopgraph.tools.retrieval.resolve import resolve_retriever
 
+pytestmark = pytest.mark.slow
+
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
 
 
@@ -48,14 +50,7 @@ class Run:
     result: dict[str, Any]
 
 
-FIRST, *OTHERS = DATA_SETS
-
-
-@pytest.fixture(
-    scope="module",
-    params=[FIRST, *(pytest.param(each, marks=pytest.mark.slow) for each in OTHERS)],
-    ids=[each.name for each in DATA_SETS],
-)
+@pytest.fixture(scope="module", params=DATA_SETS, ids=[each.name for each in DATA_SETS])
 def data_set(request: pytest.FixtureRequest) -> DataSet:
     return request.param
 

@@ -4,7 +4,6 @@ import asyncio
 import json
 import random
 from collections.abc import Mapping
-from itertools import accumulate
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from hopgraph.graphs import tree_of_reviews
 from hopgraph.state import ModelError
 from review_worlds import QUESTION, accept, completed, fused, read, reject, script, search, titles_in, world
-from servers.scripted_model import ScriptedChatModel
+from servers.scripted_model import ScriptedChatModel, WavesChatModel
 from walks import FixedRetriever, Script, Walk, walk
 
 HOSTILE = {
@@ -108,7 +107,8 @@ def test_a_budget_that_is_just_enough_is_no_limit() -> None:
 
 def test_a_deadline_ends_the_search_with_the_answer_so_far() -> None:
     said = script({"a": accept("Tallinn")}, search("next"), fuse=[fused("Tallinn", 1)])
-    ran = run(said, model=said.model(latency=0.2), retriever=world(otherwise="a b c"), deadline_seconds=0.7)
+    slow = said.model(latency=lambda _: 60 if said.steps.count("review") > 3 else 0)  # below the first level
+    ran = run(said, model=slow, retriever=world(otherwise="a b c"), deadline_seconds=2)
     assert (ran.result["answer"], ran.result["stop_reason"]) == ("Tallinn", "budget")
 
 
@@ -132,36 +132,11 @@ def test_results_and_traces_do_not_depend_on_which_review_is_first() -> None:
     assert outcome(1) == outcome(2) == outcome(3)
 
 
-class Level(ScriptedChatModel):
-    """Lets the calls of a wave go only when all of them are there."""
-
-    waves: list[int]
-    """How many calls each wave has."""
-    ready: dict[int, Any]
-    """By number of calls, the event that the wave which ends there is complete."""
-
-    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Any:
-        reply = await super()._agenerate(messages, *args, **kwargs)
-        arrived = len(self.calls)
-        end = next(end for end in accumulate(self.waves) if arrived <= end)
-        complete = self.ready.setdefault(end, asyncio.Event())
-        if arrived == end:
-            complete.set()
-        await complete.wait()
-        return reply
-
-
 def test_a_whole_level_is_under_way_at_once() -> None:
-    said = everything_is_open()
-    waves = [5, 5, 15, 15, 45, 1]
-    model = Level(replies=said, waves=waves, ready={})
+    model = WavesChatModel(replies=everything_is_open(), waves=[5, 5, 15, 15, 45, 1])
     settings = tree_of_reviews.Context(model=model, retriever=world(otherwise="a b c d e"), max_parallel_calls=64)
-
-    async def within() -> Any:
-        async with asyncio.timeout(20):  # it would wait for ever if the calls came one after another
-            return await tree_of_reviews.graph.ainvoke({"question": QUESTION}, context=settings)
-
-    assert asyncio.run(within())["usage"]["llm_calls"] == sum(waves) == 86
+    result = tree_of_reviews.graph.invoke({"question": QUESTION}, context=settings)
+    assert result["usage"]["llm_calls"] == sum(model.waves) == 86
 
 
 def test_early_stop_saves_the_levels_below() -> None:

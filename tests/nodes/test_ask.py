@@ -109,7 +109,7 @@ async def test_the_server_says_how_long_to_wait() -> None:
         server.fail_next(faults.rate_limited(retry_after=1.2))
         began = time.perf_counter()
         await ask(served(server), spent(), question())
-        assert 1.2 <= time.perf_counter() - began < 3
+        assert 1.2 <= time.perf_counter() - began < 10
 
 
 @pytest.mark.parametrize(
@@ -187,13 +187,11 @@ def knowing(_role: str, _messages: Any) -> str:
 
 async def test_calls_run_side_by_side_up_to_the_limit() -> None:
     with OpenAIServer(ScriptedChatModel(replies=knowing, latency=0.2), api_key=KEY) as server:
-        began = time.perf_counter()
         answers = await ask_all(
             served(server, max_parallel_calls=4), spent(), [question(f"question {n}") for n in range(8)]
         )
         assert len(answers) == 8
         assert server.peak_in_flight == 4
-        assert 0.4 <= time.perf_counter() - began < 1.6
 
 
 async def test_budget_is_given_out_in_order_not_by_who_is_first() -> None:
@@ -207,10 +205,10 @@ async def test_budget_is_given_out_in_order_not_by_who_is_first() -> None:
 async def test_tokens_and_deadline_are_budgets_too() -> None:
     context = runtime(model=ScriptedChatModel(replies=knowing), max_tokens=10)
     assert (await ask(context, spent(), question())).outcome == "budget"
-    context = runtime(model=ScriptedChatModel(replies=knowing, latency=5), deadline_seconds=0.2)
+    context = runtime(model=ScriptedChatModel(replies=knowing, latency=60), deadline_seconds=0.2)
     began = time.perf_counter()
     assert (await ask(context, spent(), question())).outcome == "budget"
-    assert time.perf_counter() - began < 1
+    assert time.perf_counter() - began < 30
 
 
 async def test_a_failure_cancels_its_siblings() -> None:

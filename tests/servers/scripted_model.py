@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
@@ -19,6 +20,7 @@ from pydantic import Field, PrivateAttr
 ReplyFunction = Callable[[str, list[BaseMessage]], str | AIMessage]
 """(role, messages) -> reply; called from several threads at once when the model is."""
 
+_WAVE_SECONDS = 20
 _ROLE_LINE = re.compile(r"\s*Role:[ \t]*(\S+)")
 
 
@@ -28,8 +30,6 @@ class ScriptedCall:
 
     role: str
     messages: list[BaseMessage]
-    started: float
-    """`time.monotonic()` at its start."""
 
 
 def role_of(messages: Sequence[BaseMessage]) -> str:
@@ -49,8 +49,8 @@ class ScriptedChatModel(BaseChatModel):
     """
 
     replies: Sequence[str | AIMessage] | ReplyFunction
-    latency: float = Field(default=0.0, ge=0)
-    """Seconds that each call takes; calls wait side by side."""
+    latency: float | Callable[[str], float] = Field(default=0.0)
+    """Seconds that each call takes, or a function of its role; calls wait side by side."""
 
     _calls: list[ScriptedCall] = PrivateAttr(default_factory=list[ScriptedCall])
     _lock: threading.Lock = PrivateAttr(default_factory=threading.Lock)
@@ -74,7 +74,7 @@ class ScriptedChatModel(BaseChatModel):
         role = role_of(messages)
         with self._lock:
             number = len(self._calls)
-            self._calls.append(ScriptedCall(role, list(messages), time.monotonic()))
+            self._calls.append(ScriptedCall(role, list(messages)))
         if callable(self.replies):
             reply = self.replies(role, messages)
         elif number < len(self.replies):
@@ -86,6 +86,9 @@ class ScriptedChatModel(BaseChatModel):
         message = reply if isinstance(reply, AIMessage) else _with_usage(reply, messages)
         return ChatResult(generations=[ChatGeneration(message=message)])
 
+    def _seconds(self, messages: list[BaseMessage]) -> float:
+        return self.latency(role_of(messages)) if callable(self.latency) else self.latency
+
     def _generate(
         self,
         messages: list[BaseMessage],
@@ -94,7 +97,7 @@ class ScriptedChatModel(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         result = self._next_reply(messages)
-        time.sleep(self.latency)
+        time.sleep(self._seconds(messages))
         return result
 
     async def _agenerate(
@@ -105,7 +108,46 @@ class ScriptedChatModel(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         result = self._next_reply(messages)
-        await asyncio.sleep(self.latency)
+        await asyncio.sleep(self._seconds(messages))
+        return result
+
+
+class WavesChatModel(ScriptedChatModel):
+    """Let the calls of a wave go only when all of them are there: the waves are the links of the longest chain.
+
+    Nothing is measured, so that a busy machine does not matter. Calls that come one after another where a wave of
+    several was expected fail the test.
+    """
+
+    waves: Sequence[int]
+    """How many calls each wave has."""
+
+    _complete: dict[int, asyncio.Event] = PrivateAttr(default_factory=dict[int, asyncio.Event])
+    """By number of calls, the event that the wave which ends there is complete."""
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        result = self._next_reply(messages)
+        arrived = len(self.calls)
+        end = next((end for end in accumulate(self.waves) if arrived <= end), None)
+        if end is None:
+            raise AssertionError(
+                f"call {arrived} (role {role_of(messages)!r}) where waves of {self.waves} were expected"
+            )
+        complete = self._complete.setdefault(end, asyncio.Event())
+        if arrived == end:
+            complete.set()
+        try:
+            async with asyncio.timeout(_WAVE_SECONDS):
+                await complete.wait()
+        except TimeoutError:
+            said = f"call {arrived} (role {role_of(messages)!r}) waited in vain for call {end} of waves {self.waves}"
+            raise AssertionError(said) from None
         return result
 
 

@@ -130,22 +130,19 @@ class SyncOnlyModel(ScriptedChatModel):
     _agenerate = BaseChatModel._agenerate
 
 
-async def _burst(server: OpenAIServer, count: int) -> float:
-    started = time.monotonic()
+async def _burst(server: OpenAIServer, count: int) -> None:
     async with httpx.AsyncClient(timeout=20, limits=httpx.Limits(max_connections=count)) as raw:
         url = f"{server.base_url}/chat/completions"
         replies = await asyncio.gather(*(raw.post(url, json=chat_request()) for _ in range(count)))
     assert [reply.status_code for reply in replies] == [200] * count
-    return time.monotonic() - started
 
 
 @pytest.mark.parametrize("kind", [ScriptedChatModel, SyncOnlyModel])
 async def test_sixteen_requests_are_answered_side_by_side(kind: type[ScriptedChatModel]) -> None:
     model = kind(replies=["x"] * 16, latency=0.5)
     with OpenAIServer(model) as server:
-        seconds = await _burst(server, 16)
+        await _burst(server, 16)
         assert server.peak_in_flight == 16
-    assert seconds < 16 * 0.5 / 4
 
 
 def test_latency_of_the_server() -> None:

@@ -295,6 +295,7 @@ def test_a_beir_folder_is_renamed_too(tmp_path: Path) -> None:
     assert not any(name in f"{question.question} {question.answers}" for name in ("Neil", "Young", "Toronto"))
 
 
+@pytest.mark.slow
 def test_a_renamed_run_beside_a_plain_one_shows_what_memory_was(
     shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

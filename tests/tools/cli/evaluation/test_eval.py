@@ -108,6 +108,7 @@ def interrupted(process: "subprocess.Popen[str]") -> str:
         raise AssertionError(f"it did not end:\n{process.communicate()[1]}") from None
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(script: list[str], tmp_path: Path) -> None:
     with OpenAIServer(OfflineExtractive(), latency=0.2) as server:
         out = tmp_path / "run"

@@ -71,6 +71,7 @@ def test_follow_up_and_coming_back(serve: Serve, open_chat: Open) -> None:
     assert chat.ask("When was he born?").startswith("25 October 1881")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_latest_turn_is_in_view(serve: Serve, open_chat: Open, width: int) -> None:
     chat = open_chat(serve(), viewport={"width": width, "height": 500})

@@ -34,6 +34,7 @@ def test_method_and_settings(serve: Serve, open_chat: Open) -> None:
     assert "ircot" in chat.last.locator(".hg-steps summary").first.inner_text()
 
 
+@pytest.mark.slow
 def test_a_conversation_comes_back_with_its_settings(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve())
     chat.choose("Method", "tree_of_reviews")
@@ -223,6 +224,7 @@ def test_review_of_evidence(serve: Serve, open_chat: Open) -> None:
     assert "evidence, reject: 0 of" in (chat.last.locator(".hg-steps").text_content() or "")
 
 
+@pytest.mark.slow
 def test_settings_and_conversations_of_two_tabs_stay_apart(serve: Serve, open_chat: Open) -> None:
     app = serve()
     one, other = open_chat(app), open_chat(app)

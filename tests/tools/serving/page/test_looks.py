@@ -52,6 +52,7 @@ def ring_drawn(chat: Chat, focused: Mapping[str, Any]) -> float:
     return float(alike.sum()) / (4 * (width + height))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 390])
 def test_nothing_is_cut_off_and_colours_follow_the_system(serve: Serve, open_chat: Open, width: int) -> None:
     app = serve()
@@ -72,6 +73,7 @@ def test_nothing_is_cut_off_and_colours_follow_the_system(serve: Serve, open_cha
     assert len(set(backgrounds)) == 2
 
 
+@pytest.mark.slow
 def test_everything_is_reached_by_tab_and_is_seen_to_be(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve())
     chat.ask("Who painted Guernica?")

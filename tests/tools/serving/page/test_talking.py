@@ -108,6 +108,7 @@ async def test_a_page_that_closes_ends_its_turns_and_keeps_them(tmp_path: Path) 
     assert kept.lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_app_that_is_stopped_ends_its_turns_and_keeps_them(tmp_path: Path, number: signal.Signals) -> None:
     with ExitStack() as running:

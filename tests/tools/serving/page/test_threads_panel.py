@@ -3,6 +3,8 @@
 import time
 from collections.abc import Callable
 
+import pytest
+
 from servers.browsing import Chat
 from servers.web_app import WebApp
 
@@ -43,6 +45,7 @@ def test_new_choose_rename_delete(serve: Serve, open_chat: Open) -> None:
     assert titles(chat, 1) == ["Who wrote Frankenstein?"]
 
 
+@pytest.mark.slow
 def test_many_conversations_scroll_and_are_one_stop_of_tab(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve(), viewport={"width": 1280, "height": 540})
     for number in range(10):
