@@ -34,8 +34,13 @@ models: $(BIN)/python
 	$(VENV)-models/bin/pytest $(MODEL_TESTS)
 	$(VENV)-models/bin/pytest tests/tools/evaluation/runs/test_ray_engine.py
 
-slow: $(VENV)/dev
+slow: $(VENV)/dev tests/javascript/node_modules
 	$(BIN)/pytest -m slow -rs
+
+# The guide's JavaScript is run with these; without npm it is skipped.
+tests/javascript/node_modules: tests/javascript/package-lock.json
+	@command -v npm > /dev/null || { echo "npm is missing: the guide's JavaScript is not run" >&2; exit 0; }; \
+	  npm ci --prefix tests/javascript --ignore-scripts --no-audit --no-fund --loglevel error && touch $@
 
 notebooks: $(VENV)/dev
 	HOPGRAPH_REWRITE_NOTEBOOKS=1 $(BIN)/pytest -q -m "" tests/test_notebooks.py
@@ -50,7 +55,7 @@ benchmark: $(VENV)/dev
 	$(BIN)/pytest tests/benchmarks -m benchmark --timeout 1800
 
 clean:
-	rm -rf $(VENV) $(VENV)-models build dist *.egg-info
+	rm -rf $(VENV) $(VENV)-models tests/javascript/node_modules build dist *.egg-info
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

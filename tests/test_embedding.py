@@ -1,11 +1,13 @@
-"""The embedding guide is true: its Python runs as it stands, against a real chat server and a real LangGraph server.
+"""The embedding guide is true: its code runs as it stands, against a real chat server and a real LangGraph server.
 
 Where a snippet would ask OpenAI, a local server answers with the offline model; an agent's own turns are scripted.
+What is written in JavaScript runs under Node and in a browser, with the packages that `make slow` installs.
 """
 
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,10 +20,15 @@ import pytest
 import yaml
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from playwright.sync_api import sync_playwright
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
 
 from hopgraph.tools.models.offline import OfflineExtractive
 from servers.doors import QUESTION, asked
 from servers.langgraph_server import langgraph_server
+from servers.loopback import LoopbackServer
 from servers.openai_server import OpenAIServer
 from servers.scripted_model import ScriptedChatModel
 
@@ -30,6 +37,11 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[1]
 GUIDE = (ROOT / "tools" / "EMBEDDING.md").read_text(encoding="utf-8")
 KEY = "a-key-of-the-tests"
+JAVASCRIPT = Path(__file__).parent / "javascript"
+ENTRY = """
+import { createRoot } from "react-dom/client";
+createRoot(document.body.appendChild(document.createElement("main"))).render(<Chat />);
+"""
 HOPGRAPH = [sys.executable, "-c", "from hopgraph.tools.cli import main; raise SystemExit(main())"]
 
 
@@ -171,10 +183,55 @@ def test_librechat_is_told_the_address_and_models_that_there_are() -> None:
     assert endpoint["models"]["default"] == ["auto", "migres"]
 
 
-def test_what_cannot_run_here_says_so() -> None:
-    for language in ("tsx", "ts"):
-        for before in re.findall(rf"([^\n]*(?:\n[^\n]+)*)\n\n```{language}\n", GUIDE):
-            assert "not run by the suite" in before
+@pytest.fixture(scope="module")
+def esbuild() -> Path:
+    """Turns TypeScript and JSX into what Node and browsers run."""
+    program = JAVASCRIPT / "node_modules" / ".bin" / "esbuild"
+    if not program.exists():
+        pytest.skip("needs npm and the packages of tests/javascript; `make slow` installs them")
+    return program
+
+
+def test_its_client_of_ag_ui_gets_an_answer(esbuild: Path, app_url: str, tmp_path: Path) -> None:
+    [snippet] = blocks("ts")
+    program = subprocess.run([esbuild, "--loader=ts"], input=snippet, capture_output=True, text=True, check=True).stdout
+    (tmp_path / "node_modules").symlink_to(JAVASCRIPT / "node_modules")
+    (tmp_path / "agent.mjs").write_text(program)
+    environment = {**os.environ, "HOPGRAPH_URL": app_url, "HOPGRAPH_API_KEY": KEY}
+    done = subprocess.run(
+        ["node", "agent.mjs"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    first, *_, last = done.stdout.split("Pablo Picasso [1]")
+    assert "hopgraph_step" in first
+    assert "passage_id" in last
+
+
+def test_its_react_component_answers_in_a_browser(esbuild: Path, langgraph_url: str) -> None:
+    [snippet] = blocks("tsx")
+    here = "http://127.0.0.1:2024"
+    assert here in snippet
+    command = [esbuild, "--bundle", "--loader=tsx", "--jsx=automatic", '--define:process.env.NODE_ENV="production"']
+    code = snippet.replace(here, langgraph_url) + ENTRY
+    script = subprocess.run(command, input=code, cwd=JAVASCRIPT, capture_output=True, text=True, check=True).stdout
+    page = Starlette(
+        routes=[
+            Route("/", lambda _: HTMLResponse('<body><script src="/chat.js"></script>')),
+            Route("/chat.js", lambda _: Response(script, media_type="text/javascript")),
+        ]
+    )
+    browser_path = shutil.which("chromium")
+    if browser_path is None:
+        pytest.skip("needs the browser chromium")
+    with LoopbackServer(page) as served, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
+        tab = browser.new_page()
+        tab.goto(served.url)
+        tab.locator("input").fill("Who painted Guernica?")
+        tab.locator("input").press("Enter")
+        tab.get_by_text("Pablo Picasso [1]").wait_for(timeout=120_000)
+        assert tab.locator("p").first.inner_text() == "Who painted Guernica?"
+        browser.close()
 
 
 def test_it_has_an_example_of_each_way() -> None:

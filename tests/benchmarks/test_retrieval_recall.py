@@ -95,7 +95,7 @@ def made_up(folder: Path, count: int) -> Shards:
 
 
 @pytest.mark.parametrize("kind", ["flat", "hnsw", "ivfpq"])
-@pytest.mark.parametrize("count", [10_000, 100_000])
+@pytest.mark.parametrize("count", [10_000, 100_000, 1_000_000])
 def test_index_size_and_search_rate(kind: Kind, count: int, tmp_path: Path) -> None:
     shards = made_up(tmp_path, count)
     started = time.perf_counter()

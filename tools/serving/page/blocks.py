@@ -105,7 +105,7 @@ class _Page:
             picture = gr.HTML(elem_id="hg-picture", js_on_load=None)
         method = gr.Dropdown(list(OFFERED), value=self.begins_with, label="Method", elem_id="hg-method")
         corpus, files, name, language, index, indexed, forget = documents_panel()
-        reviewed = gr.CheckboxGroup(list(KINDS), label="Let me review first", elem_id="hg-reviewed")
+        to_review = gr.CheckboxGroup(list(KINDS), label="Let me review first", elem_id="hg-reviewed")
         with gr.Accordion("Settings", open=False, elem_id="hg-settings"):
 
             @gr.render(inputs=[kept.fields], triggers=[kept.fields.change])
@@ -114,7 +114,7 @@ class _Page:
                 with contextlib.suppress(HopgraphError):  # told below the box
                     settings_panel(fields["method"], kept.changes, given, owner=owner, before=fields["changes"])
 
-        return Right(picture, method, reviewed, corpus, files, name, language, index, indexed, forget)
+        return Right(picture, method, to_review, corpus, files, name, language, index, indexed, forget)
 
     def connect(self, blocks: Any, parts: Parts) -> None:
         everything = [getattr(parts, name) for name in _FILLED]
