@@ -25,8 +25,6 @@ from hopgraph.tools.cli.evaluation.run import EvalOptions, run_eval
 pytestmark = pytest.mark.benchmark
 
 LATENCY = 0.3
-PROCESSES = 2
-"""Of the run, beside the server's; the bare client has one, and leaves a core to the server."""
 SHARE = 0.85
 """Of the bare client's call rate: the limit that is tested."""
 GROWTH = 24 * 1024
@@ -113,7 +111,7 @@ def test_call_rate_beside_the_bare_client(
     evaluated(server, dataset, tmp_path / "fill", method, concurrency=parallel)
     server.begin(LATENCY)
     began = processor_seconds()
-    evaluated(server, dataset, tmp_path / "run", method, concurrency=parallel, repeats=repeats, processes=PROCESSES)
+    evaluated(server, dataset, tmp_path / "run", method, concurrency=parallel, repeats=repeats)
     spent = processor_seconds() - began
     ours = server.seen()
     server.begin(LATENCY)

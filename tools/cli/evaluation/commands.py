@@ -110,13 +110,14 @@ def evaluate(
         typer.Option(help="Where questions are answered: here, or on a Ray cluster (needs the extra `ray`)."),
     ] = "local",
     processes: Annotated[
-        int,
+        int | None,
         typer.Option(
             min=1,
             max=256,
-            help="Processes that share the work: several for a quick server and many questions at once.",
+            show_default="one for each 16 questions at a time, up to the cores; one where weights are loaded",
+            help="Processes that share the work.",
         ),
-    ] = 1,
+    ] = None,
     format_name: Annotated[
         str | None,
         typer.Option(

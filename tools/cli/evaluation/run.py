@@ -29,7 +29,7 @@ from hopgraph.tools.evaluation.runs.answer import Job, answer
 from hopgraph.tools.evaluation.runs.begin import Prepared, jobs_of, prepare_run
 from hopgraph.tools.evaluation.runs.directory import DOWNLOADED, RunWriter
 from hopgraph.tools.evaluation.runs.engine import Answering, Engine, Limits, Tally, outstanding
-from hopgraph.tools.evaluation.runs.process_engine import ProcessWorkers, process_workers
+from hopgraph.tools.evaluation.runs.process_engine import ProcessWorkers, process_workers, processes_for
 from hopgraph.tools.evaluation.runs.ray_engine import RayWorkers, ray_workers
 from hopgraph.tools.evaluation.runs.summary import summarise
 from hopgraph.tools.evaluation.runs.wanted import Wanted
@@ -67,8 +67,8 @@ class EvalOptions:
     retry_failed: bool = False
     keep_traces: bool = True
     engine: Literal["local", "ray"] = "local"
-    processes: int = 1
-    """Of this machine, with `local`."""
+    processes: int | None = None
+    """Of this machine, with `local`; None: by the number of questions at a time (`processes_for`)."""
     rename: int | None = None
     judge: str | None = None
     estimate_only: bool = False
@@ -163,14 +163,17 @@ def _run(options: EvalOptions, wanted: Wanted, prepared: Prepared, directory: Ru
         print_estimate(console_on() if options.estimate_only else errors, run_in_background(found))
         if options.estimate_only:
             return ""
-    with _workers(options) if jobs else nullcontext() as workers:
+    with _workers(options, prepared.methods, len(jobs)) if jobs else nullcontext() as workers:
         return answer_all(options, prepared, directory, prices, jobs, workers.answer if workers else answer)
 
 
-def _workers(options: EvalOptions) -> AbstractContextManager[RayWorkers | ProcessWorkers | None]:
+def _workers(
+    options: EvalOptions, methods: Mapping[str, Context], questions: int
+) -> AbstractContextManager[RayWorkers | ProcessWorkers | None]:
     if options.engine == "ray":
         return ray_workers(options.concurrency)
-    return process_workers(options.processes) if options.processes > 1 else nullcontext()
+    processes = options.processes or processes_for(methods, options.concurrency, questions)
+    return process_workers(processes) if processes > 1 else nullcontext()
 
 
 def answer_all(

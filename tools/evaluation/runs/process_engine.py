@@ -11,7 +11,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -19,14 +19,54 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from hopgraph.state import HopgraphError, StepEvent
+from hopgraph.state import Context, HopgraphError, StepEvent
 from hopgraph.tools.background import background_loop
 from hopgraph.tools.evaluation.runs.answer import Job, Watch, failed_outcome
 from hopgraph.tools.evaluation.runs.elsewhere import LIVES, Answered, reported, travelling
 
+QUESTIONS_PER_PROCESS = 16
+"""At a time: from about there on a process has no more time for another one, if calls take 0.3 s."""
+_NOTHING_LOADED = {
+    "model": ("openai:", "offline:", "rehearsal:"),
+    "retriever": ("bm25:", "sample"),
+    "reranker": ("lexical",),
+    "entailment": ("lexical",),
+}
+"""By setting, the specs of what needs no weights in memory."""
+
 _News = StepEvent | Answered | HopgraphError | None
 """What a worker tells of a question: a model call, what came of it, or why no question can be answered; None once it
 is lost."""
+
+
+def processes_for(methods: Mapping[str, Context], concurrency: int, questions: int) -> int:
+    """Choose how many processes answer where nobody says so.
+
+    One for each 16 questions at a time, if there are so many, but no more than there are cores; and one alone
+    where a method names weights that each process would load, or a ready object.
+
+    Args:
+        methods: the settings of each.
+        concurrency: questions at a time.
+        questions: how many are left to answer, those of all methods together.
+    """
+    if not all(_loads_nothing(settings) for settings in methods.values()):
+        return 1
+    wanted = min(concurrency, questions) // QUESTIONS_PER_PROCESS
+    return max(
+        1, min(wanted, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    )
+
+
+def _loads_nothing(settings: Context) -> bool:
+    named: dict[str, list[Any]] = {name: [getattr(settings, name)] for name in _NOTHING_LOADED}
+    named["model"] += settings.models.values()
+    named["retriever"].append(settings.second_retriever)
+    return all(
+        spec is None or (isinstance(spec, str) and spec.startswith(_NOTHING_LOADED[name]))
+        for name, specs in named.items()
+        for spec in specs
+    )
 
 
 def _work(driver: Connection) -> None:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from hopgraph.state import CorpusError, SettingsError
 from hopgraph.tools.cli.evaluation.run import EvalOptions, run_eval
 from hopgraph.tools.evaluation.runs.directory import RunReader
 from hopgraph.tools.evaluation.runs.elsewhere import travelling
+from hopgraph.tools.evaluation.runs.process_engine import ProcessWorkers, process_workers
 from hopgraph.tools.evaluation.runs.summary import summarise
 from hopgraph.tools.models.offline import OfflineExtractive
 from servers.openai_server import OpenAIServer
@@ -46,6 +48,11 @@ def summary(out: Path) -> dict[str, Any]:
         method: {key: value for key, value in each.items() if "seconds" not in key and "cached" not in key}
         for method, each in found.items()
     }
+
+
+def _counted(began: list[int], count: int) -> AbstractContextManager[ProcessWorkers]:
+    began.append(count)
+    return process_workers(count)
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +92,19 @@ def test_a_process_that_is_killed_loses_no_question(
     samples = sum(count - 1 for body, count in asked.items() if "cot_sc/" in body and count <= 5)
     under_way = 6 * 5
     assert sum(asked.values()) - len(asked) - samples <= under_way
+
+
+def test_many_questions_at_a_time_begin_a_second_process(
+    server: OpenAIServer, in_one: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _process: {0, 1}, raising=False)
+    began: list[int] = []
+    monkeypatch.setattr("hopgraph.tools.cli.evaluation.run.process_workers", lambda count: _counted(began, count))
+    run_eval(options(tmp_path, server, concurrency=32, repeats=2))
+    assert began == [2]
+    assert {name: each["f1"] for name, each in summary(tmp_path).items()} == {
+        name: each["f1"] for name, each in in_one.items()
+    }
 
 
 def test_a_limit_stops_both_and_one_goes_on(server: OpenAIServer, in_one: dict[str, Any], tmp_path: Path) -> None:
