@@ -14,6 +14,7 @@ BIN := $(VENV)/bin
 MODEL_TESTS := tests/tools/embeddings tests/tools/entailment tests/tools/loading tests/tools/rerankers \
   tests/tools/retrieval tests/tools/text tests/tools/cli/test_index_into.py
 JOBS := $(shell jobs=$$((($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2)); echo $$((jobs < 8 ? jobs : 8)))
+PACKAGES := tests/javascript/node_modules/.package-lock.json
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: demo test models slow notebooks check benchmark clean
@@ -34,11 +35,11 @@ models: $(BIN)/python
 	$(VENV)-models/bin/pytest $(MODEL_TESTS)
 	$(VENV)-models/bin/pytest tests/tools/evaluation/runs/test_ray_engine.py
 
-slow: $(VENV)/dev tests/javascript/node_modules
+slow: $(VENV)/dev $(PACKAGES)
 	$(BIN)/pytest -m slow -rs
 
 # The guide's JavaScript is run with these; without npm it is skipped.
-tests/javascript/node_modules: tests/javascript/package-lock.json
+$(PACKAGES): tests/javascript/package-lock.json
 	@command -v npm > /dev/null || { echo "npm is missing: the guide's JavaScript is not run" >&2; exit 0; }; \
 	  npm ci --prefix tests/javascript --ignore-scripts --no-audit --no-fund --loglevel error && touch $@
 

@@ -86,8 +86,8 @@ async def ask_all(
     """Ask models side by side.
 
     Budget is given out in the order of `wanted` before anything is sent, so that what is asked does not
-    depend on timing; `keep` calls are left over for later steps, and with them, also where it is 0, what the
-    final answer takes of the tokens and the time. None: this is the final answer.
+    depend on timing. Where `keep` is a number, also 0, so many calls are left over for later steps, and with them
+    ANSWER_SHARE of the tokens and the time. None: this is the final answer, for which nothing is left over.
 
     Returns:
         One answer per question, in order; empty for none.

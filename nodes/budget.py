@@ -59,7 +59,7 @@ def tokens_spent(state: Spent) -> int:
 def tokens_left(settings: Context, state: Spent, *, answer_follows: bool = False) -> int | None:
     """Count the tokens that the budget still allows; None without a limit.
 
-    Before the final answer, ANSWER_SHARE of the whole is left over for it.
+    Where the final answer follows, ANSWER_SHARE of the whole is left over for it.
     """
     if settings.max_tokens is None:
         return None
@@ -70,7 +70,7 @@ def tokens_left(settings: Context, state: Spent, *, answer_follows: bool = False
 def seconds_left(settings: Context, state: Spent, *, answer_follows: bool = False) -> float | None:
     """Count the seconds until the deadline; None without one, at most 0 when it has passed.
 
-    Before the final answer, ANSWER_SHARE of the whole is left over for it.
+    Where the final answer follows, ANSWER_SHARE of the whole is left over for it.
     """
     if settings.deadline_seconds is None:
         return None
@@ -111,8 +111,8 @@ def branch_out(settings: Context, state: Spent, needs: Sequence[tuple[int, int]]
 
     None sees what the others spend, so each is told beforehand what counts as spent in it. A branch starts
     where its whole need is left; the first also with less, from its least need on. What remains is shared
-    for re-asks. Tokens cannot be told beforehand: what is left of them before the final answer's share is
-    shared evenly.
+    for re-asks. Tokens cannot be told beforehand: what is left of them, less the final answer's share, is
+    divided evenly.
 
     Args:
         settings: The limits, and how often an unusable reply is asked for again.
@@ -140,7 +140,7 @@ def _tokens_of_a_branch(settings: Context, state: Spent, branches: int) -> int:
 
 
 def share_out(settings: Context, state: Spent, needs: Sequence[tuple[int, int]], *, keep: int = 0) -> list[Call]:
-    """Share the budget out as `branch_out` does, with an entry for every branch; where it does not reach, all is spent.
+    """Share the budget out as `branch_out` does, with an entry for every branch; beyond its reach, all calls are spent.
 
     For tasks that run in any case: each works out the same shares from the same state and takes its own.
     """

@@ -24,7 +24,7 @@ async def generate(state: GenerateState, runtime: Runtime[Context]) -> Mapping[s
     The question stays the query. No usable reply, or "unanswerable": the hop has no generated answer.
     """
     question = state["question"]
-    answered = await ask(runtime, state, answer_ask(question, runtime.context))
+    answered = await ask(runtime, state, answer_ask(question, runtime.context), keep=0)
     hop = open_hop(1, question, generated=read_answer(answered, runtime.context).answer)
     emit(
         runtime,

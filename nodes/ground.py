@@ -85,7 +85,7 @@ async def ground(state: GroundState, runtime: Runtime[GengroundContext]) -> Mapp
         runtime,
         state,
         [_ask(hop, shown(batch, passages), yes_no=final and settings.answer_type == "yes_no") for batch in batches],
-        keep=None if final else 1,  # a best-effort answer
+        keep=None if settings.has_one_hop else 1,  # a best-effort answer
     )
     update: dict[str, Any] = {"grounding": None, "read": state["read"], "calls": calls_of(answers)}
     for batch, answered in zip(batches, answers, strict=True):

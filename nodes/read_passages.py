@@ -12,7 +12,7 @@ from hopgraph.nodes.ask import ask, calls_of
 from hopgraph.nodes.hops import closed, is_whole, standing
 from hopgraph.nodes.knowledge import by_id, candidate_excerpts, shown
 from hopgraph.state import Candidates, Context, Evidence, Passage, Spent
-from hopgraph.state.hops import Hop
+from hopgraph.state.hops import Hop, HopsContext
 from hopgraph.tools.text.quotes import best_quote
 
 
@@ -36,7 +36,7 @@ class ObserveState(TypedDict):
 
 
 @reviewing_passages("candidates")
-async def read_passages(state: ReadState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+async def read_passages(state: ReadState, runtime: Runtime[HopsContext]) -> Mapping[str, Any]:
     """Answer the hop's question from all that was retrieved for it, in one call.
 
     It is Self-Ask's intermediate answer, and GenGround's without grounding (Table 4). Closes the hop and
@@ -50,7 +50,9 @@ async def read_passages(state: ReadState, runtime: Runtime[Context]) -> Mapping[
     final = is_whole(hop, state["question"])
     settings = runtime.context if final else runtime.context.model_copy(update={"answer_type": "short"})
     wanted = answer_ask(hop["question"], settings, passages=shown(excerpts, passages))
-    answered = await ask(runtime, state, wanted, keep=None if final else 1)  # a best-effort answer
+    answered = await ask(
+        runtime, state, wanted, keep=None if runtime.context.has_one_hop else 1
+    )  # a best-effort answer
     reading = read_answer(answered, settings, excerpts, evidence_id=f"{hop['number']}.1.1", question=hop["question"])
     limit = {"stop_reason": "budget"} if answered.outcome == "budget" else {}
     if not reading.answer:

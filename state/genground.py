@@ -86,3 +86,8 @@ class GengroundContext(HopsContext):
         description="read passages in batches; off: all in one grounding call (Table 4)",
         json_schema_extra=in_group("Method"),
     )
+
+    @property
+    def has_one_hop(self) -> bool:
+        """Without deduction the whole question is the only hop (Table 4)."""
+        return not self.deduction

@@ -50,3 +50,8 @@ class HopsContext(Context):
         description="sub-questions or searches before a best-effort answer must be given",
         json_schema_extra=in_group("Method"),
     )
+
+    @property
+    def has_one_hop(self) -> bool:
+        """Whether a run has one hop alone, after which nothing is asked."""
+        return False

@@ -459,6 +459,33 @@ def test_a_deadline_ends_a_run_with_the_last_answer() -> None:
     assert run.result["explanation"] == f"{DIRECTED} Ada Brink"
 
 
+@pytest.mark.parametrize(
+    ("deduction", "grounding", "slow"),
+    [(False, True, "answer"), (False, False, "answer"), (True, True, "ground"), (True, False, "answer")],
+)
+def test_a_slow_step_leaves_time_for_the_answer(deduction: bool, grounding: bool, slow: str) -> None:
+    """A deduction that cannot be used asks the whole question; without deduction nothing else is asked."""
+    thing = cite("Thing number 1 is a thing.", "thing")
+    late = iter([answer("late")] if slow == "answer" else [])
+    script = Script(
+        {
+            "deduce": lambda _: "no reply",
+            "answer": lambda _: next(late, answer("thing", [1])),
+            "ground": lambda _: thing,
+        }
+    )
+    model = script.model(latency=lambda role: 60 if role.endswith(f"/{slow}") and script.steps.count(slow) == 1 else 0)
+    context = genground.Context(
+        model=model,
+        retriever=FixedRetriever(found={"": NOISE}),
+        deduction=deduction,
+        grounding=grounding,
+        deadline_seconds=3,
+    )
+    result = genground.graph.invoke({"question": QUESTION}, context=context)
+    assert (result["answer"], result["stop_reason"]) == ("thing", "budget")
+
+
 # the figure
 
 

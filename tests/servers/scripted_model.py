@@ -21,6 +21,8 @@ ReplyFunction = Callable[[str, list[BaseMessage]], str | AIMessage]
 """(role, messages) -> reply; called from several threads at once when the model is."""
 
 _WAVE_SECONDS = 20
+_MORE_SECONDS = 0.03
+"""In which whatever else is under way beside a wave shows itself."""
 _ROLE_LINE = re.compile(r"\s*Role:[ \t]*(\S+)")
 
 
@@ -116,7 +118,7 @@ class WavesChatModel(ScriptedChatModel):
     """Let the calls of a wave go only when all of them are there: the waves are the links of the longest chain.
 
     Nothing is measured, so that a busy machine does not matter. Calls that come one after another where a wave of
-    several was expected fail the test.
+    several was expected fail the test, and so do those that come beside a wave.
     """
 
     waves: Sequence[int]
@@ -141,6 +143,9 @@ class WavesChatModel(ScriptedChatModel):
             )
         complete = self._complete.setdefault(end, asyncio.Event())
         if arrived == end:
+            await asyncio.sleep(_MORE_SECONDS)
+            more = [call.role for call in self.calls[end:]]
+            assert not more, f"beside the wave that ends with call {end} of waves {self.waves} came {more}"
             complete.set()
         try:
             async with asyncio.timeout(_WAVE_SECONDS):

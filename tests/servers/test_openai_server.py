@@ -5,19 +5,20 @@ import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Literal
+from typing import Any, Literal
 
 import httpx
 import openai
 import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
-from pydantic import BaseModel
+from langchain_core.outputs import ChatResult
+from pydantic import BaseModel, PrivateAttr
 
 from servers.chat_request import Mode
 from servers.clients import chat_client, chat_request, post_chat
 from servers.openai_server import OpenAIServer
-from servers.scripted_model import ScriptedChatModel
+from servers.scripted_model import ScriptedChatModel, WavesChatModel
 
 Method = Literal["json_schema", "function_calling", "json_mode"]
 KEY = "sk-test-0123456789abcdef"
@@ -125,9 +126,14 @@ def test_usage_can_be_left_out() -> None:
 
 
 class SyncOnlyModel(ScriptedChatModel):
-    """Sleeps in `_generate`; its async side is LangChain's, which runs that in a thread."""
+    """Answers when all sixteen calls are in `_generate`; its async side is LangChain's, which runs that in a thread."""
 
+    _together: threading.Barrier = PrivateAttr(default_factory=lambda: threading.Barrier(16))
     _agenerate = BaseChatModel._agenerate
+
+    def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
+        self._together.wait(20)
+        return super()._generate(*args, **kwargs)
 
 
 async def _burst(server: OpenAIServer, count: int) -> None:
@@ -137,9 +143,8 @@ async def _burst(server: OpenAIServer, count: int) -> None:
     assert [reply.status_code for reply in replies] == [200] * count
 
 
-@pytest.mark.parametrize("kind", [ScriptedChatModel, SyncOnlyModel])
-async def test_sixteen_requests_are_answered_side_by_side(kind: type[ScriptedChatModel]) -> None:
-    model = kind(replies=["x"] * 16, latency=0.5)
+@pytest.mark.parametrize("model", [WavesChatModel(replies=["x"] * 16, waves=[16]), SyncOnlyModel(replies=["x"] * 16)])
+async def test_sixteen_requests_are_answered_side_by_side(model: ScriptedChatModel) -> None:
     with OpenAIServer(model) as server:
         await _burst(server, 16)
         assert server.peak_in_flight == 16

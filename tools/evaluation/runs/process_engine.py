@@ -52,10 +52,8 @@ def processes_for(methods: Mapping[str, Context], concurrency: int, questions: i
     """
     if not all(_loads_nothing(settings) for settings in methods.values()):
         return 1
-    wanted = min(concurrency, questions) // QUESTIONS_PER_PROCESS
-    return max(
-        1, min(wanted, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
-    )
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(cores, min(concurrency, questions) // QUESTIONS_PER_PROCESS))
 
 
 def _loads_nothing(settings: Context) -> bool:
