@@ -10,7 +10,7 @@ from pydantic import field_validator, model_validator
 from hopgraph.nodes.ask import Answered, Ask, ask_all, calls_of
 from hopgraph.nodes.decide import short_answer
 from hopgraph.nodes.events import emit
-from hopgraph.nodes.hops import is_whole
+from hopgraph.nodes.hops import calls_after, is_whole
 from hopgraph.nodes.knowledge import by_id, candidate_excerpts, shown, titled
 from hopgraph.nodes.recall_knowledge import says_nothing
 from hopgraph.nodes.replies import ReplyModel, ShortText
@@ -85,7 +85,7 @@ async def ground(state: GroundState, runtime: Runtime[GengroundContext]) -> Mapp
         runtime,
         state,
         [_ask(hop, shown(batch, passages), yes_no=final and settings.answer_type == "yes_no") for batch in batches],
-        keep=None if settings.has_one_hop else 1,  # a best-effort answer
+        keep=calls_after(hop, state["question"], settings),
     )
     update: dict[str, Any] = {"grounding": None, "read": state["read"], "calls": calls_of(answers)}
     for batch, answered in zip(batches, answers, strict=True):

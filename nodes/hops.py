@@ -12,7 +12,7 @@ from hopgraph.nodes.generate_queries import folded
 from hopgraph.nodes.knowledge import whole
 from hopgraph.nodes.recall_knowledge import MODEL_SOURCE
 from hopgraph.state import Evidence, Excerpt, Passage
-from hopgraph.state.hops import Hop
+from hopgraph.state.hops import Hop, HopsContext
 
 
 def open_hop(number: int, question: str, *, generated: str = "", thought: str = "") -> Hop:
@@ -32,6 +32,16 @@ def open_hop(number: int, question: str, *, generated: str = "", thought: str = 
 def is_whole(hop: Hop, question: str) -> bool:
     """Tell whether a hop asks the question itself, so that its answer is the answer."""
     return folded(hop["question"]) == folded(question)
+
+
+def calls_after(hop: Hop, question: str, settings: HopsContext) -> int | None:
+    """Count the calls to leave over when a hop's passages are read, as `ask` takes it.
+
+    One for a best-effort answer, unless the hop asks the question itself; None where nothing is asked after it.
+    """
+    if settings.has_one_hop:
+        return None
+    return 0 if is_whole(hop, question) else 1
 
 
 def standing(hops: Sequence[Hop], runtime: Runtime[Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 from hopgraph.nodes.answer import answer_ask, read_answer
 from hopgraph.nodes.approve_evidence import reviewing_passages
 from hopgraph.nodes.ask import ask, calls_of
-from hopgraph.nodes.hops import closed, is_whole, standing
+from hopgraph.nodes.hops import calls_after, closed, is_whole, standing
 from hopgraph.nodes.knowledge import by_id, candidate_excerpts, shown
 from hopgraph.state import Candidates, Context, Evidence, Passage, Spent
 from hopgraph.state.hops import Hop, HopsContext
@@ -50,9 +50,7 @@ async def read_passages(state: ReadState, runtime: Runtime[HopsContext]) -> Mapp
     final = is_whole(hop, state["question"])
     settings = runtime.context if final else runtime.context.model_copy(update={"answer_type": "short"})
     wanted = answer_ask(hop["question"], settings, passages=shown(excerpts, passages))
-    answered = await ask(
-        runtime, state, wanted, keep=None if runtime.context.has_one_hop else 1
-    )  # a best-effort answer
+    answered = await ask(runtime, state, wanted, keep=calls_after(hop, state["question"], runtime.context))
     reading = read_answer(answered, settings, excerpts, evidence_id=f"{hop['number']}.1.1", question=hop["question"])
     limit = {"stop_reason": "budget"} if answered.outcome == "budget" else {}
     if not reading.answer:

@@ -111,7 +111,7 @@ def test_call_rate_beside_the_bare_client(
     evaluated(server, dataset, tmp_path / "fill", method, concurrency=parallel)
     server.begin(LATENCY)
     began = processor_seconds()
-    evaluated(server, dataset, tmp_path / "run", method, concurrency=parallel, repeats=repeats)
+    evaluated(server, dataset, tmp_path / "run", method, concurrency=parallel, repeats=repeats, processes=None)
     spent = processor_seconds() - began
     ours = server.seen()
     server.begin(LATENCY)

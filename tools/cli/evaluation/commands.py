@@ -114,7 +114,7 @@ def evaluate(
         typer.Option(
             min=1,
             max=256,
-            show_default="one for each 16 questions at a time, up to the cores; one where weights are loaded",
+            show_default="one for each 16 calls at a time with openai: models and BM25, up to the cores",
             help="Processes that share the work.",
         ),
     ] = None,

@@ -160,6 +160,7 @@ def _eval_options(options: ReproduceOptions, run: RowRun) -> EvalOptions:
         limit=options.limit,
         sample=options.sample,
         concurrency=options.concurrency,
+        processes=None,
         max_calls=options.max_calls,
         max_cost=options.max_cost,
         prices=options.prices,

@@ -67,8 +67,12 @@ class EvalOptions:
     retry_failed: bool = False
     keep_traces: bool = True
     engine: Literal["local", "ray"] = "local"
-    processes: int | None = None
-    """Of this machine, with `local`; None: by the number of questions at a time (`processes_for`)."""
+    processes: int | None = 1
+    """Of this machine, with `local`; None: by the number of questions at a time (`processes_for`).
+
+    Others import the script that was started, so with more than one it must do its work under
+    `if __name__ == "__main__":`.
+    """
     rename: int | None = None
     judge: str | None = None
     estimate_only: bool = False

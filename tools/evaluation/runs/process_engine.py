@@ -19,6 +19,8 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
 
+from langsmith.utils import tracing_is_enabled  # pyright: ignore[reportUnknownVariableType] - half typed
+
 from hopgraph.state import Context, HopgraphError, StepEvent
 from hopgraph.tools.background import background_loop
 from hopgraph.tools.evaluation.runs.answer import Job, Watch, failed_outcome
@@ -26,6 +28,8 @@ from hopgraph.tools.evaluation.runs.elsewhere import LIVES, Answered, reported, 
 
 QUESTIONS_PER_PROCESS = 16
 """At a time: from about there on a process has no more time for another one, if calls take 0.3 s."""
+MOST_PROCESSES = 8
+"""Without being told: the index and the data set stand in the memory of each."""
 _NOTHING_LOADED = {
     "model": ("openai:", "offline:", "rehearsal:"),
     "retriever": ("bm25:", "sample"),
@@ -42,18 +46,20 @@ is lost."""
 def processes_for(methods: Mapping[str, Context], concurrency: int, questions: int) -> int:
     """Choose how many processes answer where nobody says so.
 
-    One for each 16 questions at a time, if there are so many, but no more than there are cores; and one alone
-    where a method names weights that each process would load, or a ready object.
+    One for each 16 questions at a time, if there are so many and so many calls may be under way, but no more
+    than there are cores, and 8. One alone where a setting is not known to need nothing in memory, such as
+    weights, and where traces are sent: what a process has not sent yet is lost when it ends.
 
     Args:
         methods: the settings of each.
         concurrency: questions at a time.
         questions: how many are left to answer, those of all methods together.
     """
-    if not all(_loads_nothing(settings) for settings in methods.values()):
+    if tracing_is_enabled() or not all(_loads_nothing(settings) for settings in methods.values()):
         return 1
+    at_once = min(concurrency, questions, *(settings.max_parallel_calls for settings in methods.values()))
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(cores, min(concurrency, questions) // QUESTIONS_PER_PROCESS))
+    return max(1, min(cores, MOST_PROCESSES, at_once // QUESTIONS_PER_PROCESS))
 
 
 def _loads_nothing(settings: Context) -> bool:
@@ -135,7 +141,11 @@ class ProcessWorkers:
             finally:
                 worker.under_way.pop(number, None)
         seconds = time.perf_counter() - began
-        return failed_outcome(job, f"lost with {LIVES} processes, which ended while they had it", seconds), None
+        return failed_outcome(
+            job,
+            f"lost with {LIVES} processes, which ended while they had it; where memory is short try --processes 1",
+            seconds,
+        ), None
 
     def end(self) -> None:
         """End all processes, whatever they are doing."""
@@ -154,7 +164,8 @@ class ProcessWorkers:
         context = multiprocessing.get_context("spawn")  # a fork would share locks and loops
         ours, theirs = context.Pipe()
         process = context.Process(target=_work, args=(theirs,), daemon=True)
-        process.start()
+        with _interrupts_blocked():  # a process is born deaf to Ctrl-C, which is for the driver
+            process.start()
         theirs.close()  # so that its end is seen here
         worker = _Worker(process, ours)
         self._workers.append(worker)
@@ -179,6 +190,18 @@ def _read(worker: _Worker, loop: asyncio.AbstractEventLoop) -> None:
         while True:
             loop.call_soon_threadsafe(hand_on, *worker.pipe.recv())
     loop.call_soon_threadsafe(lose)
+
+
+@contextmanager
+def _interrupts_blocked() -> Generator[None]:
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

@@ -132,6 +132,8 @@ class _Page:
         connect_documents(parts, lambda: self.talking.documents, _user)
 
     def _connect_asking(self, blocks: Any, parts: Parts, everything: list[Any], quiet: Mapping[str, str]) -> None:
+        asking: dict[str, object] = {}  # by session, a mark of the question that is under way
+
         async def ask(
             request: Request, thread: str, text: str, method: str, changes: Any, corpus: str, kinds: Sequence[str]
         ) -> AsyncGenerator[Mapping[Any, Any]]:
@@ -139,17 +141,28 @@ class _Page:
                 yield {parts.box: ""}  # without any, Gradio would empty them all
                 return
             wanted = _wanted(method, changes, corpus, kinds)
-            user, first = _user(request), True
-            async for view in self.talking.ask(_session(request), user, thread, text, wanted):
-                shows = await self._shown(parts, user, view, all_of_it=first or not view.runs)
-                yield {**shows, parts.box: ""} if first and not view.problem else shows
-                first = False
+            session, user, first, mark = _session(request), _user(request), True, object()
+            if asking.setdefault(session, mark) is not mark:
+                yield {parts.box: self.gr.skip()}  # Enter while a turn runs
+                return
+            try:
+                async for view in self.talking.ask(session, user, thread, text, wanted):
+                    shows = await self._shown(parts, user, view, all_of_it=first or not view.runs)
+                    if not view.runs and asking.get(session) is mark:
+                        del asking[session]
+                    yield {**shows, parts.box: ""} if first and not view.problem else shows
+                    first = False
+            finally:
+                if asking.get(session) is mark:
+                    del asking[session]
 
         async def stop(request: Request) -> None:
             self.talking.running.stop(_session(request))
 
-        asking = [parts.opened, parts.box, parts.method, parts.changes, parts.corpus, parts.reviewed]
-        self.gr.on([parts.box.submit, parts.send.click], ask, asking, [*everything, parts.box], **quiet)
+        asked = [parts.opened, parts.box, parts.method, parts.changes, parts.corpus, parts.reviewed]
+        # Gradio's default drops what comes between an event's last update and its end, without a word.
+        once = {"trigger_mode": "multiple", **quiet}
+        self.gr.on([parts.box.submit, parts.send.click], ask, asked, [*everything, parts.box], **once)
         parts.stop.click(stop, None, None, **quiet)
         blocks.unload(stop)
 

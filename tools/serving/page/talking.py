@@ -210,7 +210,8 @@ class Talking:
             async with aclosing(self.running.watch(session, steps, service.options.turn_seconds, turn)) as watched:
                 async for asked in watched:
                     interrupts = asked or interrupts
-                    yield view
+                    if not turn.ended:  # the end is shown when it is kept: from then on the next question may come
+                        yield view
         finally:
             # Where the app keeps documents is nobody's business.
             turn.problem = turn.problem.replace(str(self.documents.folder), "…")

@@ -12,7 +12,9 @@ from hopgraph.tools.models.offline import OfflineExtractive
 from hopgraph.tools.retrieval.resolve import resolve_retriever
 
 MANY = 100_000
-SERVED = migres.Context(model="openai:any?base_url=http://127.0.0.1:1/v1", retriever="bm25:index")
+SERVED = migres.Context(
+    model="openai:any?base_url=http://127.0.0.1:1/v1", retriever="bm25:index", max_parallel_calls=256
+)
 
 
 @pytest.fixture(autouse=True)
@@ -35,6 +37,17 @@ def eight_cores(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_one_for_each_sixteen_questions_up_to_the_cores(concurrency: int, questions: int, processes: int) -> None:
     assert processes_for({"migres": SERVED}, concurrency, questions) == processes
+
+
+def test_no_more_than_the_calls_that_may_be_under_way_keep_busy() -> None:
+    few = SERVED.model_copy(update={"max_parallel_calls": 40})
+    assert processes_for({"migres": SERVED, "other": few}, 200, MANY) == 2
+    assert processes_for({"migres": SERVED, "other": few.model_copy(update={"max_parallel_calls": 1})}, 200, MANY) == 1
+
+
+def test_where_traces_are_sent_one_process_sends_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hopgraph.tools.evaluation.runs.process_engine.tracing_is_enabled", lambda: True)
+    assert processes_for({"migres": SERVED}, 64, MANY) == 1
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def test_many_questions_at_a_time_begin_a_second_process(
     monkeypatch.setattr(os, "sched_getaffinity", lambda _process: {0, 1}, raising=False)
     began: list[int] = []
     monkeypatch.setattr("hopgraph.tools.cli.evaluation.run.process_workers", lambda count: _counted(began, count))
-    run_eval(options(tmp_path, server, concurrency=32, repeats=2))
+    run_eval(options(tmp_path, server, concurrency=32, repeats=2, processes=None))
     assert began == [2]
     assert {name: each["f1"] for name, each in summary(tmp_path).items()} == {
         name: each["f1"] for name, each in in_one.items()

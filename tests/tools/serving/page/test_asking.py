@@ -1,10 +1,13 @@
 """Asking on the page: steps, answers with sources, follow-ups, stopping, coming back."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
 
 import pytest
 
 from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.serving.page.talking import Talking, View
 from servers.app_in_thread import until_idle
 from servers.browsing import Chat
 from servers.openai_server import OpenAIServer
@@ -115,6 +118,33 @@ def test_a_turn_is_followed_unless_somebody_scrolls_up(serve: Serve, open_chat: 
         steps.nth(7).wait_for(state="attached")
         assert chat.page.evaluate("document.querySelector('#hg-talk').scrollTop") < 10
         chat.ended()
+
+
+def test_one_question_at_a_time_and_none_is_dropped(
+    serve: Serve, open_chat: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask = Talking.ask
+
+    async def with_a_long_end(self: Talking, *given: Any) -> AsyncGenerator[View]:
+        async for view in ask(self, *given):
+            yield view
+        await asyncio.sleep(2)
+
+    monkeypatch.setattr(Talking, "ask", with_a_long_end)
+    with OpenAIServer(OfflineExtractive(), latency=0.3) as model:
+        chat = open_chat(serve(settings={"model": f"openai:m?base_url={model.base_url}"}))
+        chat.write("Who painted Guernica?")
+        chat.box.press("Enter")
+        chat.last.locator(".hg-running").wait_for()
+        chat.write("Who wrote Frankenstein?")  # stays in the box until it can be asked
+        chat.ended()
+        assert chat.turns.count() == 1
+        assert chat.box.input_value() == "Who wrote Frankenstein?"
+        chat.box.press("Enter")
+        chat.page.wait_for_function("document.querySelectorAll('.hg-turn').length === 2", timeout=10_000)
+        chat.ended()
+        assert chat.turns.first.locator(".hg-answer").inner_text().startswith("Pablo Picasso")
+    assert chat.threads.count() == 1
 
 
 def test_what_is_unfolded_stays_so_and_only_that(serve: Serve, open_chat: Open) -> None:
