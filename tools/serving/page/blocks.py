@@ -107,8 +107,8 @@ class _Page:
         corpus, files, name, language, index, indexed, forget = documents_panel()
         to_review = gr.CheckboxGroup(list(KINDS), label="Let me review first", elem_id="hg-reviewed")
         with gr.Accordion("Settings", open=False, elem_id="hg-settings"):
-
-            @gr.render(inputs=[kept.fields], triggers=[kept.fields.change])
+            # One after the other, so that the fields of a method come after those of the one before.
+            @gr.render(inputs=[kept.fields], triggers=[kept.fields.change], concurrency_limit=1)
             def settings(fields: Mapping[str, Any]) -> None:  # pyright: ignore[reportUnusedFunction]
                 given, owner = self.talking.service().settings(AUTO, {}), self.talking.owner
                 with contextlib.suppress(HopgraphError):  # told below the box
@@ -204,8 +204,8 @@ class _Page:
     def _connect_review(self, parts: Parts, everything: list[Any], quiet: Mapping[str, str]) -> None:
         gr = self.gr
         with parts.review:
-
-            @gr.render(inputs=[parts.asked])
+            # Not when the page is loaded, too, which would make the form anew over what is entered.
+            @gr.render(inputs=[parts.asked], triggers=[parts.asked.change])
             def form(asked: Sequence[Asked]) -> None:  # pyright: ignore[reportUnusedFunction]
                 def answer(button: Any, inputs: list[Any], make: Callable[..., Mapping[str, Any]]) -> None:
                     async def go_on(

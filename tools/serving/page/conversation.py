@@ -74,7 +74,8 @@ def problem_html(text: str) -> str:
 async def turns_of(service: Service, kept: KeptTurns, user: str, thread: str) -> tuple[list[Turn], Sequence[Interrupt]]:
     """Find a thread's turns, the oldest first, and what the person is asked if the last one waits for that.
 
-    A turn that came through another door of the app has no steps here.
+    A turn that came through another door of the app has no steps here. One that ended before the thread had its
+    question stands where it was asked.
 
     Raises:
         SettingsError: the thread has a name that is not taken.
@@ -85,10 +86,13 @@ async def turns_of(service: Service, kept: KeptTurns, user: str, thread: str) ->
     for message in state.values.get("messages", ()):
         if isinstance(message, HumanMessage):
             key = message.id or ""
-            turns.append(known.get(key) or Turn(asked=message.text, id=key, ended="stopped"))
+            turns.append(known.pop(key, None) or Turn(message.text, key, asked_at=0, ended="stopped"))
         elif turns:
             take_reply(turns[-1], message)
             turns[-1].ended = "done"
+    for turn in sorted(known.values(), key=lambda each: each.asked_at):
+        earlier = [at for at, each in enumerate(turns, start=1) if each.asked_at <= turn.asked_at]
+        turns.insert(max(earlier, default=0), turn)
     for turn in turns[:-1]:
         turn.ended = "stopped" if turn.ended == "paused" else turn.ended  # another question came instead of a review
     if turns and turns[-1].ended == "stopped" and service.admission.holds(thread_key(user, thread)):

@@ -1,6 +1,7 @@
 """One turn as the page shows it: what was asked, its steps, and how it ended."""
 
 import json
+import time
 import uuid
 import zlib
 from dataclasses import asdict, dataclass, field
@@ -24,6 +25,8 @@ class Turn:
     """What the person wrote."""
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     """Of the person's message in the thread."""
+    asked_at: float = field(default_factory=time.time)
+    """Seconds since 1970; 0 for a turn that this page did not see begin."""
     method: str = "auto"
     changes: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     """The settings that the person changed."""
@@ -56,6 +59,7 @@ def unpacked(packed: bytes) -> Turn:
     """Read what `Turn.packed` wrote; a turn that was never finished was broken off with its process."""
     fields: dict[str, Any] = json.loads(zlib.decompress(packed))
     fields["lines"] = [Line(**line) for line in fields["lines"]]
+    fields.setdefault("asked_at", 0.0)
     turn = Turn(**fields)
     turn.ended = turn.ended or "stopped"
     return turn

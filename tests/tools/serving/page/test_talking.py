@@ -63,6 +63,16 @@ async def test_a_review_that_was_passed_over_waits_no_more(talking: Talking) -> 
     assert not again.asked
 
 
+async def test_a_turn_that_was_stopped_at_once_stays_where_it_was_asked(talking: Talking) -> None:
+    first = await asked(talking)
+    stopped = Turn("And this?", ended="stopped")  # before the thread had its question
+    await talking.kept.keep(USER, first.thread, stopped)
+    await asked(talking, first.thread, text="Who wrote Frankenstein?")
+    again = await talking.open(USER, first.thread)
+    assert [turn.asked for turn in again.turns] == [QUESTION, "And this?", "Who wrote Frankenstein?"]
+    assert [turn.ended for turn in again.turns] == ["done", "stopped", "done"]
+
+
 async def until_asked(server: OpenAIServer, seconds: float) -> None:
     """Wait until a turn has come to the call that is slow."""
     async with asyncio.timeout(seconds):
