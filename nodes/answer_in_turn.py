@@ -10,7 +10,7 @@ from hopgraph.nodes.approve_evidence import reviewing_passages
 from hopgraph.nodes.ask import ask, calls_of
 from hopgraph.nodes.branch import (
     BranchState,
-    kept_back,
+    calls_after,
     parts_of,
     question_in_branch,
     question_of,
@@ -48,7 +48,7 @@ async def answer_in_turn(state: PartState, runtime: Runtime[DecomposingContext])
         passages=shown(excerpts, passages) or None,
         sub_answers=sub_answers(earlier) or None,
     )
-    answered = await ask(runtime, spent_in(state), wanted, keep=kept_back(node) or None)
+    answered = await ask(runtime, spent_in(state), wanted, keep=calls_after(node))
     reading = read_answer(answered, settings, excerpts, evidence_id=node["id"], question=node["question"])
     if not reading.answer:
         how = "budget" if answered.outcome == "budget" else "unsolved"

@@ -9,7 +9,7 @@ from langgraph.runtime import Runtime
 from hopgraph.nodes.answer import Reading, answer_ask, kept_excerpts, read_answer
 from hopgraph.nodes.approve_evidence import reviewing_passages
 from hopgraph.nodes.ask import ask, calls_of
-from hopgraph.nodes.branch import BranchState, kept_back, question_in_branch, question_of, settings_for, spent_in
+from hopgraph.nodes.branch import BranchState, calls_after, question_in_branch, question_of, settings_for, spent_in
 from hopgraph.nodes.knowledge import by_id, shown
 from hopgraph.nodes.recall_knowledge import MODEL_SOURCE
 from hopgraph.nodes.settle import settle
@@ -45,7 +45,7 @@ def answer_question(*, own_knowledge: bool) -> AnswerNode:
         excerpts = [] if own_knowledge else kept_excerpts(state["knowledge"])
         passages = None if own_knowledge else shown(excerpts, by_id(state["passages"]))
         wanted = answer_ask(node["question"], settings, passages=passages)
-        answered = await ask(runtime, spent_in(state), wanted, keep=kept_back(node) or None)
+        answered = await ask(runtime, spent_in(state), wanted, keep=calls_after(node))
         reading = read_answer(answered, settings, excerpts, evidence_id=node["id"], question=node["question"])
         said = [own_words(node, reading)] if own_knowledge and reading.answer else []
         rests_on = [each["id"] for each in said] or [each["passage_id"] for each in excerpts]

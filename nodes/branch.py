@@ -41,6 +41,11 @@ def kept_back(node: QuestionNode) -> int:
     return 1 if node["parent"] else 0
 
 
+def calls_after(node: QuestionNode) -> int | None:
+    """Count the calls to leave over when a question is answered, as `ask` takes it: None for the root's answer."""
+    return kept_back(node) or None
+
+
 def settings_for(node: QuestionNode, settings: Context) -> Context:
     """Choose the settings to answer a question with: only the question that was asked is of the asked-for type.
 

@@ -10,7 +10,7 @@ from hopgraph.nodes.answer_question import grounded, own_words
 from hopgraph.nodes.ask import ask, calls_of
 from hopgraph.nodes.branch import (
     BranchState,
-    kept_back,
+    calls_after,
     parts_of,
     question_of,
     settings_for,
@@ -46,7 +46,7 @@ async def compose(state: ComposeState, runtime: Runtime[RaIsfContext]) -> Mappin
     wanted = answer_ask(
         node["question"], settings, passages=shown(carried, passages) or None, sub_answers=sub_answers(parts)
     )
-    answered = await ask(runtime, spent_in(state), wanted, keep=kept_back(node) or None)
+    answered = await ask(runtime, spent_in(state), wanted, keep=calls_after(node))
     reading = read_answer(answered, settings, carried, evidence_id=node["id"], question=node["question"])
     how = "composed" if reading.answer else "budget" if answered.outcome == "budget" else "unsolved"
     return {**settle(runtime, node, how, reading=reading, event="composed"), "calls": calls_of([answered])}

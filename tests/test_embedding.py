@@ -7,7 +7,6 @@ What is written in JavaScript runs under Node and in a browser, with the package
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,12 +19,12 @@ import pytest
 import yaml
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
-from playwright.sync_api import sync_playwright
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from hopgraph.tools.models.offline import OfflineExtractive
+from servers.browsing import chromium_browser
 from servers.doors import QUESTION, asked
 from servers.langgraph_server import langgraph_server
 from servers.loopback import LoopbackServer
@@ -220,18 +219,13 @@ def test_its_react_component_answers_in_a_browser(esbuild: Path, langgraph_url: 
             Route("/chat.js", lambda _: Response(script, media_type="text/javascript")),
         ]
     )
-    browser_path = shutil.which("chromium")
-    if browser_path is None:
-        pytest.skip("needs the browser chromium")
-    with LoopbackServer(page) as served, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
+    with LoopbackServer(page) as served, chromium_browser() as browser:
         tab = browser.new_page()
         tab.goto(served.url)
         tab.locator("input").fill("Who painted Guernica?")
         tab.locator("input").press("Enter")
         tab.get_by_text("Pablo Picasso [1]").wait_for(timeout=120_000)
         assert tab.locator("p").first.inner_text() == "Who painted Guernica?"
-        browser.close()
 
 
 def test_it_has_an_example_of_each_way() -> None:

@@ -1,13 +1,29 @@
-"""The chat page as a person uses it, in a browser."""
+"""A browser, and the chat page as a person uses it there."""
 
 import re
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
 
-from playwright.sync_api import BrowserContext, Locator, Page, Request
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, Request, sync_playwright
 
 from servers.web_app import WebApp
 
 _PATIENCE = 120_000
 """Milliseconds that anything may take; the machine may be slow, and nothing waits longer than it must."""
+
+
+@contextmanager
+def chromium_browser() -> Generator[Browser]:
+    """Run Debian's browser without a window; a test that wants it is skipped where it is not installed."""
+    path = shutil.which("chromium")
+    if path is None:
+        pytest.skip("needs the browser chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 class Chat:

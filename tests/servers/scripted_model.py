@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import Annotated, Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
@@ -16,6 +16,7 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field, PrivateAttr
+from typing_extensions import override
 
 ReplyFunction = Callable[[str, list[BaseMessage]], str | AIMessage]
 """(role, messages) -> reply; called from several threads at once when the model is."""
@@ -51,7 +52,7 @@ class ScriptedChatModel(BaseChatModel):
     """
 
     replies: Sequence[str | AIMessage] | ReplyFunction
-    latency: float | Callable[[str], float] = Field(default=0.0)
+    latency: Annotated[float, Field(ge=0)] | Callable[[str], float] = 0.0
     """Seconds that each call takes, or a function of its role; calls wait side by side."""
 
     _calls: list[ScriptedCall] = PrivateAttr(default_factory=list[ScriptedCall])
@@ -88,8 +89,12 @@ class ScriptedChatModel(BaseChatModel):
         message = reply if isinstance(reply, AIMessage) else _with_usage(reply, messages)
         return ChatResult(generations=[ChatGeneration(message=message)])
 
-    def _seconds(self, messages: list[BaseMessage]) -> float:
-        return self.latency(role_of(messages)) if callable(self.latency) else self.latency
+    def _seconds(self, role: str) -> float:
+        return self.latency(role) if callable(self.latency) else self.latency
+
+    async def _wait(self, role: str) -> None:
+        """Hold a reply back, after the call was written down."""
+        await asyncio.sleep(self._seconds(role))
 
     def _generate(
         self,
@@ -99,7 +104,7 @@ class ScriptedChatModel(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         result = self._next_reply(messages)
-        time.sleep(self._seconds(messages))
+        time.sleep(self._seconds(role_of(messages)))
         return result
 
     async def _agenerate(
@@ -110,7 +115,7 @@ class ScriptedChatModel(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         result = self._next_reply(messages)
-        await asyncio.sleep(self._seconds(messages))
+        await self._wait(role_of(messages))
         return result
 
 
@@ -127,20 +132,12 @@ class WavesChatModel(ScriptedChatModel):
     _complete: dict[int, asyncio.Event] = PrivateAttr(default_factory=dict[int, asyncio.Event])
     """By number of calls, the event that the wave which ends there is complete."""
 
-    async def _agenerate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        result = self._next_reply(messages)
+    @override
+    async def _wait(self, role: str) -> None:
         arrived = len(self.calls)
         end = next((end for end in accumulate(self.waves) if arrived <= end), None)
         if end is None:
-            raise AssertionError(
-                f"call {arrived} (role {role_of(messages)!r}) where waves of {self.waves} were expected"
-            )
+            raise AssertionError(f"call {arrived} (role {role!r}) where waves of {self.waves} were expected")
         complete = self._complete.setdefault(end, asyncio.Event())
         if arrived == end:
             await asyncio.sleep(_MORE_SECONDS)
@@ -151,9 +148,8 @@ class WavesChatModel(ScriptedChatModel):
             async with asyncio.timeout(_WAVE_SECONDS):
                 await complete.wait()
         except TimeoutError:
-            said = f"call {arrived} (role {role_of(messages)!r}) waited in vain for call {end} of waves {self.waves}"
+            said = f"call {arrived} (role {role!r}) waited in vain for call {end} of waves {self.waves}"
             raise AssertionError(said) from None
-        return result
 
 
 def _with_usage(text: str, messages: list[BaseMessage]) -> AIMessage:

@@ -145,24 +145,28 @@ class _Page:
             if asking.setdefault(session, mark) is not mark:
                 yield {parts.box: self.gr.skip()}  # Enter while a turn runs
                 return
+
+            def free() -> None:
+                if asking.get(session) is mark:
+                    del asking[session]
+
             try:
                 async for view in self.talking.ask(session, user, thread, text, wanted):
                     shows = await self._shown(parts, user, view, all_of_it=first or not view.runs)
-                    if not view.runs and asking.get(session) is mark:
-                        del asking[session]
+                    if not view.runs:
+                        free()
                     yield {**shows, parts.box: ""} if first and not view.problem else shows
                     first = False
             finally:
-                if asking.get(session) is mark:
-                    del asking[session]
+                free()
 
         async def stop(request: Request) -> None:
             self.talking.running.stop(_session(request))
 
         asked = [parts.opened, parts.box, parts.method, parts.changes, parts.corpus, parts.reviewed]
         # Gradio's default drops what comes between an event's last update and its end, without a word.
-        once = {"trigger_mode": "multiple", **quiet}
-        self.gr.on([parts.box.submit, parts.send.click], ask, asked, [*everything, parts.box], **once)
+        filled = [*everything, parts.box]
+        self.gr.on([parts.box.submit, parts.send.click], ask, asked, filled, trigger_mode="multiple", **quiet)
         parts.stop.click(stop, None, None, **quiet)
         blocks.unload(stop)
 

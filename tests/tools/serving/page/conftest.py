@@ -1,6 +1,5 @@
 """A real browser before the real app."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,24 +11,18 @@ import pytest
 for _name in ("gradio", "fastapi", "playwright"):
     pytest.importorskip(_name, reason=f"needs {_name}, of the extras chat and dev")
 
-from playwright.sync_api import Browser, sync_playwright  # noqa: E402
+from playwright.sync_api import Browser  # noqa: E402
 
 from hopgraph.tools.serving.options import ServingOptions  # noqa: E402
 from servers.app_in_thread import app_in_thread  # noqa: E402
-from servers.browsing import Chat  # noqa: E402
+from servers.browsing import Chat, chromium_browser  # noqa: E402
 from servers.web_app import WebApp  # noqa: E402
 
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """Debian's browser, without a window."""
-    path = shutil.which("chromium")
-    if path is None:
-        pytest.skip("needs the browser chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+    with chromium_browser() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
