@@ -3,7 +3,7 @@
 # make models     the tests that need torch, FAISS, Milvus, Ray and the like, in an environment of their own
 # make slow       what takes minutes: real questions by the hundred, the notebooks, the guide, processes, many chats
 # make notebooks  run the notebooks and store what they show
-# make check      lint, formatting and types, as CI does
+# make check      lint, formatting, types and layers, as CI does
 # make benchmark  speed and memory, measured
 PYTHON ?= python3
 QUESTION ?= In which city was the director of the film Pan's Labyrinth born?
@@ -11,8 +11,8 @@ export QUESTION
 
 VENV := .venv
 BIN := $(VENV)/bin
-MODEL_TESTS := tests/tools/embeddings tests/tools/entailment tests/tools/loading tests/tools/rerankers \
-  tests/tools/retrieval tests/tools/text tests/tools/cli/test_index_into.py
+MODEL_TESTS := tests/tools/retrieval/embeddings tests/tools/scoring/entailment tests/tools/scoring/weights tests/tools/scoring/rerankers \
+  tests/tools/retrieval tests/tools/text tests/tools/apps/cli/test_index_into.py
 JOBS := $(shell jobs=$$((($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2)); echo $$((jobs < 8 ? jobs : 8)))
 PACKAGES := tests/javascript/node_modules/.package-lock.json
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -33,7 +33,7 @@ models: $(BIN)/python
 	@$(VENV)-models/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt torch
 	@$(VENV)-models/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt -e '.[models-dev]'
 	$(VENV)-models/bin/pytest $(MODEL_TESTS)
-	$(VENV)-models/bin/pytest tests/tools/evaluation/runs/test_ray_engine.py
+	$(VENV)-models/bin/pytest tests/tools/apps/evaluation/batch/test_ray_engine.py
 
 slow: $(VENV)/dev $(PACKAGES)
 	$(BIN)/pytest -m slow -rs
@@ -50,6 +50,7 @@ check: $(VENV)/dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/pytest -q tests/test_layers.py
 
 benchmark: $(VENV)/dev
 	@$(PIP) install -c constraints.txt -e '.[benchmark]'

@@ -13,7 +13,7 @@ How to write a sixth method:
 4. Join the nodes with edges; give conditional edges a path map, so that they are labelled. Compile with a name.
    A part of another method's figure can be a node too, as `tree_of_reviews.build_grow`, with a step replaced.
 
-`tests/sixth_method.py` does it in sixty lines: Tree of Reviews, whose reviews say what a path lacks, with
+`tests/support/sixth_method.py` does it in sixty lines: Tree of Reviews, whose reviews say what a path lacks, with
 MIGRES's generator writing the query for that. Events, citations, budgets and resuming come with the nodes.
 """
 

@@ -32,10 +32,10 @@ from langgraph.graph import END, START
 from langgraph.types import Send
 
 from hopgraph.nodes.blend import blend, branch_input, first_steps, reason, recall, topic
+from hopgraph.nodes.core.method_graph import CompiledMethod, MethodGraph
 from hopgraph.nodes.draft_answers import draft_answers
 from hopgraph.nodes.filter_passages import select_passages, weigh_passages
 from hopgraph.nodes.finish import finish
-from hopgraph.nodes.machine import CompiledMethod, MethodGraph
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.shorten import shorten

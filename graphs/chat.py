@@ -15,7 +15,7 @@ Messages in, messages out, so that any chat client of LangGraph can be put befor
 
 Steps are reported as events on the `custom` stream; with `subgraphs=True` those of the method, too.
 
-Keep threads with a checkpointer, which `hopgraph.tools.threads` opens:
+Keep threads with a checkpointer, which `hopgraph.tools.apps.server.threads` opens:
 
     async with open_threads() as threads:
         app = chat.build().compile(checkpointer=threads.saver, name="Chat")
@@ -33,11 +33,11 @@ from langgraph.graph import END, START
 
 from hopgraph.graphs import METHODS
 from hopgraph.nodes.chat.contextualise import contextualise
-from hopgraph.nodes.chat.lend import lend
 from hopgraph.nodes.chat.prepare_turn import prepare_turn
 from hopgraph.nodes.chat.reply import reply
 from hopgraph.nodes.chat.route import route
-from hopgraph.nodes.machine import CompiledMethod, MethodGraph
+from hopgraph.nodes.chat.run_method import lend
+from hopgraph.nodes.core.method_graph import CompiledMethod, MethodGraph
 from hopgraph.state.chat import (
     METHOD_NAMES,
     ChatContext,

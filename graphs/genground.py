@@ -6,7 +6,7 @@ correct that answer by what the passages say, joins both sources and suffers les
 
 Paper: "Generate-then-Ground in Retrieval-Augmented Generation for Multi-hop Question Answering". Sections:
 deduce 3.1; retrieve, ground, revise and keep 3.2; batches 3.3; the switches `deduction`, `grounding` and
-`batches` Table 4; what the `revised` events count 7.2 (`tools/evaluation/incorporation.py`).
+`batches` Table 4; what the `revised` events count 7.2 (`tools/apps/evaluation/incorporation.py`).
 
 Where this differs from the paper:
 * a hop limit, and an end when a question is asked again, both with one more call for a best-effort answer;
@@ -28,12 +28,12 @@ from typing import Literal
 from langgraph.graph import END, START
 
 from hopgraph.nodes.best_answer import accept, best_answer_with
+from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.deduce import deduce_with, what_was_deduced
 from hopgraph.nodes.finish import finish
 from hopgraph.nodes.generate import generate
 from hopgraph.nodes.ground import ground
-from hopgraph.nodes.machine import MethodGraph
-from hopgraph.nodes.next_step import NextQuestion
+from hopgraph.nodes.hops.next_step import NextQuestion
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.read_passages import read_passages
 from hopgraph.nodes.retrieve import retrieve

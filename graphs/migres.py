@@ -23,11 +23,11 @@ from typing import Literal
 from langgraph.graph import END, START
 
 from hopgraph.nodes.compress import compress
+from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.decide import decide, final_answer
 from hopgraph.nodes.extract import extract
 from hopgraph.nodes.finish import finish
 from hopgraph.nodes.generate_queries import generate_queries
-from hopgraph.nodes.machine import MethodGraph
 from hopgraph.nodes.nli_verify import nli_verify
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.recall_knowledge import recall_knowledge

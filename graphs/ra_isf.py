@@ -29,17 +29,17 @@ from langgraph.graph import END, START
 from langgraph.types import Send
 
 from hopgraph.nodes.answer_question import answer_question, give_up
-from hopgraph.nodes.branch import branch_input, question_of
 from hopgraph.nodes.compose import best_effort, compose
+from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.finish import finish
 from hopgraph.nodes.frontier import frontier
 from hopgraph.nodes.judge_relevance import judge_relevance
-from hopgraph.nodes.machine import MethodGraph
 from hopgraph.nodes.prepare import prepare_for
+from hopgraph.nodes.question_tree.branch import branch_input, question_of
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.self_knowledge import self_knowledge
 from hopgraph.nodes.split import plant, split_with
-from hopgraph.state.questions import ROOT
+from hopgraph.state.question_tree import ROOT
 from hopgraph.state.ra_isf import RaIsfContext, RaIsfState, SolveOutput, SolveState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 

@@ -31,17 +31,17 @@ from typing import Literal
 from langgraph.graph import END, START
 
 from hopgraph.nodes.answer import answer_with
+from hopgraph.nodes.core.method_graph import MethodGraph, Node
 from hopgraph.nodes.expand import expand
 from hopgraph.nodes.finish import finish
 from hopgraph.nodes.fuse import fuse
 from hopgraph.nodes.gather import gather
-from hopgraph.nodes.machine import MethodGraph, Node
-from hopgraph.nodes.paths import agreeing, with_status
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.prune import prune
 from hopgraph.nodes.rank_passages import rank_passages
 from hopgraph.nodes.retrieve import retrieve_with
 from hopgraph.nodes.review import by_search_order, review_with
+from hopgraph.nodes.review_tree.paths import agreeing, with_status
 from hopgraph.state.review_tree import GrowOutput, GrowState, ReviewTreeState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 from hopgraph.state.tree_of_reviews import TreeOfReviewsContext

@@ -7,13 +7,13 @@ from typing import Any
 from langgraph.runtime import Runtime
 from pydantic import Field, field_validator
 
-from hopgraph.nodes.approve_evidence import reviewing_passages
-from hopgraph.nodes.ask import Answered, Ask, ask, calls_of
+from hopgraph.nodes.core.ask import Answered, Ask, ask, calls_of
+from hopgraph.nodes.core.evidence_review import reviewing_passages
+from hopgraph.nodes.core.excerpts import by_id, shown
+from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.decide import UNANSWERABLE, short_answer
-from hopgraph.nodes.events import emit
 from hopgraph.nodes.extract import numbers_in
-from hopgraph.nodes.knowledge import by_id, shown
-from hopgraph.nodes.replies import ReplyModel, ShortText
 from hopgraph.state import Context, Evidence, Excerpt, Knowledge, Passage, Spent, StopReason
 from hopgraph.tools.prompts import Value, clean
 

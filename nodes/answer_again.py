@@ -7,12 +7,12 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from hopgraph.nodes.answer import answer_ask, answer_update, kept_excerpts, read_answer
-from hopgraph.nodes.approve_evidence import reviewing_passages
-from hopgraph.nodes.ask import ask, calls_of
-from hopgraph.nodes.budget import is_exhausted
-from hopgraph.nodes.knowledge import by_id, shown
+from hopgraph.nodes.core.ask import ask, calls_of
+from hopgraph.nodes.core.budget import is_exhausted
+from hopgraph.nodes.core.evidence_review import reviewing_passages
+from hopgraph.nodes.core.excerpts import by_id, shown
 from hopgraph.state import Knowledge, Passage, Query, Spent, StopReason
-from hopgraph.state.baselines.turns import IterRetgenContext
+from hopgraph.state.baselines.alternating import IterRetgenContext
 from hopgraph.state.reducers import merge_calls
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 

@@ -6,9 +6,10 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import answer_ask, read_answer
-from hopgraph.nodes.approve_evidence import reviewing_passages
-from hopgraph.nodes.ask import ask, calls_of
-from hopgraph.nodes.branch import (
+from hopgraph.nodes.core.ask import ask, calls_of
+from hopgraph.nodes.core.evidence_review import reviewing_passages
+from hopgraph.nodes.core.excerpts import by_id, candidate_excerpts, shown
+from hopgraph.nodes.question_tree.branch import (
     BranchState,
     calls_after,
     parts_of,
@@ -17,11 +18,10 @@ from hopgraph.nodes.branch import (
     settings_for,
     spent_in,
 )
-from hopgraph.nodes.knowledge import by_id, candidate_excerpts, shown
-from hopgraph.nodes.settle import settle, sub_answers
+from hopgraph.nodes.question_tree.settlement import settle, sub_answers
 from hopgraph.state import Candidates, Passage
 from hopgraph.state.decomposing import DecomposingContext
-from hopgraph.state.questions import ROOT
+from hopgraph.state.question_tree import ROOT
 
 
 class PartState(BranchState):

@@ -7,14 +7,21 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import Reading, answer_ask, kept_excerpts, read_answer
-from hopgraph.nodes.approve_evidence import reviewing_passages
-from hopgraph.nodes.ask import ask, calls_of
-from hopgraph.nodes.branch import BranchState, calls_after, question_in_branch, question_of, settings_for, spent_in
-from hopgraph.nodes.knowledge import by_id, shown
+from hopgraph.nodes.core.ask import ask, calls_of
+from hopgraph.nodes.core.evidence_review import reviewing_passages
+from hopgraph.nodes.core.excerpts import by_id, shown
+from hopgraph.nodes.question_tree.branch import (
+    BranchState,
+    calls_after,
+    question_in_branch,
+    question_of,
+    settings_for,
+    spent_in,
+)
+from hopgraph.nodes.question_tree.settlement import settle
 from hopgraph.nodes.recall_knowledge import MODEL_SOURCE
-from hopgraph.nodes.settle import settle
 from hopgraph.state import Evidence, Knowledge, Passage
-from hopgraph.state.questions import QuestionNode
+from hopgraph.state.question_tree import QuestionNode
 from hopgraph.state.ra_isf import RaIsfContext
 
 

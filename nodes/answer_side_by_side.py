@@ -6,10 +6,10 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import Reading, answer_ask, read_answer
-from hopgraph.nodes.approve_evidence import reviewing_passages
-from hopgraph.nodes.ask import ask_all, calls_of
-from hopgraph.nodes.hops import closed, open_hop
-from hopgraph.nodes.knowledge import by_id, shown
+from hopgraph.nodes.core.ask import ask_all, calls_of
+from hopgraph.nodes.core.evidence_review import reviewing_passages
+from hopgraph.nodes.core.excerpts import by_id, shown
+from hopgraph.nodes.hops.hop_history import closed, open_hop
 from hopgraph.state import Context, Evidence, Knowledge, Passage, Spent, StopReason
 from hopgraph.state.hops import Hop
 

@@ -7,10 +7,10 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import AnswerReply, Reading, answer_ask, answer_update, read_answer, reading_update
-from hopgraph.nodes.ask import ask
+from hopgraph.nodes.core.ask import ask
+from hopgraph.nodes.core.excerpts import by_id, candidate_excerpts, shown
 from hopgraph.nodes.decide import UNANSWERABLE, short_answer
-from hopgraph.nodes.hops import answered_lines, observed, resting_on
-from hopgraph.nodes.knowledge import by_id, candidate_excerpts, shown
+from hopgraph.nodes.hops.hop_history import answered_lines, observed, resting_on
 from hopgraph.state import Candidates, Context, Evidence, Excerpt, Passage, Spent, StopReason
 from hopgraph.state.hops import Hop, HopsContext
 

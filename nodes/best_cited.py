@@ -7,12 +7,12 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import reading_update
-from hopgraph.nodes.events import emit
-from hopgraph.nodes.knowledge import by_id, titled
+from hopgraph.nodes.core.excerpts import by_id, titled
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.vote import VoteState, reading_of
 from hopgraph.state import Context, EntailmentChecker, Passage
 from hopgraph.state.blendfilter import Draft
-from hopgraph.tools.resolve import entailment_of
+from hopgraph.tools.resources import entailment_of
 from hopgraph.tools.text import split_sentences
 
 

@@ -7,13 +7,13 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import answer_ask
-from hopgraph.nodes.ask import Ask, ask, calls_of
-from hopgraph.nodes.budget import branch_out, pauses_in, share_out
+from hopgraph.nodes.core.ask import Ask, ask, calls_of
+from hopgraph.nodes.core.budget import branch_out, pauses_in, share_out
+from hopgraph.nodes.core.excerpts import by_id, candidate_excerpts, shown
+from hopgraph.nodes.core.reply_models import ReplyModel
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.draft_answers import draft_of
-from hopgraph.nodes.events import emit
-from hopgraph.nodes.knowledge import by_id, candidate_excerpts, shown
 from hopgraph.nodes.recall_knowledge import read_recalled
-from hopgraph.nodes.replies import ReplyModel
 from hopgraph.nodes.write_passages import passage_ask
 from hopgraph.state import Candidates, Passage, Query, Spent
 from hopgraph.state.blendfilter import BlendFilterContext, BlendFilterState, BranchName, Draft, QueryBranch

@@ -7,9 +7,9 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from hopgraph.nodes.answer import kept_excerpts
-from hopgraph.nodes.knowledge import by_id, whole
+from hopgraph.nodes.core.excerpts import by_id, whole
 from hopgraph.state import Candidates, Knowledge, Passage
-from hopgraph.state.baselines.turns import IrcotContext
+from hopgraph.state.baselines.alternating import IrcotContext
 
 
 class CollectState(TypedDict):

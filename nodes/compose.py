@@ -7,8 +7,9 @@ from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import answer_ask, answer_update, read_answer
 from hopgraph.nodes.answer_question import grounded, own_words
-from hopgraph.nodes.ask import ask, calls_of
-from hopgraph.nodes.branch import (
+from hopgraph.nodes.core.ask import ask, calls_of
+from hopgraph.nodes.core.excerpts import by_id, cut, shown
+from hopgraph.nodes.question_tree.branch import (
     BranchState,
     calls_after,
     parts_of,
@@ -16,11 +17,10 @@ from hopgraph.nodes.branch import (
     settings_for,
     spent_in,
 )
-from hopgraph.nodes.knowledge import by_id, cut, shown
+from hopgraph.nodes.question_tree.settlement import evidence_under, resting_on, settle, sub_answers
 from hopgraph.nodes.recall_knowledge import MODEL_SOURCE
-from hopgraph.nodes.settle import evidence_under, resting_on, settle, sub_answers
 from hopgraph.state import Evidence, Excerpt, Passage, Spent
-from hopgraph.state.questions import ROOT, QuestionNode
+from hopgraph.state.question_tree import ROOT, QuestionNode
 from hopgraph.state.ra_isf import RaIsfContext
 
 

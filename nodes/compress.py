@@ -5,12 +5,12 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.ask import Answered, Ask, ask_all, calls_of
-from hopgraph.nodes.events import emit
-from hopgraph.nodes.knowledge import by_id, shown
-from hopgraph.nodes.replies import ReplyModel, ShortText
+from hopgraph.nodes.core.ask import Answered, Ask, ask_all, calls_of
+from hopgraph.nodes.core.excerpts import by_id, shown
+from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Excerpt, Knowledge, Passage, Spent
-from hopgraph.state.knowledge import KnowledgeContext
+from hopgraph.state.passage_filtering import KnowledgeContext
 from hopgraph.tools.prompts import Value, clean
 
 

@@ -6,10 +6,10 @@ from typing import Any, Literal
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import kept_excerpts
-from hopgraph.nodes.ask import ask_all, calls_of
 from hopgraph.nodes.compress import compress_ask, rewritten
-from hopgraph.nodes.events import emit
-from hopgraph.nodes.knowledge import by_id, whole
+from hopgraph.nodes.core.ask import ask_all, calls_of
+from hopgraph.nodes.core.excerpts import by_id, whole
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Candidates, Excerpt, Knowledge, Passage, Spent, StopReason
 from hopgraph.state.baselines.one_retrieval import CompressedContext
 

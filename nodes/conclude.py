@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from hopgraph.nodes.answer import Reading, reading_update
-from hopgraph.nodes.paths import accepted_in, agreeing
+from hopgraph.nodes.review_tree.paths import accepted_in, agreeing
 from hopgraph.state import Evidence, StopReason
 from hopgraph.state.review_tree import ReviewContext, ReviewNode
 

@@ -7,12 +7,12 @@ from typing import Any
 from langgraph.runtime import Runtime
 from pydantic import Field, field_validator
 
-from hopgraph.nodes.approve_evidence import reviewing_statements
-from hopgraph.nodes.ask import Answered, Ask, ask, calls_of
-from hopgraph.nodes.budget import is_exhausted
-from hopgraph.nodes.events import emit
+from hopgraph.nodes.core.ask import Answered, Ask, ask, calls_of
+from hopgraph.nodes.core.budget import is_exhausted
+from hopgraph.nodes.core.evidence_review import reviewing_statements
+from hopgraph.nodes.core.reply_models import ReplyModel
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.extract import numbers_in
-from hopgraph.nodes.replies import ReplyModel
 from hopgraph.state import Evidence, Passage, Spent, StopReason
 from hopgraph.state.migres import MigresContext
 from hopgraph.state.reducers import merge_calls

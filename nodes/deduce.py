@@ -7,13 +7,19 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from hopgraph.nodes.answer import AnswerReply, answer_update, read_answer
-from hopgraph.nodes.ask import Answered, Ask, ask, calls_of
+from hopgraph.nodes.core.ask import Answered, Ask, ask, calls_of
+from hopgraph.nodes.core.excerpts import by_id, shown
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.decide import short_answer
-from hopgraph.nodes.events import emit
 from hopgraph.nodes.generate_queries import folded
-from hopgraph.nodes.hops import answered_lines, observed, observed_lines, open_hop, resting_on
-from hopgraph.nodes.knowledge import by_id, shown
-from hopgraph.nodes.next_step import Deduction, NextStep
+from hopgraph.nodes.hops.hop_history import (
+    answered_lines,
+    observed,
+    observed_lines,
+    open_hop,
+    resting_on,
+)
+from hopgraph.nodes.hops.next_step import Deduction, NextStep
 from hopgraph.nodes.recall_knowledge import says_nothing
 from hopgraph.state import Evidence, Excerpt, Passage, Query, Spent, StopReason
 from hopgraph.state.hops import Hop, HopsContext

@@ -7,9 +7,9 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import AnswerReply, answer_ask, kept_excerpts, read_answer
-from hopgraph.nodes.approve_evidence import reviewing_passages
-from hopgraph.nodes.ask import Answered, ask_all, calls_of
-from hopgraph.nodes.knowledge import by_id, shown
+from hopgraph.nodes.core.ask import Answered, ask_all, calls_of
+from hopgraph.nodes.core.evidence_review import reviewing_passages
+from hopgraph.nodes.core.excerpts import by_id, shown
 from hopgraph.nodes.recall_knowledge import model_passage
 from hopgraph.state import Context, Evidence, Excerpt, Knowledge, Passage, Spent
 from hopgraph.state.blendfilter import BlendFilterContext, Draft

@@ -6,12 +6,12 @@ from typing import Any, TypeVar
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.ask import Answered, Ask, RecordT, ask_all, calls_of
-from hopgraph.nodes.events import emit
-from hopgraph.nodes.knowledge import by_id, shown
-from hopgraph.nodes.paths import excerpts_of, passages_to
+from hopgraph.nodes.core.ask import Answered, Ask, RecordT, ask_all, calls_of
+from hopgraph.nodes.core.excerpts import by_id, shown
+from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.recall_knowledge import says_nothing
-from hopgraph.nodes.replies import ReplyModel, ShortText
+from hopgraph.nodes.review_tree.paths import excerpts_of, passages_to
 from hopgraph.state import Passage, Query, Spent, StopReason
 from hopgraph.state.review_tree import ReviewContext, ReviewNode
 from hopgraph.tools.prompts import clean

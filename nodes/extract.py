@@ -9,10 +9,10 @@ from typing import Any, cast
 from langgraph.runtime import Runtime
 from pydantic import field_validator
 
-from hopgraph.nodes.ask import LONG_WORK, Ask, ask_all, calls_of
-from hopgraph.nodes.events import emit
-from hopgraph.nodes.knowledge import by_id, shown
-from hopgraph.nodes.replies import ReplyModel
+from hopgraph.nodes.core.ask import LONG_WORK, Ask, ask_all, calls_of
+from hopgraph.nodes.core.excerpts import by_id, shown
+from hopgraph.nodes.core.reply_models import ReplyModel
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Evidence, Excerpt, Knowledge, Passage, Spent
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.prompts import clean

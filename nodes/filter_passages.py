@@ -6,12 +6,12 @@ from typing import Any
 from langgraph.runtime import Runtime
 from pydantic import JsonValue
 
-from hopgraph.nodes.ask import Ask, ask_all, calls_of
 from hopgraph.nodes.blend import FINAL_CALLS
-from hopgraph.nodes.events import emit
+from hopgraph.nodes.core.ask import Ask, ask_all, calls_of
+from hopgraph.nodes.core.excerpts import by_id, shown
+from hopgraph.nodes.core.reply_models import ReplyModel
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.judge_relevance import Relevance
-from hopgraph.nodes.knowledge import by_id, shown
-from hopgraph.nodes.replies import ReplyModel
 from hopgraph.nodes.sentence_filter import reported
 from hopgraph.state import Context, Knowledge, Passage, Spent
 from hopgraph.state.blendfilter import QueryBranch

@@ -9,9 +9,9 @@ from langgraph.types import Overwrite
 from pydantic import JsonValue
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.approve_evidence import REVIEWER_SOURCE
-from hopgraph.nodes.events import emit
-from hopgraph.nodes.knowledge import by_id
+from hopgraph.nodes.core.evidence_review import REVIEWER_SOURCE
+from hopgraph.nodes.core.excerpts import by_id
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.recall_knowledge import MODEL_SOURCE
 from hopgraph.state import Call, Citation, Context, Evidence, Passage, Spent, StopReason, Usage
 from hopgraph.tools.text import content_terms

@@ -5,11 +5,11 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.branch import kept_back, parts_of
-from hopgraph.nodes.budget import branch_out
-from hopgraph.nodes.settle import evidence_under, settled_root
+from hopgraph.nodes.core.budget import branch_out
+from hopgraph.nodes.question_tree.branch import kept_back, parts_of
+from hopgraph.nodes.question_tree.settlement import evidence_under, settled_root
 from hopgraph.state import Spent
-from hopgraph.state.questions import ROOT, Branch, QuestionNode
+from hopgraph.state.question_tree import ROOT, Branch, QuestionNode
 from hopgraph.state.ra_isf import RaIsfContext
 
 

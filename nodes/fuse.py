@@ -8,14 +8,14 @@ from langgraph.runtime import Runtime
 from pydantic import Field, field_validator
 
 from hopgraph.nodes.answer import AnswerReply, Reading, answer_ask, answer_update, read_answer
-from hopgraph.nodes.ask import Answered, Ask, ask
+from hopgraph.nodes.core.ask import Answered, Ask, ask
+from hopgraph.nodes.core.excerpts import by_id, shown, titled
+from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.decide import short_answer
-from hopgraph.nodes.events import emit
 from hopgraph.nodes.extract import numbers_in
 from hopgraph.nodes.gather import within
-from hopgraph.nodes.knowledge import by_id, shown, titled
-from hopgraph.nodes.paths import accepted_in, agreeing, excerpts_of
-from hopgraph.nodes.replies import ReplyModel, ShortText
+from hopgraph.nodes.review_tree.paths import accepted_in, agreeing, excerpts_of
 from hopgraph.state import Evidence, Excerpt, Passage, Spent, StopReason
 from hopgraph.state.review_tree import ReviewNode
 from hopgraph.state.tree_of_reviews import TreeOfReviewsContext

@@ -6,9 +6,9 @@ from typing import Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.approve_evidence import reviewing_statements
-from hopgraph.nodes.knowledge import by_id, titled
-from hopgraph.nodes.paths import excerpts_of, with_status
+from hopgraph.nodes.core.evidence_review import reviewing_statements
+from hopgraph.nodes.core.excerpts import by_id, titled
+from hopgraph.nodes.review_tree.paths import excerpts_of, with_status
 from hopgraph.state import Evidence, Knowledge, Passage, StopReason
 from hopgraph.state.review_tree import ReviewContext, ReviewNode
 from hopgraph.tools.models import count_tokens

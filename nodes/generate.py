@@ -6,9 +6,9 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import answer_ask, read_answer
-from hopgraph.nodes.ask import ask, calls_of
-from hopgraph.nodes.events import emit
-from hopgraph.nodes.hops import open_hop
+from hopgraph.nodes.core.ask import ask, calls_of
+from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.hops.hop_history import open_hop
 from hopgraph.state import Context, Spent
 
 

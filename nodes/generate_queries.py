@@ -7,9 +7,9 @@ from typing import Any
 from langgraph.runtime import Runtime
 from pydantic import field_validator
 
-from hopgraph.nodes.ask import Ask, ask, calls_of
-from hopgraph.nodes.events import emit
-from hopgraph.nodes.replies import ReplyModel
+from hopgraph.nodes.core.ask import Ask, ask, calls_of
+from hopgraph.nodes.core.reply_models import ReplyModel
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Evidence, Query, Spent, StopReason
 from hopgraph.state.migres import MigresContext
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS

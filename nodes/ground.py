@@ -7,13 +7,13 @@ from typing import Any, Self, cast
 from langgraph.runtime import Runtime
 from pydantic import field_validator, model_validator
 
-from hopgraph.nodes.ask import Answered, Ask, ask_all, calls_of
+from hopgraph.nodes.core.ask import Answered, Ask, ask_all, calls_of
+from hopgraph.nodes.core.excerpts import by_id, candidate_excerpts, shown, titled
+from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.decide import short_answer
-from hopgraph.nodes.events import emit
-from hopgraph.nodes.hops import calls_after, is_whole
-from hopgraph.nodes.knowledge import by_id, candidate_excerpts, shown, titled
+from hopgraph.nodes.hops.hop_history import calls_after, is_whole
 from hopgraph.nodes.recall_knowledge import says_nothing
-from hopgraph.nodes.replies import ReplyModel, ShortText
 from hopgraph.state import Candidates, Excerpt, Passage, Spent
 from hopgraph.state.genground import GengroundContext, Grounding
 from hopgraph.state.hops import Hop

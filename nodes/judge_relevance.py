@@ -6,12 +6,12 @@ from typing import Any
 from langgraph.runtime import Runtime
 from pydantic import field_validator
 
-from hopgraph.nodes.ask import Ask, ask_all, calls_of
-from hopgraph.nodes.branch import BranchState, kept_back, question_of, spent_in
-from hopgraph.nodes.events import emit
+from hopgraph.nodes.core.ask import Ask, ask_all, calls_of
+from hopgraph.nodes.core.excerpts import by_id, candidate_excerpts, shown
+from hopgraph.nodes.core.reply_models import ReplyModel
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.extract import numbers_in
-from hopgraph.nodes.knowledge import by_id, candidate_excerpts, shown
-from hopgraph.nodes.replies import ReplyModel
+from hopgraph.nodes.question_tree.branch import BranchState, kept_back, question_of, spent_in
 from hopgraph.state import Candidates, Excerpt, Knowledge, Passage
 from hopgraph.state.ra_isf import RaIsfContext
 

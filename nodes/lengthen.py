@@ -5,9 +5,9 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.knowledge import by_id
-from hopgraph.nodes.paths import child_of, passages_to
+from hopgraph.nodes.core.excerpts import by_id
 from hopgraph.nodes.prune import PruneState, grown_update, parents_of
+from hopgraph.nodes.review_tree.paths import child_of, passages_to
 from hopgraph.state.review_tree import ReviewContext
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.knowledge import by_id, candidate_excerpts
+from hopgraph.nodes.core.excerpts import by_id, candidate_excerpts
 from hopgraph.state import Candidates, Context, Knowledge, Passage
 
 

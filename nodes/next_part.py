@@ -5,11 +5,11 @@ from typing import Any, Literal
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.branch import only_branch, parts_of
-from hopgraph.nodes.budget import is_exhausted
-from hopgraph.nodes.settle import evidence_under, settle, settled_root
+from hopgraph.nodes.core.budget import is_exhausted
+from hopgraph.nodes.question_tree.branch import only_branch, parts_of
+from hopgraph.nodes.question_tree.settlement import evidence_under, settle, settled_root
 from hopgraph.state import Context, Query, Spent, StopReason
-from hopgraph.state.questions import ROOT, QuestionNode
+from hopgraph.state.question_tree import ROOT, QuestionNode
 
 
 class NextState(Spent):

@@ -6,13 +6,13 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import kept_excerpts
-from hopgraph.nodes.ask import Ask, ask, calls_of
-from hopgraph.nodes.events import emit
+from hopgraph.nodes.core.ask import Ask, ask, calls_of
+from hopgraph.nodes.core.excerpts import by_id, shown
+from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.generate_queries import folded
-from hopgraph.nodes.knowledge import by_id, shown
-from hopgraph.nodes.replies import ReplyModel, ShortText
 from hopgraph.state import Knowledge, Passage, Query, Spent, StopReason
-from hopgraph.state.baselines.turns import IrcotContext
+from hopgraph.state.baselines.alternating import IrcotContext
 from hopgraph.tools.prompts import Value, clean
 from hopgraph.tools.text import split_sentences
 

@@ -6,12 +6,12 @@ from typing import Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.events import emit
-from hopgraph.nodes.knowledge import by_id, titled
-from hopgraph.nodes.score import score_pairs
+from hopgraph.nodes.core.excerpts import by_id, titled
+from hopgraph.nodes.core.pair_scoring import score_pairs
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Evidence, Passage
 from hopgraph.state.migres import MigresContext
-from hopgraph.tools.resolve import entailment_of
+from hopgraph.tools.resources import entailment_of
 
 
 class VerifyState(TypedDict):

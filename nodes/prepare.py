@@ -8,14 +8,14 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from hopgraph.nodes.approve import check_resumable
-from hopgraph.nodes.ask import side_by_side
+from hopgraph.nodes.core.ask import side_by_side
+from hopgraph.nodes.core.human_review import check_resumable
 from hopgraph.state import Context, Query, QuestionError, QuestionInput, SettingsError
 from hopgraph.state.context import record_settings
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
-from hopgraph.tools.models.cache import check_cache
+from hopgraph.tools.models.reply_cache import check_cache
 from hopgraph.tools.prompts import check_demonstrations, check_folder, clean
-from hopgraph.tools.resolve import entailment_of, model_of, reranker_of, retriever_of
+from hopgraph.tools.resources import entailment_of, model_of, reranker_of, retriever_of
 
 
 def prepare_for(

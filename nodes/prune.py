@@ -6,9 +6,9 @@ from typing import Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.events import emit
-from hopgraph.nodes.knowledge import by_id, titled
-from hopgraph.nodes.paths import Tree, child_of, passages_to, root_of
+from hopgraph.nodes.core.excerpts import by_id, titled
+from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.review_tree.paths import Tree, child_of, passages_to, root_of
 from hopgraph.state import Candidates, Evidence, Passage
 from hopgraph.state.review_tree import ROOT, ReviewNode
 from hopgraph.state.tree_of_reviews import TreeOfReviewsContext

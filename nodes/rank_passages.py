@@ -6,8 +6,8 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
+from hopgraph.nodes.core.excerpts import by_id, titled
 from hopgraph.nodes.finish import AnsweredState, used_evidence
-from hopgraph.nodes.knowledge import by_id, titled
 from hopgraph.state import Evidence, Passage
 from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
 from hopgraph.tools.text.similarity import lexical_similarity

@@ -7,10 +7,10 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from hopgraph.nodes.answer import answer_ask, read_answer
-from hopgraph.nodes.approve_evidence import reviewing_passages
-from hopgraph.nodes.ask import ask, calls_of
-from hopgraph.nodes.hops import calls_after, closed, is_whole, standing
-from hopgraph.nodes.knowledge import by_id, candidate_excerpts, shown
+from hopgraph.nodes.core.ask import ask, calls_of
+from hopgraph.nodes.core.evidence_review import reviewing_passages
+from hopgraph.nodes.core.excerpts import by_id, candidate_excerpts, shown
+from hopgraph.nodes.hops.hop_history import calls_after, closed, is_whole, standing
 from hopgraph.state import Candidates, Context, Evidence, Passage, Spent
 from hopgraph.state.hops import Hop, HopsContext
 from hopgraph.tools.text.quotes import best_quote

@@ -6,10 +6,10 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.ask import Ask, ask_all, calls_of
-from hopgraph.nodes.events import emit
-from hopgraph.nodes.knowledge import whole
-from hopgraph.nodes.replies import ReplyModel
+from hopgraph.nodes.core.ask import Ask, ask_all, calls_of
+from hopgraph.nodes.core.excerpts import whole
+from hopgraph.nodes.core.reply_models import ReplyModel
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Context, Knowledge, Passage, Spent
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.prompts import clean

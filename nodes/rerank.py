@@ -6,13 +6,13 @@ from typing import Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.events import emit
-from hopgraph.nodes.knowledge import by_id, titled
-from hopgraph.nodes.score import score_pairs
+from hopgraph.nodes.core.excerpts import by_id, titled
+from hopgraph.nodes.core.pair_scoring import score_pairs
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.take_top import take_top_with
 from hopgraph.state import Candidates, Passage
 from hopgraph.state.baselines.one_retrieval import RerankedContext
-from hopgraph.tools.resolve import reranker_of
+from hopgraph.tools.resources import reranker_of
 
 
 class RerankState(TypedDict):

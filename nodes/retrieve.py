@@ -7,13 +7,13 @@ from langchain_core.retrievers import BaseRetriever
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.approve import Approved, approve_queries
-from hopgraph.nodes.ask import side_by_side
-from hopgraph.nodes.events import emit, place
-from hopgraph.nodes.searches import Search, search_with
+from hopgraph.nodes.core.ask import side_by_side
+from hopgraph.nodes.core.human_review import Approved, approve_queries
+from hopgraph.nodes.core.search import Search, search_with
+from hopgraph.nodes.core.step_events import emit, place
 from hopgraph.state import Call, Candidates, Context, Query, nothing_spent
 from hopgraph.state.context import ContextT
-from hopgraph.tools.resolve import retriever_of
+from hopgraph.tools.resources import retriever_of
 
 
 class RetrieveState(TypedDict):

@@ -7,13 +7,13 @@ from typing import Any, TypeVar
 from langgraph.runtime import Runtime
 from pydantic import field_validator, model_validator
 
-from hopgraph.nodes.ask import Answered, Ask, ask_all, calls_of
-from hopgraph.nodes.budget import is_exhausted
+from hopgraph.nodes.core.ask import Answered, Ask, ask_all, calls_of
+from hopgraph.nodes.core.budget import is_exhausted
+from hopgraph.nodes.core.excerpts import by_id, shown
+from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.decide import short_answer
-from hopgraph.nodes.events import emit
-from hopgraph.nodes.knowledge import by_id, shown
-from hopgraph.nodes.paths import excerpts_of, passages_to, with_status
-from hopgraph.nodes.replies import ReplyModel, ShortText
+from hopgraph.nodes.review_tree.paths import excerpts_of, passages_to, with_status
 from hopgraph.state import Evidence, Passage, Spent, StopReason
 from hopgraph.state.reducers import merge_calls
 from hopgraph.state.review_tree import ReviewContext, ReviewNode, Verdict

@@ -6,9 +6,9 @@ from typing import Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.approve_evidence import approved_statements
-from hopgraph.nodes.hops import closed, standing
-from hopgraph.nodes.knowledge import by_id
+from hopgraph.nodes.core.evidence_review import approved_statements
+from hopgraph.nodes.core.excerpts import by_id
+from hopgraph.nodes.hops.hop_history import closed, standing
 from hopgraph.state import Context, Evidence, Passage
 from hopgraph.state.genground import Grounding
 from hopgraph.state.hops import Hop

@@ -7,13 +7,13 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import answer_ask, kept_excerpts
-from hopgraph.nodes.approve_evidence import reviewing_passages
-from hopgraph.nodes.ask import ask_all, calls_of
+from hopgraph.nodes.core.ask import ask_all, calls_of
+from hopgraph.nodes.core.evidence_review import reviewing_passages
+from hopgraph.nodes.core.excerpts import by_id, shown
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.draft_answers import draft_of
-from hopgraph.nodes.events import emit
-from hopgraph.nodes.knowledge import by_id, shown
 from hopgraph.state import Knowledge, Passage, Spent, StopReason
-from hopgraph.state.baselines.sampling import SamplingContext
+from hopgraph.state.baselines.answer_sampling import SamplingContext
 
 
 class SampleState(Spent):

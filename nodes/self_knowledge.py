@@ -6,10 +6,10 @@ from typing import Any
 from langgraph.runtime import Runtime
 from pydantic import field_validator
 
-from hopgraph.nodes.ask import Ask, ask, calls_of
-from hopgraph.nodes.branch import BranchState, kept_back, question_of, spent_in
-from hopgraph.nodes.events import emit
-from hopgraph.nodes.replies import ReplyModel
+from hopgraph.nodes.core.ask import Ask, ask, calls_of
+from hopgraph.nodes.core.reply_models import ReplyModel
+from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.question_tree.branch import BranchState, kept_back, question_of, spent_in
 from hopgraph.state import Context
 
 

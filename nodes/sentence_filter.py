@@ -9,12 +9,12 @@ from typing import Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.events import emit
-from hopgraph.nodes.knowledge import by_id, excerpt_text, titled, whole
-from hopgraph.nodes.score import score_pairs
+from hopgraph.nodes.core.excerpts import by_id, excerpt_text, titled, whole
+from hopgraph.nodes.core.pair_scoring import score_pairs
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Candidates, Excerpt, Knowledge, Passage, Reranker
-from hopgraph.state.knowledge import FilterContext
-from hopgraph.tools.resolve import reranker_of
+from hopgraph.state.passage_filtering import FilterContext
+from hopgraph.tools.resources import reranker_of
 from hopgraph.tools.text import split_sentences
 
 

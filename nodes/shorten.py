@@ -7,15 +7,15 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import Reading, reading_update
-from hopgraph.nodes.ask import Answered, Ask, ask_all, calls_of
+from hopgraph.nodes.core.ask import Answered, Ask, ask_all, calls_of
+from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.decide import UNANSWERABLE, short_answer
-from hopgraph.nodes.events import emit
 from hopgraph.nodes.generate_queries import folded
-from hopgraph.nodes.replies import ReplyModel, ShortText
 from hopgraph.state import Context, Spent
 from hopgraph.state.blendfilter import Draft
-from hopgraph.tools.evaluation.metrics import normalise_answer
 from hopgraph.tools.prompts import Value
+from hopgraph.tools.text.answers import normalize_answer
 
 
 class ShortAnswer(ReplyModel):
@@ -78,6 +78,6 @@ def agreed(answers: Sequence[str]) -> int | None:
     Returns:
         Its first place; of several that occur as often the first. None where all are empty.
     """
-    said = [normalise_answer(answer) or folded(answer) or answer for answer in answers]
+    said = [normalize_answer(answer) or folded(answer) or answer for answer in answers]
     votes = Counter(each for each, answer in zip(said, answers, strict=True) if answer)
     return said.index(votes.most_common(1)[0][0]) if votes else None

@@ -6,14 +6,14 @@ from typing import Any
 from langgraph.runtime import Runtime
 from pydantic import JsonValue
 
-from hopgraph.nodes.ask import ask, calls_of
-from hopgraph.nodes.branch import BranchState, path_to, question_of, spent_in
-from hopgraph.nodes.decompose import decompose_ask, read_sub_questions
-from hopgraph.nodes.events import emit
-from hopgraph.nodes.settle import settle
+from hopgraph.nodes.core.ask import ask, calls_of
+from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.question_tree.branch import BranchState, path_to, question_of, spent_in
+from hopgraph.nodes.question_tree.decomposition import decompose_ask, read_sub_questions
+from hopgraph.nodes.question_tree.settlement import settle
 from hopgraph.state import Context, QuestionInput
 from hopgraph.state.decomposing import DecomposingContext
-from hopgraph.state.questions import ROOT, QuestionNode
+from hopgraph.state.question_tree import ROOT, QuestionNode
 
 
 async def plant(state: QuestionInput, runtime: Runtime[Context]) -> Mapping[str, Any]:

@@ -6,9 +6,9 @@ from typing import Any
 from langgraph.runtime import Runtime
 from pydantic import JsonValue
 
-from hopgraph.nodes.ask import ask, calls_of
-from hopgraph.nodes.decompose import decompose_ask, read_sub_questions
-from hopgraph.nodes.events import emit
+from hopgraph.nodes.core.ask import ask, calls_of
+from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.question_tree.decomposition import decompose_ask, read_sub_questions
 from hopgraph.state import Query, Spent, StopReason
 from hopgraph.state.baselines.genread import GenReadContext
 

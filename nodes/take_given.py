@@ -6,8 +6,8 @@ from typing import Any
 from langgraph.runtime import Runtime
 from pydantic import TypeAdapter, ValidationError
 
-from hopgraph.nodes.events import emit
-from hopgraph.nodes.knowledge import whole
+from hopgraph.nodes.core.excerpts import whole
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Knowledge, Passage, SettingsError
 from hopgraph.state.baselines.gold_passages import GivenPassage, GoldInput, GoldPassagesContext
 from hopgraph.tools.prompts import clean

@@ -6,7 +6,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.knowledge import by_id, whole
+from hopgraph.nodes.core.excerpts import by_id, whole
 from hopgraph.state import Candidates, Context, Knowledge, Passage
 from hopgraph.state.context import ContextT
 

@@ -8,7 +8,7 @@ from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
 from hopgraph.nodes.answer import kept_excerpts
-from hopgraph.nodes.events import emit
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Context, Knowledge
 from hopgraph.state.blendfilter import QueryBranch
 

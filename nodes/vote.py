@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from hopgraph.nodes.answer import Reading, reading_update
-from hopgraph.nodes.events import emit
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.shorten import agreed
 from hopgraph.state import Context, StopReason
 from hopgraph.state.blendfilter import Draft

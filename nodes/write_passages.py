@@ -5,10 +5,10 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.ask import Ask, ask_all, calls_of
-from hopgraph.nodes.knowledge import whole
+from hopgraph.nodes.core.ask import Ask, ask_all, calls_of
+from hopgraph.nodes.core.excerpts import whole
+from hopgraph.nodes.core.reply_models import ReplyModel
 from hopgraph.nodes.recall_knowledge import model_passage, read_recalled
-from hopgraph.nodes.replies import ReplyModel
 from hopgraph.state import Context, Knowledge, Passage, Query, Spent, StopReason
 
 

@@ -6,11 +6,11 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from hopgraph.state.context import Context, in_group
-from hopgraph.state.families import FAMILIES
-from hopgraph.state.questions import Branch, QuestionNode
+from hopgraph.state.question_tree import Branch, QuestionNode
 from hopgraph.state.records import Evidence, Passage
 from hopgraph.state.reducers import merge_evidence, merge_passages, merge_questions
 from hopgraph.state.schemas import MethodState
+from hopgraph.state.shared_presets import FAMILIES
 
 
 class Tree(TypedDict):

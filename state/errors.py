@@ -15,7 +15,7 @@ own errors and hides all others.
 
 Each message is one line that says what went wrong, with which value, and what to do.
 No message ever holds a key: text that comes from a server passes through
-`hopgraph.tools.models.redact` first.
+`hopgraph.tools.io.redact` first.
 """
 
 

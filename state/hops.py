@@ -6,8 +6,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from hopgraph.state.context import Context, in_group
-from hopgraph.state.families import FAMILIES
 from hopgraph.state.schemas import MethodState
+from hopgraph.state.shared_presets import FAMILIES
 
 
 class Hop(TypedDict):

@@ -6,7 +6,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from hopgraph.state.context import Resource, in_group
-from hopgraph.state.knowledge import KnowledgeContext
+from hopgraph.state.passage_filtering import KnowledgeContext
 from hopgraph.state.records import Evidence
 from hopgraph.state.schemas import MethodState
 

@@ -3,7 +3,7 @@
 Both are batched: a node calls them once per step with all pairs of all queries, so that a neural model sees
 one large batch. `score` is all that is needed; it runs in a worker thread, and several at the same time. What
 waits for a server, or for a thread of its own, has `ascore` besides, and what asks a language model has `counted`;
-then nodes await that (`hopgraph.nodes.score`).
+then nodes await that (`hopgraph.nodes.core.pair_scoring`).
 """
 
 from collections.abc import Sequence

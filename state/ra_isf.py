@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from hopgraph.state.context import Resource, in_group
 from hopgraph.state.decomposing import DecomposingContext, DecomposingState, Tree
-from hopgraph.state.questions import Branch
+from hopgraph.state.question_tree import Branch
 from hopgraph.state.records import Call, Candidates, Knowledge, Query
 from hopgraph.state.reducers import either, merge_calls
 from hopgraph.state.schemas import Spent

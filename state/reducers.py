@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar, get_args
 
-from hopgraph.state.questions import QuestionNode, QuestionStatus
+from hopgraph.state.question_tree import QuestionNode, QuestionStatus
 from hopgraph.state.records import Call, Evidence, Knowledge, Passage
 
 NodeT = TypeVar("NodeT", bound=Mapping[str, object])

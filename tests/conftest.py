@@ -13,7 +13,12 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
-_LONGEST = ("tests/tools/serving/", "tests/tools/evaluation/runs/", "tests/graphs/test_s", "tests/tools/cli/")
+_LONGEST = (
+    "tests/tools/apps/server/",
+    "tests/tools/apps/evaluation/batch/",
+    "tests/graphs/test_s",
+    "tests/tools/apps/cli/",
+)
 """Where tests have a browser, a server or a process of their own."""
 
 

@@ -24,12 +24,12 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from hopgraph.tools.models.offline import OfflineExtractive
-from servers.browsing import chromium_browser
-from servers.doors import QUESTION, asked
-from servers.langgraph_server import langgraph_server
-from servers.loopback import LoopbackServer
-from servers.openai_server import OpenAIServer
-from servers.scripted_model import ScriptedChatModel
+from support.servers.browsing import chromium_browser
+from support.servers.doors import QUESTION, asked
+from support.servers.langgraph_server import langgraph_server
+from support.servers.loopback import LoopbackServer
+from support.servers.openai_server import OpenAIServer
+from support.servers.scripted_model import ScriptedChatModel
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +41,7 @@ ENTRY = """
 import { createRoot } from "react-dom/client";
 createRoot(document.body.appendChild(document.createElement("main"))).render(<Chat />);
 """
-HOPGRAPH = [sys.executable, "-c", "from hopgraph.tools.cli import main; raise SystemExit(main())"]
+HOPGRAPH = [sys.executable, "-c", "from hopgraph.tools.apps.cli import main; raise SystemExit(main())"]
 
 
 def blocks(language: str) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-import sixth_method
+from support import sixth_method
 
 nbformat: Any = pytest.importorskip("nbformat")
 nbclient: Any = pytest.importorskip("nbclient")

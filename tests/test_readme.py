@@ -12,7 +12,7 @@ import pytest
 
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.tools.models.offline import OfflineExtractive
-from servers.openai_server import OpenAIServer
+from support.servers.openai_server import OpenAIServer
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -61,7 +61,7 @@ def test_its_commands_and_options_exist() -> None:
     assert ours
     for command in ours:
         shown = subprocess.run(
-            [sys.executable, "-c", "from hopgraph.tools.cli import main; main()", command[1], "--help"],
+            [sys.executable, "-c", "from hopgraph.tools.apps.cli import main; main()", command[1], "--help"],
             capture_output=True,
             text=True,
             env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1"},

@@ -11,8 +11,8 @@ here, as MIGRES's baselines are. One call. Nothing is cited: there are no passag
 from langgraph.graph import END, START
 
 from hopgraph.nodes.answer import answer_with
+from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.finish import finish
-from hopgraph.nodes.machine import MethodGraph
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.state.baselines.own_knowledge import CotContext
 from hopgraph.state.schemas import AnswerOutput, MethodState, QuestionInput

@@ -11,12 +11,12 @@ One call per sample, all at the same time. Nothing is cited: there are no passag
 
 from langgraph.graph import END, START
 
+from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.finish import finish
-from hopgraph.nodes.machine import MethodGraph
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.sample_answers import sample_answers_with
 from hopgraph.nodes.vote import vote
-from hopgraph.state.baselines.sampling import CotScContext, SamplesState
+from hopgraph.state.baselines.answer_sampling import CotScContext, SamplesState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = CotScContext

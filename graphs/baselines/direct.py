@@ -9,8 +9,8 @@ Reviews (section 4.3) compare with it; zero-shot here. One call. Nothing is cite
 from langgraph.graph import END, START
 
 from hopgraph.nodes.answer import answer_with
+from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.finish import finish
-from hopgraph.nodes.machine import MethodGraph
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.state.baselines.own_knowledge import DirectContext
 from hopgraph.state.schemas import AnswerOutput, MethodState, QuestionInput

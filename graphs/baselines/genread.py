@@ -15,8 +15,8 @@ from langgraph.graph import END, START
 from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.answer_side_by_side import answer_side_by_side
 from hopgraph.nodes.best_answer import best_answer_with
+from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.finish import finish
-from hopgraph.nodes.machine import MethodGraph
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.sub_questions import sub_questions
 from hopgraph.nodes.write_passages import write_passages

@@ -11,8 +11,8 @@ optionally "id", or by the setting of this name. Without any the question is ref
 from langgraph.graph import END, START
 
 from hopgraph.nodes.answer import answer_with
+from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.finish import finish
-from hopgraph.nodes.machine import MethodGraph
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.take_given import take_given
 from hopgraph.state.baselines.gold_passages import GoldInput, GoldPassagesContext, GoldState

@@ -17,8 +17,8 @@ from hopgraph.graphs.baselines.genread import what_was_asked
 from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.answer_side_by_side import answer_side_by_side
 from hopgraph.nodes.best_answer import best_answer_with
+from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.finish import finish
-from hopgraph.nodes.machine import MethodGraph
 from hopgraph.nodes.mix_passages import mix_passages
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve

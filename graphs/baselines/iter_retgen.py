@@ -21,12 +21,12 @@ from typing import Literal, cast
 from langgraph.graph import END, START
 
 from hopgraph.nodes.answer_again import answer_again, extend_query
+from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.finish import finish
-from hopgraph.nodes.machine import MethodGraph
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
-from hopgraph.state.baselines.turns import IterRetgenContext, IterRetgenState
+from hopgraph.state.baselines.alternating import IterRetgenContext, IterRetgenState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = IterRetgenContext

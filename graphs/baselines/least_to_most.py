@@ -19,8 +19,8 @@ N sub-questions cost N + 2 calls.
 from langgraph.graph import END, START
 
 from hopgraph.nodes.answer_in_turn import answer_in_turn
+from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.finish import finish
-from hopgraph.nodes.machine import MethodGraph
 from hopgraph.nodes.next_part import next_part, what_is_next
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve

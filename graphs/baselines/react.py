@@ -21,14 +21,14 @@ H searches cost H + 1 calls.
 from langgraph.graph import END, START
 
 from hopgraph.nodes.best_answer import best_answer_with
+from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.deduce import deduce_with, what_was_deduced
 from hopgraph.nodes.finish import finish
-from hopgraph.nodes.machine import MethodGraph
-from hopgraph.nodes.next_step import Action
+from hopgraph.nodes.hops.next_step import Action
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.read_passages import observe
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.state.baselines.hops import ReactContext
+from hopgraph.state.baselines.interleaving import ReactContext
 from hopgraph.state.hops import HopsState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 

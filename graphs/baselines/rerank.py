@@ -17,13 +17,13 @@ One call per sample, all at the same time.
 from langgraph.graph import END, START
 
 from hopgraph.nodes.best_cited import best_cited
+from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.finish import finish
-from hopgraph.nodes.machine import MethodGraph
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.rerank import rerank, take_best
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.sample_answers import sample_answers_with
-from hopgraph.state.baselines.sampling import RerankContext, SamplesState
+from hopgraph.state.baselines.answer_sampling import RerankContext, SamplesState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = RerankContext

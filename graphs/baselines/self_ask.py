@@ -21,14 +21,14 @@ H follow-up questions cost 2 H + 1 calls, less one for each that finds no passag
 from langgraph.graph import END, START
 
 from hopgraph.nodes.best_answer import best_answer_with
+from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.deduce import deduce_with, what_was_deduced
 from hopgraph.nodes.finish import finish
-from hopgraph.nodes.machine import MethodGraph
-from hopgraph.nodes.next_step import NextQuestion
+from hopgraph.nodes.hops.next_step import NextQuestion
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.read_passages import read_passages
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.state.baselines.hops import SelfAskContext
+from hopgraph.state.baselines.interleaving import SelfAskContext
 from hopgraph.state.hops import HopsState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 

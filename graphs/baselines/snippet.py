@@ -14,8 +14,8 @@ from langgraph.graph import END, START
 from hopgraph.graphs.baselines.summ import enough_relevant
 from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.compress_next import compress_next_with
+from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.finish import finish
-from hopgraph.nodes.machine import MethodGraph
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.rerank import rerank
 from hopgraph.nodes.retrieve import retrieve

@@ -11,8 +11,8 @@ also where nothing was kept.
 from langgraph.graph import END, START
 
 from hopgraph.nodes.answer import answer_with
+from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.finish import finish
-from hopgraph.nodes.machine import MethodGraph
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.sentence_filter import sentence_filter

@@ -7,11 +7,11 @@ from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.ask import Ask, ask, calls_of
-from hopgraph.nodes.chat.history import history_lines, turns_of
+from hopgraph.nodes.chat.message_history import history_lines, turns_of
 from hopgraph.nodes.chat.route import METHOD_CALLS
-from hopgraph.nodes.events import emit
-from hopgraph.nodes.replies import ReplyModel, ShortText
+from hopgraph.nodes.core.ask import Ask, ask, calls_of
+from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Spent
 from hopgraph.state.chat import ChatContext
 from hopgraph.tools.prompts import clean

@@ -8,7 +8,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from hopgraph.nodes.approve import check_resumable
+from hopgraph.nodes.core.human_review import check_resumable
 from hopgraph.nodes.finish import total
 from hopgraph.nodes.prepare import check_settings, checked_question
 from hopgraph.state import Context, QuestionError, SettingsError

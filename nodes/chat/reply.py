@@ -7,7 +7,7 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.events import emit
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.finish import total
 from hopgraph.state import Citation, Spent, StopReason, Usage
 from hopgraph.state.chat import ChatContext, TurnKind, TurnResult

@@ -6,10 +6,10 @@ from typing import Any, Literal
 from langgraph.runtime import Runtime
 from pydantic import field_validator
 
-from hopgraph.nodes.ask import Ask, ask, calls_of
-from hopgraph.nodes.budget import calls_left, tokens_left
-from hopgraph.nodes.events import emit
-from hopgraph.nodes.replies import ReplyModel, ShortText
+from hopgraph.nodes.core.ask import Ask, ask, calls_of
+from hopgraph.nodes.core.budget import calls_left, tokens_left
+from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Spent
 from hopgraph.state.chat import ChatContext, MethodName, TurnKind
 

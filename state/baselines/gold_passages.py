@@ -6,8 +6,8 @@ from pydantic import Field
 from typing_extensions import TypedDict, override
 
 from hopgraph.state.context import Context, Resource, in_group
-from hopgraph.state.families import FAMILIES
 from hopgraph.state.schemas import MethodState, QuestionInput
+from hopgraph.state.shared_presets import FAMILIES
 
 
 class GivenPassage(TypedDict):

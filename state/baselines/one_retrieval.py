@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from hopgraph.state.context import Context, in_group
-from hopgraph.state.families import FAMILIES
-from hopgraph.state.knowledge import FilterContext, RankedContext
+from hopgraph.state.passage_filtering import FilterContext, RankedContext
 from hopgraph.state.schemas import MethodState
+from hopgraph.state.shared_presets import FAMILIES
 
 _DELTA_FOR = {"threshold_for": "bge"}
 

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from typing_extensions import override
 
 from hopgraph.state.context import Context, Resource
-from hopgraph.state.families import FAMILIES
+from hopgraph.state.shared_presets import FAMILIES
 
 
 class OwnKnowledgeContext(Context):

@@ -16,9 +16,9 @@ from typing import Any
 
 from langchain_core.messages import convert_to_messages
 
-from hopgraph.tools.models.rehearsal.book import read_book
-from hopgraph.tools.models.rehearsal.model import RehearsalModel
-from hopgraph.tools.models.rehearsal.options import rehearsal_options
+from hopgraph.tools.apps.evaluation.rehearsal.plan_book import read_book
+from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_model import RehearsalModel
+from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_options import rehearsal_options
 
 
 class Memo:

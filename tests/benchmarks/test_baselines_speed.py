@@ -4,10 +4,10 @@ import statistics
 import time
 
 import pytest
-from baselines_script import METHODS, ROLES, input_for, replies, settings_for
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from walks import Script
+from support.baselines_script import METHODS, ROLES, input_for, replies, settings_for
+from support.walks import Script
 
 pytestmark = pytest.mark.benchmark
 

@@ -6,9 +6,9 @@ import time
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from blendfilter_script import LIMIT, QUESTION, fixed, replies
 from hopgraph.graphs import blendfilter
-from walks import Script
+from support.blendfilter_script import LIMIT, QUESTION, fixed, replies
+from support.walks import Script
 
 pytestmark = pytest.mark.benchmark
 

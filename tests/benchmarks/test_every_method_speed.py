@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 import pytest
-from honest import input_for, model
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.state import StepEvent
-from walks import walk
+from support.honest import input_for, model
+from support.walks import walk
 
 pytestmark = pytest.mark.benchmark
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from hopgraph.tools.retrieval import build_index, open_index
-from zipf_corpus import TITLES, write_corpus, zipf_texts
+from support.zipf_corpus import TITLES, write_corpus, zipf_texts
 
 bm25s: Any = import_module("bm25s")
 Stemmer: Any = import_module("Stemmer")

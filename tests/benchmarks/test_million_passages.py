@@ -20,7 +20,7 @@ import pytest
 from hopgraph.tools.retrieval import Bm25Retriever, open_index
 from hopgraph.tools.retrieval.passages import PassageFile
 from hopgraph.tools.text import DEFAULT_ANALYSER
-from zipf_corpus import TITLES, write_corpus, zipf_texts
+from support.zipf_corpus import TITLES, write_corpus, zipf_texts
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(1800)]
 PASSAGES, WORDS, TERMS = 1_000_000, 80, 200_000

@@ -16,9 +16,9 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from hopgraph.graphs import migres
 from hopgraph.nodes import sentence_filter
-from hopgraph.tools.rerankers.lexical import LexicalReranker
-from hopgraph.tools.sample import sample_passages
-from servers.scripted_model import ScriptedChatModel
+from hopgraph.tools.retrieval.sample import sample_passages
+from hopgraph.tools.scoring.rerankers.lexical import LexicalReranker
+from support.servers.scripted_model import ScriptedChatModel
 
 pytestmark = pytest.mark.benchmark
 

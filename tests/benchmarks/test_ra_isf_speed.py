@@ -10,8 +10,8 @@ from langchain_core.messages import BaseMessage
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from hopgraph.graphs import ra_isf
-from servers.scripted_model import ScriptedChatModel
-from walks import FixedRetriever
+from support.servers.scripted_model import ScriptedChatModel
+from support.walks import FixedRetriever
 
 pytestmark = pytest.mark.benchmark
 

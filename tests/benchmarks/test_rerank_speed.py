@@ -11,9 +11,9 @@ import pytest
 pytest.importorskip("torch", reason="needs the models extra")
 pytest.importorskip("transformers", reason="needs the models extra")
 
-import tiny_models
-from hopgraph.tools.rerankers import resolve_reranker
+from hopgraph.tools.scoring.rerankers import resolve_reranker
 from hopgraph.tools.text import split_sentences
+from support import tiny_models
 
 pytestmark = pytest.mark.benchmark
 

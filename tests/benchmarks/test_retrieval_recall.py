@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from langchain_core.retrievers import BaseRetriever
 
-from hopgraph.tools.embeddings import EmbeddingFacts
-from hopgraph.tools.evaluation.datasets import read_questions
-from hopgraph.tools.evaluation.metrics import recall_at
-from hopgraph.tools.rerankers import resolve_reranker
+from hopgraph.tools.apps.evaluation.datasets import read_questions
+from hopgraph.tools.apps.evaluation.metrics import recall_at
 from hopgraph.tools.retrieval import build_index, resolve_retriever
+from hopgraph.tools.retrieval.embeddings import EmbeddingFacts
 from hopgraph.tools.retrieval.faiss_store import FILE, Kind, VectorStore, build_store
 from hopgraph.tools.retrieval.shards import SHARD, Shards
+from hopgraph.tools.scoring.rerankers import resolve_reranker
 
 pytestmark = pytest.mark.benchmark
 pytest.importorskip("torch", reason="needs the models extra")

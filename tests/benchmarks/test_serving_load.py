@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from servers.web_app import ChatProcess, chat_process
+from support.servers.web_app import ChatProcess, chat_process
 
 pytestmark = pytest.mark.benchmark
 

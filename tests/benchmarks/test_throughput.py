@@ -19,8 +19,8 @@ import pytest
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
-from hopgraph.tools.background import run_in_background
-from hopgraph.tools.cli.evaluation.run import EvalOptions, run_eval
+from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
+from hopgraph.tools.io.background import run_in_background
 
 pytestmark = pytest.mark.benchmark
 

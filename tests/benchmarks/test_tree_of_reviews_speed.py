@@ -9,8 +9,8 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from hopgraph.graphs import tree_of_reviews
-from review_worlds import accept, completed, fused, read, search, world
-from walks import Script
+from support.review_worlds import accept, completed, fused, read, search, world
+from support.walks import Script
 
 pytestmark = pytest.mark.benchmark
 

@@ -7,8 +7,8 @@ import pytest
 from langgraph_sdk import get_sync_client
 from langgraph_sdk.client import SyncLangGraphClient
 
-from servers.langgraph_server import langgraph_server
-from servers.remote_graphs import EveryGraph
+from support.servers.langgraph_server import langgraph_server
+from support.servers.remote_graphs import EveryGraph
 
 
 @pytest.fixture(scope="session")

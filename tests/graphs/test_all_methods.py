@@ -17,9 +17,9 @@ from langgraph.graph import END, START, StateGraph
 from typing_extensions import TypedDict
 
 from hopgraph.graphs import ALIASES, METHODS
-from hopgraph.nodes.machine import MethodGraph
+from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.state import AnswerOutput, SettingsError
-from hopgraph.tools.sample import sample_passages
+from hopgraph.tools.retrieval.sample import sample_passages
 
 QUESTION = "In which city was the director of the film Pan's Labyrinth born?"
 ANSWER = "Guadalajara"

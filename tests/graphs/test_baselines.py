@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from baselines_script import (
+from langchain_core.messages import BaseMessage
+from langchain_core.outputs import ChatResult
+
+from support.baselines_script import (
     METHODS,
     ROLES,
     go,
@@ -16,11 +19,8 @@ from baselines_script import (
     sampled,
     settings_for,
 )
-from langchain_core.messages import BaseMessage
-from langchain_core.outputs import ChatResult
-
-from servers.scripted_model import ScriptedChatModel, WavesChatModel
-from walks import Script, drawn_edges, walk
+from support.servers.scripted_model import ScriptedChatModel, WavesChatModel
+from support.walks import Script, drawn_edges, walk
 
 CLOSED_BOOK = {"direct", "cot", "cot_sc"}
 CITED: dict[str, list[str]] = {

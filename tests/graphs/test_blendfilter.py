@@ -12,11 +12,21 @@ from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
 
-from blendfilter_script import A_EX, A_IN, FOUND, LIMIT, QUESTION, block, fixed, replies, titles
 from hopgraph.graphs import blendfilter
 from hopgraph.state import SettingsError
-from servers.scripted_model import ScriptedChatModel, WavesChatModel
-from walks import FixedRetriever, Script, drawn_edges, walk
+from support.blendfilter_script import (
+    A_EX,
+    A_IN,
+    FOUND,
+    LIMIT,
+    QUESTION,
+    block,
+    fixed,
+    replies,
+    titles,
+)
+from support.servers.scripted_model import ScriptedChatModel, WavesChatModel
+from support.walks import FixedRetriever, Script, drawn_edges, walk
 
 
 def run(script: Script, **more: Any) -> dict[str, Any]:

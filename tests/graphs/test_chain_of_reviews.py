@@ -5,8 +5,18 @@ from typing import Any
 import pytest
 
 from hopgraph.graphs import chain_of_reviews
-from review_worlds import QUESTION, accept, completed, read, reject, script, search, titles_in, world
-from walks import Script, Walk, drawn_edges, walk
+from support.review_worlds import (
+    QUESTION,
+    accept,
+    completed,
+    read,
+    reject,
+    script,
+    search,
+    titles_in,
+    world,
+)
+from support.walks import Script, Walk, drawn_edges, walk
 
 FIRST, SECOND = "film harbour", "film harbour person"
 

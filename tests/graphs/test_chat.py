@@ -19,9 +19,9 @@ from hopgraph.state import QuestionError, SettingsError
 from hopgraph.state.chat import METHOD_NAMES, ChatContext, ChatState, settings_for_method
 from hopgraph.state.context import with_environment
 from hopgraph.tools.models.offline import OfflineExtractive
-from servers.openai_server import OpenAIServer
-from servers.scripted_model import ScriptedChatModel
-from walks import FixedRetriever, Script
+from support.servers.openai_server import OpenAIServer
+from support.servers.scripted_model import ScriptedChatModel
+from support.walks import FixedRetriever, Script
 
 DRAWINGS = Path(__file__).parent / "drawings"
 Steps = list[Mapping[str, Any]]

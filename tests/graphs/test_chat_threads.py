@@ -15,16 +15,16 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from hopgraph.graphs import chat
 from hopgraph.state import SettingsError
-from hopgraph.tools.checkpoints import StorageError
+from hopgraph.tools.apps.server.admission import BusyError
+from hopgraph.tools.apps.server.databases import StorageError
+from hopgraph.tools.apps.server.page.turn_store import KeptTurns
+from hopgraph.tools.apps.server.server_options import ServingOptions
+from hopgraph.tools.apps.server.service import AUTO, open_service
+from hopgraph.tools.apps.server.threads import Threads, default_path, open_threads, thread_key
+from hopgraph.tools.apps.server.turn import TurnEnd
 from hopgraph.tools.models.offline import OfflineExtractive
-from hopgraph.tools.serving.admission import BusyError
-from hopgraph.tools.serving.options import ServingOptions
-from hopgraph.tools.serving.page.kept_turns import KeptTurns
-from hopgraph.tools.serving.service import AUTO, open_service
-from hopgraph.tools.serving.turn import TurnEnd
-from hopgraph.tools.threads import Threads, default_path, open_threads, thread_key
-from servers.openai_server import OpenAIServer
-from servers.postgres import postgres_server
+from support.servers.openai_server import OpenAIServer
+from support.servers.postgres import postgres_server
 
 WORKER = Path(__file__).parents[1] / "chat_worker.py"
 QUESTION = "In which city was the director of the film Pan's Labyrinth born?"

@@ -4,9 +4,19 @@ import inspect
 import json
 from typing import Any
 
-import sixth_method
-from review_worlds import QUESTION, accept, fused, read, reject, script, search, titles_in, world
-from walks import Script, Walk, drawn_edges, walk
+from support import sixth_method
+from support.review_worlds import (
+    QUESTION,
+    accept,
+    fused,
+    read,
+    reject,
+    script,
+    search,
+    titles_in,
+    world,
+)
+from support.walks import Script, Walk, drawn_edges, walk
 
 
 def run(said: Script, **more: Any) -> Walk:

@@ -8,12 +8,12 @@ from functools import cache
 from typing import Any
 
 import pytest
-from honest import honest, input_for, model
 from langchain_core.messages import BaseMessage
 
 from hopgraph.graphs import ALIASES, METHODS
-from servers.scripted_model import ScriptedChatModel
-from walks import Walk, walk
+from support.honest import honest, input_for, model
+from support.servers.scripted_model import ScriptedChatModel
+from support.walks import Walk, walk
 
 KEPT_BACK = 3
 """Calls that a method leaves over at most, for an answer: MIGRES an extraction, a decision and a final answer."""

@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import pytest
-from honest import model, ways
 
 from hopgraph.graphs import ALIASES, METHODS
-from hopgraph.tools.sample import sample_passages
-from walks import walk
+from hopgraph.tools.retrieval.sample import sample_passages
+from support.honest import model, ways
+from support.walks import walk
 
 ROLES = [(name, step) for name in sorted(METHODS.keys() - ALIASES.keys()) for step in METHODS[name].Context.steps]
 RETRIES = 1

@@ -12,9 +12,9 @@ from hopgraph.graphs import genground
 from hopgraph.nodes.ground import GroundReply, carrier
 from hopgraph.state import Passage
 from hopgraph.tools.prompts import FAMILIES, read_demonstrations
-from malformed import MALFORMED
-from servers.scripted_model import ScriptedChatModel, WavesChatModel
-from walks import FixedRetriever, Script, Walk, drawn_edges, walk
+from support.malformed import MALFORMED
+from support.servers.scripted_model import ScriptedChatModel, WavesChatModel
+from support.walks import FixedRetriever, Script, Walk, drawn_edges, walk
 
 QUESTION = "Where was the director of the film Night Harbour born?"
 DIRECTED, BORN = "Who directed the film Night Harbour?", "Where was Ada Brink born?"

@@ -11,8 +11,8 @@ from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
 
 from hopgraph.graphs.baselines import genread, grg
-from servers.scripted_model import ScriptedChatModel
-from walks import FixedRetriever, Script, drawn_edges, walk
+from support.servers.scripted_model import ScriptedChatModel
+from support.walks import FixedRetriever, Script, drawn_edges, walk
 
 QUESTION = "Where was the director of the film Night Harbour born?"
 PARTS = ["Who directed the film Night Harbour?", "Where was the director of Night Harbour born?"]

@@ -6,18 +6,18 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from honest import honest, input_for, model
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 from typing_extensions import TypedDict
 
-from blendfilter_script import QUESTION as BLEND_QUESTION
-from blendfilter_script import fixed, replies
 from hopgraph.graphs import ALIASES, METHODS, chat, migres
 from hopgraph.state import SettingsError
-from servers.scripted_model import ScriptedChatModel
-from walks import Script
+from support.blendfilter_script import QUESTION as BLEND_QUESTION
+from support.blendfilter_script import fixed, replies
+from support.honest import honest, input_for, model
+from support.servers.scripted_model import ScriptedChatModel
+from support.walks import Script
 
 NAMES = sorted(METHODS.keys() - ALIASES.keys())
 WITHOUT_SEARCH = {"direct", "cot", "cot_sc", "genread", "gold_passages", "least_to_most"}

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from hundred_questions import ask_in
 
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.state import StopReason
-from hopgraph.tools.evaluation.datasets import read_questions
+from hopgraph.tools.apps.evaluation.datasets import read_questions
 from hopgraph.tools.retrieval import build_index, open_index
+from support.hundred_questions import ask_in
 
 pytestmark = pytest.mark.slow
 

@@ -11,10 +11,10 @@ from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 
 from hopgraph.graphs import migres
-from hopgraph.nodes.events import event_order
+from hopgraph.nodes.core.step_events import event_order
 from hopgraph.state import QuestionError, SpecError, StepEvent
-from servers.scripted_model import ScriptedChatModel
-from walks import FixedRetriever, Script, drawn_edges, walk
+from support.servers.scripted_model import ScriptedChatModel
+from support.walks import FixedRetriever, Script, drawn_edges, walk
 
 QUESTION = "Where was the director of the film Night Harbour born?"
 CORPUS = {

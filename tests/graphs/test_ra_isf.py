@@ -14,8 +14,8 @@ from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from hopgraph.graphs import ra_isf
-from servers.scripted_model import ScriptedChatModel, WavesChatModel
-from walks import FixedRetriever, Script, Walk, drawn_edges, walk
+from support.servers.scripted_model import ScriptedChatModel, WavesChatModel
+from support.walks import FixedRetriever, Script, Walk, drawn_edges, walk
 
 QUESTION = "Where was the director of the film Night Harbour born?"
 FILM, PERSON = "Who directed the film Night Harbour?", "Where was Ada Brink born?"

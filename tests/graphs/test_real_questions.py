@@ -16,9 +16,9 @@ import pytest
 import Stemmer
 
 from hopgraph.graphs import migres
-from hopgraph.tools.evaluation.datasets import read_questions
-from hopgraph.tools.evaluation.metrics import EXACT_MATCH, F1
-from hopgraph.tools.evaluation.questions import EvalQuestion
+from hopgraph.tools.apps.evaluation.datasets import read_questions
+from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
+from hopgraph.tools.apps.evaluation.metrics import EXACT_MATCH, F1
 from hopgraph.tools.retrieval import build_index, open_index
 from hopgraph.tools.retrieval.resolve import resolve_retriever
 

@@ -8,7 +8,7 @@ from langgraph_sdk.client import LangGraphClient, SyncLangGraphClient
 
 from hopgraph.graphs import METHODS, chat
 from hopgraph.state import Context
-from servers.remote_graphs import GRAPHS, QUESTION, Check, EveryGraph, RemoteThread, asking
+from support.servers.remote_graphs import GRAPHS, QUESTION, Check, EveryGraph, RemoteThread, asking
 
 FANS_OUT = {"blendfilter": {"blend", "retrieve"}, "grg": {"prepare"}}
 """Nodes that go on to several others at once, by switches: their edges have no label, since nothing is chosen."""

@@ -15,9 +15,9 @@ from langgraph_sdk.client import SyncLangGraphClient
 
 from hopgraph.tools.models.offline import OfflineExtractive
 from hopgraph.tools.retrieval import build_index
-from servers.openai_server import OpenAIServer
-from servers.remote_graphs import served_at
-from servers.scripted_model import ScriptedChatModel
+from support.servers.openai_server import OpenAIServer
+from support.servers.remote_graphs import served_at
+from support.servers.scripted_model import ScriptedChatModel
 
 GUERNICA = "Who painted Guernica?"
 HOSTILE = (

@@ -7,8 +7,8 @@ import pytest
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
-from hopgraph.tools.sample import sample_questions
-from servers.remote_graphs import GRAPHS, EveryGraph, RemoteThread, asking
+from hopgraph.tools.retrieval.sample import sample_questions
+from support.servers.remote_graphs import GRAPHS, EveryGraph, RemoteThread, asking
 
 AT_ONCE = 20
 QUESTIONS = [each["text"] for each in sample_questions()]

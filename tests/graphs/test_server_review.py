@@ -7,15 +7,24 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from honest import model
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient, SyncLangGraphClient
 
-from blendfilter_script import QUESTION as BLEND_QUESTION
-from blendfilter_script import replies
-from servers.openai_server import OpenAIServer
-from servers.remote_graphs import GRAPHS, LIMITED, QUESTION, Check, EveryGraph, RemoteThread, asking, served_at
-from walks import Script
+from support.blendfilter_script import QUESTION as BLEND_QUESTION
+from support.blendfilter_script import replies
+from support.honest import model
+from support.servers.openai_server import OpenAIServer
+from support.servers.remote_graphs import (
+    GRAPHS,
+    LIMITED,
+    QUESTION,
+    Check,
+    EveryGraph,
+    RemoteThread,
+    asking,
+    served_at,
+)
+from support.walks import Script
 
 COMPARISON = "Who was born earlier, the director of Seven Samurai or the director of The Magnificent Seven?"
 NEVER_PAUSES = {

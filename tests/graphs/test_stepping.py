@@ -9,8 +9,16 @@ import pytest
 from langgraph_sdk.client import LangGraphClient, SyncLangGraphClient
 
 from hopgraph.tools.models.offline import OfflineExtractive
-from servers.openai_server import OpenAIServer
-from servers.remote_graphs import GRAPHS, QUESTION, Check, EveryGraph, RemoteThread, asking, served_at
+from support.servers.openai_server import OpenAIServer
+from support.servers.remote_graphs import (
+    GRAPHS,
+    QUESTION,
+    Check,
+    EveryGraph,
+    RemoteThread,
+    asking,
+    served_at,
+)
 
 OTHER = "In what year did the sculptor of the Statue of Liberty die?"
 MOST_STOPS = 40

@@ -12,9 +12,20 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from hopgraph.graphs import tree_of_reviews
 from hopgraph.state import ModelError
-from review_worlds import QUESTION, accept, completed, fused, read, reject, script, search, titles_in, world
-from servers.scripted_model import ScriptedChatModel, WavesChatModel
-from walks import FixedRetriever, Script, Walk, walk
+from support.review_worlds import (
+    QUESTION,
+    accept,
+    completed,
+    fused,
+    read,
+    reject,
+    script,
+    search,
+    titles_in,
+    world,
+)
+from support.servers.scripted_model import ScriptedChatModel, WavesChatModel
+from support.walks import FixedRetriever, Script, Walk, walk
 
 HOSTILE = {
     "empty": "",

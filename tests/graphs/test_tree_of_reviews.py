@@ -10,9 +10,21 @@ import pytest
 from hopgraph.graphs import tree_of_reviews
 from hopgraph.state import SettingsError
 from hopgraph.state.context import parse_setting, settings_from
-from review_worlds import QUESTION, accept, by_path, completed, fused, read, reject, script, search, titles_in, world
-from servers.scripted_model import ScriptedChatModel
-from walks import Script, Walk, drawn_edges, walk
+from support.review_worlds import (
+    QUESTION,
+    accept,
+    by_path,
+    completed,
+    fused,
+    read,
+    reject,
+    script,
+    search,
+    titles_in,
+    world,
+)
+from support.servers.scripted_model import ScriptedChatModel
+from support.walks import Script, Walk, drawn_edges, walk
 
 REVIEWS = {
     "film": search("the birthplace of Ada Brink", "where Ada Brink was born"),

@@ -16,13 +16,13 @@ from langchain_openai import ChatOpenAI
 from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
-from hopgraph.nodes.ask import Answered, Ask, ask, ask_all, calls_of
+from hopgraph.nodes.core.ask import Answered, Ask, ask, ask_all, calls_of
 from hopgraph.state import ModelError, PromptError, Spent, StepEvent
 from hopgraph.state.migres import MigresContext
-from hopgraph.tools.models.cache import kept_reply
-from servers import faults
-from servers.openai_server import OpenAIServer
-from servers.scripted_model import ScriptedChatModel
+from hopgraph.tools.models.reply_cache import kept_reply
+from support.servers import faults
+from support.servers.openai_server import OpenAIServer
+from support.servers.scripted_model import ScriptedChatModel
 
 KEY = "sk-test-0123456789abcdef"
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from hopgraph.nodes.budget import reserve
-from hopgraph.nodes.chat.history import LONGEST_SHOWN, MOST_SOURCES, Turn, history_lines, turns_of
-from hopgraph.nodes.chat.lend import within
+from hopgraph.nodes.chat.message_history import LONGEST_SHOWN, MOST_SOURCES, Turn, history_lines, turns_of
 from hopgraph.nodes.chat.reply import ReplyState, plain, reply_text
 from hopgraph.nodes.chat.route import MULTI_HOP_CALLS, MULTI_HOP_TOKENS, Routed, method_for
+from hopgraph.nodes.chat.run_method import within
+from hopgraph.nodes.core.budget import reserve
 from hopgraph.nodes.finish import total
 from hopgraph.state import Citation, Context, SettingsError, Spent
 from hopgraph.state.chat import ChatContext, settings_for_method

@@ -12,9 +12,9 @@ from langgraph.runtime import Runtime
 from typing_extensions import override
 
 from hopgraph.graphs import chat, migres
-from hopgraph.nodes import events
-from hopgraph.nodes.events import STEP_EVENT, emit, event_order
-from hopgraph.nodes.machine import MethodGraph
+from hopgraph.nodes.core import step_events
+from hopgraph.nodes.core.method_graph import MethodGraph
+from hopgraph.nodes.core.step_events import STEP_EVENT, emit, event_order
 from hopgraph.state import Context, QuestionInput, StepEvent
 
 QUESTION = {"question": "In which city was the director of the film Pan's Labyrinth born?"}
@@ -103,7 +103,7 @@ async def test_nothing_is_dispatched_for_handlers_that_take_none(monkeypatch: py
     class Ignorant(Listener):
         ignore_custom_event = True  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]
 
-    monkeypatch.setattr(events, "adispatch_custom_event", refused)
+    monkeypatch.setattr(step_events, "adispatch_custom_event", refused)
     ignorant = Ignorant()
     await migres.graph.ainvoke(QUESTION, {"callbacks": [BaseCallbackHandler(), AsyncCallbackHandler(), ignorant]})
     assert not ignorant.heard

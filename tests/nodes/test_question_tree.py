@@ -11,18 +11,18 @@ from langgraph.types import Send
 from pydantic import ValidationError
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.ask import Answered
-from hopgraph.nodes.branch import parts_of, path_to
-from hopgraph.nodes.budget import branch_out, calls_left, reserve, tokens_left
-from hopgraph.nodes.decompose import SubQuestions, decompose_ask, read_sub_questions
-from hopgraph.nodes.events import emit, event_order
+from hopgraph.nodes.core.ask import Answered
+from hopgraph.nodes.core.budget import branch_out, calls_left, reserve, tokens_left
+from hopgraph.nodes.core.excerpts import cut, excerpt_text
+from hopgraph.nodes.core.method_graph import MethodGraph
+from hopgraph.nodes.core.step_events import emit, event_order
 from hopgraph.nodes.judge_relevance import Relevance
-from hopgraph.nodes.knowledge import cut, excerpt_text
-from hopgraph.nodes.machine import MethodGraph
+from hopgraph.nodes.question_tree.branch import parts_of, path_to
+from hopgraph.nodes.question_tree.decomposition import SubQuestions, decompose_ask, read_sub_questions
+from hopgraph.nodes.question_tree.settlement import evidence_under
 from hopgraph.nodes.self_knowledge import SelfKnowledge
-from hopgraph.nodes.settle import evidence_under
 from hopgraph.state import Context, Passage, Spent, StepEvent
-from hopgraph.state.questions import QuestionNode
+from hopgraph.state.question_tree import QuestionNode
 from hopgraph.state.reducers import merge_ids
 from hopgraph.tools.models.tokens import count_tokens, end_of_tokens
 

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.ask import Ask, ask_all
+from hopgraph.nodes.core.ask import Ask, ask_all
 from hopgraph.nodes.draft_answers import sampling_at
 from hopgraph.nodes.recall_knowledge import Recalled
 from hopgraph.state import Spent
 from hopgraph.state.migres import MigresContext
-from servers.openai_server import OpenAIServer
-from servers.scripted_model import ScriptedChatModel
+from support.servers.openai_server import OpenAIServer
+from support.servers.scripted_model import ScriptedChatModel
 
 
 async def test_sampling_options_reach_the_server_for_that_question_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,22 +13,22 @@ from langchain_core.retrievers import BaseRetriever
 from langgraph.runtime import Runtime
 
 from hopgraph.graphs.migres import any_queries, enough_information, what_is_left, what_was_kept
-from hopgraph.nodes.budget import REPLY_TOKENS, allowances, calls_left, is_exhausted
+from hopgraph.nodes.core.budget import REPLY_TOKENS, allowances, calls_left, is_exhausted
+from hopgraph.nodes.core.excerpts import by_id, excerpt_text, shown, titled
+from hopgraph.nodes.core.search import passages_of
+from hopgraph.nodes.core.step_events import event_order
 from hopgraph.nodes.decide import Decision, short_answer
-from hopgraph.nodes.events import event_order
 from hopgraph.nodes.extract import numbers_in
 from hopgraph.nodes.finish import FinishState, cite, finish, total, used_evidence
-from hopgraph.nodes.knowledge import by_id, excerpt_text, shown, titled
 from hopgraph.nodes.nli_verify import nli_verify
 from hopgraph.nodes.prepare import checked_question
 from hopgraph.nodes.recall_knowledge import says_nothing
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.searches import passages_of
 from hopgraph.nodes.sentence_filter import threshold_of
 from hopgraph.state import Call, Evidence, Excerpt, Passage, Query, QuestionError, Spent, StepEvent
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.models import parse_reply
-from hopgraph.tools.rerankers.lexical import LexicalReranker
+from hopgraph.tools.scoring.rerankers.lexical import LexicalReranker
 
 
 def passage(key: str, text: str = "One. Two.", **fields: Any) -> Passage:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopgraph.state import Call, Evidence, Excerpt, Knowledge, Passage
-from hopgraph.state.questions import QuestionNode
+from hopgraph.state.question_tree import QuestionNode
 from hopgraph.state.reducers import (
     either,
     merge_calls,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hopgraph.tools.cli import main
+from hopgraph.tools.apps.cli import main
 
 
 @dataclass(frozen=True)

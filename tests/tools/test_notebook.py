@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-import sixth_method
 from hopgraph.graphs import METHODS
-from hopgraph.nodes.events import event_order
-from hopgraph.tools.notebook import Walk, draw, walk
+from hopgraph.nodes.core.step_events import event_order
+from hopgraph.tools.apps.notebook import Walk, draw, walk
+from support import sixth_method
 
 HOSTILE = "<script>alert(1)</script>"
 QUESTION = "In which city was the director of the film Pan's Labyrinth born?"

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from servers.loopback import LoopbackServer
-from servers.trace_receiver import TraceReceiver
+from support.servers.loopback import LoopbackServer
+from support.servers.trace_receiver import TraceReceiver
 
-_MAIN = "from hopgraph.tools.cli import main; raise SystemExit(main())"
+_MAIN = "from hopgraph.tools.apps.cli import main; raise SystemExit(main())"
 NODES = {"prepare", "retrieve", "sentence_filter", "extract", "nli_verify", "decide", "finish"}
 
 

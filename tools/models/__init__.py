@@ -1,7 +1,6 @@
 """Language models: specs, requests with retries, structured replies, parsing, the response cache."""
 
 from hopgraph.tools.models.parse import UnusableReplyError, parse_reply
-from hopgraph.tools.models.redact import redact
 from hopgraph.tools.models.resolve import ModelHandle, Sampling, model_name, resolve_model
 from hopgraph.tools.models.tokens import count_tokens
 
@@ -12,6 +11,5 @@ __all__ = [
     "count_tokens",
     "model_name",
     "parse_reply",
-    "redact",
     "resolve_model",
 ]

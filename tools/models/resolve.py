@@ -10,6 +10,7 @@ import os
 import threading
 import weakref
 from dataclasses import dataclass, field
+from importlib.metadata import entry_points
 from typing import Any, cast
 from urllib.parse import parse_qsl, urlsplit
 
@@ -19,14 +20,18 @@ from langchain_core.runnables import Runnable
 from pydantic import BaseModel, SecretStr
 
 from hopgraph.state import SpecError
-from hopgraph.tools.background import background_loop
-from hopgraph.tools.models.redact import redact
+from hopgraph.tools.io.background import background_loop
+from hopgraph.tools.io.redact import redact
 from hopgraph.tools.models.structured import Mode, bind, is_openai
 
 VALID_SPECS = (
     "offline:extractive, rehearsal:DATASET, openai:MODEL, openai:MODEL?base_url=http://HOST:PORT/v1, "
     "or PROVIDER:MODEL for another provider of LangChain's init_chat_model"
 )
+MODEL_PROVIDERS = "hopgraph.models"
+"""The entry-point group of installed packages that offer a model: a function from what follows `PROVIDER:` to it.
+
+`rehearsal:`, which reads the data sets of the evaluation above, comes in this way."""
 _OPENAI_OPTIONS = {"base_url": str, "max_tokens": int, "top_p": float, "reasoning_effort": str}
 
 
@@ -160,8 +165,9 @@ def _make(given: str, sampling: Sampling) -> BaseChatModel:
         raise SpecError(f"model {redact(given)!r} is not a spec; valid: {VALID_SPECS}")
     if provider == "offline":
         return _offline(rest)
-    if provider == "rehearsal":
-        return _rehearsal(rest)
+    installed = entry_points(group=MODEL_PROVIDERS, name=provider)
+    if installed:
+        return installed[provider].load()(rest)
     return (_openai if provider == "openai" else _other)(provider, rest, sampling)
 
 
@@ -171,12 +177,6 @@ def _offline(name: str) -> BaseChatModel:
     if name != "extractive":
         raise SpecError(f"model {redact(f'offline:{name}')!r} is unknown; the embedded model is offline:extractive")
     return OfflineExtractive()
-
-
-def _rehearsal(rest: str) -> BaseChatModel:
-    from hopgraph.tools.models.rehearsal import make_rehearsal
-
-    return make_rehearsal(rest)
 
 
 def _openai(_provider: str, rest: str, sampling: Sampling) -> BaseChatModel:

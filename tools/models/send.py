@@ -8,15 +8,9 @@ import tenacity
 from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel
 
-from hopgraph.tools.background import run_on
-from hopgraph.tools.models.failures import (
-    as_model_error,
-    is_openai_error,
-    is_unsupported,
-    may_pass,
-    patience,
-    status_of,
-)
+from hopgraph.tools.io.background import run_on
+from hopgraph.tools.io.http_retries import is_openai_error, may_pass, patience, status_of
+from hopgraph.tools.models.failures import as_model_error, is_unsupported
 from hopgraph.tools.models.resolve import Bound, ModelHandle, Options
 from hopgraph.tools.models.structured import Mode, modes_of, reply_text
 from hopgraph.tools.models.tokens import count_tokens

@@ -2,7 +2,14 @@
 
 from hopgraph.tools.prompts.delimit import Value, block, clean, escape, restore
 from hopgraph.tools.prompts.demonstrations import check_demonstrations, read_demonstrations
-from hopgraph.tools.prompts.files import FAMILIES, check_folder, is_at_hand, prompt_files, prompts_root, read_prompt
+from hopgraph.tools.prompts.prompt_files import (
+    FAMILIES,
+    check_folder,
+    is_at_hand,
+    prompt_files,
+    prompts_root,
+    read_prompt,
+)
 from hopgraph.tools.prompts.render import render
 
 __all__ = [

@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 from hopgraph.state import PromptError, SettingsError
 from hopgraph.tools.prompts.delimit import Value
-from hopgraph.tools.prompts.files import (
+from hopgraph.tools.prompts.prompt_files import (
     FAMILIES,
     PromptFile,
     built_in_steps,

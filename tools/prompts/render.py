@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from hopgraph.state import PromptError
 from hopgraph.tools.prompts.delimit import Value, block, clean
 from hopgraph.tools.prompts.demonstrations import read_demonstrations
-from hopgraph.tools.prompts.files import PLACEHOLDER, PromptFile, read_prompt
+from hopgraph.tools.prompts.prompt_files import PLACEHOLDER, PromptFile, read_prompt
 
 
 def render(

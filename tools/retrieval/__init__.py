@@ -1,9 +1,9 @@
 """BM25 indexes of corpora, and retrievers over them."""
 
-from hopgraph.tools.retrieval.build import IndexReport, build_index
+from hopgraph.tools.retrieval.bm25_retriever import Bm25Retriever
 from hopgraph.tools.retrieval.index import Hit, Index, memory_index, open_index
+from hopgraph.tools.retrieval.index_builder import IndexReport, build_index
 from hopgraph.tools.retrieval.resolve import resolve_retriever
-from hopgraph.tools.retrieval.retriever import Bm25Retriever
 
 __all__ = [
     "Bm25Retriever",

@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, Field, InstanceOf
 
 from hopgraph.state import CorpusError, SpecError
-from hopgraph.tools.embeddings import EmbeddingModel, resolve_embeddings
-from hopgraph.tools.embeddings.model import Vector
-from hopgraph.tools.embeddings.remote import sends_elsewhere
+from hopgraph.tools.retrieval.bm25_retriever import documents_of
+from hopgraph.tools.retrieval.embeddings import EmbeddingModel, resolve_embeddings
+from hopgraph.tools.retrieval.embeddings.embedding_model import Vector
+from hopgraph.tools.retrieval.embeddings.remote import sends_elsewhere
 from hopgraph.tools.retrieval.faiss_store import VectorStore
 from hopgraph.tools.retrieval.fusion import DEPTH, fused
 from hopgraph.tools.retrieval.index import Hit, Index, open_index
-from hopgraph.tools.retrieval.manifest import DenseFacts, read_manifest
+from hopgraph.tools.retrieval.index_manifest import DenseFacts, read_manifest
 from hopgraph.tools.retrieval.passages import PassageFile, PassageStore
 from hopgraph.tools.retrieval.ranking import RANKS
-from hopgraph.tools.retrieval.retriever import documents_of
 from hopgraph.tools.retrieval.staging import restore
 
 

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopgraph.state import CorpusError, SettingsError
-from hopgraph.tools.embeddings.model import Vector
-from hopgraph.tools.loading import require
+from hopgraph.tools.retrieval.embeddings.embedding_model import Vector
 from hopgraph.tools.retrieval.shards import Shards
+from hopgraph.tools.scoring.weights import require
 
 Kind = Literal["flat", "hnsw", "ivfpq"]
 KINDS: tuple[str, ...] = get_args(Kind)

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hopgraph.state import CorpusError
-from hopgraph.tools.corpora import SourceRecord
-from hopgraph.tools.retrieval.manifest import manifest_analyser, read_manifest
+from hopgraph.tools.retrieval.corpora import SourceRecord
+from hopgraph.tools.retrieval.index_manifest import manifest_analyser, read_manifest
 from hopgraph.tools.retrieval.passages import PassageFile, PassageList, PassageStore, StoredPassage
 from hopgraph.tools.retrieval.ranking import Ranking, compute_ranking, load_ranking
 from hopgraph.tools.retrieval.staging import restore

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, Field, SkipValidation
 
 from hopgraph.state import CorpusError, SpecError
-from hopgraph.tools.background import run_in_background
+from hopgraph.tools.io.background import run_in_background
+from hopgraph.tools.retrieval.bm25_retriever import documents_of
 from hopgraph.tools.retrieval.index import Hit, Index, open_index, searched_text
+from hopgraph.tools.retrieval.index_manifest import COLBERT, read_manifest
 from hopgraph.tools.retrieval.late_interaction_model import MODEL_OPTIONS, LateInteractionModel, load_late_interaction
 from hopgraph.tools.retrieval.late_interaction_store import TokenVectors, TokenVectorWriter, read_facts
-from hopgraph.tools.retrieval.manifest import COLBERT, read_manifest
 from hopgraph.tools.retrieval.passages import PassageFile
 from hopgraph.tools.retrieval.ranking import RANKS
-from hopgraph.tools.retrieval.retriever import documents_of
 from hopgraph.tools.retrieval.stages import Progress
 from hopgraph.tools.retrieval.staging import staged
 

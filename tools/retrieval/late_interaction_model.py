@@ -15,9 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopgraph.state import SpecError
-from hopgraph.tools.loading import Batched, NamedModel, loading, locate, number_option, placement_of, read_spec
-from hopgraph.tools.loading import shared as shared_model
-from hopgraph.tools.loading.errors import require
+from hopgraph.tools.io.optional_packages import require
+from hopgraph.tools.scoring.weights import (
+    Batched,
+    NamedModel,
+    loading,
+    locate,
+    number_option,
+    placement_of,
+    read_spec,
+)
+from hopgraph.tools.scoring.weights import shared as shared_model
 
 EXTRA = "colbert"
 MODEL_OPTIONS = ("device", "dtype", "revision", "batch_size")

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hopgraph.state import CorpusError
+from hopgraph.tools.retrieval.index_manifest import COLBERT
 from hopgraph.tools.retrieval.late_interaction_model import LateInteractionModel, Vectors
-from hopgraph.tools.retrieval.manifest import COLBERT
 
 FACTS, _VECTORS, _ENDS = "facts.json", "vectors.f16", "ends.npy"
 _TOKENS_AT_ONCE = 1 << 12

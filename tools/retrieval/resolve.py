@@ -8,11 +8,11 @@ from threading import Lock
 from langchain_core.retrievers import BaseRetriever
 
 from hopgraph.state import SpecError
-from hopgraph.tools.corpora import Reading, open_corpus
+from hopgraph.tools.retrieval.bm25_retriever import Bm25Retriever
+from hopgraph.tools.retrieval.corpora import Reading, open_corpus
 from hopgraph.tools.retrieval.engines.address import VALID_ENGINE_SPECS, is_engine
 from hopgraph.tools.retrieval.index import Index, memory_index, open_index
-from hopgraph.tools.retrieval.manifest import COLBERT, MANIFEST
-from hopgraph.tools.retrieval.retriever import Bm25Retriever
+from hopgraph.tools.retrieval.index_manifest import COLBERT, MANIFEST
 
 SAMPLE = "sample"
 VALID_SPECS = (
@@ -41,7 +41,7 @@ def resolve_retriever(spec: str) -> BaseRetriever:
     """
     spec = spec.strip()
     if spec.startswith("web:"):
-        from hopgraph.tools.web import resolve_web
+        from hopgraph.tools.retrieval.web import resolve_web
 
         return resolve_web(spec)
     if spec.startswith(("colbert:", "faiss:", "hybrid:")) or is_engine(spec):
@@ -110,5 +110,5 @@ def _signature(folder: Path, name: str = MANIFEST) -> _Signature:
 
 
 def _sample() -> Index:
-    with resources.as_file(resources.files("hopgraph.tools.sample") / "corpus.jsonl") as path:
+    with resources.as_file(resources.files("hopgraph.tools.retrieval.sample") / "corpus.jsonl") as path:
         return memory_index(open_corpus(path, "beir").records(Reading()), SAMPLE)

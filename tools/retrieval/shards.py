@@ -16,8 +16,8 @@ import numpy as np
 from pydantic import ValidationError
 
 from hopgraph.state import CorpusError
-from hopgraph.tools.embeddings import EmbeddingFacts, EmbeddingModel
-from hopgraph.tools.embeddings.model import Matrix
+from hopgraph.tools.retrieval.embeddings import EmbeddingFacts, EmbeddingModel
+from hopgraph.tools.retrieval.embeddings.embedding_model import Matrix
 from hopgraph.tools.retrieval.index import searched_text
 from hopgraph.tools.retrieval.passages import PassageStore
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hopgraph.state import CorpusError
-from hopgraph.tools.locks import try_lock
+from hopgraph.tools.io.file_lock import try_lock
 
 _LOCK, _NEW, _OLD = "lock", "new", "old"
 

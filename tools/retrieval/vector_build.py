@@ -6,14 +6,14 @@ from pathlib import Path
 from langchain_core.embeddings import Embeddings
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.embeddings import EmbeddingModel, resolve_embeddings
-from hopgraph.tools.loading import require
 from hopgraph.tools.retrieval.dense import query_model
+from hopgraph.tools.retrieval.embeddings import EmbeddingModel, resolve_embeddings
 from hopgraph.tools.retrieval.faiss_store import KINDS, build_store, extend_store, kind_for
-from hopgraph.tools.retrieval.manifest import DenseFacts, Manifest
+from hopgraph.tools.retrieval.index_manifest import DenseFacts, Manifest
 from hopgraph.tools.retrieval.passages import PassageFile
 from hopgraph.tools.retrieval.shards import embed_passages
 from hopgraph.tools.retrieval.stages import Progress
+from hopgraph.tools.scoring.weights import require
 
 
 @dataclass(frozen=True)

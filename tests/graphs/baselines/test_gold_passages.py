@@ -4,19 +4,13 @@ import json
 from typing import Any
 
 import pytest
-from baselines_script import (
-    GOLD,
-    QUESTION,
-    go,
-    replies,
-    titles,
-)
 from langgraph.checkpoint.memory import InMemorySaver
 
 from hopgraph.graphs.baselines import gold_passages
 from hopgraph.state import SettingsError
-from hopgraph.tools.cli.settings import settings_for as settings_of_the_command_line
-from walks import Script
+from hopgraph.tools.apps.cli.settings_options import settings_for as settings_of_the_command_line
+from support.baselines_script import GOLD, QUESTION, go, replies, titles
+from support.walks import Script
 
 
 def ask_gold(given: Any, script: Script | None = None, **more: Any) -> dict[str, Any]:

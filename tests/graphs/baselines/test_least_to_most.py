@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hopgraph.graphs.baselines import least_to_most
-from walks import FixedRetriever, Script, Walk, drawn_edges, walk
+from support.walks import FixedRetriever, Script, Walk, drawn_edges, walk
 
 QUESTION = "Where was the director of the film Night Harbour born?"
 FILM, PERSON = "Who directed the film Night Harbour?", "Where was the director born?"

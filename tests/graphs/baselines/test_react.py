@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from hopgraph.graphs.baselines import react
-from hopgraph.nodes.next_step import Action, Deduction
-from malformed import MALFORMED
-from walks import FixedRetriever, Script, Walk, drawn_edges, walk
+from hopgraph.nodes.hops.next_step import Action, Deduction
+from support.malformed import MALFORMED
+from support.walks import FixedRetriever, Script, Walk, drawn_edges, walk
 
 QUESTION = "Where was the director of the film Night Harbour born?"
 FILM = ("Night Harbour", "Night Harbour is a 1961 film. It was directed by Ada Brink.")

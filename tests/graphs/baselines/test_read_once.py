@@ -4,16 +4,9 @@ import json
 from typing import Any
 
 import pytest
-from baselines_script import (
-    BORN,
-    DIRECTED,
-    NOISE,
-    Rated,
-    go,
-    titles,
-)
 
-from walks import FixedRetriever
+from support.baselines_script import BORN, DIRECTED, NOISE, Rated, go, titles
+from support.walks import FixedRetriever
 
 
 def test_one_step_shows_the_top_k_in_the_retrievers_order() -> None:

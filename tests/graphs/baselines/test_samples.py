@@ -4,22 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from baselines_script import (
-    BORN,
-    DIRECTED,
-    METHODS,
-    go,
-    replies,
-    sampled,
-    titles,
-)
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
 from pydantic import Field
 
 from hopgraph.state import SettingsError
-from servers.scripted_model import ScriptedChatModel
-from walks import Script
+from support.baselines_script import BORN, DIRECTED, METHODS, go, replies, sampled, titles
+from support.servers.scripted_model import ScriptedChatModel
+from support.walks import Script
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from hopgraph.graphs.baselines import self_ask
-from malformed import MALFORMED
-from walks import FixedRetriever, Script, Walk, drawn_edges, walk
+from support.malformed import MALFORMED
+from support.walks import FixedRetriever, Script, Walk, drawn_edges, walk
 
 QUESTION = "Where was the director of the film Night Harbour born?"
 DIRECTED, BORN = "Who directed the film Night Harbour?", "Where was Ada Brink born?"

@@ -5,7 +5,8 @@ import re
 from typing import Any
 
 import pytest
-from baselines_script import (
+
+from support.baselines_script import (
     BORN,
     DIRECTED,
     FILM,
@@ -18,8 +19,7 @@ from baselines_script import (
     sampled,
     titles,
 )
-
-from walks import FixedRetriever
+from support.walks import FixedRetriever
 
 
 def test_iter_retgen_searches_with_what_was_generated() -> None:

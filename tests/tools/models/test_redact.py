@@ -4,7 +4,7 @@ import pytest
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
-from hopgraph.tools.models import redact
+from hopgraph.tools.io.redact import redact
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hashed_words import HashedWords
 from hopgraph.state import CorpusError, SettingsError, SpecError
 from hopgraph.tools.retrieval import build_index, open_index, resolve_retriever
 from hopgraph.tools.retrieval.dense import DenseRetriever, HybridRetriever, open_dense
@@ -18,7 +17,8 @@ from hopgraph.tools.retrieval.faiss_store import FILE, kind_for
 from hopgraph.tools.retrieval.fusion import fused
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.passages import StoredPassage
-from hopgraph.tools.sample import sample_passages
+from hopgraph.tools.retrieval.sample import sample_passages
+from support.hashed_words import HashedWords
 
 faiss: Any = pytest.importorskip("faiss", reason="needs the models extra")
 QUERIES = ["Who designed the statue?", "the film's director", "a city in France", "born in"]

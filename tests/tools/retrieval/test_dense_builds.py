@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from hashed_words import HashedWords
 from hopgraph.state import BadRecordError, CorpusError, ModelError, SettingsError
 from hopgraph.tools.retrieval import build_index, open_index
 from hopgraph.tools.retrieval.dense import open_dense
 from hopgraph.tools.retrieval.faiss_store import FILE
 from hopgraph.tools.retrieval.shards import SHARD, kept_shards
+from support.hashed_words import HashedWords
 
 pytest.importorskip("faiss", reason="needs the models extra")
 PASSAGES = 3 * SHARD - 500

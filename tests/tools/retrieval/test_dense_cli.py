@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from hopgraph.tools.cli import main
+from hopgraph.tools.apps.cli import main
 from hopgraph.tools.retrieval.shards import SHARD
-from servers.embedding_app import EmbeddingApp
-from servers.loopback import LoopbackServer
+from support.servers.embedding_app import EmbeddingApp
+from support.servers.loopback import LoopbackServer
 
 pytest.importorskip("faiss", reason="needs the models extra")
 _SAID_AT_THE_START = 1

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopgraph.state import CorpusError
-from hopgraph.tools.corpora import Reading, SourceRecord, open_corpus
 from hopgraph.tools.retrieval import Index, build_index, memory_index, open_index
+from hopgraph.tools.retrieval.corpora import Reading, SourceRecord, open_corpus
 
 bm25s: Any = import_module("bm25s")
 Stemmer: Any = import_module("Stemmer")

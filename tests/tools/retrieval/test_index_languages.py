@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from hopgraph.state import CorpusError, SettingsError
-from hopgraph.tools.corpora import SourceRecord
 from hopgraph.tools.retrieval import build_index, memory_index, open_index
+from hopgraph.tools.retrieval.corpora import SourceRecord
 from hopgraph.tools.text import analyser_for
 
 PASSAGES = {

@@ -13,13 +13,13 @@ import pytest
 
 pytest.importorskip("pylate", reason="needs the colbert extra")
 
-import tiny_models
 from hopgraph.graphs import METHODS
 from hopgraph.state import CorpusError, SpecError
 from hopgraph.tools.retrieval import build_index, resolve_retriever
 from hopgraph.tools.retrieval.late_interaction import add_late_interaction
 from hopgraph.tools.retrieval.late_interaction_model import load_late_interaction
-from hopgraph.tools.sample import sample_passages
+from hopgraph.tools.retrieval.sample import sample_passages
+from support import tiny_models
 
 PASSAGES = list(sample_passages())
 QUESTIONS = ["Who directed Pan's Labyrinth?", "In which city was the sculptor of the Statue of Liberty born?", "x"]
@@ -204,7 +204,7 @@ def test_a_model_of_another_kind_is_refused(
 def test_the_command_line_adds_vectors_and_says_how_to_use_them(
     source: Path, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from hopgraph.tools.cli import main
+    from hopgraph.tools.apps.cli import main
 
     out = tmp_path / "index"
     assert main(["index", str(source), "--out", str(out), "--colbert", str(model)]) == 0

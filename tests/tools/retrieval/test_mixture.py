@@ -11,11 +11,11 @@ from hopgraph.nodes.retrieve import RetrieveState, retrieve
 from hopgraph.nodes.sentence_filter import sentence_filter
 from hopgraph.state import Query
 from hopgraph.state.migres import MigresContext
-from hopgraph.tools.rerankers import resolve_reranker
 from hopgraph.tools.retrieval import build_index, resolve_retriever
-from hopgraph.tools.sample import sample_passages
-from servers.embedding_app import EmbeddingApp
-from servers.loopback import LoopbackServer
+from hopgraph.tools.retrieval.sample import sample_passages
+from hopgraph.tools.scoring.rerankers import resolve_reranker
+from support.servers.embedding_app import EmbeddingApp
+from support.servers.loopback import LoopbackServer
 
 pytest.importorskip("faiss", reason="needs the models extra")
 QUERIES = ["Who designed the Statue of Liberty?", "the director of the film Pan's Labyrinth"]

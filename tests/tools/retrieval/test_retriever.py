@@ -11,9 +11,9 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda
 
 from hopgraph.state import CorpusError, SpecError
-from hopgraph.tools.corpora import SourceRecord
 from hopgraph.tools.retrieval import Bm25Retriever, build_index, memory_index, resolve_retriever
-from hopgraph.tools.retrieval import retriever as module
+from hopgraph.tools.retrieval import bm25_retriever as module
+from hopgraph.tools.retrieval.corpora import SourceRecord
 
 RECORDS = [
     SourceRecord("2", "Hen", "A hen sits. A hen lays.", Path("x"), 1),

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopgraph.state import CorpusError, SpecError
-from hopgraph.tools.loading import Batched
 from hopgraph.tools.retrieval import late_interaction_store as store
 from hopgraph.tools.retrieval import resolve_retriever
-from hopgraph.tools.retrieval.build import build_index
+from hopgraph.tools.retrieval.index_builder import build_index
 from hopgraph.tools.retrieval.late_interaction_model import LateInteractionModel
 from hopgraph.tools.retrieval.late_interaction_store import TokenVectors, TokenVectorWriter, read_facts
+from hopgraph.tools.scoring.weights import Batched
 
 SIZE = 8
 

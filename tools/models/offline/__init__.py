@@ -1,5 +1,5 @@
 """`offline:extractive`: the embedded model without weights that lets everything run with nothing installed."""
 
-from hopgraph.tools.models.offline.model import OfflineExtractive
+from hopgraph.tools.models.offline.offline_model import OfflineExtractive
 
 __all__ = ["OfflineExtractive"]

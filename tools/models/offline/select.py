@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from hopgraph.tools.models.offline.blocks import Passage
 from hopgraph.tools.models.offline.chain import Evidence
+from hopgraph.tools.models.offline.prompt_blocks import Passage
 from hopgraph.tools.models.offline.question import read_question
 from hopgraph.tools.models.offline.statements import read, write
 from hopgraph.tools.text import split_sentences

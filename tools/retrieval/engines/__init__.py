@@ -9,15 +9,15 @@ from pathlib import Path
 from langchain_core.embeddings import Embeddings
 
 from hopgraph.state import CorpusError
-from hopgraph.tools.corpora import open_corpus
-from hopgraph.tools.embeddings import resolve_embeddings
+from hopgraph.tools.retrieval.corpora import open_corpus
+from hopgraph.tools.retrieval.embeddings import resolve_embeddings
 from hopgraph.tools.retrieval.engines.address import VALID_ENGINE_SPECS, EngineAddress, is_engine, parse_address
 from hopgraph.tools.retrieval.engines.elasticsearch import ElasticsearchEngine
 from hopgraph.tools.retrieval.engines.engine import SearchEngine
+from hopgraph.tools.retrieval.engines.engine_retriever import EngineRetriever
 from hopgraph.tools.retrieval.engines.facts import analyser_of
 from hopgraph.tools.retrieval.engines.filling import FillReport, fill
 from hopgraph.tools.retrieval.engines.milvus import MilvusEngine
-from hopgraph.tools.retrieval.engines.retriever import EngineRetriever
 from hopgraph.tools.retrieval.stages import Progress, silent
 from hopgraph.tools.text import analyser_for
 
@@ -71,7 +71,7 @@ def index_into(
 
     Args:
         target: the engine's spec; its mode does not matter.
-        source: a file or folder in one of the formats of `hopgraph.tools.corpora`.
+        source: a file or folder in one of the formats of `hopgraph.tools.retrieval.corpora`.
         dense: an embedding model to make vectors with, or its spec; None for BM25 alone.
         format: the source's format; None to tell it from the content.
         skip_bad: pass over bad records and count them.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from hopgraph.state import CorpusError
-from hopgraph.tools.models.redact import redact
+from hopgraph.tools.io.redact import redact
 from hopgraph.tools.retrieval.engines.address import EngineAddress
 from hopgraph.tools.retrieval.engines.facts import EngineFacts
 from hopgraph.tools.retrieval.index import Hit

@@ -5,8 +5,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from hopgraph.state import CorpusError, SettingsError, SpecError
-from hopgraph.tools.embeddings import EmbeddingFacts
-from hopgraph.tools.retrieval.manifest import CorpusFacts
+from hopgraph.tools.retrieval.embeddings import EmbeddingFacts
+from hopgraph.tools.retrieval.index_manifest import CorpusFacts
 from hopgraph.tools.retrieval.ranking import K1, B
 from hopgraph.tools.text import Analyser, analyser_for
 

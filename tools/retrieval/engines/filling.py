@@ -7,12 +7,12 @@ from hashlib import sha256
 from itertools import islice
 
 from hopgraph.state import CorpusError
-from hopgraph.tools.corpora import Corpus, Reading
-from hopgraph.tools.embeddings import EmbeddingModel
+from hopgraph.tools.retrieval.corpora import Corpus, Reading
+from hopgraph.tools.retrieval.embeddings import EmbeddingModel
 from hopgraph.tools.retrieval.engines.engine import Row, SearchEngine
 from hopgraph.tools.retrieval.engines.facts import Checkpoint, EngineFacts
 from hopgraph.tools.retrieval.index import searched_text
-from hopgraph.tools.retrieval.manifest import CorpusFacts
+from hopgraph.tools.retrieval.index_manifest import CorpusFacts
 from hopgraph.tools.retrieval.passages import StoredPassage, stored_line
 from hopgraph.tools.retrieval.stages import Progress
 from hopgraph.tools.text import Analyser

@@ -19,7 +19,7 @@ from typing import Any
 from typing_extensions import override
 
 from hopgraph.state import CorpusError
-from hopgraph.tools.loading.errors import require
+from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.retrieval.engines.address import EngineAddress
 from hopgraph.tools.retrieval.engines.engine import (
     CALL_SECONDS,

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage, SystemMessage
 
 from hopgraph.nodes.answer import AnswerReply
-from hopgraph.nodes.decompose import SubQuestions
+from hopgraph.nodes.core.reply_models import ReplyModel
 from hopgraph.nodes.expand import Completion
 from hopgraph.nodes.filter_passages import Judgement
 from hopgraph.nodes.fuse import Fusion
 from hopgraph.nodes.ground import GroundReply
+from hopgraph.nodes.hops.next_step import Action, NextQuestion
 from hopgraph.nodes.judge_relevance import Relevance
-from hopgraph.nodes.next_step import Action, NextQuestion
 from hopgraph.nodes.next_thought import Thought
-from hopgraph.nodes.replies import ReplyModel
+from hopgraph.nodes.question_tree.decomposition import SubQuestions
 from hopgraph.nodes.review import ReviewWithQuery
 from hopgraph.nodes.self_knowledge import SelfKnowledge
 from hopgraph.nodes.write_passages import WrittenPassage

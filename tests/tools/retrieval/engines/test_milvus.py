@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hashed_words import HashedWords
 from hopgraph.state import BadRecordError, CorpusError, SpecError
-from hopgraph.tools.corpora import Reading, open_corpus
 from hopgraph.tools.retrieval import memory_index
+from hopgraph.tools.retrieval.corpora import Reading, open_corpus
 from hopgraph.tools.retrieval.engines import EngineRetriever, index_into, resolve_engine
+from support.hashed_words import HashedWords
 
 pytest.importorskip("langchain_milvus")
 pytest.importorskip("milvus_lite")

@@ -1,0 +1,63 @@
+"""Let a chat run a method: as a node that is drawn, under the chat's settings, within what the turn has left."""
+
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.runtime import get_runtime
+
+from hopgraph.nodes.core.budget import calls_left, tokens_left
+from hopgraph.nodes.core.human_review import step_began
+from hopgraph.nodes.core.method_graph import CompiledMethod
+from hopgraph.state import Context, Spent
+from hopgraph.state.chat import ChatContext, ChosenMethod, settings_for_method
+from hopgraph.state.context import settings_of
+
+
+class LentMethod(CompiledMethod):
+    """A method as a node of a chat.
+
+    A plain subgraph would find the chat's context and take the fields that it knows. This one is also given its
+    entry of the chat's `methods`, and limits from which the turn's earlier calls, tokens and seconds are taken off.
+    """
+
+    def stream(self, input: ChosenMethod, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:  # noqa: A002
+        """Run the method and give its steps; `invoke` comes through here too."""
+        return super().stream(input, config, **{**options, "context": self._settings(input)})
+
+    def astream(  # pyright: ignore[reportIncompatibleMethodOverride] - the overloads are for callers
+        self,
+        input: ChosenMethod,  # noqa: A002
+        config: RunnableConfig | None = None,
+        **options: Any,
+    ) -> AsyncIterator[Any]:
+        """Run the method and give its steps; `ainvoke` comes through here too."""
+        return super().astream(input, config, **{**options, "context": self._settings(input)})
+
+    def _settings(self, state: ChosenMethod) -> Context:
+        runtime = get_runtime()
+        chat = settings_of(runtime.context, ChatContext)
+        # A method that waited for a person goes on with the time that it began with.
+        now = step_began(runtime)
+        return within(settings_for_method(chat, cast("type[Context]", self.context_schema)), state, now)
+
+
+def lend(method: CompiledMethod) -> LentMethod:
+    """Make a node of a chat out of a compiled method."""
+    attributes: Mapping[str, Any] = {key: value for key, value in vars(method).items() if key != "__orig_class__"}
+    return LentMethod(**attributes)
+
+
+def within(settings: Context, spent: Spent, now: float | None = None) -> Context:
+    """Take what was spent until now off the limits; each keeps a little, with which a method ends in its own way."""
+    limits: dict[str, float | None] = {}
+    if (calls := calls_left(settings, spent)) is not None:
+        limits["max_llm_calls"] = max(1, calls)
+    if (tokens := tokens_left(settings, spent)) is not None:
+        limits["max_tokens"] = max(1, tokens)
+    if settings.deadline_seconds is not None:
+        limits["deadline_seconds"] = max(
+            0.001, settings.deadline_seconds - ((now or time.time()) - spent["started_at"])
+        )
+    return settings.model_copy(update=limits)

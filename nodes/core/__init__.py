@@ -1,0 +1,1 @@
+"""What the steps of several methods share: the method graph, model calls, the budget, events, reviews by people."""

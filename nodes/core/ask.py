@@ -1,0 +1,290 @@
+"""The one place where nodes talk to models.
+
+`ask_all` renders the prompts of one step, reserves their share of the budget in order, sends them side by
+side, reads the replies as records, asks again for unusable ones and then takes the declared fallback. It
+counts everything, and reports each call as an `asked` event.
+"""
+
+import asyncio
+import time
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langgraph.runtime import Runtime
+from pydantic import BaseModel
+
+from hopgraph.nodes.core.budget import allowances, seconds_left
+from hopgraph.nodes.core.step_events import emit, place
+from hopgraph.state import Call, Context, PromptError, Spent, nothing_spent
+from hopgraph.tools.models import ModelHandle, UnusableReplyError, count_tokens, parse_reply
+from hopgraph.tools.models.reply_cache import KeptReply, cache_key, kept_reply, write_cache
+from hopgraph.tools.models.send import Reply, Sending, send
+from hopgraph.tools.models.structured import json_schema
+from hopgraph.tools.prompts import Value, clean, is_at_hand, render
+from hopgraph.tools.resources import model_of
+
+LONG_WORK = 200_000
+"""Characters from which on text is worked on in a thread, so that the event loop is not held up."""
+
+RecordT = TypeVar("RecordT", bound=BaseModel)
+ResultT = TypeVar("ResultT")
+
+
+Outcome = Literal["replied", "fallback", "budget"]
+
+
+@dataclass(frozen=True)
+class Ask(Generic[RecordT]):
+    """One question to a model."""
+
+    step: str
+    """The second part of the role, as `decide`; the first is the method's name."""
+    variables: Mapping[str, Value]
+    schema: type[RecordT]
+    """What the reply must hold."""
+    fallback: RecordT
+    """What stands in when no reply could be used, or when the budget does not reach."""
+    sample: int = 0
+    """Tells repeated questions apart, for methods that sample several replies."""
+    sampling: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Sampling options of this question alone, as {"top_p": 0.5}; what it leaves out is as the settings say."""
+
+
+@dataclass(frozen=True)
+class Answered(Generic[RecordT]):
+    """What came of an `Ask`."""
+
+    record: RecordT
+    outcome: Outcome
+    """`fallback`: no reply could be used. `budget`: it was not asked, or the deadline cut it off."""
+    id: str
+    call: Call
+
+    @property
+    def sent(self) -> bool:
+        """True unless the budget kept the question from being asked at all."""
+        return self.outcome != "budget" or self.call["attempts"] > 0
+
+
+def calls_of(answers: Iterable[Answered[Any]]) -> dict[str, Call]:
+    """Collect the calls of answers, for the node's update of `calls`."""
+    return {answer.id: answer.call for answer in answers if answer.sent}
+
+
+async def ask(
+    runtime: Runtime[Any], state: Spent, wanted: Ask[RecordT], *, keep: int | None = None
+) -> Answered[RecordT]:
+    """Ask a model once; see `ask_all`."""
+    return (await ask_all(runtime, state, [wanted], keep=keep))[0]
+
+
+async def ask_all(
+    runtime: Runtime[Any], state: Spent, wanted: Sequence[Ask[RecordT]], *, keep: int | None = None
+) -> list[Answered[RecordT]]:
+    """Ask models side by side.
+
+    Budget is given out in the order of `wanted` before anything is sent, so that what is asked does not
+    depend on timing. Where `keep` is a number, also 0, so many calls are left over for later steps, and with them
+    ANSWER_SHARE of the tokens and the time. None: this is the final answer, for which nothing is left over.
+
+    Returns:
+        One answer per question, in order; empty for none.
+
+    Raises:
+        ModelError: a call failed for good. PromptError: a prompt cannot be rendered.
+    """
+    settings: Context = runtime.context
+    prompts = await _rendered(settings, wanted)
+    sizes = [0 if settings.max_tokens is None else _size(prompt) for prompt in prompts]
+    shares = allowances(settings, state, sizes, keep=keep)
+    first = place().take(len(wanted))
+    return await side_by_side(
+        _Conversation(runtime, state, each, prompt, share, first + offset, keep).hold()
+        for offset, (each, prompt, share) in enumerate(zip(wanted, prompts, shares, strict=True))
+    )
+
+
+def _size(prompt: Sequence[BaseMessage]) -> int:
+    return sum(count_tokens(str(message.text)) for message in prompt)
+
+
+async def _rendered(settings: Context, wanted: Sequence[Ask[Any]]) -> list[list[BaseMessage]]:
+    """Render the prompts; off the event loop where files have to be read, or where the passages are long."""
+    at_hand = all(is_at_hand(f"{settings.method}/{each.step}", settings.prompts_dir) for each in wanted)
+    size = sum(len(str(value)) for each in wanted for value in each.variables.values())
+    if at_hand and settings.demonstrations is None and size < LONG_WORK:
+        return _render_all(settings, wanted)
+    return await asyncio.to_thread(_render_all, settings, wanted)
+
+
+def _render_all(settings: Context, wanted: Sequence[Ask[Any]]) -> list[list[BaseMessage]]:
+    for each in wanted:
+        if settings.steps and each.step not in settings.steps:
+            raise PromptError(f"{settings.method}: step {each.step!r} is not among the method's steps")
+    return [
+        render(
+            f"{settings.method}/{each.step}",
+            each.variables,
+            prompts_dir=settings.prompts_dir,
+            demonstrations=settings.demonstrations,
+        )
+        for each in wanted
+    ]
+
+
+async def side_by_side(work: Iterable[Coroutine[Any, Any, ResultT]]) -> list[ResultT]:
+    """Run coroutines at the same time; if one fails the others are cancelled and its error is raised.
+
+    Returns:
+        Their results, in order.
+    """
+    tasks: list[asyncio.Task[ResultT]] = []
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks.extend(group.create_task(each) for each in work)
+    except BaseExceptionGroup:
+        for task in tasks:
+            if task.done() and not task.cancelled() and (error := task.exception()):
+                raise error from None
+        raise
+    return [task.result() for task in tasks]
+
+
+@dataclass
+class _Conversation(Generic[RecordT]):
+    """One question until a usable reply, the fallback or the end of the budget."""
+
+    runtime: Runtime[Any]
+    state: Spent
+    wanted: Ask[RecordT]
+    messages: list[BaseMessage]
+    share: int
+    """Requests it may send at most."""
+    number: int
+    keep: int | None
+    call: Call = field(init=False)
+
+    def __post_init__(self) -> None:
+        settings: Context = self.runtime.context
+        self.call = {
+            **nothing_spent("model", f"{settings.method}/{self.wanted.step}"),
+            "passages": _passages_in(self.wanted.variables),
+            "knowledge_tokens": _knowledge_tokens(self.wanted.variables),
+        }
+
+    async def hold(self) -> Answered[RecordT]:
+        began = time.perf_counter()
+        handle = await model_of(self.runtime.context, self.call["role"])
+        record, outcome = await self._within_budget(handle)
+        emit(
+            self.runtime,
+            "asked",
+            number=self.number,
+            role=self.call["role"],
+            model=handle.name,
+            outcome=outcome,
+            attempts=self.call["attempts"],
+            cached=self.call["cached"],
+            prompt_tokens=self.call["prompt_tokens"],
+            completion_tokens=self.call["completion_tokens"],
+            parse_failures=self.call["parse_failures"],
+            seconds=round(time.perf_counter() - began, 6),
+        )
+        where = place()
+        call_id = f"{where.step:05}:{where.path}:{self.number:04}:{self.call['role']}"
+        return Answered(record, outcome, call_id, self.call)
+
+    async def _within_budget(self, handle: ModelHandle) -> tuple[RecordT, Outcome]:
+        if not self.share:
+            return self.wanted.fallback, "budget"
+        deadline = asyncio.timeout(seconds_left(self.runtime.context, self.state, answer_follows=self.keep is not None))
+        try:
+            async with deadline:
+                return await self._until_usable(handle)
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+        return self.wanted.fallback, "budget"
+
+    async def _until_usable(self, handle: ModelHandle) -> tuple[RecordT, Outcome]:
+        while self.call["attempts"] < self.share:
+            self.call["attempts"] += 1
+            reply = await self._reply(handle)
+            self.call["prompt_tokens"] += reply.prompt_tokens
+            self.call["completion_tokens"] += reply.completion_tokens
+            try:
+                if reply.problem:
+                    raise UnusableReplyError(reply.problem)
+                return parse_reply(reply.text, self.wanted.schema), "replied"
+            except UnusableReplyError as problem:
+                self.call["parse_failures"] += 1
+                self.messages = [*self.messages, *_again(reply.text, problem)]
+        return self.wanted.fallback, "fallback"
+
+    async def _reply(self, handle: ModelHandle) -> Reply:
+        """Send the messages as they are now, or take the reply that was kept for them."""
+        settings: Context = self.runtime.context
+        sampling = tuple(sorted(self.wanted.sampling.items()))
+        sending = Sending(settings.max_parallel_calls, settings.request_retries, sampling, told=self._tell_retry)
+        if not settings.cache_dir:
+            return await send(handle, self.messages, self.wanted.schema, sending)
+        key = self._cache_key(handle)
+        async with kept_reply(settings.cache_dir, key) as kept:
+            if kept is not None:
+                self.call["cached"] += 1
+                return Reply(kept.reply, kept.problem, kept.prompt_tokens, kept.completion_tokens)
+            reply = await send(handle, self.messages, self.wanted.schema, sending)
+            await self._keep(settings.cache_dir, key, reply)
+            return reply
+
+    async def _keep(self, folder: str, key: str, reply: Reply) -> None:
+        kept = KeptReply(
+            role=self.call["role"],
+            reply=reply.text,
+            problem=reply.problem,
+            prompt_tokens=reply.prompt_tokens,
+            completion_tokens=reply.completion_tokens,
+        )
+        try:
+            await asyncio.to_thread(write_cache, folder, key, kept)
+        except OSError as error:  # a reply that was paid for is not lost because the disk is full
+            emit(self.runtime, "cache_failed", role=self.call["role"], problem=error.strerror or str(error))
+
+    def _tell_retry(self, failed: int, status: int | None, seconds: float) -> None:
+        emit(self.runtime, "retrying", role=self.call["role"], attempt=failed, status=status, wait=round(seconds, 3))
+
+    def _cache_key(self, handle: ModelHandle) -> str:
+        settings: Context = self.runtime.context
+        return cache_key(
+            {
+                "role": self.call["role"],
+                "messages": [[message.type, str(message.text)] for message in self.messages],
+                "model": handle.name,
+                "temperature": settings.temperature if handle.is_spec else None,
+                "seed": settings.seed if handle.is_spec else None,
+                "sample": self.wanted.sample,
+                "sampling": dict(self.wanted.sampling),
+                "schema": json_schema(self.wanted.schema),
+            }
+        )
+
+
+def _again(said: str, problem: UnusableReplyError) -> list[BaseMessage]:
+    return [
+        AIMessage(clean(said)[:4000] or "(empty)"),
+        HumanMessage(f"That reply cannot be used: {problem}. Reply again, with the JSON object only."),
+    ]
+
+
+def _passages_in(variables: Mapping[str, Value]) -> int:
+    passages = variables.get("passages", ())
+    return 0 if isinstance(passages, str | int) else len(passages)
+
+
+def _knowledge_tokens(variables: Mapping[str, Value]) -> int:
+    passages = variables.get("passages", ())
+    if isinstance(passages, str | int):
+        return 0
+    return sum(count_tokens(each if isinstance(each, str) else f"{each['title']} {each['text']}") for each in passages)

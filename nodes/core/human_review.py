@@ -1,0 +1,180 @@
+"""Let a person approve, edit or reject what a run is about to use: its queries, or its evidence.
+
+The run pauses by LangGraph's `interrupt`. A node that was interrupted runs again from its top when the run is
+resumed, so the two functions here are called before a node has done anything: no model is called twice and no
+event is reported twice. What can be resumed with:
+
+* `True` or "approve": use everything as shown;
+* `False` or "reject": use nothing of it;
+* a list: use these in its place;
+* `{"action": "approve" | "edit" | "reject"}`, with the list under "queries" or "evidence" for "edit".
+
+Anything else pauses again, with the reason under "problem". The time that a person takes is no part of
+`deadline_seconds`.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from langgraph.checkpoint.base.id import UUID
+from langgraph.config import get_config
+from langgraph.runtime import Runtime
+from langgraph.types import interrupt
+from pydantic import JsonValue
+
+from hopgraph.nodes.core.review_decision import (
+    Item,
+    UnusableError,
+    read_decision,
+    read_evidence,
+    read_queries,
+)
+from hopgraph.nodes.core.step_events import emit, place
+from hopgraph.state import Call, Context, Query, SettingsError, nothing_spent
+
+_GREGORIAN = 0x01B21DD213814000
+"""100-nanosecond steps from the beginning of a UUID's time to that of the epoch."""
+
+ReadT = TypeVar("ReadT")
+
+
+class Approved(NamedTuple):
+    """The queries after a person saw them."""
+
+    queries: list[Query | None]
+    """One for each that was proposed, in their order; None for one that is not to be sent."""
+    added: list[Query]
+    calls: dict[str, Call]
+    """The pause, for the node's update of `calls`; empty where nobody was asked."""
+
+
+class Kept(NamedTuple):
+    """The evidence after a person saw it."""
+
+    texts: dict[str, str]
+    """From the ids of the pieces that stay to their texts, in the order of the person's list."""
+    edited: frozenset[str]
+    """Ids of those whose text was changed."""
+    calls: dict[str, Call]
+    """The pause, for the node's update of `calls`; empty where nobody was asked."""
+
+
+def check_resumable(settings: Context) -> None:
+    """Refuse a review where the run could not be resumed.
+
+    Raises:
+        SettingsError: a setting asks for a review, and neither the graph nor its host has a checkpointer.
+    """
+    wanted = [name for name in ("review_queries", "review_evidence") if getattr(settings, name)]
+    # LangGraph hands the checkpointer down under this key, to graphs inside graphs too; no public name tells it.
+    if wanted and not get_config().get("configurable", {}).get("__pregel_checkpointer"):
+        raise SettingsError(
+            f"{wanted[0]} pauses the run, which takes a checkpointer to resume it from: compile the graph with "
+            "build().compile(checkpointer=…), or use the command line's --review or a LangGraph server"
+        )
+
+
+def approve_queries(queries: Sequence[Query], runtime: Runtime[Any], *, question: str, hop: int) -> Approved:
+    """With `review_queries`, pause until a person has seen the queries that are about to be sent.
+
+    In an edited list, a text that was shown keeps its place; the others take the free places in their order,
+    and what is left over is added. No queries: no pause.
+    """
+    settings: Context = runtime.context
+    if not settings.review_queries or not queries:
+        return Approved(list(queries), [], {})
+    payload: dict[str, JsonValue] = {
+        "kind": "queries",
+        "question": question,
+        "hop": hop,
+        "queries": [{"text": query["text"], "why": query["why"]} for query in queries],
+        "instructions": "Approve, reject, or edit: give the list of queries to send instead.",
+    }
+    action, texts = _ask_person(payload, read_queries)
+    if action == "edit":
+        placed, added = _in_places(queries, texts)
+    else:
+        placed, added = [query if action == "approve" else None for query in queries], list[Query]()
+    kept = [query["text"] for query in [*placed, *added] if query]
+    _tell(runtime, "queries", action, hop, shown=len(queries), kept=kept)
+    return Approved(placed, added, _pause(runtime))
+
+
+def approve_evidence(items: Sequence[Item], runtime: Runtime[Any], *, question: str, hop: int) -> Kept:
+    """With `review_evidence`, pause until a person has seen the evidence that an answer is about to be made of.
+
+    No items: no pause.
+    """
+    settings: Context = runtime.context
+    everything = {item.id: item.text for item in items}
+    if not settings.review_evidence or not items:
+        return Kept(everything, frozenset(), {})
+    payload: dict[str, JsonValue] = {
+        "kind": "evidence",
+        "question": question,
+        "hop": hop,
+        "evidence": [
+            {"id": item.id, "text": item.text, "titles": list[JsonValue](item.titles), "editable": item.editable}
+            for item in items
+        ],
+        "instructions": 'Approve, reject, or edit: give the list of what to keep, by "id", with a new "text" for '
+        "statements (editable) that are to say something else.",
+    }
+    action, texts = _ask_person(payload, lambda given: read_evidence(given, items))
+    kept = {"approve": everything, "reject": {}}.get(action, texts)
+    edited = frozenset(key for key, text in kept.items() if text != everything[key])
+    _tell(runtime, "evidence", action, hop, shown=len(items), kept=list(kept.values()))
+    return Kept(kept, edited, _pause(runtime))
+
+
+def _ask_person(payload: Mapping[str, JsonValue], read: Callable[[list[object]], ReadT]) -> tuple[str, ReadT]:
+    """Pause until a resume value can be used; gives the action and the list that was read."""
+    problem: dict[str, JsonValue] = {}
+    while True:
+        given = interrupt({**payload, **problem})
+        try:
+            action, entries = read_decision(given, str(payload["kind"]))
+            return action, read(entries)
+        except UnusableError as error:
+            problem = {"problem": str(error)}
+
+
+def _in_places(queries: Sequence[Query], texts: Sequence[str]) -> tuple[list[Query | None], list[Query]]:
+    """Put an edited list in the places of the queries that were proposed; gives what has no place, too."""
+    shown = {query["text"] for query in queries}
+    new = iter([text for text in texts if text not in shown])
+    placed: list[Query | None] = []
+    for query in queries:
+        if query["text"] in texts:
+            placed.append(query)
+        else:
+            text = next(new, None)
+            placed.append(None if text is None else Query({**query, "text": text}))
+    return placed, [Query(text=text, why="") for text in new]
+
+
+def _tell(runtime: Runtime[Any], kind: str, action: str, hop: int, *, shown: int, kept: list[str]) -> None:
+    emit(runtime, "approved", kind=kind, action=action, hop=hop, shown=shown, kept=list[JsonValue](kept))
+
+
+def step_began(runtime: Runtime[Any]) -> float:
+    """Tell when the superstep of the running node began, in seconds since the epoch; a pause does not move it.
+
+    It is the time in its checkpoint's id; without one, now.
+    """
+    info = runtime.execution_info
+    if info is None or not info.checkpoint_id:
+        return time.time()
+    return (UUID(info.checkpoint_id).time - _GREGORIAN) / 1e7
+
+
+def _pause(runtime: Runtime[Any]) -> dict[str, Call]:
+    """Write down how long a person took, for the deadline."""
+    where = place()
+    return {
+        f"{where.step:05}:{where.path}:pause": {
+            **nothing_spent("pause", "person"),
+            "paused": [step_began(runtime), time.time()],
+        }
+    }

@@ -1,0 +1,149 @@
+"""Ask LangChain retrievers for passages, and unite what several of them find."""
+
+import asyncio
+import hashlib
+import inspect
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, NamedTuple, cast
+
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+
+from hopgraph.nodes.core.ask import LONG_WORK, side_by_side
+from hopgraph.state import Passage
+from hopgraph.tools.prompts import clean
+from hopgraph.tools.text import contains
+
+_ROUNDS = 5
+"""Searches for one query at most, each for twice as many passages, until enough are free of the question."""
+
+
+class Search(NamedTuple):
+    """What is searched for."""
+
+    query: str
+    limit: int
+    excluded: frozenset[str]
+    hop: int
+    question: str
+    """Passages that contain it are left out; empty for none."""
+
+
+class Found(NamedTuple):
+    """What a search found."""
+
+    passages: list[Passage]
+    """Best first."""
+    left_out: int
+    """Passages that contain the question."""
+
+
+async def search_with(retrievers: Sequence[BaseRetriever], search: Search) -> Found:
+    """Search with one or several retrievers at once, and unite what they find.
+
+    Returns:
+        What each found, one after the other; empty where none found anything.
+    """
+    found = await side_by_side(_search(retriever, search) for retriever in retrievers)
+    return Found(_unite([each.passages for each in found]), sum(each.left_out for each in found))
+
+
+async def _search(retriever: BaseRetriever, search: Search) -> Found:
+    # Passages are left out after the search, so as many more are asked for.
+    wanted = search.limit + len(search.excluded)
+    found = Found([], 0)
+    for _ in range(_ROUNDS):
+        documents = await _documents(retriever, search.query, wanted)
+        name = type(retriever).__name__
+        if search.question or sum(len(document.page_content) for document in documents) > LONG_WORK:
+            found = await asyncio.to_thread(_found_in, documents, name, search)
+        else:
+            found = _found_in(documents, name, search)
+        if not found.left_out or len(found.passages) == search.limit or len(documents) < wanted:
+            break
+        wanted *= 2
+    return found
+
+
+def _found_in(documents: Sequence[Document], retriever: str, search: Search) -> Found:
+    """Keep the best of the documents that are neither excluded nor give the question away."""
+    kept: list[Passage] = []
+    left_out = 0
+    for passage in passages_of(documents, retriever, search.hop):
+        if len(kept) == search.limit:
+            break
+        if passage["id"] in search.excluded:
+            continue
+        if search.question and contains(f"{passage['title']} {passage['text']}", search.question):
+            left_out += 1
+        else:
+            kept.append(passage)
+    return Found(kept, left_out)
+
+
+async def _documents(retriever: BaseRetriever, query: str, count: int) -> list[Document]:
+    """Call any LangChain retriever; its own number of passages counts where it does not take `k`."""
+    own_async = _own_method(type(retriever), "_aget_relevant_documents")
+    method = own_async or _own_method(type(retriever), "_get_relevant_documents")
+    options: dict[str, Any] = {"k": count} if method and _takes_k(method) else {}
+    if own_async:
+        return await retriever.ainvoke(query, **options)
+    # The inherited async method would not pass `k` on to the sync one.
+    return await asyncio.to_thread(retriever.invoke, query, **options)
+
+
+def _own_method(cls: type[BaseRetriever], name: str) -> Callable[..., Any] | None:
+    method = getattr(cls, name)
+    return None if method is getattr(BaseRetriever, name) else method
+
+
+@cache
+def _takes_k(method: Callable[..., Any]) -> bool:
+    parameters = inspect.signature(method).parameters.values()
+    return any(each.name == "k" or each.kind is each.VAR_KEYWORD for each in parameters)
+
+
+def passages_of(documents: Sequence[Document], retriever: str, hop: int) -> list[Passage]:
+    """Turn a LangChain retriever's documents into passages.
+
+    A document without an id gets a hash of its text; without a score, a score by its rank. A passage that
+    is given twice is kept once.
+
+    Returns:
+        In the order of the documents. Empty for none.
+    """
+    passages: dict[str, Passage] = {}
+    for rank, document in enumerate(documents):
+        metadata = cast("dict[str, Any]", document.metadata)
+        text = clean(document.page_content)
+        title = clean(str(metadata.get("title") or ""))
+        key = str(document.id or metadata.get("id") or _hash(f"{title}\n{text}"))
+        score = metadata.get("score", metadata.get("relevance_score"))
+        passage = Passage(
+            id=key,
+            title=title,
+            text=text,
+            score=float(score) if score is not None else 1.0 / (rank + 1),
+            source=str(metadata.get("source") or retriever),
+            hop=hop,
+        )
+        passages.setdefault(key, passage)
+    return list(passages.values())
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _unite(results: Sequence[list[Passage]]) -> list[Passage]:
+    """Unite what several retrievers found; where two corpora use one id for two texts, the later id is marked."""
+    if len(results) == 1:
+        return results[0]
+    united: dict[str, Passage] = {}
+    for passage in (passage for result in results for passage in result):
+        known = united.setdefault(passage["id"], passage)
+        if known["text"] != passage["text"]:
+            marked = f"{passage['id']}#{_hash(passage['text'])[:8]}"
+            united.setdefault(marked, Passage({**passage, "id": marked}))
+    return list(united.values())

@@ -1,0 +1,1 @@
+"""What the steps that go hop by hop share (GenGround, ReAct, Self-Ask)."""

@@ -1,0 +1,141 @@
+"""How the hops so far look to a model and to people, and how an answer rests on them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from hopgraph.nodes.answer import Reading
+from hopgraph.nodes.core.excerpts import whole
+from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.generate_queries import folded
+from hopgraph.nodes.recall_knowledge import MODEL_SOURCE
+from hopgraph.state import Evidence, Excerpt, Passage
+from hopgraph.state.hops import Hop, HopsContext
+
+
+def open_hop(number: int, question: str, *, generated: str = "", thought: str = "") -> Hop:
+    """Begin a hop; it is answered later."""
+    return Hop(
+        number=number,
+        question=question,
+        thought=thought,
+        generated=generated,
+        answer="",
+        grounded=False,
+        quote="",
+        passage_ids=[],
+    )
+
+
+def is_whole(hop: Hop, question: str) -> bool:
+    """Tell whether a hop asks the question itself, so that its answer is the answer."""
+    return folded(hop["question"]) == folded(question)
+
+
+def calls_after(hop: Hop, question: str, settings: HopsContext) -> int | None:
+    """Count the calls to leave over when a hop's passages are read, as `ask` takes it.
+
+    One for a best-effort answer, unless the hop asks the question itself; None where nothing is asked after it.
+    """
+    if settings.has_one_hop:
+        return None
+    return 0 if is_whole(hop, question) else 1
+
+
+def standing(hops: Sequence[Hop], runtime: Runtime[Any]) -> dict[str, Any]:
+    """Let the last hop's generated answer stand: make the update that closes the hop as not grounded.
+
+    The answer becomes evidence that rests on the model's own knowledge, so that it is cited as such. Without
+    a generated answer the hop's answer is unknown, and nothing rests on it.
+    """
+    hop = hops[-1]
+    update = {"hops": closed(hops, None, hop["generated"], runtime)}
+    if not hop["generated"]:
+        return update
+    number, question, answer = hop["number"], hop["question"], hop["generated"]
+    recalled = Passage(id=f"model:{number}", title=question, text=answer, score=0.0, source=MODEL_SOURCE, hop=number)
+    evidence = Evidence(
+        id=f"{number}.0.1",
+        statement=f"{question} {answer}",
+        passage_ids=[recalled["id"]],
+        quote=answer,
+        verified=False,
+    )
+    return {**update, "passages": [recalled], "evidence": [evidence]}
+
+
+def closed(hops: Sequence[Hop], evidence: Evidence | None, answer: str, runtime: Runtime[Any]) -> list[Hop]:
+    """Answer the last hop, and report it as a `revised` event.
+
+    The event holds what section 7.2 of GenGround counts: with the true answer of a sub-question known, an
+    immediate answer is a success or not, and so is what the passages made of it.
+
+    Args:
+        hops: The last one is open.
+        evidence: What the answer rests on; None marks it as not grounded.
+        answer: May be empty.
+        runtime: The node's runtime.
+    """
+    hop = hops[-1]
+    done = Hop(
+        {
+            **hop,
+            "answer": answer,
+            "grounded": evidence is not None,
+            "quote": evidence["quote"] if evidence else "",
+            "passage_ids": list(evidence["passage_ids"]) if evidence else [],
+        }
+    )
+    emit(
+        runtime,
+        "revised",
+        hop=hop["number"],
+        question=hop["question"],
+        generated=hop["generated"],
+        answer=answer,
+        grounded=done["grounded"],
+        changed=folded(answer) != folded(hop["generated"]),
+        passage_ids=list(done["passage_ids"]),
+        quote=done["quote"],
+    )
+    return [*hops[:-1], done]
+
+
+def answered_lines(hops: Iterable[Hop]) -> list[str]:
+    """Write each hop as a line: the question, the answer, and the sentence that carries it if there is one."""
+    return [_answered(hop) + (f" (source: {hop['quote']})" if hop["quote"] else "") for hop in hops]
+
+
+def _answered(hop: Hop) -> str:
+    return f"{hop['question']} {hop['answer'] or 'unknown'}"
+
+
+def observed(hops: Iterable[Hop], passages: dict[str, Passage]) -> list[Excerpt]:
+    """List the passages of all hops, whole, each once, in the order in which they were first seen."""
+    ids = dict.fromkeys(key for hop in hops for key in hop["passage_ids"])
+    return [whole(passages[key], passages[key]["score"]) for key in ids]
+
+
+def observed_lines(hops: Iterable[Hop], excerpts: Sequence[Excerpt]) -> list[str]:
+    """Write each hop as thought, action and observation; passages by their numbers among the excerpts."""
+    numbers = {excerpt["passage_id"]: str(number) for number, excerpt in enumerate(excerpts, start=1)}
+    return [
+        f"Thought: {hop['thought'] or '-'} Action: search[{hop['question']}] "
+        f"Observation: passages {', '.join(numbers[key] for key in hop['passage_ids']) or 'none'}"
+        for hop in hops
+    ]
+
+
+def resting_on(reading: Reading, hops: Sequence[Hop], evidence: Sequence[Evidence]) -> Reading:
+    """Let a final answer rest on the evidence of all hops, with their answers as its explanation.
+
+    What no passage carries is marked there. Without an answer nothing rests on anything.
+    """
+    told = [_answered(hop) + ("" if hop["grounded"] else " (not grounded)") for hop in hops if hop["answer"]]
+    return replace(
+        reading,
+        reasoning=reading.reasoning or "; ".join(told),
+        evidence=[*evidence, *reading.evidence] if reading.answer else [],
+    )

@@ -1,0 +1,113 @@
+"""What a model replies that is asked for the next question on the way to an answer, or for the answer."""
+
+import re
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Self
+
+from pydantic import Field, TypeAdapter, field_validator, model_validator
+
+from hopgraph.nodes.answer import AnswerReply
+from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
+from hopgraph.nodes.decide import UNANSWERABLE, short_answer
+from hopgraph.nodes.extract import numbers_in
+from hopgraph.nodes.recall_knowledge import says_nothing
+from hopgraph.tools.prompts import clean
+
+
+@dataclass(frozen=True)
+class Deduction:
+    """What a model wants: to ask a question, or to end with an answer."""
+
+    question: str = ""
+    """Empty when there is a final answer."""
+    generated: str = ""
+    """The immediate answer to the question; empty where the model gave none."""
+    thought: str = ""
+    final: AnswerReply | None = None
+
+
+def _said(text: str) -> str:
+    return " ".join(clean(text).split())
+
+
+def _known(answer: str) -> str:
+    return UNANSWERABLE if says_nothing(answer) else answer
+
+
+class NextStep(ReplyModel):
+    """A reply of any role that gives the next question or the final answer."""
+
+    @abstractmethod
+    def deduction(self) -> Deduction:
+        """Read what the model wants."""
+
+    @classmethod
+    @abstractmethod
+    def asking(cls, question: str) -> Self:
+        """Make the reply that asks a question; the fallback asks the whole question."""
+
+
+class NextQuestion(NextStep):
+    """A reply of the roles `deduce` and `follow_up`."""
+
+    sub_question: ShortText = ""
+    answer: ShortText = ""
+    """The immediate answer to the sub-question; empty in `follow_up`."""
+    final_answer: ShortText = ""
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Self:
+        if not _said(self.sub_question) and not _said(self.final_answer):
+            raise ValueError("neither sub_question nor final_answer is given")
+        return self
+
+    def deduction(self) -> Deduction:
+        """Read what the model wants; a final answer counts before a question, unless it answers nothing."""
+        final = _said(self.final_answer)
+        if _said(self.sub_question) and (not short_answer(final) or says_nothing(final)):
+            return Deduction(question=_said(self.sub_question), generated=self.answer)
+        return Deduction(final=AnswerReply(answer=_known(final)))
+
+    @classmethod
+    def asking(cls, question: str) -> Self:
+        """Make the reply that asks a question."""
+        return cls(sub_question=question)
+
+
+_TEXT = TypeAdapter(ShortText)
+_ACTION = re.compile(r"\s*(?P<name>search|finish)\s*\[(?P<text>.*)\]\s*\Z", re.IGNORECASE | re.DOTALL)
+
+
+class Action(NextStep):
+    """A reply of the role `act`: a thought, then `search[query]` or `finish[answer]`."""
+
+    thought: ShortText = ""
+    action: str
+    """The text in the brackets is as bounded as a `ShortText`."""
+    used_passages: list[int] = Field(default_factory=list[int])
+
+    _numbers = field_validator("used_passages", mode="before")(numbers_in)
+
+    @field_validator("action")
+    @classmethod
+    def _is_known(cls, action: str) -> str:
+        parts = _ACTION.match(action)
+        if parts is None or not _said(parts["text"]):
+            raise ValueError("expected search[query] or finish[answer]")
+        _TEXT.validate_python(parts["text"])
+        return action
+
+    def deduction(self) -> Deduction:
+        """Read what the model wants."""
+        parts = _ACTION.match(self.action)
+        text = _said(parts["text"]) if parts else ""
+        if parts and parts["name"].casefold() == "finish":
+            said = AnswerReply(reasoning=self.thought, answer=_known(text), used_passages=self.used_passages)
+            return Deduction(final=said)
+        return Deduction(question=text, thought=self.thought)
+
+    @classmethod
+    def asking(cls, question: str) -> Self:
+        """Make the reply that asks a question."""
+        return cls(action=f"search[{question}]")

@@ -1,0 +1,92 @@
+"""Where a task stands that works on one question of a question tree."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from hopgraph.nodes.core.budget import pauses_in, reserve
+from hopgraph.state import Context, Query, Spent
+from hopgraph.state.decomposing import DecomposingState
+from hopgraph.state.question_tree import Branch, QuestionNode
+
+
+class BranchState(Spent):
+    """What every step within a branch reads."""
+
+    branch: Branch
+    tree: dict[str, QuestionNode]
+
+
+def question_of(state: BranchState) -> QuestionNode:
+    """Get the question that the branch works on."""
+    return state["tree"][state["branch"]["id"]]
+
+
+def question_in_branch(state: BranchState) -> str:
+    """Get the text of the question that the branch works on."""
+    return question_of(state)["question"]
+
+
+def only_branch(key: str, step: Literal["solve", "compose"]) -> Branch:
+    """Make the branch of a method that works on one question at a time: nothing is reserved for others."""
+    return Branch(id=key, step=step, reserved=reserve())
+
+
+def spent_in(state: BranchState) -> Spent:
+    """Count, beside what the branch spent itself, what is reserved for others."""
+    return Spent(calls={**state["calls"], "reserved": state["branch"]["reserved"]}, started_at=state["started_at"])
+
+
+def kept_back(node: QuestionNode) -> int:
+    """Count the calls that the work on a question leaves over: the root's answer, unless that is what it is."""
+    return 1 if node["parent"] else 0
+
+
+def calls_after(node: QuestionNode) -> int | None:
+    """Count the calls to leave over when a question is answered, as `ask` takes it: None for the root's answer."""
+    return kept_back(node) or None
+
+
+def settings_for(node: QuestionNode, settings: Context) -> Context:
+    """Choose the settings to answer a question with: only the question that was asked is of the asked-for type.
+
+    The parts of a yes-or-no question ask for names and dates.
+    """
+    return settings if node["depth"] == 0 else settings.model_copy(update={"answer_type": "short"})
+
+
+def parts_of(tree: Mapping[str, QuestionNode], key: str) -> list[QuestionNode]:
+    """List the questions that a question was broken down into, in their order; empty for one that was not."""
+    return [node for node in tree.values() if node["parent"] == key]
+
+
+def path_to(tree: Mapping[str, QuestionNode], key: str) -> list[QuestionNode]:
+    """List a question and those that it is a part of, the root first."""
+    path: list[QuestionNode] = []
+    while key:
+        path.insert(0, tree[key])
+        key = tree[key]["parent"]
+    return path
+
+
+def branch_input(state: DecomposingState, branch: Branch) -> dict[str, Any]:
+    """Make what a parallel task gets.
+
+    A question to solve comes with those that it is a part of and is its own only query; one to compose comes
+    with the whole tree. Calls are counted from nothing, since those so far are in the branch's reserve.
+    """
+    shared: dict[str, Any] = {"branch": branch, "calls": pauses_in(state["calls"])}
+    shared |= {"started_at": state["started_at"], "settings": state["settings"]}
+    if branch["step"] == "compose":
+        return {**shared, "tree": state["tree"], "evidence": state["evidence"], "passages": state["passages"]}
+    path = path_to(state["tree"], branch["id"])
+    return {
+        **shared,
+        "question": state["question"],
+        "tree": {node["id"]: node for node in path},
+        "queries": [Query(text=path[-1]["question"], why=path[-2]["question"] if len(path) > 1 else "")],
+        "asked": [],
+        "excluded": [],
+        "iteration": len(path),
+        "known": False,
+        "cut_off": False,
+    }

@@ -1,0 +1,109 @@
+"""Settle a question of a question tree: its answer, what that rests on, and what becomes of the run."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
+from pydantic import JsonValue
+
+from hopgraph.nodes.answer import Reading
+from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.question_tree.branch import parts_of
+from hopgraph.state import StopReason
+from hopgraph.state.question_tree import ROOT, HowSolved, QuestionNode
+
+
+def evidence_under(tree: Mapping[str, QuestionNode], key: str) -> list[str]:
+    """List the ids of the evidence that an answered question rests on: its own, else that of its answered parts."""
+    node = tree[key]
+    if node["status"] != "answered":
+        return []
+    if node["passage_ids"]:
+        return [key]
+    return [found for part in parts_of(tree, key) for found in evidence_under(tree, part["id"])]
+
+
+def settle(
+    runtime: Runtime[Any],
+    node: QuestionNode,
+    how: HowSolved,
+    *,
+    reading: Reading | None = None,
+    event: str = "solved",
+) -> dict[str, Any]:
+    """Make the update that settles a question, and report it.
+
+    Args:
+        runtime: The node's runtime.
+        node: The question.
+        how: Where the answer comes from; with no answer, why it is unknown.
+        reading: The answer with its evidence; None for none.
+        event: `solved`, or `composed` where the answer is made of others.
+    """
+    answer = reading.answer if reading else ""
+    evidence = reading.evidence if reading else []
+    settled = QuestionNode(
+        id=node["id"],
+        parent=node["parent"],
+        depth=node["depth"],
+        question=node["question"],
+        status="answered" if answer else "unknown",
+        answer=answer,
+        how=how,
+        explanation=reading.reasoning if reading else "",
+        passage_ids=[key for each in evidence for key in each["passage_ids"]],
+    )
+    emit(
+        runtime,
+        event,
+        id=node["id"],
+        parent=node["parent"],
+        depth=node["depth"],
+        question=node["question"],
+        status=settled["status"],
+        how=how,
+        answer=answer,
+        explanation=settled["explanation"],
+        passage_ids=list[JsonValue](settled["passage_ids"]),
+    )
+    return {"tree": {node["id"]: settled}, "evidence": evidence}
+
+
+def sub_answers(parts: Sequence[QuestionNode]) -> list[str]:
+    """Write questions with their answers, `unknown` for those without."""
+    return [f"{part['question']} {part['answer'] or 'unknown'}" for part in parts]
+
+
+def settled_root(
+    tree: Mapping[str, QuestionNode], used: list[str], *, limit: StopReason | None = None
+) -> dict[str, Any]:
+    """Make the update of a run whose question is settled.
+
+    Args:
+        tree: Where the model gave no reason, the answered parts explain the answer.
+        used: Ids of the evidence that the answer rests on.
+        limit: The stop reason that an earlier step set, if any; it stays.
+    """
+    root = tree[ROOT]
+    answered = [part for part in parts_of(tree, ROOT) if part["answer"]]
+    return {
+        "answer": root["answer"],
+        "explanation": root["explanation"] or "; ".join(sub_answers(answered)),
+        **resting_on(used if root["answer"] else []),
+        "stop_reason": limit or _stop_reason(tree),
+    }
+
+
+def resting_on(used: list[str]) -> dict[str, Any]:
+    """Name the evidence that the final answer rests on; where it is none, no other may stand in for it."""
+    return {"used": used} if used else {"used": used, "evidence": Overwrite([])}
+
+
+def _stop_reason(tree: Mapping[str, QuestionNode]) -> StopReason:
+    ways = {node["how"] for node in tree.values()}
+    if "budget" in ways:
+        return "budget"
+    if tree[ROOT]["answer"]:
+        return "answered"
+    return "max_depth" if "depth" in ways else "unanswerable"

@@ -1,0 +1,87 @@
+"""How a review tree is read: the path to a node, its passages, the answers that agree."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from hopgraph.nodes.core.excerpts import whole
+from hopgraph.state import Evidence, Excerpt, Passage
+from hopgraph.state.review_tree import ROOT, ReviewNode
+from hopgraph.tools.text.answers import normalize_answer
+
+Tree = Mapping[str, ReviewNode]
+
+
+def root_of(question: str) -> ReviewNode:
+    """Make the root: the question, which is also the first query."""
+    return ReviewNode(
+        id=ROOT,
+        parent="",
+        depth=0,
+        passage_ids=[],
+        status="expanded",
+        verdict="search",
+        analysis="",
+        answer="",
+        query=question,
+        why="",
+    )
+
+
+def child_of(parent: ReviewNode, number: int, passage_ids: Sequence[str], *, why: str = "") -> ReviewNode:
+    """Make a new node below `parent`, open, or pruned where `why` gives a reason.
+
+    Args:
+        parent: The node whose query found the passages.
+        number: From 1, in the order of retrieval.
+        passage_ids: What the node adds to its path.
+        why: The reason to prune it.
+    """
+    return ReviewNode(
+        id=f"{parent['id']}.{number}",
+        parent=parent["id"],
+        depth=parent["depth"] + 1,
+        passage_ids=list(passage_ids),
+        status="pruned" if why else "open",
+        verdict="",
+        analysis="",
+        answer="",
+        query="",
+        why=why,
+    )
+
+
+def with_status(tree: Tree, status: str) -> list[ReviewNode]:
+    """List the nodes of a status, each before its children."""
+    return [node for node in tree.values() if node["status"] == status]
+
+
+def passages_to(tree: Tree, node: ReviewNode) -> list[str]:
+    """List the passages on the path from the root to a node, each once; empty at the root."""
+    found: list[str] = []
+    while node["parent"]:
+        found = [*node["passage_ids"], *found]
+        node = tree[node["parent"]]
+    return list(dict.fromkeys(found))
+
+
+def accepted_in(tree: Tree, evidence: Sequence[Evidence]) -> dict[str, ReviewNode]:
+    """Take from the tree the nodes that stand in the evidence pool: all accepted ones that no person rejected."""
+    return {piece["id"]: tree[piece["id"]] for piece in evidence}
+
+
+def agreeing(tree: Tree) -> list[ReviewNode]:
+    """List the accepted nodes whose answer most accepted nodes give, but for case, articles and punctuation.
+
+    Returns:
+        In the order of the tree; of equally many the group that begins first. Empty without an answer.
+    """
+    groups: dict[str, list[ReviewNode]] = defaultdict(list)
+    for node in tree.values():
+        if node["verdict"] == "accept" and node["answer"]:
+            groups[normalize_answer(node["answer"]) or node["answer"]].append(node)
+    return max(groups.values(), key=len, default=list[ReviewNode]())  # max takes the first
+
+
+def excerpts_of(passage_ids: Sequence[str], passages: Mapping[str, Passage]) -> list[Excerpt]:
+    """Make excerpts that are whole passages, in their order."""
+    return [whole(passages[key], passages[key]["score"]) for key in passage_ids]

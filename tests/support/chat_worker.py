@@ -1,0 +1,23 @@
+"""A chat in a process of its own, which a test kills: `chat_worker.py PLACE USER THREAD MODEL QUESTION`."""
+
+import asyncio
+import sys
+from typing import Any
+
+from hopgraph.graphs import chat
+from hopgraph.tools.apps.server.threads import open_threads
+
+
+async def talk(place: str, user: str, thread: str, model: str, question: str) -> None:
+    """Run a turn; write the name of each step as it happens, until it ends."""
+    settings = chat.Context(model=model, use_method="migres")
+    async with open_threads(place) as threads:
+        app: Any = chat.build().compile(checkpointer=threads.saver, name="Chat")
+        config = threads.config(user, await threads.create(user, thread=thread))
+        given = {"messages": [("user", question)]}
+        async for _, step in app.astream(given, config, context=settings, stream_mode="custom", subgraphs=True):
+            sys.stdout.write(f"{step['event']}\n")
+            sys.stdout.flush()
+
+
+asyncio.run(talk(*sys.argv[1:]))

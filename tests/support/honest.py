@@ -1,0 +1,102 @@
+"""The offline model as a stand-in whose replies to one role can be spoilt, and settings under which a role is asked."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin
+
+from annotated_types import Ge
+from langchain_core.messages import BaseMessage
+
+from hopgraph.graphs import METHODS
+from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.retrieval.sample import sample_passages
+from support.servers.scripted_model import ScriptedChatModel
+
+QUESTIONS = [
+    "In which city was the director of the film Pan's Labyrinth born?",
+    "Which river did the painter of the lighthouse on the moon cross?",
+]
+"""One that the sample corpus answers, and one that nothing does."""
+GOLD = [
+    {"title": each["title"], "text": each["text"]}
+    for each in sample_passages()
+    if each["id"] in {"pans-labyrinth", "guillermo-del-toro"}
+]
+_OFFLINE = OfflineExtractive()
+_SAID: dict[tuple[tuple[str, str], ...], str] = {}
+
+
+def honest(_role: str, messages: list[BaseMessage]) -> str:
+    """Reply as the offline model does; what was asked before costs no time."""
+    key = tuple((message.type, message.text) for message in messages)
+    if key not in _SAID:
+        _SAID[key] = _OFFLINE.invoke(messages).text
+    return _SAID[key]
+
+
+def model(spoil: Mapping[str, Callable[[str], str]] | None = None, latency: float = 0.0) -> ScriptedChatModel:
+    """Make the model; `spoil` maps a role to a function of its honest reply."""
+
+    def reply(role: str, messages: list[BaseMessage]) -> str:
+        said = honest(role, messages)
+        return spoil[role](said) if spoil and role in spoil else said
+
+    return ScriptedChatModel(replies=reply, latency=latency)
+
+
+@dataclass(frozen=True)
+class Way:
+    """A question and settings under which some role is asked."""
+
+    method: str
+    question: str
+    settings: Mapping[str, Any]
+
+    @property
+    def given(self) -> dict[str, Any]:
+        return input_for(self.method, self.question)
+
+    def context(self, **more: Any) -> Any:
+        return METHODS[self.method].Context(**{**self.settings, **more})
+
+
+def input_for(method: str, question: str = QUESTIONS[0]) -> dict[str, Any]:
+    return {"question": question, **({"gold_passages": GOLD} if method == "gold_passages" else {})}
+
+
+@cache
+def ways(method: str) -> dict[str, Way]:
+    """Find for each step of a method a way to have it asked: no setting, else one, else two other than usual."""
+    steps = METHODS[method].Context.steps
+    found: dict[str, Way] = {}
+    for settings in [*_variants(method)]:
+        for question in QUESTIONS:
+            way = Way(method, question, settings)
+            asked = model()
+            METHODS[method].graph.invoke(way.given, context=way.context(model=asked))
+            for call in asked.calls:
+                found.setdefault(call.role.split("/", 1)[1], way)
+        if set(steps) <= set(found):
+            break
+    return found
+
+
+def _variants(method: str) -> Iterator[dict[str, Any]]:
+    yield {}
+    for name, field in METHODS[method].Context.model_fields.items():
+        extra: Any = field.json_schema_extra
+        if extra["group"] == "Method" and name != "answer_type":
+            for value in _others(field):
+                yield {name: value}
+
+
+def _others(field: Any) -> list[Any]:
+    kind = field.annotation
+    if kind is bool:
+        return [not field.default]
+    if get_origin(kind) is Literal:
+        return [value for value in get_args(kind) if value != field.default]
+    least = [limit.ge for limit in field.metadata if isinstance(limit, Ge)]
+    return least if kind is int or get_origin(kind) is UnionType else []

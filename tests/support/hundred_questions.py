@@ -1,0 +1,48 @@
+"""Run a method on real questions; imported by a second process too, so that two runs share nothing but their input."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from hopgraph.graphs import METHODS
+from hopgraph.nodes.core.step_events import event_order
+from hopgraph.state import StepEvent
+
+
+async def _answered(method: str, given: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Run one question: the whole state at the end and the trace in its order, without times."""
+    events: list[StepEvent] = []
+    state: dict[str, Any] = {}
+    modes = ["custom", "values"]
+    graph = METHODS[method].graph
+    async for namespace, mode, chunk in graph.astream(given, context=context, stream_mode=modes, subgraphs=True):
+        if mode == "custom":
+            chunk["data"].pop("seconds", None)
+            events.append(chunk)
+        elif not namespace:
+            state = chunk
+    state.pop("started_at")
+    return {"state": state, "trace": sorted(events, key=event_order)}
+
+
+async def _ask_in(
+    order: Sequence[int], at_once: int, method: str, given: Sequence[dict[str, Any]], retriever: str
+) -> list[bytes]:
+    free = asyncio.Semaphore(at_once)
+    context = METHODS[method].Context(retriever=retriever)
+
+    async def one(number: int) -> tuple[int, bytes]:
+        async with free:
+            ran = await _answered(method, given[number], context)
+        return number, json.dumps(ran, ensure_ascii=False).encode()
+
+    ran = dict(await asyncio.gather(*(one(number) for number in order)))
+    return [ran[number] for number in range(len(given))]
+
+
+def ask_in(
+    order: Sequence[int], at_once: int, method: str, given: Sequence[dict[str, Any]], retriever: str
+) -> list[bytes]:
+    """Ask all questions in an order, so many at a time; gives state and trace of each in the order of `given`."""
+    return asyncio.run(_ask_in(order, at_once, method, given, retriever))

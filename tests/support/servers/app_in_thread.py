@@ -1,0 +1,48 @@
+"""The whole web app in a thread of its own, for tests that must not run in its loop: those with a browser."""
+
+import asyncio
+import queue
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from hopgraph.tools.apps.server.server_options import ServingOptions
+from support.servers.web_app import WebApp, open_app
+
+_SECONDS = 180.0
+
+
+@contextmanager
+def app_in_thread(options: ServingOptions) -> Generator[WebApp]:
+    """Serve the app until the block ends."""
+    opened = queue.SimpleQueue[tuple[WebApp, asyncio.AbstractEventLoop, asyncio.Event]]()
+
+    async def serve() -> None:
+        async with open_app(options) as app:
+            stop = asyncio.Event()
+            opened.put((app, asyncio.get_running_loop(), stop))
+            await stop.wait()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
+    thread.start()
+    app, loop, stop = opened.get(timeout=_SECONDS)
+    try:
+        yield app
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(_SECONDS)
+        assert not thread.is_alive(), "the app did not stop"
+
+
+def until_idle(app: WebApp, seconds: float = _SECONDS) -> float:
+    """Wait until no turn runs or waits; gives the seconds that it took.
+
+    Raises:
+        AssertionError: it took longer than `seconds`.
+    """
+    began = time.monotonic()
+    while app.service.admission.inside:
+        assert time.monotonic() - began < seconds, "a turn still holds its place"
+        time.sleep(0.02)
+    return time.monotonic() - began

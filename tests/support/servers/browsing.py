@@ -1,0 +1,104 @@
+"""A browser, and the chat page as a person uses it there."""
+
+import re
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, Request, sync_playwright
+
+from support.servers.web_app import WebApp
+
+_PATIENCE = 120_000
+"""Milliseconds that anything may take; the machine may be slow, and nothing waits longer than it must."""
+
+
+@contextmanager
+def chromium_browser() -> Generator[Browser]:
+    """Run Debian's browser without a window; a test that wants it is skipped where it is not installed."""
+    path = shutil.which("chromium")
+    if path is None:
+        pytest.skip("needs the browser chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+class Chat:
+    """A tab with the page.
+
+    Args:
+        app: what it shows.
+        context: the browser's profile; its requests and what fails in its pages are written down.
+    """
+
+    def __init__(self, app: WebApp, context: BrowserContext) -> None:
+        self.app = app
+        self.requests: list[str] = []
+        self.errors: list[str] = []
+        context.set_default_timeout(_PATIENCE)
+        context.on("request", self._requested)
+        context.on("weberror", lambda error: self.errors.append(str(error.error)))
+        self.page: Page = context.new_page()
+
+    def _requested(self, request: Request) -> None:
+        self.requests.append(request.url)
+
+    def ready(self) -> None:
+        """Wait until the page can be used."""
+        self.page.locator("#hg-notice p").first.wait_for()
+
+    @property
+    def box(self) -> Locator:
+        """Where questions are written."""
+        return self.page.get_by_role("textbox", name="Your question")
+
+    @property
+    def turns(self) -> Locator:
+        """The turns that are shown."""
+        return self.page.locator(".hg-turn")
+
+    @property
+    def last(self) -> Locator:
+        """The last turn."""
+        return self.page.locator("#hg-last .hg-turn")
+
+    @property
+    def threads(self) -> Locator:
+        """The conversations in the list."""
+        return self.page.locator(".hg-threads label")
+
+    def write(self, text: str) -> None:
+        """Ask with the keyboard, without waiting."""
+        self.box.fill(text)
+        self.box.press("Enter")
+
+    def ask(self, text: str) -> str:
+        """Ask, and wait for the reply; gives its text."""
+        before = self.turns.count()
+        self.write(text)
+        self.page.wait_for_function(f"document.querySelectorAll('.hg-turn').length > {before}")
+        self.ended()
+        return self.last.locator(".hg-reply").inner_text()
+
+    def ended(self) -> None:
+        """Wait until no turn runs."""
+        self.page.get_by_role("button", name="Send").wait_for()
+        self.page.wait_for_function("!document.querySelector('.hg-running')")
+
+    def choose(self, label: str, value: str) -> None:
+        """Choose from a list with the keyboard."""
+        field = self.page.get_by_role("combobox", name=label)
+        field.scroll_into_view_if_needed()
+        field.fill(value)
+        self.page.get_by_role("option", name=value, exact=True).click()
+
+    def settled(self, notice: str) -> None:
+        """Wait until what was entered is told below the box, so that the next question is asked with it."""
+        self.page.locator("#hg-notice").get_by_text(notice).first.wait_for()
+
+    def unfold(self, title: str) -> None:
+        """Open one of the parts that fold."""
+        self.page.get_by_role("button", name=re.compile(f"^{re.escape(title)}")).first.click()

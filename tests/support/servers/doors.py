@@ -1,0 +1,46 @@
+"""The web app with its guards, but without its page, on loopback and in the loop of the test."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from hopgraph.tools.apps.server.server_options import ServingOptions
+from hopgraph.tools.apps.server.service import Service
+from support.servers.web_app import WebApp, open_app
+
+USERS = {"key-of-ann": "ann", "key-of-bob": "bob"}
+"""Keys of two users, for tests that need any."""
+
+QUESTION = "In which city was the director of the film Pan's Labyrinth born?"
+
+
+def open_doors(options: ServingOptions) -> AbstractAsyncContextManager[WebApp]:
+    """Serve the app without its page until the context ends."""
+    return open_app(replace(options, page=False))
+
+
+async def until_idle(service: Service, seconds: float = 30) -> None:
+    """Wait until no turn runs or waits."""
+    await until_inside(service, 0, seconds)
+
+
+async def until_inside(service: Service, number: int, seconds: float) -> None:
+    """Wait until so many turns run or wait."""
+    async with asyncio.timeout(seconds):
+        while service.admission.inside != number:  # noqa: ASYNC110 - it tells nobody when that changes
+            await asyncio.sleep(0.01)
+
+
+@cache
+def asked(question: str = QUESTION, method: str = "migres") -> dict[str, Any]:
+    """Give what `hopgraph ask --json` prints for a question."""
+    command = [sys.executable, "-c", "from hopgraph.tools.apps.cli import main; raise SystemExit(main())"]
+    printed = subprocess.run(
+        [*command, "ask", question, "--method", method, "--json"], capture_output=True, text=True, check=True
+    ).stdout
+    return json.loads(printed)

@@ -1,0 +1,125 @@
+"""What reached the server, and what is to go wrong next; shared by the test's thread and the server's."""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from support.servers.faults import Fault
+
+
+@dataclass(frozen=True)
+class RecordedRequest:
+    """One HTTP request as it arrived."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    """Lower-case names; `authorization` is left out."""
+    key_ok: bool
+    """Whether it carried the server's key; True for a server that wants none."""
+    body: JsonValue
+    """The parsed JSON; None for no body or one that is not JSON."""
+    role: str
+    """From the line `Role: method/step` of the system message; "" without one."""
+    at: float
+    """`time.monotonic()` at its arrival."""
+
+
+Match = Callable[[RecordedRequest], bool]
+
+
+@dataclass
+class _Rule:
+    match: Match
+    fault: Fault
+    times: int | None
+
+
+class Traffic:
+    """Requests, queued faults and rules, behind one lock."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._requests: list[RecordedRequest] = []
+        self._queue: deque[Fault | None] = deque()
+        self._rules: list[_Rule] = []
+        self._errors: list[BaseException] = []
+        self._in_flight = 0
+        self._peak = 0
+
+    @property
+    def requests(self) -> list[RecordedRequest]:
+        """Every request so far, in the order of arrival."""
+        with self._lock:
+            return list(self._requests)
+
+    @property
+    def model_errors(self) -> list[BaseException]:
+        """What the served model raised, in order."""
+        with self._lock:
+            return list(self._errors)
+
+    @property
+    def peak_in_flight(self) -> int:
+        """The greatest number of chat requests that were being answered at one time."""
+        with self._lock:
+            return self._peak
+
+    def record(self, request: RecordedRequest) -> None:
+        """Keep a request."""
+        with self._lock:
+            self._requests.append(request)
+
+    def model_failed(self, error: BaseException) -> None:
+        """Keep what the model raised."""
+        with self._lock:
+            self._errors.append(error)
+
+    def forgive(self) -> list[BaseException]:
+        """Take what the model raised."""
+        with self._lock:
+            raised, self._errors = self._errors, []
+            return raised
+
+    def enqueue(self, faults: tuple[Fault | None, ...]) -> None:
+        """Add faults to the end of the queue; None lets one request pass."""
+        with self._lock:
+            self._queue.extend(faults)
+
+    def add_rule(self, match: Match, fault: Fault, times: int | None) -> None:
+        """Add a standing fault for the requests that match, the first `times` of them or all."""
+        with self._lock:
+            self._rules.append(_Rule(match, fault, times))
+
+    def forget_faults(self) -> None:
+        """Drop the queue and the rules."""
+        with self._lock:
+            self._queue.clear()
+            self._rules.clear()
+
+    def take_fault(self, request: RecordedRequest) -> Fault | None:
+        """Use up the next fault: the queue goes first, then the first rule that matches; None for none."""
+        with self._lock:
+            if self._queue:
+                return self._queue.popleft()
+            for rule in self._rules:
+                if rule.times != 0 and rule.match(request):
+                    rule.times = None if rule.times is None else rule.times - 1
+                    return rule.fault
+            return None
+
+    @contextmanager
+    def in_flight(self) -> Generator[None]:
+        """Count a chat request while it is being answered."""
+        with self._lock:
+            self._in_flight += 1
+            self._peak = max(self._peak, self._in_flight)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._in_flight -= 1

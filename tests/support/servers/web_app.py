@@ -1,0 +1,104 @@
+"""The whole web app on loopback, in the loop of the test, and `hopgraph chat` in a process of its own."""
+
+import asyncio
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import uvicorn
+
+from hopgraph.tools.apps.server.server_options import ServingOptions
+from hopgraph.tools.apps.server.service import Service
+from hopgraph.tools.apps.server.web_app import create_app
+
+START_SECONDS = 180
+
+
+@dataclass(frozen=True)
+class WebApp:
+    """The app while it is served."""
+
+    url: str
+    service: Service
+
+    @property
+    def base_url(self) -> str:
+        """Where clients of OpenAI's API find it."""
+        return f"{self.url}/v1"
+
+
+@asynccontextmanager
+async def open_app(options: ServingOptions) -> AsyncGenerator[WebApp]:
+    """Serve the app until the context ends."""
+    app = create_app(options)
+    listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    # The lifespan runs in the server's task: a fixture may be ended by another than the one that began it.
+    config = uvicorn.Config(
+        app, lifespan="on", log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=5
+    )
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server.serve([listener]))
+    while not server.started:
+        assert not serving.done(), "the app did not start"
+        await asyncio.sleep(0.01)
+    try:
+        yield WebApp(f"http://127.0.0.1:{listener.getsockname()[1]}", app.state.service)
+    finally:
+        server.should_exit = True
+        await serving
+        listener.close()
+
+
+@dataclass(frozen=True)
+class ChatProcess:
+    """`hopgraph chat` while it runs."""
+
+    url: str
+    process: "subprocess.Popen[bytes]"
+    log: Path
+
+    def said(self) -> str:
+        """What it has written so far."""
+        return self.log.read_text(errors="replace")
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Send a signal and wait; gives the exit code."""
+        self.process.send_signal(number)
+        return self.process.wait(60)
+
+
+@contextmanager
+def chat_process(folder: Path, *options: str, environment: Mapping[str, str] | None = None) -> Generator[ChatProcess]:
+    """Start `hopgraph chat` as a user does, at a free port, and wait until it listens."""
+    command = [sys.executable, "-c", "from hopgraph.tools.apps.cli import main; raise SystemExit(main())"]
+    command += ["chat", "--no-browser", "--port", "0", "--threads", str(folder / "threads.sqlite"), *options]
+    log = folder / "chat.log"
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            command, stdout=out, stderr=subprocess.STDOUT, env={**os.environ, "COLUMNS": "100", **(environment or {})}
+        )
+    try:
+        yield ChatProcess(_address(process, log), process, log)
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+
+
+def _address(process: "subprocess.Popen[bytes]", log: Path) -> str:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        if found := re.search(r"Chat page at (http://\S+)/chat;", log.read_text(errors="replace")):
+            return found[1]
+        time.sleep(0.05)
+    pytest.fail(f"hopgraph chat did not start:\n{log.read_text(errors='replace')[-3000:]}")

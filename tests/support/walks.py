@@ -1,0 +1,127 @@
+"""Walk a graph with a scripted model and see which edges of its drawing were taken."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.messages import BaseMessage
+from langchain_core.retrievers import BaseRetriever
+
+from hopgraph.nodes.core.step_events import event_order
+from hopgraph.state import StepEvent
+from support.servers.scripted_model import ScriptedChatModel
+
+Edge = tuple[str, str]
+
+
+class FixedRetriever(BaseRetriever):
+    """Gives passages (id → title, text) by the first pattern that is found in the query; "" is always found."""
+
+    found: dict[str, dict[str, tuple[str, str]]]
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int = 50
+    ) -> list[Document]:
+        for pattern, passages in self.found.items():
+            if re.search(pattern, query):
+                every = [
+                    Document(id=key, page_content=text, metadata={"title": title, "score": 1.0 / rank})
+                    for rank, (key, (title, text)) in enumerate(passages.items(), start=1)
+                ]
+                return every[:k]
+        return []
+
+
+class Script:
+    """Replies by step (the role without its method); raises when a step is asked more often than it has replies.
+
+    A step's replies are a list, taken in the order of asking, or a function of the last message's text.
+    """
+
+    def __init__(self, replies: Mapping[str, Sequence[str] | Callable[[str], str]]) -> None:
+        self.replies = {step: each if callable(each) else list(each) for step, each in replies.items()}
+        self.steps: list[str] = []
+        """The steps in the order in which they were asked."""
+        self.prompts: list[str] = []
+        """The last message of each."""
+
+    def __call__(self, role: str, messages: list[BaseMessage]) -> str:
+        step, prompt = role.split("/", 1)[1], messages[-1].text
+        self.steps.append(step)
+        self.prompts.append(prompt)
+        replies = self.replies[step]
+        return replies(prompt) if callable(replies) else replies.pop(0)
+
+    def model(self, latency: float | Callable[[str], float] = 0.0) -> ScriptedChatModel:
+        return ScriptedChatModel(replies=self, latency=latency)
+
+
+@dataclass
+class Walk:
+    """One run of a graph."""
+
+    result: dict[str, Any]
+    events: list[StepEvent]
+    """In their order, without times."""
+    edges: set[Edge]
+    """The edges of the drawing that were taken; nodes of subgraphs as `subgraph:node`."""
+    state: dict[str, Any] = field(default_factory=dict[str, Any])
+    """The state at the end, output keys and all others."""
+
+
+def walk(graph: Any, given: Mapping[str, Any], context: Any) -> Walk:
+    """Run a graph and record everything."""
+    ran: dict[tuple[str, ...], dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
+    events: list[StepEvent] = []
+    state: dict[str, Any] = {}
+    modes = ["debug", "custom", "values"]
+    for namespace, mode, chunk in graph.stream(given, context=context, stream_mode=modes, subgraphs=True):
+        if mode == "custom":
+            chunk["data"].pop("seconds", None)
+            events.append(chunk)
+        elif mode == "debug" and chunk["type"] == "task":
+            ran[namespace][chunk["step"]].add(chunk["payload"]["name"])
+        elif mode == "values" and not namespace:
+            state = chunk
+    drawn = drawn_edges(graph)
+    taken: set[Edge] = set()
+    for namespace, steps in ran.items():
+        prefix = "".join(f"{part.split(':')[0]}:" for part in namespace)
+        taken |= _taken(drawn, prefix, steps)
+    outputs = graph.get_output_jsonschema()["properties"]
+    result = {key: value for key, value in state.items() if key in outputs}
+    return Walk(result, sorted(events, key=event_order), taken, state)
+
+
+def _taken(drawn: set[Edge], prefix: str, steps: Mapping[int, set[str]]) -> set[Edge]:
+    """Read the edges off consecutive steps: a node that ran before one that ran next, if an edge is drawn.
+
+    An edge into or out of a subgraph is drawn at the subgraph's own nodes, and is taken when the subgraph ran.
+    """
+    between: dict[Edge, set[Edge]] = defaultdict(set)
+    for edge in drawn:
+        source, target = (_at_level(end, prefix) for end in edge)
+        if source and target and (source != target or edge[0] == edge[1]):
+            between[source, target].add(edge)
+    numbers = sorted(steps)
+    taken: set[Edge] = set()
+    for before, after in zip([None, *numbers], [*numbers, None], strict=True):
+        sources = {"__start__"} if before is None else steps[before]
+        targets = {"__end__"} if after is None else steps[after]
+        for pair in ((source, target) for source in sources for target in targets):
+            taken |= between[pair]
+    return taken
+
+
+def _at_level(end: str, prefix: str) -> str:
+    """Name the node of one graph that an end of an edge lies in; empty outside that graph."""
+    return end[len(prefix) :].split(":")[0] if end.startswith(prefix) else ""
+
+
+def drawn_edges(graph: Any) -> set[Edge]:
+    """List the edges of a graph's drawing, with those inside its subgraphs."""
+    return {(edge.source, edge.target) for edge in graph.get_graph(xray=True).edges}

@@ -1,0 +1,146 @@
+"""`hopgraph eval` as a user runs it: results, resuming, interrupting, and errors of one line."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
+from hopgraph.tools.models.offline import OfflineExtractive
+from support.servers.openai_server import OpenAIServer
+
+Run = Callable[..., Any]
+SAMPLE = str(Path(__file__).resolve().parents[4] / "tools" / "sample")
+
+
+def evaluate(out: Path, *more: str, methods: str = "one_step,migres") -> list[str]:
+    return ["eval", SAMPLE, "--methods", methods, "--out", str(out), "--limit", "3", *more]
+
+
+def test_it_scores_and_the_same_command_again_goes_on(run_script: Run, tmp_path: Path) -> None:
+    ran = run_script(*evaluate(tmp_path / "run"))
+    assert ran.code == 0, ran.err
+    head, label, columns, *rows = ran.out.splitlines()
+    assert "first 3: 3 questions" in head
+    assert label == "answered by offline:extractive, which is no language model"
+    assert columns.split()[:3] == ["method", "n", "EM"]
+    assert [row.split()[:2] for row in rows] == [["one_step", "3"], ["migres", "3"]]
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert summary["migres"]["n"] == 3
+    again = run_script(*evaluate(tmp_path / "run"))
+    assert again.out == ran.out
+    assert "Going on: 6 of 6 are finished" in again.err
+
+
+def test_every_option_reaches_the_run(run: Run, tmp_path: Path) -> None:
+    options = ["--sample", "random:7", "--repeat", "2", "--concurrency", "2", "--no-traces", "--format", "beir"]
+    settings = ["--set", "max_llm_calls=9", "--set", "migres.max_iterations=2", "--add-contexts", "--corpus", "sample"]
+    ran = run(*evaluate(tmp_path / "run", *options, *settings[:4]))
+    assert ran.code == 0, ran.err
+    reader = RunReader(tmp_path / "run")
+    facts = reader.manifest
+    assert (facts.dataset.sample, facts.repeats) == ("3 at random (seed 7)", 2)
+    assert facts.methods["one_step"]["max_llm_calls"] == 9
+    assert facts.methods["migres"]["max_iterations"] == 2
+    outcomes = list(reader.latest("migres").values())
+    assert len(outcomes) == 6
+    assert all(outcome["trace"] == [] for outcome in outcomes)
+    refused = run(*evaluate(tmp_path / "other", *settings[4:]))
+    assert (refused.code, refused.out) == (2, "")
+    assert "--add-contexts adds to a local index" in refused.err
+
+
+def test_questions_by_id(run: Run, tmp_path: Path) -> None:
+    run(*evaluate(tmp_path / "all", methods="direct"))
+    chosen = RunReader(tmp_path / "all").questions()[2].id
+    arguments = ["eval", SAMPLE, "--methods", "direct", "--out", str(tmp_path / "one"), "--id", chosen]
+    assert run(*arguments).code == 0
+    assert [each.id for each in RunReader(tmp_path / "one").questions()] == [chosen]
+
+
+@pytest.mark.parametrize(
+    ("more", "methods", "code", "said"),
+    [
+        ([], "migres,nope", 2, "method 'nope' is unknown"),
+        ([], ",", 2, "--methods names none"),
+        (["--set", "nonsense=1"], "migres", 2, "none of the methods migres has this setting"),
+        (["--preset", "nonsense"], "migres", 2, "preset 'nonsense' is unknown"),
+        (["--model", "nonsense"], "migres", 2, "'nonsense' is not a spec"),
+        (["--sample", "last"], "migres", 2, "sample 'last' is unknown"),
+        (["--max-cost", "1"], "migres", 2, "--max-cost needs --prices"),
+        (["--format", "nonsense"], "migres", 2, "nonsense"),
+        (["--concurrency", "0"], "migres", 2, "greater than or equal to 1"),
+        (["--corpus", "no-such-folder"], "migres", 1, "no-such-folder"),
+    ],
+)
+def test_errors_are_one_line(run: Run, tmp_path: Path, more: list[str], methods: str, code: int, said: str) -> None:
+    ran = run(*evaluate(tmp_path / "run", *more, methods=methods))
+    assert (ran.code, ran.out) == (code, "")
+    assert said in ran.err
+    assert len(ran.err.splitlines()) == 1, ran.err
+    assert not (tmp_path / "run" / "manifest.json").exists()
+
+
+def test_a_missing_data_set_and_other_settings_are_one_line(run: Run, tmp_path: Path) -> None:
+    missing = run("eval", "nowhere.json", "--methods", "direct", "--out", str(tmp_path / "run"))
+    assert (missing.code, len(missing.err.splitlines())) == (1, 1)
+    assert "nowhere.json" in missing.err
+    assert run(*evaluate(tmp_path / "run", methods="migres")).code == 0
+    changed = run(*evaluate(tmp_path / "run", "--set", "max_iterations=2", methods="migres"))
+    assert changed.code == 1
+    assert "this run was begun otherwise: methods.migres.max_iterations was 5, is now 2" in changed.err
+    assert len(changed.err.splitlines()) == 1
+
+
+def interrupted(process: "subprocess.Popen[str]") -> str:
+    """Press Ctrl-C once; gives standard error, and where every thread stood if the process does not end."""
+    process.send_signal(signal.SIGINT)
+    try:
+        return process.communicate(timeout=30)[1]
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGABRT)
+        raise AssertionError(f"it did not end:\n{process.communicate()[1]}") from None
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(script: list[str], tmp_path: Path) -> None:
+    with OpenAIServer(OfflineExtractive(), latency=0.2) as server:
+        out = tmp_path / "run"
+        model = ["--model", f"openai:any?base_url={server.base_url}", "--concurrency", "1"]
+        command = [*script, *evaluate(out, *model, methods="one_step,migres")]
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONFAULTHANDLER": "1"},
+        )
+        results, deadline = out / "results" / "one_step.jsonl", time.monotonic() + 60
+        while not (results.exists() and results.stat().st_size) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        said = interrupted(process)
+        assert process.returncode == 130
+        assert said.splitlines()[-1].endswith(
+            "interrupted; what is finished is kept, and the same command goes on from here"
+        )
+        assert "Traceback" not in said
+        asked = len(server.requests)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        assert done.returncode == 0, done.stderr
+        assert "Going on:" in done.stderr
+        assert len(server.requests) > asked
+    assert [len(RunReader(out).latest(name)) for name in ("one_step", "migres")] == [3, 3]
+
+
+def test_help_has_examples(run: Run) -> None:
+    for command in ("eval", "compare", "show"):
+        ran = run(command, "--help")
+        assert (ran.code, ran.err) == (0, "")
+        assert f"hopgraph {command} " in ran.out.partition("Examples:")[2]
+        assert max(map(len, ran.out.splitlines())) <= 80

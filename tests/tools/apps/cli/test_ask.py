@@ -1,0 +1,164 @@
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from hopgraph.graphs import migres
+from hopgraph.nodes.core.step_events import event_order
+from hopgraph.tools.apps.cli.run_output import print_header
+from hopgraph.tools.apps.runs.answer_record import answer_record
+from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.retrieval.sample import sample_passages
+
+Run = Callable[..., Any]
+QUESTION = "Which film was released first, Metropolis or Nosferatu?"
+
+
+def test_the_first_line_names_method_model_and_corpus_and_the_stand_in_is_called_one(run: Run) -> None:
+    ran = run("ask", QUESTION)
+    assert (ran.code, ran.err) == (0, "")
+    lines = ran.out.splitlines()
+    assert lines[0] == "MIGRES · model offline:extractive · corpus sample (bundled sample)"
+    assert "stand-in: no language model" in lines[1]
+
+
+def test_the_first_line_shows_no_key() -> None:
+    shown = io.StringIO()
+    settings = migres.Context(
+        model="openai:m?base_url=http://user:hush1@h/v1",
+        models={"migres/decide": "openai:m?base_url=http://user:hush2@h/v1", "migres/extract": OfflineExtractive()},
+        retriever="milvus:http://user:hush3@h#c",
+        second_retriever="milvus:http://user:hush4@h#c",
+    )
+    print_header(Console(file=shown, width=500), "MIGRES", settings)
+    assert "hush" not in shown.getvalue()
+    assert shown.getvalue().count("user:[key]@h") == 4
+    assert "migres/extract: OfflineExtractive" in shown.getvalue()
+
+
+def test_steps_come_before_the_answer_and_its_numbered_citations(run: Run) -> None:
+    out = run("ask", QUESTION).out
+    steps = ["search", "found", "filter", "extract", "verify", "decide"]
+    order = ["\nIteration 1\n", *(f"\n  {step} " for step in steps), "\nAnswer ", "\n[1] ", "\n    “"]
+    places = [out.index(start) for start in order]
+    assert places == sorted(places)
+    assert f"  search   {QUESTION}" in out
+    assert " passages: " in out
+    assert " model calls · " in out
+
+
+def test_nothing_is_wider_than_the_terminal_and_nothing_trails(run: Run) -> None:
+    out = run("ask", QUESTION, "--verbose").out
+    assert "\x1b" not in out
+    assert all(len(line) <= 80 and line == line.rstrip() for line in out.splitlines())
+
+
+def test_json_is_one_object_with_a_trace_in_the_order_of_the_run(run: Run) -> None:
+    ran = run("ask", f"  {QUESTION}\n", "--json", "--set", "max_iterations=2", "--preset", "multi_hop")
+    assert (ran.code, ran.err) == (0, "")
+    record = json.loads(ran.out)
+    assert record["question"] == QUESTION
+    assert (record["method"], record["model"], record["retriever"]) == ("migres", "offline:extractive", "sample")
+    assert record["settings"]["max_iterations"] == 2
+    assert record["version"]
+    assert {"llm_calls", "prompt_tokens", "completion_tokens", "retrievals", "passages"} < record["usage"].keys()
+    assert {"parse_failures", "iterations"} < record["usage"].keys()
+    assert record["stop_reason"] in {"answered", "max_iterations", "unanswerable"}
+    assert record["trace"] == sorted(record["trace"], key=event_order)
+    assert (record["trace"][0]["event"], record["trace"][-1]["event"]) == ("query", "answered")
+
+
+def test_quotes_of_citations_occur_in_their_passages(run: Run) -> None:
+    texts = {passage["id"]: passage["text"] for passage in sample_passages()}
+    cited = json.loads(run("ask", QUESTION, "--json").out)["citations"]
+    assert cited
+    for citation in cited:
+        assert citation["quote"] in texts[citation["passage_id"]]
+        assert citation["quote"]
+        assert citation["title"]
+
+
+def test_quiet_leaves_the_answer_and_its_sources_on_standard_output(run: Run) -> None:
+    ran = run("ask", QUESTION, "--quiet")
+    record = json.loads(run("ask", QUESTION, "--json").out)
+    assert ran.out.splitlines()[0] == record["answer"]
+    assert "search" not in ran.out
+    assert ran.err.startswith("MIGRES · model offline:extractive")
+
+
+def test_verbose_shows_every_model_call(run: Run) -> None:
+    usage = json.loads(run("ask", QUESTION, "--json").out)["usage"]
+    out = run("ask", QUESTION, "--verbose").out
+    assert out.count("\n  call ") == usage["llm_calls"]
+
+
+def test_no_answer_is_said_plainly(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "one.txt").write_text("Cobalt is a metal.", encoding="utf-8")
+    index = str(tmp_path / "index")
+    assert run("index", str(tmp_path / "one.txt"), "--out", index).code == 0
+    ran = run("ask", "Who wrote the opera about the lighthouse keeper?", "--corpus", index)
+    assert ran.code == 0
+    assert "\nNo answer\n" in ran.out
+    assert "[1]" not in ran.out
+    assert f"corpusbm25:{index}" in "".join(ran.out.split())  # a long path is parted over lines
+    assert "\nended without an answer · " in ran.out
+
+
+def test_the_question_may_come_from_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"{QUESTION}\n".encode())))
+    assert json.loads(run("ask", "-", "--json").out)["question"] == QUESTION
+
+
+def test_markup_and_escape_sequences_of_a_corpus_do_nothing(run: Run, tmp_path: Path) -> None:
+    text = "The [bold]Zorblatt[/] bridge \x1b[31mstands[/nonsense] in \u202eKaunas\x07 [link=http://x]here[/link]."
+    (tmp_path / "corpus.jsonl").write_text(
+        json.dumps({"_id": "[/]\x1b[2J", "title": "[red]Zorblatt[/] \x1b]0;t\x07bridge", "text": text}),
+        encoding="utf-8",
+    )
+    index = str(tmp_path / "[index]")
+    assert run("index", str(tmp_path / "corpus.jsonl"), "--out", index).code == 0
+    for output in ((), ("--verbose",), ("--quiet",)):
+        ran = run("ask", "In which city does the Zorblatt bridge stand?", "--corpus", index, *output)
+        assert ran.code == 0
+        assert "[red]Zorblatt[/]" in ran.out
+        assert "[bold]Zorblatt[/] bridge" in " ".join(ran.out.split())
+        assert not set("\x1b\x07\u202e") & set(ran.out + ran.err)
+
+
+def test_numbers_that_json_does_not_know_and_keys_stay_out_of_the_record() -> None:
+    state = {
+        "question": "q",
+        "answer": "",
+        "explanation": "",
+        "citations": [],
+        "stop_reason": "unanswerable",
+        "usage": {},
+    }
+    settings = migres.Context(model="openai:m?base_url=http://user:hush@h/v1", models={"migres": "openai:sk-abcdef123"})
+    trace: Any = [{"data": {"threshold": float("-inf"), "scores": (1.0, float("nan"))}}]
+    record = answer_record(settings, state, trace)
+    text = json.dumps(record, allow_nan=False)
+    assert record["trace"] == [{"data": {"threshold": None, "scores": [1.0, None]}}]
+    assert "hush" not in text
+    assert "abcdef123" not in text
+
+
+@pytest.mark.parametrize(
+    ("encoding", "escaped"), [("ascii", True), ("utf-8", False), ("UTF8", False), ("latin-1", True)]
+)
+def test_json_survives_every_encoding(encoding: str, escaped: bool, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hopgraph.tools.apps.cli import ask_command
+
+    written = io.BytesIO()
+    out = io.TextIOWrapper(written, encoding=encoding)
+    monkeypatch.setattr(ask_command, "sys", SimpleNamespace(stdout=out, stdin=None))
+    assert run("ask", "Where was Dvořák born?", "--json", "--set", "max_iterations=1").code == 0
+    out.flush()
+    raw = written.getvalue()
+    assert json.loads(raw.decode(encoding))["question"] == "Where was Dvořák born?"
+    assert ("ř".encode() in raw) is not escaped

@@ -1,0 +1,57 @@
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from hopgraph.tools.apps.cli.console import print_hanging
+from hopgraph.tools.text.sanitize import on_one_line, shortened
+from support.hostile_text import ANY_TEXT, is_harmless
+
+
+@given(ANY_TEXT)
+def test_foreign_text_is_one_harmless_line(text: str) -> None:
+    assert is_harmless(on_one_line(text))
+
+
+@given(ANY_TEXT)
+def test_text_without_controls_only_has_its_white_space_joined(text: str) -> None:
+    harmless = "".join(char for char in text if is_harmless(char))
+    assert on_one_line(harmless) == " ".join(harmless.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\x1b[31mred\x1b[0m b", "ared b"),
+        ("\x1b]0;new title\x07text", "text"),
+        ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("\x1b]0;no end, text stays", "0;no end, text stays"),
+        ("one\r\ntwo\ttabs\u2028three", "one two tabs three"),
+        ("[bold]not markup[/] [/]", "[bold]not markup[/] [/]"),
+        ("pay\u202egnp.exe", "paygnp.exe"),
+        ("\x9b2Jcleared", "cleared"),
+    ],
+)
+def test_escape_sequences_vanish_and_brackets_stay(text: str, shown: str) -> None:
+    assert on_one_line(text) == shown
+
+
+def test_shortened_marks_what_is_left_out() -> None:
+    assert shortened("word " * 10, 12) == "word word w…"
+    assert shortened("short", 12) == "short"
+
+
+@given(st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), max_size=300), st.integers(30, 120))
+def test_hanging_lines_fit_and_lose_nothing(text: str, width: int) -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=width, markup=False, highlight=False, emoji=False)
+    shown = on_one_line(text)
+    print_hanging(console, Text("  label"), Text(shown))
+    lines = out.getvalue().splitlines()
+    assert all(cell_len(line) <= width and line == line.rstrip() for line in lines)
+    assert "".join(out.getvalue().split()) == "".join(f"label{shown}".split())
+    assert all(not line or line.startswith(" " * 11) for line in lines[1:])

@@ -1,0 +1,54 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hopgraph.tools.retrieval import resolve_retriever
+from support.servers.elasticsearch_server import ElasticsearchServer
+
+
+def write(folder: Path) -> str:
+    source = folder / "corpus.jsonl"
+    source.write_text('{"_id": "1", "title": "Fox", "text": "A fox runs."}\n{"_id": "2", "text": "A hen sits."}\n{}\n')
+    return str(source)
+
+
+def test_a_corpus_is_streamed_into_a_server_and_asked_there(run: Callable[..., Any], tmp_path: Path) -> None:
+    pytest.importorskip("elasticsearch")
+    with ElasticsearchServer() as server:
+        target = f"elasticsearch:{server.url}#foxes"
+        sent = run("index", write(tmp_path), "--to", target, "--skip-bad")
+        assert sent.code == 0
+        said = " ".join(sent.out.split())
+        assert "Sent 2 passages (beir format) in" in said
+        assert "1 bad record skipped." in said
+        assert "has 2 passages now." in said
+        assert "--corpus" in said
+        assert "corpus.jsonl:3: _id is missing" in " ".join(sent.err.split())
+        retriever = resolve_retriever(target)
+        assert retriever is resolve_retriever(f" {target}")
+        assert [document.id for document in retriever.invoke("foxes")] == ["1"]
+        answered = run("ask", "What runs?", "--corpus", target, "--json")
+        assert answered.code == 0
+        assert '"1"' in answered.out
+
+
+def test_milvus_lite_is_a_local_file(run: Callable[..., Any], tmp_path: Path) -> None:
+    pytest.importorskip("langchain_milvus")
+    target = f"milvus:{tmp_path / 'lite.db'}#foxes"
+    assert run("index", write(tmp_path), "--to", target, "--skip-bad").code == 0
+    assert [document.id for document in resolve_retriever(target).invoke("foxes")] == ["1"]
+
+
+@pytest.mark.parametrize("options", [[], ["--out", "x", "--to", "milvus:x.db#x"]])
+def test_a_folder_or_an_engine_has_to_be_named(run: Callable[..., Any], tmp_path: Path, options: list[str]) -> None:
+    ran = run("index", write(tmp_path), *options)
+    assert ran.code == 2
+    assert "Give either --out DIR or --to SPEC" in " ".join(ran.err.split())
+
+
+def test_a_bad_engine_is_one_line(run: Callable[..., Any], tmp_path: Path) -> None:
+    ran = run("index", write(tmp_path), "--to", "milvus:lite#foxes")
+    assert ran.code == 2
+    assert "a local Milvus file must end in .db" in " ".join(ran.err.split())

@@ -1,0 +1,135 @@
+"""The installed console script, as a user runs it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.servers.openai_server import OpenAIServer
+from support.servers.scripted_model import ScriptedChatModel
+
+Run = Callable[..., Any]
+QUESTION = "Who died first, Alan Turing or Rosalind Franklin?"
+
+
+def test_ask_answers_over_a_pipe_without_colours(run_script: Run) -> None:
+    ran = run_script("ask", QUESTION)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("MIGRES · model offline:extractive · corpus sample")
+    assert "\x1b" not in ran.out
+
+
+def test_a_small_encoding_gets_an_answer_in_ascii(run_script: Run) -> None:
+    ran = run_script("ask", QUESTION, "--verbose", PYTHONIOENCODING="ascii")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.isascii()
+    assert ran.out.startswith("MIGRES | model")
+
+
+def test_a_model_over_http_answers_and_its_failures_are_shown(run_script: Run) -> None:
+    replies = {
+        "migres/extract": '{"useful_information": [{"info": "Turing died in 1954 [/b]\\u001b[31m.", '
+        '"support_passages": [1]}]}',
+        "migres/decide": '{"answer": {"text": "Alan [bold]Turing[/]", "confidence": 4}, "explanation": "[x", '
+        '"used_information": [1]}',
+    }
+    heard: list[str] = []
+
+    def reply(role: str, _messages: object) -> str:
+        heard.append(role)
+        return "no JSON" if heard.count(role) == 1 else replies[role]
+
+    with OpenAIServer(ScriptedChatModel(replies=reply), api_key="sk-test-0123456789") as server:
+        ran = run_script(
+            "ask",
+            QUESTION,
+            "--model",
+            f"openai:any?base_url={server.base_url}",
+            "--set",
+            "verify=false",
+            OPENAI_API_KEY="sk-test-0123456789",
+        )
+    assert (ran.code, ran.err) == (0, "")
+    assert "Answer   Alan [bold]Turing[/]\n" in ran.out
+    assert "  warning  migres/extract: 1 unusable reply; asked again\n" in ran.out
+    assert "stand-in" not in ran.out
+    assert "sk-test" not in ran.out
+    assert "\x1b" not in ran.out
+
+
+def test_a_reader_that_has_seen_enough_ends_it_quietly(script: list[str]) -> None:
+    with subprocess.Popen(
+        [*script, "methods", "migres"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ}
+    ) as running:
+        assert running.stdout
+        assert running.stderr
+        running.stdout.close()
+        assert running.stderr.read() == b""
+        assert running.wait(30) != 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", [["ask", QUESTION, "--json"], ["--help"]])
+def test_a_full_disk_is_told_in_one_line(arguments: list[str], script: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([*script, *arguments], stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+    assert done.returncode == 1
+    assert done.stderr == b"hopgraph: No space left on device\n"
+
+
+def test_an_interrupted_question_ends_at_once_with_one_line(script: list[str]) -> None:
+    with OpenAIServer(ScriptedChatModel(replies=lambda _role, _messages: "{}", latency=30)) as server:
+        running = subprocess.Popen(
+            [*script, "ask", QUESTION, "--model", f"openai:any?base_url={server.base_url}"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        wait_for(lambda: server.requests)
+        running.send_signal(signal.SIGINT)
+        _, errors = running.communicate(timeout=10)
+        server.forgive()
+    assert running.returncode == 130
+    assert errors == b"hopgraph: interrupted\n"
+
+
+def test_an_interrupted_build_leaves_the_old_index_as_it_was(script: list[str], tmp_path: Path) -> None:
+    source, out = tmp_path / "corpus.jsonl", tmp_path / "index"
+    source.write_text('{"_id": "1", "text": "Riga is a city."}\n', encoding="utf-8")
+    subprocess.run([*script, "index", str(source), "--out", str(out)], check=True, capture_output=True)
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    with source.open("a", encoding="utf-8") as lines:
+        for number in range(2, 300_000):
+            lines.write(json.dumps({"_id": str(number), "text": f"word{number % 7919} in passage {number}"}) + "\n")
+    running = subprocess.Popen(
+        [*script, "index", str(source), "--out", str(out)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    wait_for(lambda: any(path.name.startswith(".") for path in tmp_path.iterdir()))
+    running.send_signal(signal.SIGINT)
+    printed, errors = running.communicate(timeout=20)
+    assert (running.returncode, printed, errors) == (130, b"", b"hopgraph: interrupted\n")
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus.jsonl", "index"]
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_help_loads_neither_the_graphs_nor_their_libraries() -> None:
+    code = (
+        "import sys; from hopgraph.tools.apps.cli import main; code = main(['ask', '--help']); "
+        "heavy = {'langgraph', 'langchain_core', 'numpy', 'openai', 'nltk'} & sys.modules.keys(); "
+        "sys.exit(f'loaded {heavy}' if heavy else code)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,148 @@
+"""`hopgraph serve`, as a user starts it, and what it says when it cannot."""
+
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from langgraph_sdk import get_sync_client
+
+from hopgraph.graphs import ALIASES, METHODS
+from hopgraph.tools.apps.cli.serve_command import packaged_graphs
+
+Run = Callable[..., Any]
+
+
+PICKLES = {
+    ".langgraph_ops.pckl",
+    ".langgraph_retry_counter.pckl",
+    "store.pckl",
+    "store.vectors.pckl",
+    *(f".langgraph_checkpoint.{number}.pckl" for number in (1, 2, 3)),
+}
+"""Files that the server would load from its working directory."""
+
+
+class Hostile:
+    """Says so when it is unpickled."""
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, ("unpickled",)
+
+
+@dataclass
+class Served:
+    process: "subprocess.Popen[bytes]"
+    url: str
+    log: Path
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("elsewhere")
+    (folder / ".langgraph_api").mkdir()
+    for name in PICKLES:
+        (folder / ".langgraph_api" / name).write_bytes(pickle.dumps(Hostile()))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    log = folder / "log"
+    script = [str(Path(sys.executable).parent / "hopgraph"), "serve", "--port", str(port)]
+    environment = {**os.environ, "LANGSMITH_TRACING": "false", "NO_COLOR": "1"}
+    with log.open("wb") as written:
+        process = subprocess.Popen(
+            script, cwd=folder, env=environment, stdout=written, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        _wait(process, url, log)
+        yield Served(process, url, log, folder)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _wait(process: "subprocess.Popen[bytes]", url: str, log: Path) -> None:
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            if httpx.get(f"{url}/ok").status_code == 200:
+                return
+        except httpx.TransportError:
+            time.sleep(0.2)
+    pytest.fail(f"the server did not start:\n{log.read_text(errors='replace')[-3000:]}")
+
+
+def test_every_graph_is_served_from_any_folder_with_its_description(served: Served) -> None:
+    with get_sync_client(url=served.url) as client:
+        listed = {each["graph_id"]: each for each in client.assistants.search(limit=100)}
+        assert set(listed) == {"chat", *(METHODS.keys() - ALIASES.keys())}
+        assert all(each.get("description") for each in listed.values())
+        thread = client.threads.create()["thread_id"]
+        answer: Any = client.runs.wait(thread, "one_step", input={"question": "Who painted Guernica?"})
+        said: Any = {"messages": [{"type": "human", "content": [{"type": "text", "text": "Who painted Guernica?"}]}]}
+        talk: Any = client.runs.wait(client.threads.create()["thread_id"], "chat", input=said)
+    assert answer["answer"] == "Pablo Picasso"
+    assert talk["messages"][-1]["content"].startswith("Pablo Picasso [1]")
+    assert "BlockingError" not in served.log.read_text(errors="replace")
+
+
+def test_its_descriptions_are_those_of_the_project_file() -> None:
+    assert packaged_graphs()["migres"] == {
+        "path": "hopgraph.graphs.migres:graph",
+        "description": "MIGRES: missing-information guided retrieve, extract, solve",
+    }
+
+
+def test_a_taken_port_is_told_and_nothing_is_left_behind(served: Served, tmp_path: Path) -> None:
+    port = served.url.rsplit(":", 1)[1]
+    command = [str(Path(sys.executable).parent / "hopgraph"), "serve", "--port", port]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    assert ran.returncode == 2
+    assert list(tmp_path.iterdir()) == []
+    assert f"hopgraph: port {port} is taken; choose another with --port" in ran.stderr
+
+
+def test_ctrl_c_ends_it_and_it_neither_loads_nor_leaves_a_pickle(served: Served) -> None:
+    os.killpg(served.process.pid, signal.SIGINT)
+    assert served.process.wait(30) in (0, 130)
+    assert {each.name for each in served.folder.rglob("*")} == {"log", ".langgraph_api", *PICKLES}
+    assert "Traceback" not in served.log.read_text(errors="replace")
+
+
+@pytest.fixture
+def own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LANGGRAPH_NO_VERSION_CHECK", "LANGGRAPH_DISABLE_FILE_PERSISTENCE", "LOG_LEVEL"):
+        monkeypatch.setenv(name, "")  # so that it is put back
+
+
+@pytest.mark.usefixtures("own_environment")
+def test_a_missing_server_names_the_extra(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "langgraph_api.cli", None)
+    ran = run("serve")
+    assert ran.code == 2
+    assert "pip install 'hopgraph[server]'" in ran.err
+
+
+@pytest.mark.usefixtures("own_environment")
+def test_a_folder_that_cannot_be_written_to_is_told(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / ".langgraph_api").write_text("no folder")
+    monkeypatch.chdir(tmp_path)
+    ran = run("serve")
+    assert ran.code == 2
+    assert "the server works in the folder .langgraph_api here" in ran.err
+
+
+@pytest.mark.parametrize("arguments", [("--port", "0"), ("--port", "70000"), ("--port", "x")])
+def test_a_wrong_port_is_refused(run: Run, arguments: tuple[str, ...]) -> None:
+    assert run("serve", *arguments).code == 2

@@ -1,0 +1,102 @@
+import io
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from hopgraph.state import StepEvent
+from hopgraph.tools.apps.cli.run_output import Shown
+from hopgraph.tools.apps.cli.tree_output import RunPicture
+from support.hostile_text import ANY_TEXT, is_harmless
+from support.recorded_runs import QUESTION, recorded
+
+Run = Callable[..., Any]
+TREES = ("ra_isf", "tree_of_reviews", "chain_of_reviews", "migres", "genground")
+
+
+def printed(picture: RunPicture, width: int, encoding: str = "utf-8") -> list[str]:
+    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace")
+    Console(file=out, width=width, markup=False, highlight=False, emoji=False).print(picture, crop=False)
+    out.seek(0)
+    return out.read().splitlines()
+
+
+@pytest.mark.parametrize("method", TREES)
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_tree_fits_the_terminal_and_nothing_trails(method: str, width: int) -> None:
+    events, _, answer = recorded(method)
+    lines = printed(RunPicture(QUESTION, events, full=True), width)
+    assert all(len(line) <= width and line == line.rstrip() for line in lines)
+    text = " ".join(" ".join(lines).replace("│", " ").split())
+    assert text.startswith("✓ answered In which city" if answer else "? unknown In which city")
+    assert any(line.startswith(("├── ", "└── ")) for line in lines)
+
+
+def test_a_small_encoding_gets_signs_in_ascii() -> None:
+    events, _, _ = recorded("tree_of_reviews")
+    text = "\n".join(printed(RunPicture(QUESTION, events, full=False), 80, "ascii"))
+    assert "+-- * + accepted" in text
+    assert "x rejected" in text
+    assert "✓" not in text
+
+
+def test_only_the_last_lines_are_shown_where_there_is_room_for_no_more() -> None:
+    events, _, _ = recorded("tree_of_reviews")
+    whole = printed(RunPicture(QUESTION, events, full=False), 80)
+    assert printed(RunPicture(QUESTION, events, full=False, last_lines=8), 80) == ["...", *whole[-7:]]
+
+
+@given(ANY_TEXT, st.booleans())
+@settings(deadline=None, max_examples=60)
+def test_hostile_text_does_nothing_to_a_terminal(text: str, full: bool) -> None:
+    parts = [{"id": "0.1", "question": text}]
+    data: list[tuple[str, dict[str, Any]]] = [
+        ("decomposed", {"id": "0", "question": text, "sub_questions": parts}),
+        ("retrieved", {"query": text, "passage_ids": [text], "titles": [text]}),
+        ("solved", {"id": "0.1", "question": text, "status": "answered", "answer": text, "how": "passages"}),
+    ]
+    events = [StepEvent(event=e, node="n", step=i, path="n", number=0, data=d) for i, (e, d) in enumerate(data)]
+    for line in printed(RunPicture(text, events, full), 60):
+        assert is_harmless(line)
+
+
+def test_a_path_deeper_than_the_terminal_is_wide_keeps_its_text() -> None:
+    keys = ["0.1"]
+    while len(keys) < 30:
+        keys.append(f"{keys[-1]}.1")
+    nodes: Any = [{"id": key, "parent": key[:-2], "passage_ids": [f"p{len(key)}"], "titles": ["Deep"]} for key in keys]
+    event = StepEvent(event="grown", node="n", step=1, path="n", number=0, data={"nodes": nodes})
+    asked = StepEvent(event="expanded", node="n", step=2, path="n", number=0, data={"id": "0.1", "query": "more"})
+    lines = printed(RunPicture("Q?", [event, asked], full=False), 40)
+    assert sum("Deep" in line for line in lines) == 30
+
+
+def test_the_tree_is_printed_at_the_end_before_the_answer(run: Run) -> None:
+    out = run("ask", QUESTION, "--method", "tor").out
+    assert "step  " not in out
+    order = ["\nIteration 1\n", "\n  review ", "\nThe run\n✓ answered ", "★ ✓ accepted Guillermo del Toro", "\nAnswer "]
+    places = [out.index(part) for part in order]
+    assert places == sorted(places)
+
+
+def test_there_is_no_tree_where_one_search_is_all(run: Run) -> None:
+    assert "The run" not in run("ask", QUESTION, "--method", "one_step").out
+    assert "The run" not in run("ask", QUESTION, "--method", "tor", "--quiet").out
+
+
+def test_on_a_terminal_the_tree_grows_below_the_lines_and_is_wiped_out() -> None:
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=60, height=20, markup=False)
+    events, _, _ = recorded("ra_isf")
+    with Shown(console) as shown:
+        for count in (3, len(events)):
+            shown.picture(RunPicture(QUESTION, tuple(events[:count]), full=False))
+            shown.step("solve")
+            console.print("a line")
+    text = out.getvalue()
+    assert "answered" in text
+    assert text.endswith("\x1b[2K") or "\x1b[?25h" in text
+    assert text.count("\x1b[?25l") == text.count("\x1b[?25h") == 1

@@ -1,0 +1,209 @@
+import itertools
+import math
+import random
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.runnables.graph import Edge, Graph, Node
+
+from hopgraph.graphs import METHODS, chat
+from hopgraph.tools.apps.drawing import ascii_drawing, svg_drawing
+from hopgraph.tools.apps.drawing.edges import edges_of
+from hopgraph.tools.apps.drawing.layers import layers_of
+from hopgraph.tools.apps.drawing.layout import apart
+
+Run = Callable[..., Any]
+SVG = "{http://www.w3.org/2000/svg}"
+Box = tuple[float, float, float, float]
+
+
+def graph_of(*edges: tuple[str, str, str | None]) -> Graph:
+    keys = dict.fromkeys(key for source, target, _ in edges for key in (source, target))
+    return Graph(
+        nodes={key: Node(key, key, None, None) for key in keys},
+        edges=[Edge(source, target, label, label is not None) for source, target, label in edges],
+    )
+
+
+def parsed(text: str) -> ET.Element:
+    return ET.fromstring(text)  # noqa: S314 - what we wrote ourselves
+
+
+def boxes(picture: ET.Element, kind: str) -> list[Box]:
+    found = [
+        (float(rect.get("x", 0)), float(rect.get("y", 0)), float(rect.get("width", 0)), float(rect.get("height", 0)))
+        for rect in picture.iter(f"{SVG}rect")
+        if kind in rect.get("class", "").split()
+    ]
+    return [(x, y, x + width, y + height) for x, y, width, height in found]
+
+
+def overlap(one: Box, other: Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def points_of(path: str) -> list[tuple[float, float]]:
+    """Points along a path of M, L and C commands, each bend at nine places."""
+    numbers = [float(number) for number in re.findall(r"-?[\d.]+", path)]
+    points = [(numbers[0], numbers[1])]
+    position = 2
+    for command in re.findall(r"[LC]", path):
+        count = 2 if command == "L" else 6
+        values = numbers[position : position + count]
+        position += count
+        x0, y0 = points[-1]
+        controls = [(x0, y0), *zip(values[::2], values[1::2], strict=True)]
+        points += [bezier(controls, step / 10) for step in range(1, 11)]
+    return points
+
+
+def bezier(controls: list[tuple[float, float]], t: float) -> tuple[float, float]:
+    while len(controls) > 1:
+        controls = [(x + (to_x - x) * t, y + (to_y - y) * t) for (x, y), (to_x, to_y) in itertools.pairwise(controls)]
+    return controls[0]
+
+
+def random_graph(seed: int) -> Graph:
+    dice = random.Random(seed)
+    names = ["__start__", *(f"{'step' * dice.randint(1, 3)}_{n}" for n in range(dice.randint(1, 12))), "__end__"]
+    edges: list[tuple[str, str, str | None]] = [(one, other, None) for one, other in itertools.pairwise(names)]
+    for number in range(dice.randint(0, 10)):
+        label = dice.choice([None, "ok", "something is missing", f"<{number}> & more"])
+        edges.append((dice.choice(names[1:-1]), dice.choice(names[1:]), label))
+    unique = {(source, target): (source, target, label) for source, target, label in edges}
+    return graph_of(*unique.values())
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=60, deadline=None)
+def test_any_graph_is_drawn_without_anything_over_anything(seed: int) -> None:
+    graph = random_graph(seed)
+    picture = parsed(svg_drawing(graph, "Random <graph> & co"))
+    nodes, plates = boxes(picture, "box"), boxes(picture, "plate")
+    assert len(nodes) == len(graph.nodes)
+    assert len(plates) == sum(edge.data is not None for edge in graph.edges)
+    for one, other in itertools.combinations([*nodes, *plates], 2):
+        assert not overlap(one, other)
+    width, height = (float(value) for value in picture.get("viewBox", "").split()[2:])
+    assert all(0 <= x0 < x1 <= width and 0 <= y0 < y1 <= height for x0, y0, x1, y1 in nodes)
+    paths = [path for path in picture.iter(f"{SVG}path") if "edge" in path.get("class", "").split()]
+    assert len(paths) == len(graph.edges)
+    for path in paths:
+        for x, y in points_of(path.get("d", ""))[1:-1]:
+            assert not any(x0 + 1 < x < x1 - 1 and y0 + 1 < y < y1 - 1 for x0, y0, x1, y1 in nodes)
+
+
+@pytest.mark.parametrize("method", [*METHODS, "chat"])
+def test_no_edge_runs_through_the_arrowhead_of_another(method: str) -> None:
+    graph = (chat if method == "chat" else METHODS[method]).graph
+    picture = parsed(svg_drawing(graph.get_graph(), method))
+    lines = [points_of(path.get("d", "")) for path in picture.iter(f"{SVG}path") if "edge" in path.get("class", "")]
+    for number, line in enumerate(lines):
+        (_, before), (x, tip) = line[-2:]
+        top, bottom = sorted((tip, tip - math.copysign(11, tip - before)))
+        for other in lines[:number] + lines[number + 1 :]:
+            assert not any(abs(x - at) < 6 and top < y < bottom for at, y in other)
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=60, deadline=None)
+def test_edges_lead_down_but_for_those_that_close_a_loop(seed: int) -> None:
+    graph = random_graph(seed)
+    edges = edges_of(graph)
+    layers = layers_of(list(graph.nodes), edges)
+    row_of = {key: number for number, row in enumerate(layers.rows) for key in row}
+    for edge in edges:
+        if edge.source != edge.target:
+            assert edge.back == (row_of[edge.target] < row_of[edge.source])
+    for path in layers.paths:
+        assert [row_of[key] for key in path] == list(range(row_of[path[0]], row_of[path[-1]] + 1))
+    assert set(layers.label_stops.values()) <= {edge.label for edge in edges}
+
+
+@given(
+    st.lists(st.floats(-500, 500), min_size=1, max_size=8),
+    st.lists(st.floats(0, 100), min_size=7, max_size=7),
+)
+def test_points_are_kept_apart_and_stay_where_they_want_if_they_can(wanted: list[float], steps: list[float]) -> None:
+    placed = apart(wanted, [1.0] * len(wanted), steps[: len(wanted) - 1])
+    for one, other, step in zip(placed, placed[1:], steps, strict=False):
+        assert other - one >= step - 1e-6
+    if all(other - one >= step for one, other, step in zip(wanted, wanted[1:], steps, strict=False)):
+        assert placed == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_drawing_shows_every_node_and_label(method: str, run: Run) -> None:
+    graph = METHODS[method].graph.get_graph()
+    labels = {str(edge.data) for edge in graph.edges if edge.data is not None}
+    nodes = {key for key in graph.nodes if not key.startswith("__")}
+    for kind in ("mermaid", "ascii", "svg"):
+        ran = run("draw", method, "--format", kind)
+        assert (ran.code, ran.err) == (0, "")
+        text = " ".join(parsed(ran.out).itertext()) if kind == "svg" else ran.out
+        for name in nodes | labels:
+            assert name in text
+    assert run("draw", method, "--format", "svg").out == ran.out
+
+
+def test_an_svg_stands_alone_and_says_what_it_is(run: Run) -> None:
+    text = run("draw", "migres", "--format", "svg").out
+    picture = parsed(text)
+    assert picture.findtext(f"{SVG}title") == "MIGRES"
+    assert len(boxes(picture, "background")) == 1
+    outside = re.findall(r"(?:href|src|@import|url\((?!#))\S*|https?://\S+", text)
+    assert outside == ['http://www.w3.org/2000/svg"']
+
+
+def test_a_drawing_goes_to_a_file(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "new" / "migres.svg"
+    assert run("draw", "migres", "--format", "svg", "--out", str(out)).out == ""
+    assert out.read_text(encoding="utf-8") == run("draw", "migres", "--format", "svg").out
+    assert list(tmp_path.rglob("*")) == [out.parent, out]
+
+
+def test_the_text_drawing_names_loops_and_where_edges_lead() -> None:
+    graph = graph_of(
+        ("__start__", "look", None),
+        ("look", "judge", None),
+        ("judge", "look", "again"),
+        ("judge", "judge", "hm"),
+        ("judge", "__end__", "enough"),
+    )
+    assert ascii_drawing(graph, "Loops") == "\n".join(
+        [
+            "Loops",
+            "=====",
+            "",
+            "(start)",
+            "  |",
+            "  v",
+            "[look]",
+            "  |",
+            "  v",
+            "[judge]",
+            "  +-- again -----> look  (loop)",
+            "  +-- hm --------> judge  (loop)",
+            "  +-- enough ----> end",
+            "",
+            "(end)",
+            "",
+        ]
+    )
+
+
+def test_an_edge_against_the_order_of_the_nodes_is_no_loop_unless_it_closes_one() -> None:
+    graph = graph_of(("__start__", "late", None), ("__start__", "early", None), ("early", "late", None))
+    assert not any(edge.back for edge in edges_of(graph))
+
+
+def test_a_graph_of_one_node_can_be_drawn() -> None:
+    graph = Graph(nodes={"only": Node("only", "only", None, None)}, edges=[])
+    assert parsed(svg_drawing(graph, "One")).tag == f"{SVG}svg"
+    assert "[only]" in ascii_drawing(graph, "One")

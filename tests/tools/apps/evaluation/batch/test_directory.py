@@ -1,0 +1,176 @@
+"""The directory of a run: what is finished stays, what was cut off is mended, what changed is refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hopgraph.graphs import METHODS
+from hopgraph.state import RunError
+from hopgraph.tools.apps.evaluation.batch.outcome import Key, Outcome
+from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, RunWriter, packed
+from hopgraph.tools.apps.evaluation.batch.run_manifest import (
+    CorpusSource,
+    DatasetFacts,
+    RunManifest,
+    frozen_settings,
+    library_versions,
+    prompt_hashes,
+)
+from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop, GoldSentence
+
+QUESTIONS = [
+    EvalQuestion(
+        "q1",
+        "Who?",
+        ("Ann",),
+        "bridge",
+        ("p1",),
+        ("P",),
+        sentences=(GoldSentence("p1", "Ann did."),),
+        hops=(GoldHop("Who did?", "Ann", ("p1",)),),
+        triples=(("a", "b", "c"),),
+        facts=("It is so.",),
+        contexts=(ContextPassage("p1", "P", "Ann did."),),
+    ),
+    EvalQuestion("q2", "Which?", None, "", (), ()),
+]
+
+
+def manifest(**settings: Any) -> RunManifest:
+    context = METHODS["migres"].Context(**settings)
+    return RunManifest(
+        dataset=DatasetFacts(name="x", sha256="0", sample="all", questions=2, ids="1"),
+        corpus=CorpusSource(retriever="contexts", fingerprint="f", gold_by="ids"),
+        repeats=1,
+        methods={"migres": frozen_settings(context)},
+        prompts={"migres": prompt_hashes(context)},
+        libraries=library_versions(),
+    )
+
+
+def outcome(name: str, answer: str = "Ann", **fields: Any) -> Outcome:
+    made = Outcome(
+        method="migres",
+        id=name,
+        repeat=0,
+        answer=answer,
+        explanation="",
+        citations=[],
+        retrieved=[],
+        titles=[],
+        supported=None,
+        stop_reason="answered",
+        usage=None,
+        seconds=0.1,
+        error="",
+        trace=[],
+    )
+    made.update(fields)  # pyright: ignore[reportCallIssue, reportArgumentType]
+    return made
+
+
+def test_a_finished_question_is_there_at_once_with_its_steps(tmp_path: Path) -> None:
+    with RunWriter(tmp_path / "run", manifest(), QUESTIONS) as run:
+        run.add(outcome("q1"), packed({"trace": ["\ud800 odd"]}))
+        run.add(outcome("q2"), None)
+        reader = RunReader(tmp_path / "run")
+        first, second = reader.latest("migres").values()
+        assert (first["id"], reader.trace(first)) == ("q1", {"trace": ["\ud800 odd"]})
+        with pytest.raises(RunError, match="kept no steps"):
+            reader.trace(second)
+        assert reader.questions() == QUESTIONS
+
+
+@pytest.mark.parametrize("cut", [1, 10, 200])
+def test_what_a_kill_left_half_written_is_cut_off(tmp_path: Path, cut: int) -> None:
+    folder = tmp_path / "run"
+    with RunWriter(folder, manifest(), QUESTIONS) as run:
+        run.add(outcome("q1"), packed({"trace": [1]}))
+        run.add(outcome("q2"), packed({"trace": [2]}))
+    for path in (folder / "results" / "migres.jsonl", folder / "traces" / "migres.gz"):
+        content = path.read_bytes()
+        path.write_bytes(content[: -min(cut, 20)] if path.suffix == ".gz" else content[:-cut])
+    with RunWriter(folder, manifest(), QUESTIONS) as run:
+        assert run.finished == {Key("migres", "q1", 0): False}
+        run.add(outcome("q2", "Bea"), packed({"trace": [3]}))
+    latest = RunReader(folder).latest("migres")
+    assert [each["answer"] for each in latest.values()] == ["Ann", "Bea"]
+    assert [RunReader(folder).trace(each) for each in latest.values()] == [{"trace": [1]}, {"trace": [3]}]
+
+
+def test_a_question_that_was_tried_again_counts_as_it_ended_last(tmp_path: Path) -> None:
+    with RunWriter(tmp_path, manifest(), QUESTIONS) as run:
+        run.add(outcome("q1", "", error="down"), None)
+        assert run.finished == {Key("migres", "q1", 0): True}
+        run.add(outcome("q1"), None)
+        assert run.finished == {Key("migres", "q1", 0): False}
+    assert [each["answer"] for each in RunReader(tmp_path).latest("migres").values()] == ["Ann"]
+
+
+def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path) -> None:
+    with RunWriter(tmp_path, manifest(), QUESTIONS) as run:
+        run.add(outcome("q1"), None)
+    with (tmp_path / "results" / "migres.jsonl").open("ab") as file:
+        file.write(b"{broken\n")
+    with pytest.raises(RunError, match=r"migres\.jsonl:2: not valid JSON; remove this line"):
+        RunWriter(tmp_path, manifest(), QUESTIONS)
+
+
+def test_a_changed_setting_is_refused_by_name(tmp_path: Path) -> None:
+    with RunWriter(tmp_path, manifest(max_iterations=5), QUESTIONS):
+        pass
+    with pytest.raises(RunError, match=r"methods\.migres\.max_iterations was 5, is now 3\. Give the same again"):
+        RunWriter(tmp_path, manifest(max_iterations=3), QUESTIONS)
+    with pytest.raises(RunError, match=r"methods\.migres\.max_llm_calls was None, is now 4"):
+        RunWriter(tmp_path, manifest(max_iterations=5, max_llm_calls=4), QUESTIONS)
+    # What shapes no result may change.
+    with RunWriter(tmp_path, manifest(max_iterations=5, request_timeout=9, max_parallel_calls=2), QUESTIONS):
+        pass
+
+
+def test_a_changed_prompt_is_refused(tmp_path: Path) -> None:
+    before = manifest()
+    with RunWriter(tmp_path, before, QUESTIONS):
+        pass
+    after = before.model_copy(update={"prompts": {"migres": {**before.prompts["migres"], "decide": "other"}}})
+    with pytest.raises(RunError, match=r"prompts\.migres\.decide was '[0-9a-f]{56}"):
+        RunWriter(tmp_path, after, QUESTIONS)
+
+
+def test_a_method_may_be_added(tmp_path: Path) -> None:
+    with RunWriter(tmp_path, manifest(), QUESTIONS):
+        pass
+    direct = METHODS["direct"].Context()
+    more = manifest().model_copy(
+        update={"methods": {"direct": frozen_settings(direct)}, "prompts": {"direct": prompt_hashes(direct)}}
+    )
+    with RunWriter(tmp_path, more, QUESTIONS) as run:
+        assert list(run.manifest.methods) == ["migres", "direct"]
+
+
+def test_keys_do_not_get_into_the_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-verysecret1234567")
+    with RunWriter(tmp_path, manifest(model="openai:x?base_url=http://me:sk-verysecret1234567@host/v1"), QUESTIONS):
+        pass
+    assert "verysecret" not in (tmp_path / "manifest.json").read_text()
+
+
+def test_two_writers_and_foreign_folders_are_refused(tmp_path: Path) -> None:
+    with RunWriter(tmp_path / "run", manifest(), QUESTIONS), pytest.raises(RunError, match="another evaluation is"):
+        RunWriter(tmp_path / "run", manifest(), QUESTIONS)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("x")
+    with pytest.raises(RunError, match=r"no evaluation run \(it has thesis\.tex\)"):
+        RunWriter(tmp_path / "mine", manifest(), QUESTIONS)
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
+    with pytest.raises(RunError, match="no evaluation run"):
+        RunReader(tmp_path / "none")
+
+
+def test_a_damaged_manifest_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text(json.dumps({"format_version": 2}))
+    with pytest.raises(RunError, match="cannot be used") as error:
+        RunReader(tmp_path)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,129 @@
+"""A run in two processes: the same result as in one, also when one of them is killed, and nothing paid twice."""
+
+import json
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hopgraph.graphs import migres
+from hopgraph.state import CorpusError, SettingsError
+from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
+from hopgraph.tools.apps.evaluation.batch.process_engine import ProcessWorkers, process_workers
+from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
+from hopgraph.tools.apps.evaluation.batch.summary import summarise
+from hopgraph.tools.apps.evaluation.batch.worker_protocol import travelling
+from hopgraph.tools.models.offline import OfflineExtractive
+from support.servers.openai_server import OpenAIServer
+
+pytestmark = pytest.mark.slow
+
+SAMPLE = Path(__file__).resolve().parents[4] / "tools" / "sample"
+METHODS = "migres,cot_sc,gold_passages"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[OpenAIServer]:
+    with OpenAIServer(OfflineExtractive(), latency=0.05) as running:
+        yield running
+
+
+def options(out: Path, server: OpenAIServer, **fields: Any) -> EvalOptions:
+    given: dict[str, Any] = {"methods": METHODS, "limit": 6, "concurrency": 6, **fields}
+    return EvalOptions(dataset=SAMPLE, out=out, model=f"openai:any?base_url={server.base_url}", **given)
+
+
+def summary(out: Path) -> dict[str, Any]:
+    """The scores of a run, without its times and the cache's share."""
+    found = summarise(RunReader(out))
+    return {
+        method: {key: value for key, value in each.items() if "seconds" not in key and "cached" not in key}
+        for method, each in found.items()
+    }
+
+
+def _counted(began: list[int], count: int) -> AbstractContextManager[ProcessWorkers]:
+    began.append(count)
+    return process_workers(count)
+
+
+@pytest.fixture(scope="module")
+def in_one(server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    out = tmp_path_factory.mktemp("runs") / "one"
+    run_eval(options(out, server))
+    return summary(out)
+
+
+def test_two_processes_give_the_same_summary(server: OpenAIServer, in_one: dict[str, Any], tmp_path: Path) -> None:
+    run_eval(options(tmp_path, server, processes=2))
+    assert summary(tmp_path) == in_one
+    assert not multiprocessing.active_children()
+
+
+def test_a_process_that_is_killed_loses_no_question(
+    server: OpenAIServer, in_one: dict[str, Any], tmp_path: Path
+) -> None:
+    before, killed = len(server.requests), list[int]()
+
+    def kill_one() -> None:
+        deadline = time.monotonic() + 120
+        while len(server.requests) < before + 8 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        victim = multiprocessing.active_children()[0].pid
+        assert victim
+        os.kill(victim, signal.SIGKILL)
+        killed.append(victim)
+
+    killing = threading.Thread(target=kill_one)
+    killing.start()
+    run_eval(options(tmp_path, server, processes=2))
+    killing.join()
+    assert killed
+    assert summary(tmp_path) == in_one
+    asked = Counter(json.dumps(request.body, sort_keys=True) for request in server.requests[before:])
+    samples = sum(count - 1 for body, count in asked.items() if "cot_sc/" in body and count <= 5)
+    under_way = 6 * 5
+    assert sum(asked.values()) - len(asked) - samples <= under_way
+
+
+def test_many_questions_at_a_time_begin_a_second_process(
+    server: OpenAIServer, in_one: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _process: {0, 1}, raising=False)
+    began: list[int] = []
+    monkeypatch.setattr(
+        "hopgraph.tools.apps.cli.evaluation.eval_command.process_workers", lambda count: _counted(began, count)
+    )
+    run_eval(options(tmp_path, server, concurrency=32, repeats=2, processes=None))
+    assert began == [2]
+    assert {name: each["f1"] for name, each in summary(tmp_path).items()} == {
+        name: each["f1"] for name, each in in_one.items()
+    }
+
+
+def test_a_limit_stops_both_and_one_goes_on(server: OpenAIServer, in_one: dict[str, Any], tmp_path: Path) -> None:
+    run_eval(options(tmp_path, server, processes=2, max_calls=20))
+    assert not multiprocessing.active_children()
+    run_eval(options(tmp_path, server))
+    assert summary(tmp_path) == in_one
+
+
+def test_what_no_question_can_be_answered_with_is_told(server: OpenAIServer, tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    with pytest.raises(CorpusError):
+        run_eval(options(tmp_path / "run", server, processes=2, corpus=str(corpus)))
+    assert not multiprocessing.active_children()
+
+
+def test_ready_objects_stay_where_they_are() -> None:
+    with pytest.raises(SettingsError, match="'model': a ready object"):
+        travelling(migres.Context(model=OfflineExtractive()), 2)

@@ -1,0 +1,254 @@
+"""A run spread over a local Ray cluster of two workers: as on one machine, whatever is killed."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.language_models import FakeListChatModel
+
+from hopgraph.graphs import METHODS
+from hopgraph.state import CorpusError, RunError, SettingsError, SpecError
+from hopgraph.state.errors import HopgraphError
+from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
+from hopgraph.tools.apps.evaluation.batch.question_job import Job
+from hopgraph.tools.apps.evaluation.batch.ray_engine import ray_workers
+from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
+from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
+from hopgraph.tools.models.offline import OfflineExtractive
+from support.servers.openai_server import OpenAIServer
+
+needs_ray = pytest.mark.skipif(
+    find_spec("ray") is None or not Path("/proc/self/stat").exists(), reason="needs Linux and hopgraph[ray]"
+)
+
+SAMPLE = Path(__file__).resolve().parents[4] / "tools" / "sample"
+RUN_METHODS = "migres,gold_passages"
+QUESTIONS = 6
+CONCURRENCY = 4
+PER_QUESTION = 5
+"""The most calls that one of these methods has under way at once."""
+EVAL = """
+import sys
+from pathlib import Path
+from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
+dataset, out, model, methods = sys.argv[1:]
+run_eval(EvalOptions(Path(dataset), methods, Path(out), model, limit=6, concurrency=4, engine="ray"))
+"""
+
+
+@pytest.fixture(autouse=True)
+def two_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setenv("RAY_OVERRIDE_RESOURCES", '{"CPU": 2}')
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[OpenAIServer]:
+    with OpenAIServer(OfflineExtractive(), latency=0.1) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def undisturbed(server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same run without Ray."""
+    out = tmp_path_factory.mktemp("runs") / "local"
+    run_eval(options(out, server, engine="local"))
+    return out
+
+
+def options(out: Path, server: OpenAIServer, **fields: Any) -> EvalOptions:
+    given: dict[str, Any] = {"limit": QUESTIONS, "concurrency": CONCURRENCY, "engine": "ray", **fields}
+    return EvalOptions(SAMPLE, RUN_METHODS, out, f"openai:any?base_url={server.base_url}", **given)
+
+
+def started(out: Path, server: OpenAIServer) -> subprocess.Popen[bytes]:
+    arguments = [str(SAMPLE), str(out), f"openai:any?base_url={server.base_url}", RUN_METHODS]
+    return subprocess.Popen([sys.executable, "-c", EVAL, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def results(out: Path) -> dict[Any, Any]:
+    """What a run finished, each question once, but for times, places and the cache's share."""
+    reader, found = RunReader(out), dict[Any, Any]()
+    for method in reader.manifest.methods:
+        assert len(list(reader.outcomes(method))) == len(reader.latest(method))
+        for key, outcome in reader.latest(method).items():
+            usage = {name: value for name, value in (outcome["usage"] or {}).items() if name != "cached_calls"}
+            found[key] = {**outcome, "seconds": 0, "trace": [], "usage": usage}
+    return found
+
+
+def scores(out: Path) -> dict[str, Any]:
+    summary = json.loads((out / "summary.json").read_text())
+    return {method: {**values, "seconds": 0} for method, values in summary.items()}
+
+
+def paid_twice(server: OpenAIServer, before: int) -> int:
+    asked = Counter(json.dumps(request.body, sort_keys=True) for request in server.requests[before:])
+    return sum(asked.values()) - len(asked)
+
+
+def processes() -> dict[int, tuple[int, str]]:
+    """The parent and the command line of each living process."""
+    found = dict[int, tuple[int, str]]()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+            if state != "Z":  # dead, and nobody has asked for its exit code
+                found[int(folder.name)] = int(parent), (folder / "cmdline").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return found
+
+
+def descendants(of: int) -> dict[int, str]:
+    """The command lines of the processes that a process started, and those started."""
+    living, found, new = processes(), set[int](), {of}
+    while new := {pid for pid, (parent, _) in living.items() if parent in new} - found:
+        found |= new
+    return {pid: living[pid][1] for pid in found}
+
+
+def workers(of: int) -> list[int]:
+    return [pid for pid, line in descendants(of).items() if line.startswith("ray::Worker")]
+
+
+def wait_until(happened: Callable[[], bool], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def job(server: OpenAIServer, method: str = "direct", **fields: Any) -> Job:
+    settings = METHODS[method].Context(**{"model": f"openai:any?base_url={server.base_url}", **fields})
+    return Job(EvalQuestion(id="1", question="Who?", answers=("x",), type="", gold=(), gold_titles=()), settings)
+
+
+@needs_ray
+def test_two_workers_end_with_the_same_results_and_summary(
+    server: OpenAIServer, undisturbed: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    before = len(server.requests)
+    run_eval(options(tmp_path, server))
+    assert results(tmp_path) == results(undisturbed)
+    assert scores(tmp_path) == scores(undisturbed)
+    assert paid_twice(server, before) == 0
+    calls = len(server.requests) - before
+    shown = capfd.readouterr().err.strip().splitlines()
+    assert len(shown) == 1
+    assert shown[0].startswith(f"{calls} model calls")
+    run_eval(options(tmp_path, server))
+    assert len(server.requests) - before == calls
+
+
+@needs_ray
+def test_a_killed_worker_s_questions_are_given_to_others(
+    server: OpenAIServer, undisturbed: Path, tmp_path: Path
+) -> None:
+    before = len(server.requests)
+    driver = started(tmp_path, server)
+    wait_until(lambda: len(server.requests) > before + 20)
+    pids = workers(driver.pid)
+    assert len(pids) == 2
+    os.kill(pids[0], signal.SIGKILL)
+    _, said = driver.communicate(timeout=120)
+    assert driver.returncode == 0, said
+    assert results(tmp_path) == results(undisturbed)
+    assert paid_twice(server, before) <= PER_QUESTION * CONCURRENCY
+
+
+@needs_ray
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_run_whose_driver_is_stopped_goes_on(
+    server: OpenAIServer, undisturbed: Path, tmp_path: Path, how: signal.Signals
+) -> None:
+    before = len(server.requests)
+    driver = started(tmp_path, server)
+    wait_until(lambda: len(server.requests) > before + 40)
+    pids = workers(driver.pid)
+    driver.send_signal(how)
+    _, said = driver.communicate(timeout=60)
+    if how == signal.SIGINT:
+        assert b"KeyboardInterrupt" in said.splitlines()[-1]
+    wait_until(lambda: not processes().keys() & pids)  # Ray's own agents take a minute longer
+    asked = len(server.requests) - before
+    assert len(results(tmp_path)) < 2 * QUESTIONS
+    run_eval(options(tmp_path, server))
+    assert len(server.requests) - before > asked
+    assert results(tmp_path) == results(undisturbed)
+    assert paid_twice(server, before) <= PER_QUESTION * CONCURRENCY
+
+
+@needs_ray
+def test_a_limit_stops_cleanly_and_one_machine_goes_on(server: OpenAIServer, undisturbed: Path, tmp_path: Path) -> None:
+    before = len(server.requests)
+    run_eval(options(tmp_path, server, max_calls=30))
+    assert 30 <= len(server.requests) - before <= 30 + PER_QUESTION * CONCURRENCY
+    assert len(results(tmp_path)) < 2 * QUESTIONS
+    run_eval(options(tmp_path, server, engine="local"))
+    assert results(tmp_path) == results(undisturbed)
+
+
+@needs_ray
+async def test_what_a_worker_cannot_do_is_one_line(server: OpenAIServer, tmp_path: Path) -> None:
+    with ray_workers(2) as cluster:
+        with pytest.raises(SettingsError, match=r"^setting 'model': a ready object \(FakeListChatModel\)"):
+            await cluster.answer(job(server, model=FakeListChatModel(responses=["x"])), lambda _: None)
+        with pytest.raises(HopgraphError) as raised:
+            await cluster.answer(job(server, "one_step", retriever=f"bm25:{tmp_path}"), lambda _: None)
+        assert isinstance(raised.value, CorpusError | SettingsError)
+        assert str(tmp_path) in str(raised.value)
+        assert "\n" not in str(raised.value)
+        outcome, _ = await cluster.answer(job(server), lambda _: None)
+        assert not outcome["error"]
+
+
+@needs_ray
+async def test_a_question_that_kills_its_workers_counts_as_failed(server: OpenAIServer) -> None:
+    killed = set[int]()
+    with ray_workers(1) as cluster:
+        asked = asyncio.create_task(cluster.answer(job(server), lambda _: None))
+        while not asked.done():
+            for pid in workers(os.getpid()):
+                if descendants(os.getpid())[pid].startswith("ray::Worker.answer"):
+                    os.kill(pid, signal.SIGKILL)
+                    killed.add(pid)
+            await asyncio.sleep(0.02)
+        outcome, record = await asked
+        assert len(killed) == 3
+        assert outcome["error"].startswith("lost with 3 Ray workers")
+        assert record is None
+        outcome, _ = await cluster.answer(job(server), lambda _: None)
+        assert not outcome["error"]
+
+
+def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(SpecError, match=r"hopgraph\[ray\]"), ray_workers(1):
+        pass
+
+
+def test_a_ray_client_s_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", "ray://somewhere:10001")
+    with pytest.raises(SettingsError, match=r"RAY_ADDRESS=ray://somewhere:10001.*HOST:6379"), ray_workers(1):
+        pass
+
+
+@needs_ray
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "127.0.0.1:none"])
+def test_a_cluster_that_does_not_answer_is_told_at_once(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    began = time.monotonic()
+    with pytest.raises(RunError, match=f"the Ray cluster '{address}' cannot be used: "), ray_workers(1):
+        pass
+    assert time.monotonic() - began < 20

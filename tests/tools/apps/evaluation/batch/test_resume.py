@@ -1,0 +1,216 @@
+"""A run over HTTP: killed at random moments, with faults, with limits; nothing is lost and nothing is paid twice."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hopgraph.state import RunError, SettingsError
+from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
+from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
+from hopgraph.tools.apps.evaluation.batch.summary import summarise
+from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.retrieval.sample import sample_questions
+from support.servers import faults
+from support.servers.openai_server import OpenAIServer
+
+SAMPLE = Path(__file__).resolve().parents[4] / "tools" / "sample"
+METHODS = "migres,cot_sc,gold_passages"
+QUESTIONS = 6
+CONCURRENCY = 4
+PER_QUESTION = 5
+"""The most calls that one of these methods has under way at once."""
+EVAL = """
+import sys
+from pathlib import Path
+from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
+dataset, out, model, methods = sys.argv[1:]
+run_eval(EvalOptions(Path(dataset), methods, Path(out), model, limit=6, concurrency=4))
+"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[OpenAIServer]:
+    with OpenAIServer(OfflineExtractive(), latency=0.02) as running:
+        yield running
+
+
+class Weather:
+    """Decides for each request whether it fails and how: a share of them, at most so many for one prompt.
+
+    Counted by prompt over the whole run, since cot_sc asks one prompt five times at once: no call meets more faults
+    than the model retries.
+    """
+
+    def __init__(self, kinds: int, share: float, most: int) -> None:
+        self.kinds, self.share, self.most = kinds, share, most
+        self.chance = random.Random(3)
+        self.failed = Counter[str]()
+        self.decided: dict[tuple[str, float], int | None] = {}
+
+    @property
+    def faulty(self) -> int:
+        return sum(kind is not None for kind in self.decided.values())
+
+    def kind_for(self, request: Any) -> int | None:
+        body = json.dumps(request.body, sort_keys=True)
+        if (body, request.at) not in self.decided:
+            fails = self.chance.random() < self.share and self.failed[body] < self.most
+            self.failed[body] += fails
+            self.decided[body, request.at] = self.chance.randrange(self.kinds) if fails else None
+        return self.decided[body, request.at]
+
+
+def options(out: Path, server: OpenAIServer, **fields: Any) -> EvalOptions:
+    given: dict[str, Any] = {"methods": METHODS, "limit": QUESTIONS, "concurrency": CONCURRENCY, **fields}
+    return EvalOptions(dataset=SAMPLE, out=out, model=f"openai:any?base_url={server.base_url}", **given)
+
+
+def results(out: Path) -> dict[Any, Any]:
+    """Everything that a run finished but what a repetition may differ in: times, places, the cache's share."""
+    reader, found = RunReader(out), dict[Any, Any]()
+    for method in reader.manifest.methods:
+        for key, outcome in reader.latest(method).items():
+            usage = {name: value for name, value in (outcome["usage"] or {}).items() if name != "cached_calls"}
+            found[key] = {**outcome, "seconds": 0, "trace": [], "usage": usage}
+    return found
+
+
+@pytest.fixture(scope="module")
+def undisturbed(server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("runs") / "undisturbed"
+    run_eval(options(out, server))
+    assert len(results(out)) == 3 * QUESTIONS
+    return out
+
+
+@pytest.mark.slow
+def test_killed_at_five_random_moments_it_ends_the_same_and_pays_nothing_twice(
+    server: OpenAIServer, undisturbed: Path, tmp_path: Path
+) -> None:
+    out, chance = tmp_path / "run", random.Random(7)
+    before, in_flight = len(server.requests), 0
+    command = [sys.executable, "-c", EVAL, str(SAMPLE), str(out), f"openai:any?base_url={server.base_url}", METHODS]
+    for _ in range(5):
+        seen = len(server.requests)
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 60
+        while len(server.requests) == seen and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(chance.uniform(0.05, 0.6))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        in_flight += PER_QUESTION * CONCURRENCY
+    killed_after = len(server.requests) - before
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    asked = Counter(json.dumps(request.body, sort_keys=True) for request in server.requests[before:])
+    twice = sum(asked.values()) - len(asked)
+    # cot_sc sends one prompt for five samples: those are equal over the wire and differ in the cache.
+    samples = sum(count - 1 for body, count in asked.items() if "cot_sc/" in body and count <= 5)
+    assert killed_after > 0
+    assert twice - samples <= in_flight
+    assert results(out) == results(undisturbed)
+
+
+def test_the_same_command_again_asks_nothing(server: OpenAIServer, undisturbed: Path) -> None:
+    before = len(server.requests)
+    run_eval(options(undisturbed, server))
+    assert len(server.requests) == before
+
+
+@pytest.mark.slow
+def test_thirty_percent_faulty_answers_change_no_prediction(
+    server: OpenAIServer, undisturbed: Path, tmp_path: Path
+) -> None:
+    kinds = [
+        faults.rate_limited(0.01),
+        faults.server_error(),
+        faults.dropped("answer"),
+        faults.dropped("end"),
+        faults.malformed_body(),
+        faults.slow(8),
+    ]
+    weather = Weather(len(kinds), share=0.3, most=4)
+    for number, kind in enumerate(kinds):
+        server.fail_when(lambda request, number=number: weather.kind_for(request) == number, kind)
+    try:
+        run_eval(options(tmp_path, server, limit=4, assignments=["request_timeout=4"]))
+    finally:
+        server.forget_faults()
+    assert weather.faulty > 0.2 * len(weather.decided)
+    expected = {
+        key: value
+        for key, value in results(undisturbed).items()
+        if key.id in {each.id for each in RunReader(tmp_path).questions()}
+    }
+    assert results(tmp_path) == expected
+
+
+def test_a_limit_stops_cleanly_and_a_higher_one_goes_on(
+    server: OpenAIServer, undisturbed: Path, tmp_path: Path
+) -> None:
+    before = len(server.requests)
+    run_eval(options(tmp_path, server, max_calls=30))
+    first = len(server.requests) - before
+    assert 30 <= first <= 30 + PER_QUESTION * CONCURRENCY
+    assert len(results(tmp_path)) < 3 * QUESTIONS
+    run_eval(options(tmp_path, server))
+    assert results(tmp_path) == results(undisturbed)
+
+
+def test_a_failing_question_is_counted_as_wrong_and_can_be_tried_again(server: OpenAIServer, tmp_path: Path) -> None:
+    bad = next(each["text"] for each in sample_questions())
+    server.fail_when(lambda request: bad in json.dumps(request.body), faults.ErrorStatus(400, "no"))
+    try:
+        run_eval(options(tmp_path, server, methods="direct", limit=4))
+    finally:
+        server.forget_faults()
+    summary = summarise(RunReader(tmp_path))["direct"]
+    assert (summary["n"], summary["failed"]) == (4, 1)
+    failed = next(each for each in results(tmp_path).values() if each["error"])
+    assert (failed["stop_reason"], failed["answer"]) == ("failed", "")
+    run_eval(options(tmp_path, server, methods="direct", limit=4))
+    assert summarise(RunReader(tmp_path))["direct"]["failed"] == 1
+    run_eval(options(tmp_path, server, methods="direct", limit=4, retry_failed=True))
+    assert summarise(RunReader(tmp_path))["direct"]["failed"] == 0
+
+
+def test_a_run_in_which_everything_fails_is_given_up(server: OpenAIServer, tmp_path: Path) -> None:
+    server.fail_when(lambda _: True, faults.ErrorStatus(401, "wrong key"))
+    try:
+        with pytest.raises(RunError, match=r"the first 10 questions all failed.*--retry-failed"):
+            run_eval(options(tmp_path, server, methods="direct", limit=30, concurrency=1))
+    finally:
+        server.forget_faults()
+
+
+def test_repeats_are_asked_each_for_itself(server: OpenAIServer, tmp_path: Path) -> None:
+    before = len(server.requests)
+    run_eval(options(tmp_path, server, methods="direct", limit=3, repeats=2))
+    assert len(server.requests) - before == 6
+    summary = summarise(RunReader(tmp_path))["direct"]
+    assert summary["n"] == 3
+
+
+def test_settings_reach_the_methods_that_have_them(server: OpenAIServer, tmp_path: Path) -> None:
+    assignments = ["migres.max_iterations=2", "samples=2", "temperature=0.5"]
+    run_eval(options(tmp_path, server, methods="migres,cot_sc", limit=1, assignments=assignments))
+    made = RunReader(tmp_path).manifest.methods
+    assert (made["migres"]["max_iterations"], made["cot_sc"]["samples"]) == (2, 2)
+    assert [each["temperature"] for each in made.values()] == [0.5, 0.5]
+    for wrong, message in [
+        ("samples=2", "none of the methods migres has this setting"),
+        ("cot_sc.samples=2", "none of the methods migres has this setting"),
+        ("nothing.samples=2", "method 'nothing' is unknown"),
+        ("samples", "key=value"),
+    ]:
+        with pytest.raises(SettingsError, match=message):
+            run_eval(options(tmp_path / "no", server, methods="migres", assignments=[wrong]))

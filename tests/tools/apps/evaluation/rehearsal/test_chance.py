@@ -1,0 +1,135 @@
+"""How often the rehearsal model errs, says something unusable and remembers; and that it always says the same."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+
+from hopgraph.graphs import migres
+from hopgraph.nodes.decide import Decision
+from hopgraph.tools.apps.evaluation.rehearsal import RehearsalModel, make_rehearsal
+from hopgraph.tools.models import UnusableReplyError, parse_reply
+from support.walks import walk
+
+FILM = "Night Harbour is a drama film that won several prizes. Its director was Ada Brink. It ran for a year."
+MANY = 1_500
+QUESTION = "Where was the director of Night Harbour born?"
+
+
+def prompt(step: str, blocks: str, number: int = 0) -> list[BaseMessage]:
+    """Write a prompt; the number makes it differ from others without saying anything."""
+    question = f"<question>\n{QUESTION}\n</question>"
+    return [SystemMessage(f"Role: test/{step}\nPrompt {number}."), HumanMessage(f"{blocks}\n\n{question}")]
+
+
+def decided(model: RehearsalModel, number: int) -> list[BaseMessage]:
+    del model
+    return prompt("decide", "<information>\n(none)\n</information>", number)
+
+
+def shown(title: str, text: str) -> str:
+    return f'<passages>\n<passage id="1" title="{title}">\n{text}\n</passage>\n</passages>'
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.1, 0.4, 1.0])
+def test_judgements_err_at_the_rate_asked_for(films: Path, rate: float) -> None:
+    model = make_rehearsal(f"{films}?error={rate}&seed=5")
+    right = [
+        json.loads(model.said_to(prompt("review", shown("Night Harbour", FILM), number)))["relevant"]
+        for number in range(MANY)
+    ]
+    assert 1 - sum(right) / MANY == pytest.approx(rate, abs=4 * (rate * (1 - rate) / MANY) ** 0.5)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.2, 1.0])
+def test_replies_are_unusable_at_the_rate_asked_for(films: Path, rate: float) -> None:
+    model = make_rehearsal(f"{films}?parse_failure={rate}")
+    unusable = 0
+    for number in range(MANY):
+        try:
+            parse_reply(model.said_to(decided(model, number)), Decision)
+        except UnusableReplyError:
+            unusable += 1
+    assert unusable / MANY == pytest.approx(rate, abs=4 * (rate * (1 - rate) / MANY) ** 0.5)
+
+
+def test_asking_again_can_succeed_and_is_about_the_same_question(films: Path) -> None:
+    model = make_rehearsal(f"{films}?parse_failure=0.5")
+    proper = make_rehearsal(str(films)).said_to(decided(model, 0))
+    again = [AIMessage("(empty)"), HumanMessage("That reply cannot be used: no object. Reply again.")]
+    said = {model.said_to([*decided(model, number), *again]) for number in range(20)}
+    assert proper in said
+    assert len(said) > 1
+
+
+def test_a_run_survives_unusable_replies(films: Path, films_index: str) -> None:
+    model = make_rehearsal(f"{films}?parse_failure=0.3&seed=2")
+    settings = migres.Context(model=model, retriever=films_index, parse_retries=6)
+    ran = walk(migres.graph, {"question": QUESTION}, settings)
+    perfect = migres.Context(model=make_rehearsal(str(films)), retriever=films_index)
+    assert ran.result["usage"]["parse_failures"] > 0
+    assert ran.result["answer"] == walk(migres.graph, {"question": QUESTION}, perfect).result["answer"] == "Larvik"
+
+
+def test_errors_of_one_prompt_fall_apart(films: Path) -> None:
+    model = make_rehearsal(f"{films}?error=0.5")
+    said = [json.loads(model.said_to(prompt("review", shown("Night Harbour", FILM), n))) for n in range(400)]
+    pairs = {(each["relevant"], each["enough"]) for each in said}
+    assert pairs == {(True, True), (True, False), (False, True), (False, False)}
+
+
+def test_each_idle_passage_misleads_by_itself(films: Path) -> None:
+    model = make_rehearsal(f"{films}?distraction=0.1")
+    idle = "".join(f'\n<passage id="{n}" title="No {n}">\nNothing.\n</passage>' for n in range(2, 6))
+    both = shown("Night Harbour", FILM).replace("\n</passages>", f"{idle}\n</passages>")
+    for passages, misled in ((shown("Night Harbour", FILM), 0.0), (both, 1 - 0.9**4)):
+        said = [json.loads(model.said_to(prompt("review", passages, number)))["enough"] for number in range(MANY)]
+        assert sum(said) / MANY == pytest.approx(misled, abs=0.05)
+
+
+def test_the_share_of_facts_in_memory(films: Path) -> None:
+    asked = [f"{question}" for question in ("Who is the director of Night Harbour?", "Where was Ada Brink born?")]
+    known = 0
+    for seed in range(300):
+        model = make_rehearsal(f"{films}?knowledge=0.3&seed={seed}")
+        for question in asked:
+            message = HumanMessage(f"<question>\n{question}\n</question>")
+            said = model.said_to([SystemMessage("Role: ra_isf/self_knowledge"), message])
+            known += json.loads(said)["known"]
+    assert known / 600 == pytest.approx(0.3, abs=0.08)
+
+
+def test_the_same_prompt_gets_the_same_reply_in_another_process(films: Path) -> None:
+    spec = f"{films}?error=0.5&parse_failure=0.2&seed=3"
+    script = (
+        "import sys; from langchain_core.messages import HumanMessage, SystemMessage;"
+        "from hopgraph.tools.apps.evaluation.rehearsal import make_rehearsal; m = make_rehearsal(sys.argv[1]);"
+        "print([m.said_to([SystemMessage(f'Role: a/decide\\n{n}'), HumanMessage('<question>\\nx\\n</question>')])"
+        " for n in range(50)])"
+    )
+    said = [
+        subprocess.run([sys.executable, "-c", script, spec], capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    ]
+    assert said[0] == said[1] != ""
+
+
+def test_seeds_differ(films: Path) -> None:
+    said: list[list[Any]] = []
+    for seed in (1, 2):
+        model = make_rehearsal(f"{films}?error=0.5&seed={seed}")
+        said.append([model.said_to(decided(model, number)) for number in range(30)])
+    assert said[0] != said[1]
+
+
+async def test_latency_holds_nobody_up(films: Path) -> None:
+    model = make_rehearsal(f"{films}?latency=0.3")
+    began = time.perf_counter()
+    await asyncio.gather(*(model.ainvoke(decided(model, number)) for number in range(20)))
+    assert 0.3 <= time.perf_counter() - began < 3.0

@@ -1,0 +1,40 @@
+"""Every reply of the rehearsal model fits its role, for every role of every method, right or wrong."""
+
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hopgraph.graphs import ALIASES, METHODS
+from hopgraph.tools.apps.evaluation.rehearsal import make_rehearsal
+from support.honest import QUESTIONS, input_for, ways
+from support.walks import walk
+
+ROLES = [(name, step) for name in sorted(METHODS.keys() - ALIASES.keys()) for step in METHODS[name].Context.steps]
+SAMPLE = Path(str(files("hopgraph.tools.retrieval.sample")))
+PLAYERS = ("", "?knowledge=1", "?error=0.3&knowledge=0.5&seed=2")
+"""A perfect one first."""
+
+
+@cache
+def asked_by(method: str) -> list[dict[str, Any]]:
+    """Run a method in all ways in which its steps are asked, with every player; gives its `asked` events."""
+    runs = {repr(way.settings): way for way in ways(method).values()}
+    told: list[dict[str, Any]] = []
+    for player in PLAYERS:
+        model = make_rehearsal(f"{SAMPLE}{player}")
+        for way in runs.values():
+            for question in QUESTIONS:
+                ran = walk(METHODS[method].graph, input_for(method, question), way.context(model=model))
+                told += [event["data"] for event in ran.events if event["event"] == "asked"]
+    return told
+
+
+@pytest.mark.parametrize(("method", "step"), ROLES)
+def test_each_reply_is_usable_at_once(method: str, step: str) -> None:
+    told = [data for data in asked_by(method) if data["role"] == f"{method}/{step}"]
+    assert told
+    assert {data["outcome"] for data in told} == {"replied"}
+    assert sum(data["parse_failures"] for data in told) == 0

@@ -1,0 +1,67 @@
+"""Every method with a perfect rehearsal model: nothing is unusable, and looking things up in turns pays."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hopgraph.graphs import ALIASES, METHODS
+from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
+from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
+from hopgraph.tools.apps.evaluation.batch.summary import per_question
+from hopgraph.tools.apps.evaluation.statistics import bootstrap
+
+NAMES = sorted(METHODS.keys() - ALIASES.keys())
+IN_TURNS = ["genground", "react", "self_ask", "ircot", "migres", "tree_of_reviews", "chain_of_reviews"]
+WITHOUT_MEMORY = ["direct", "cot", "cot_sc", "genread", "least_to_most"]
+
+
+@pytest.fixture(scope="module")
+def summary(films: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return evaluated(films, tmp_path_factory.mktemp("run") / "all")
+
+
+def evaluated(dataset: Path, out: Path, methods: str = "all", query: str = "", **more: Any) -> dict[str, Any]:
+    run_eval(EvalOptions(dataset, methods, out, model=f"rehearsal:{dataset}{query}", **more))
+    return json.loads((out / "summary.json").read_text())
+
+
+@pytest.mark.parametrize("method", NAMES)
+def test_nothing_fails(summary: dict[str, Any], method: str) -> None:
+    assert summary[method]["failed"] == summary[method]["parse_failures"] == 0
+    assert summary[method]["n"] == 8
+
+
+def test_the_right_passages_are_enough(summary: dict[str, Any]) -> None:
+    assert summary["gold_passages"]["em"] == 1.0
+
+
+@pytest.mark.parametrize("method", IN_TURNS)
+def test_retrieving_in_turns_beats_one_retrieval(summary: dict[str, Any], method: str) -> None:
+    assert summary[method]["em"] > summary["one_step"]["em"]
+
+
+@pytest.mark.parametrize("method", WITHOUT_MEMORY)
+def test_without_memory_and_passages_nothing_is_answered(summary: dict[str, Any], method: str) -> None:
+    assert summary[method]["em"] == 0.0
+
+
+def test_with_full_memory_every_question_is_answered(films: Path, tmp_path: Path) -> None:
+    known = evaluated(films, tmp_path / "run", ",".join([*WITHOUT_MEMORY, "ra_isf", "genground"]), "?knowledge=1")
+    assert {name: row["em"] for name, row in known.items()} == dict.fromkeys(known, 1.0)
+
+
+@pytest.mark.slow
+def test_on_musique_later_retrievals_find_what_one_retrieval_does_not(shared_data: Path, tmp_path: Path) -> None:
+    dataset, out = shared_data / "musique" / "train_100.jsonl", tmp_path / "run"
+    methods = ["genground", "react", "self_ask", "ircot"]
+    as_many = ["one_step.passages_per_query=15"]
+    evaluated(dataset, out, ",".join(["one_step", *methods]), assignments=as_many)
+    reader = RunReader(out)
+    questions = {each.id: each for each in reader.questions()}
+    once = per_question(reader, "one_step", questions)
+    for method in methods:
+        rows = per_question(reader, method, questions)
+        gain = [rows[name]["recall@15"] - once[name]["recall@15"] for name in questions]
+        assert bootstrap(gain).low > 0.0, method

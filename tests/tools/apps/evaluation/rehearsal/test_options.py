@@ -1,0 +1,55 @@
+"""Specs of the rehearsal model: what is taken, and how a bad one is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from hopgraph.state import CorpusError, SpecError
+from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_options import parse_rehearsal
+from hopgraph.tools.models.resolve import Sampling, resolve_model
+
+
+def test_options_are_read() -> None:
+    dataset, options = parse_rehearsal(
+        "a/b.json?error=0.25&distraction=0.5&parse_failure=1&knowledge=0&latency=2&rename=7&seed=-7"
+    )
+    assert dataset == "a/b.json"
+    rates = {"error": 0.25, "distraction": 0.5, "parse_failure": 1, "knowledge": 0}
+    assert options.model_dump() == {**rates, "latency": 2, "rename": 7, "seed": -7}
+
+
+@pytest.mark.parametrize(
+    ("rest", "told"),
+    [
+        ("", "names no data set"),
+        ("?error=0.1", "names no data set"),
+        ("x.json?error=1.1", "error="),
+        ("x.json?error=nan", "error="),
+        ("x.json?latency=-1", "latency="),
+        ("x.json?latency=inf", "latency="),
+        ("x.json?seed=1.5", "seed="),
+        ("x.json?rename=-1", "rename="),
+        ("x.json?error=", "error="),
+        ("x.json?eror=0.1", "valid: error, distraction, parse_failure, knowledge, latency, rename, seed"),
+    ],
+)
+def test_bad_options_are_named(rest: str, told: str) -> None:
+    with pytest.raises(SpecError, match="rehearsal") as caught:
+        parse_rehearsal(rest)
+    assert told in str(caught.value)
+
+
+async def test_the_spec_makes_the_model(films: Path) -> None:
+    handle = await resolve_model(f"rehearsal:{films}?error=0.1", Sampling())
+    assert handle.name.startswith("rehearsal:")
+    assert handle.is_spec
+
+
+async def test_a_data_set_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match=r"nothing\.json"):
+        await resolve_model(f"rehearsal:{tmp_path}/nothing.json", Sampling())
+
+
+async def test_other_bad_specs_name_it_among_the_valid() -> None:
+    with pytest.raises(SpecError, match="rehearsal:DATASET"):
+        await resolve_model("nonsense", Sampling())

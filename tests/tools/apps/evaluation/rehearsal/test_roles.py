@@ -1,0 +1,134 @@
+"""What the perfect model makes of what a prompt shows, step by step, and how a wrong answer goes on."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.messages import HumanMessage, SystemMessage
+
+from hopgraph.tools.apps.evaluation.rehearsal import RehearsalModel
+from hopgraph.tools.prompts.delimit import Value, block
+
+QUESTION = "Where was the director of Night Harbour born?"
+FILM = {
+    "title": "Night Harbour",
+    "text": "Night Harbour is a drama film that won several prizes. Its director was Ada Brink. It ran for a year.",
+}
+PERSON = {
+    "title": "Ada Brink",
+    "text": "The film-maker Ada Brink studied abroad for a while. The artist was born in Larvik in 1950.",
+}
+OTHER = {
+    "title": "Tomas Weil",
+    "text": "The film-maker Tomas Weil studied abroad. The artist was born in Graz in 1950.",
+}
+
+
+def ask(model: RehearsalModel, step: str, question: str = QUESTION, **variables: Value) -> Mapping[str, Any]:
+    """Show a prompt as the project's prompts are written, and read the reply."""
+    blocks = [block(name, value) for name, value in {**variables, "question": question}.items()]
+    said = model.said_to([SystemMessage(f"Role: any/{step}\nAt most 3."), HumanMessage("\n\n".join(blocks))])
+    return json.loads(said)
+
+
+def test_an_answer_needs_every_hop(perfect: RehearsalModel) -> None:
+    assert ask(perfect, "answer", passages=[FILM, OTHER])["answer"] == "unanswerable"
+    assert ask(perfect, "answer", passages=[OTHER, PERSON])["answer"] == "unanswerable"
+    both = ask(perfect, "answer", passages=[FILM, OTHER, PERSON])
+    assert (both["answer"], both["used_passages"]) == ("Larvik", [1, 3])
+
+
+def test_a_part_needs_its_own_hop(perfect: RehearsalModel) -> None:
+    assert ask(perfect, "answer", "Where was Ada Brink born?", passages=[PERSON])["answer"] == "Larvik"
+    assert ask(perfect, "answer", "Where was Nobody born?", passages=[PERSON])["answer"] == "unanswerable"
+
+
+def test_a_passage_cut_before_the_fact_tells_nothing(perfect: RehearsalModel) -> None:
+    cut = {**PERSON, "text": PERSON["text"][:40]}
+    assert ask(perfect, "answer", passages=[FILM, cut])["answer"] == "unanswerable"
+
+
+def test_a_decision_rests_on_statements_and_names_what_is_missing(perfect: RehearsalModel) -> None:
+    first = ask(perfect, "extract", passages=[OTHER, FILM])["useful_information"]
+    assert [each["support_passages"] for each in first] == [[2]]
+    open_still = ask(perfect, "decide", information=["Noise.", first[0]["info"]])
+    assert open_still["answer"]["text"] == "unanswerable"
+    assert open_still["missing_information"] == "Where was Ada Brink born?"
+    second = ask(perfect, "extract", "Where was Ada Brink born?", passages=[PERSON])["useful_information"]
+    done = ask(perfect, "decide", information=["Noise.", first[0]["info"], second[0]["info"]])
+    assert done["answer"]["text"] == "Larvik"
+    assert done["used_information"] == [2, 3]
+
+
+def test_queries_go_on_from_what_is_known_in_new_words(perfect: RehearsalModel) -> None:
+    told = [f"Night Harbour: {FILM['text']}"]
+    first = ask(perfect, "generate_queries", asked=[QUESTION], information=told, missing="?")["queries"]
+    assert first == ["Where was Ada Brink born?"]
+    second = ask(perfect, "generate_queries", asked=[QUESTION, *first], information=told, missing="?")["queries"]
+    assert second == ["Ada Brink born"]
+    assert not ask(perfect, "generate_queries", asked=[QUESTION, *first, *second], information=told, missing="?")[
+        "queries"
+    ]
+
+
+def test_a_wrong_answer_in_the_history_is_believed(perfect: RehearsalModel) -> None:
+    wrong = "Who is the director of Night Harbour? Tomas Weil (source: The film-maker Tomas Weil.)"
+    asked = ask(perfect, "deduce", history=[wrong])
+    assert asked["sub_question"] == "Where was Tomas Weil born?"
+    ended = ask(perfect, "deduce", history=[wrong, "Where was Tomas Weil born? Graz (not grounded)"])
+    assert ended["final_answer"] == "Graz"
+
+
+def test_an_unknown_answer_is_asked_for_again_and_then_given_up(perfect: RehearsalModel) -> None:
+    history = ["Who is the director of Night Harbour? unknown"]
+    again = ask(perfect, "follow_up", history=history)["sub_question"]
+    assert again == "director Night Harbour"
+    assert ask(perfect, "follow_up", history=[*history, f"{again} unknown"])["final_answer"] == "unanswerable"
+    found = ask(perfect, "follow_up", history=[*history, f"{again} Ada Brink"])
+    assert found["sub_question"] == "Where was Ada Brink born?"
+
+
+def test_a_review_judges_the_path_as_a_whole(perfect: RehearsalModel) -> None:
+    verdicts = {
+        name: (said["relevant"], said["enough"])
+        for name, path in {"film": [FILM], "other": [OTHER], "mixed": [FILM, OTHER], "both": [FILM, PERSON]}.items()
+        if (said := ask(perfect, "review", passages=path))
+    }
+    assert verdicts == {"film": (True, False), "other": (False, False), "mixed": (True, False), "both": (True, True)}
+    assert ask(perfect, "review", passages=[FILM])["query"] == "Where was Ada Brink born?"
+
+
+def test_relevant_alone_is_not_sufficient(perfect: RehearsalModel) -> None:
+    assert ask(perfect, "judge_relevance", passages=[FILM])["relevant"] == []
+    assert ask(perfect, "judge_relevance", passages=[FILM, OTHER, PERSON])["relevant"] == [1, 3]
+    assert ask(perfect, "judge_relevance", "Who is the director of Night Harbour?", passages=[FILM])["relevant"] == [1]
+
+
+def test_fusion_believes_the_passages_before_the_majority(perfect: RehearsalModel) -> None:
+    wrong, right = "So the answer is: Graz. [passages 1]", "So the answer is: Larvik. [passages 1, 2]"
+    shown = ask(perfect, "fuse", assertions=[wrong, wrong, right], passages=[FILM, PERSON])
+    assert (shown["answer"], shown["used_assertions"]) == ("Larvik", [3])
+    hidden = ask(perfect, "fuse", assertions=[wrong, wrong, right])
+    assert (hidden["answer"], hidden["used_assertions"]) == ("Graz", [1, 2])
+
+
+def test_a_citation_is_copied_from_the_passage(perfect: RehearsalModel) -> None:
+    said = ask(perfect, "ground", "Where was Ada Brink born?", passages=[OTHER, PERSON], generated_answer="Graz")
+    assert said["revise"] == "Larvik"
+    assert "The artist was born in Larvik in 1950." in said["ref"]
+    assert (
+        ask(perfect, "ground", "Where was Ada Brink born?", passages=[OTHER], generated_answer="Graz")["ref"] == "Empty"
+    )
+
+
+def test_thoughts_go_on_until_the_answer(perfect: RehearsalModel) -> None:
+    thoughts: list[str] = []
+    for _ in range(3):
+        thoughts.append(ask(perfect, "next_thought", passages=[FILM, PERSON], thoughts=thoughts)["thought"])
+    assert thoughts[-1] == "So the answer is: Larvik."
+    assert len({*thoughts}) == 3
+
+
+def test_a_message_without_a_question_is_answered_as_unanswerable(perfect: RehearsalModel) -> None:
+    said = json.loads(perfect.said_to([HumanMessage("Hello there")]))
+    assert said["answer"] == "unanswerable"

@@ -1,0 +1,132 @@
+"""Figures: which are drawn of which runs, what stands in them, and that names do not cover one another."""
+
+import re
+import sys
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hopgraph.graphs import ALIASES, METHODS
+from hopgraph.state import SpecError
+from hopgraph.tools.apps.evaluation.comparison import Comparison, compare
+from hopgraph.tools.apps.evaluation.report.figures import draw_figures
+from hopgraph.tools.apps.evaluation.report.figures.figure_style import drawing
+from hopgraph.tools.apps.evaluation.report.figures.sweeps import error_rate, settings_swept
+from hopgraph.tools.apps.evaluation.report.figures.tradeoff import quality_figure
+from support.hand_made_runs import outcome, question, usage, write_run
+
+pytest.importorskip("matplotlib")
+QUESTIONS = [question(f"q{number}", "Ann") for number in range(4)]
+Make = Callable[..., Any]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """Write a run of a method with so many right answers."""
+
+    def write(label: str, settings: dict[str, Any], right: int = 2, method: str = "tree_of_reviews") -> Any:
+        outcomes = [
+            outcome(method, each.id, "Ann" if number < right else "Zoe", usage=usage(3 + number))
+            for number, each in enumerate(QUESTIONS)
+        ]
+        return write_run(tmp_path / label, QUESTIONS, outcomes, {method: settings})
+
+    return write
+
+
+def words(path: Path) -> str:
+    """Take the texts of an SVG file, which matplotlib keeps as comments beside their outlines."""
+    return "\n".join(re.findall(r"<!-- (.*?) -->", path.read_text()))
+
+
+def test_every_figure_that_the_runs_have_numbers_for(make: Make, tmp_path: Path) -> None:
+    spec = "rehearsal:x.json?error="
+    runs = [make(f"e{rate}", {"model": f"{spec}{rate}"}, 3 - number) for number, rate in enumerate((0, 0.2, 0.4))]
+    runs += [make(f"w{width}", {"model": f"{spec}0.1", "widths": (width,)}) for width in (3, 5)]
+    runs += [make(f"c{rate}", {"model": f"{spec}{rate}"}, 1, "chain_of_reviews") for rate in (0, 0.4)]
+    record = {"trace": [{"event": "solved", "data": {"id": "0", "how": "known"}}]}
+    ra_isf = [(outcome("ra_isf", each.id, "Ann"), record) for each in QUESTIONS]
+    runs.append(write_run(tmp_path / "ra", QUESTIONS, ra_isf, {"ra_isf": {}}))
+    written = draw_figures(compare(runs), tmp_path / "figures")
+    names = ["quality-by-calls", "quality-by-tokens", "calls", "losses", "workload", "errors"]
+    names.append("sweep-tree_of_reviews-widths")
+    assert [path.name for path in written] == [f"{name}.{kind}" for name in names for kind in ("png", "svg")]
+    for path in written:
+        content = path.read_bytes()
+        assert content.startswith(b"\x89PNG" if path.suffix == ".png" else b"<?xml")
+        if path.suffix == ".svg":
+            assert "no language model" in words(path), path
+    assert "tree_of_reviews (tree)" in words(tmp_path / "figures" / "errors.svg")
+    assert "chain_of_reviews (chain)" in words(tmp_path / "figures" / "errors.svg")
+    assert "4 right" in words(tmp_path / "figures" / "workload.svg")
+
+
+def test_the_same_runs_give_the_same_files(make: Make, tmp_path: Path) -> None:
+    comparison = compare([make("run", {})])
+    first = {path.name: path.read_bytes() for path in draw_figures(comparison, tmp_path / "one")}
+    second = {path.name: path.read_bytes() for path in draw_figures(comparison, tmp_path / "two")}
+    assert list(first) == [
+        f"{name}.{kind}"
+        for name in ("quality-by-calls", "quality-by-tokens", "calls", "losses")
+        for kind in ("png", "svg")
+    ]
+    assert first == second
+
+
+def test_names_of_all_methods_do_not_cover_one_another(tmp_path: Path) -> None:
+    names = [name for name in METHODS if name not in ALIASES]
+    outcomes = [
+        outcome(name, each.id, "Ann" if (number + place) % 3 else "Zoe", usage=usage(1 + place % 4))
+        for place, name in enumerate(names)
+        for number, each in enumerate(QUESTIONS)
+    ]
+    comparison = compare([write_run(tmp_path, QUESTIONS, outcomes, {name: {} for name in names})])
+    with drawing():
+        figure = quality_figure(comparison, "llm_calls", "model calls per question")
+        figure.draw_without_rendering()
+        (axes,) = figure.axes
+        boxes = {text.get_text(): text.get_window_extent() for text in axes.texts}
+    assert set(boxes) == set(names)
+    assert [pair for pair in combinations(boxes, 2) if boxes[pair[0]].overlaps(boxes[pair[1]])] == []
+
+
+def swept(comparison: Comparison) -> list[tuple[str, str, list[object]]]:
+    return [(each.method, each.name, [value for value, _ in each.points]) for each in settings_swept(comparison)]
+
+
+def test_a_sweep_is_runs_that_differ_in_one_setting(make: Make) -> None:
+    widths = [make(f"w{number}", {"widths": given}) for number, given in enumerate([(5, 3), (10,), (3,), (5, 3, 3)])]
+    expected: list[object] = [[3], [10], [5, 3], [5, 3, 3]]
+    assert swept(compare(widths)) == [("tree_of_reviews", "widths", expected)]
+    depths = [make(f"d{depth}", {"max_depth": depth}) for depth in (3, 1, 10)]
+    assert swept(compare(depths)) == [("tree_of_reviews", "max_depth", [1, 3, 10])]
+    both = [make("one", {"widths": (7,)}), make("two", {"max_depth": 2})]
+    assert swept(compare(both)) == []
+
+
+@pytest.mark.parametrize(
+    ("model", "rate"),
+    [("rehearsal:x.json?seed=1&error=0.25", 0.25), ("rehearsal:x.json", 0.0), ("openai:m?error=1", None)],
+)
+def test_error_rates(model: str, rate: float | None) -> None:
+    assert error_rate(model) == rate
+
+
+def test_hostile_names_are_drawn_as_they_are(tmp_path: Path) -> None:
+    runs = [
+        write_run(tmp_path / f"$x^{{$ <b>&{number}", QUESTIONS, [outcome("migres", "q1", "Ann")], {"migres": {}})
+        for number in range(2)
+    ]
+    written = draw_figures(compare(runs), tmp_path / "out")
+    assert "$x^{$" in words(next(path for path in written if path.name == "losses.svg"))
+    assert "<b>" not in (tmp_path / "out" / "losses.svg").read_text().replace("<!-- $x^{$ <b>", "")
+
+
+def test_without_matplotlib_the_extra_is_named(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    comparison = compare([make("run", {})])
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(SpecError, match=r"matplotlib is not installed; run: pip install 'hopgraph\[figures\]'"):
+        draw_figures(comparison, tmp_path / "figures")

@@ -1,0 +1,197 @@
+"""The tables of hand-made runs, entry by entry, and what hostile texts do in the files: nothing."""
+
+import csv
+import io
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hopgraph.state import RunError
+from hopgraph.tools.apps.evaluation.comparison import Comparison, compare
+from hopgraph.tools.apps.evaluation.report.tables import Cell, Table, default_base, simulated, tables
+from hopgraph.tools.apps.evaluation.report.writers import WRITERS, as_csv, as_html, as_markdown
+from support.hand_made_runs import failed, outcome, question, usage, write_run
+
+QUESTIONS = [question("q1", "Ann"), question("q2", "Bea"), question("q3", "Cid", "comparison", ("g1", "g2", "g3"))]
+MODEL = {"model": "openai:m"}
+
+
+def steps(*settled: tuple[str, str]) -> dict[str, Any]:
+    """Make a record of RA-ISF: question ids with how each was settled."""
+    return {"trace": [{"event": "solved", "data": {"id": key, "how": how}} for key, how in settled]}
+
+
+@pytest.fixture
+def comparison(tmp_path: Path) -> Comparison:
+    cited = [{"kind": "passage", "passage_id": "g1", "title": "G1", "quote": "x"}]
+    outcomes = [
+        outcome("one_step", "q1", "Ann", citations=cited),
+        outcome("one_step", "q2", "Zoe", ("g1",), usage=usage(1)),
+        failed("one_step", "q3"),
+        *(outcome("gold_passages", each.id, each.answers[0] if each.answers else "") for each in QUESTIONS),
+        (outcome("ra_isf", "q1", "Ann"), steps(("0", "known"))),
+        (outcome("ra_isf", "q2", "Bea"), steps(("0.1", "passages"), ("0.2", "unsolved"), ("0", "composed"))),
+        (outcome("ra_isf", "q3", ""), steps(("0", "depth"))),
+    ]
+    return compare([write_run(tmp_path / "run", QUESTIONS, outcomes, dict.fromkeys(_NAMES, MODEL))])
+
+
+_NAMES = ("one_step", "gold_passages", "ra_isf")
+
+
+def by_title(made: list[Table]) -> dict[str, dict[str, dict[str, str]]]:
+    """Title → method → column → text."""
+    return {
+        table.title: {
+            row[0].text: {name: cell.text for name, cell in zip(table.columns[1:], row[1:], strict=True)}
+            for row in table.rows
+        }
+        for table in made
+    }
+
+
+def test_the_entries_of_every_table(comparison: Comparison) -> None:
+    found = by_title(tables(comparison))
+    assert list(found) == [
+        "Scores",
+        "Costs",
+        "Against one_step",
+        "By type of question",
+        "By number of hops",
+        "Where questions are lost",
+        "Workload of RA-ISF's modules",
+    ]
+    scores = found["Scores"]
+    assert scores["one_step"]["n"] == "3"
+    assert scores["one_step"]["EM"].startswith("33.3 [0.0, ")
+    assert scores["one_step"]["grounded EM"].startswith("33.3 [")
+    assert scores["gold_passages"]["EM"] == "100.0 [100.0, 100.0]"
+    assert [scores[name]["gap closed"] for name in _NAMES] == ["0", "100", "50"]
+    assert found["Costs"]["one_step"]["model calls"] == "1.5"
+    assert found["Costs"]["one_step"]["failed"] == "0.33"
+    assert found["Against one_step"]["gold_passages"]["F1 difference"].startswith("+66.7 [")
+    assert "one_step" not in found["Against one_step"]
+    assert found["By type of question"]["ra_isf"] == {"bridge (2)": "100.0", "comparison (1)": "0.0"}
+    assert found["By number of hops"]["one_step"] == {"2 hops (2)": "50.0", "3 hops (1)": "0.0"}
+    lost = found["Where questions are lost"]["one_step"]
+    assert {name: count for name, count in lost.items() if count != "0"} == {
+        "right": "1",
+        "not retrieved": "1",
+        "failed": "1",
+    }
+    assert found["Workload of RA-ISF's modules"] == {
+        "ra_isf": {
+            "self-knowledge": "33.3 (1 right)",
+            "passage relevance": "0.0 (0 right)",
+            "decomposition": "33.3 (1 right)",
+            "unsolved": "33.3 (0 right)",
+            "sub-questions per question": "0.7",
+        }
+    }
+
+
+def test_the_base_can_be_chosen(comparison: Comparison) -> None:
+    assert default_base(comparison) == "one_step"
+    assert "Against ra_isf" in by_title(tables(comparison, "ra_isf"))
+    with pytest.raises(RunError, match="no method 'nobody' in these runs"):
+        tables(comparison, "nobody")
+
+
+@pytest.mark.parametrize(
+    ("settings", "kinds"),
+    [
+        ({}, "offline"),
+        ({"model": "rehearsal:x.json?error=0.1"}, "rehearsal"),
+        ({"model": "openai:rehearsal-x?base_url=http://127.0.0.1:1/v1"}, "rehearsal"),
+        ({"model": "openai:m", "models": {"one_step": "offline:extractive"}}, "offline"),
+        ({"model": "openai:m"}, ""),
+    ],
+)
+def test_stand_ins_are_named_in_every_table(tmp_path: Path, settings: dict[str, Any], kinds: str) -> None:
+    outcomes = [outcome("one_step", each.id, "Ann") for each in QUESTIONS]
+    comparison = compare([write_run(tmp_path, QUESTIONS, outcomes, {"one_step": settings})])
+    made = tables(comparison)
+    assert made
+    for table in made:
+        assert table.title.endswith(f" ({kinds}: no language model)") == bool(kinds)
+    assert ("which is no language model" in simulated(comparison)) == bool(kinds)
+    for write in WRITERS.values():
+        assert ("no language model" in write("x", [], made)) == bool(kinds)
+
+
+def test_a_data_set_without_answers_has_no_answer_tables(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    untold = [replace(each, answers=None) for each in QUESTIONS]
+    comparison = compare([write_run(tmp_path, untold, [outcome("one_step", "q1", "Ann")], {"one_step": MODEL})])
+    found = by_title(tables(comparison))
+    assert "Where questions are lost" not in found
+    assert "EM" not in found["Scores"]["one_step"]
+    assert found["Scores"]["one_step"]["R@15"] == "100.0 [100.0, 100.0]"
+
+
+def test_a_run_without_a_finished_question_has_tables(tmp_path: Path) -> None:
+    comparison = compare([write_run(tmp_path, QUESTIONS, [], {"one_step": MODEL, "migres": MODEL})])
+    assert by_title(tables(comparison))["Scores"] == {"one_step": {"n": "0"}, "migres": {"n": "0"}}
+
+
+HOSTILE = '=cmd|"/c calc"!A1 <script>alert(1)</script> | **b** [x](javascript:1) \n# h `c` &amp;'
+
+
+def hostile_table() -> Table:
+    return Table(
+        HOSTILE,
+        HOSTILE,
+        ["method", HOSTILE],
+        [[Cell(HOSTILE, HOSTILE), Cell(-1.5, "-1.5")], [Cell("@x", "@x"), Cell(None, "")]],
+    )
+
+
+def test_a_spreadsheet_takes_no_text_for_a_formula() -> None:
+    lines = list(csv.reader(io.StringIO(as_csv("h", [], [hostile_table()]))))
+    assert lines[0] == ["table", "method", "column", "value", "low95", "high95", "note"]
+    assert lines[1] == [f"'{HOSTILE}", f"'{HOSTILE}", f"'{HOSTILE}", "-1.5", "", "", f"'{HOSTILE}"]
+    assert len(lines) == 2
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags = list[str]()
+        self.texts = list[str]()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def test_html_shows_hostile_texts_and_runs_nothing() -> None:
+    page = as_html(HOSTILE, [HOSTILE], [hostile_table()])
+    parsed = _Tags()
+    parsed.feed(page)
+    assert not {"script", "a", "b", "img", "link"} & set(parsed.tags)
+    assert parsed.texts.count(HOSTILE) == 7  # title, heading, note; the table's title, note, head and name
+    assert "http" not in page
+
+
+def test_markdown_keeps_hostile_texts_in_their_cells() -> None:
+    page = as_markdown(HOSTILE, [HOSTILE], [hostile_table()])
+    grid = [line for line in page.splitlines() if line.startswith("| ")]
+    assert [line.replace("\\|", "").count("|") for line in grid] == [3, 3, 3, 3]
+    for mark in ("<", "*", "[", "`", "#", "&"):
+        plain = page.replace(f"\\{mark}", "").replace("# ", "", 1).replace("\n## ", "")
+        assert mark not in plain
+
+
+def test_every_number_is_in_the_csv_unrounded(comparison: Comparison) -> None:
+    made = tables(comparison)
+    lines = list(csv.DictReader(io.StringIO(as_csv("h", [], made))))
+    chosen = {(each["table"], each["method"], each["column"]): each for each in lines}
+    em = chosen["Scores", "one_step", "EM"]
+    assert float(em["value"]) == pytest.approx(1 / 3)
+    assert 0.0 <= float(em["low95"]) <= 1 / 3 <= float(em["high95"]) <= 1.0
+    assert len(lines) == sum(cell.value is not None for table in made for row in table.rows for cell in row[1:])

@@ -1,0 +1,113 @@
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from pydantic import Field
+
+from hopgraph.state import CorpusError, Reranker, SettingsError
+from hopgraph.tools.apps.evaluation.threshold_calibration import SHARES, calibrate
+
+
+class Listed(BaseRetriever):
+    """Finds for each query the documents that a table gives."""
+
+    table: dict[str, list[str]]
+    asked: list[Any] = Field(default_factory=list[Any])
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
+    ) -> list[Document]:
+        self.asked.append((query, k))
+        return [Document(id=text, page_content=text, metadata={"title": "T"}) for text in self.table[query]]
+
+
+class NumberReranker:
+    """Scores a text by the number that it is."""
+
+    name = "number"
+    threshold = None
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        return [float(text.removeprefix("T\n")) for _, text in pairs]
+
+
+def found(best: Sequence[float]) -> tuple[list[str], Listed]:
+    """Make questions whose best passages have these scores."""
+    table = {f"q{i}": [str(score - 1), str(score)] for i, score in enumerate(best)}
+    return list(table), Listed(table=table)
+
+
+def test_the_largest_threshold_for_which_more_than_80_percent_keep_a_passage() -> None:
+    questions, retriever = found([5, 1, 4, 2, 3, 9, 8, 7, 6, 10])
+    result = calibrate(questions, retriever, NumberReranker())
+    assert result.threshold == 2  # at 3 exactly 80 % keep one, which is not more than 80 %
+    assert result.kept == 0.9
+    assert (result.questions, result.without_passages) == (10, 0)
+    assert result.quantiles == dict(zip(SHARES, [1, 2, 3, 5, 8, 9, 10], strict=True))
+
+
+def test_equal_scores_are_kept_together() -> None:
+    questions, retriever = found([1, 2, 2, 2, 2])
+    result = calibrate(questions, retriever, NumberReranker(), keep=0.3)
+    assert (result.threshold, result.kept) == (2, 0.8)
+
+
+def test_a_single_question_gives_its_best_score() -> None:
+    questions, retriever = found([-3.5])
+    assert calibrate(questions, retriever, NumberReranker(), keep=0.0).threshold == -3.5
+
+
+def test_the_share_is_taken_as_written() -> None:
+    questions, retriever = found(list(range(100)))
+    assert calibrate(questions, retriever, NumberReranker(), keep=0.29).kept == 0.30
+
+
+def test_questions_without_passages_count_as_keeping_none() -> None:
+    retriever = Listed(table={"a": ["4"], "b": [], "c": ["5"], "d": ["6"]})
+    result = calibrate(list("abcd"), retriever, NumberReranker(), keep=0.5)
+    assert (result.threshold, result.kept, result.without_passages) == (4, 0.75, 1)
+    with pytest.raises(CorpusError, match="only 3 of 4 questions found any passage"):
+        calibrate(list("abcd"), retriever, NumberReranker(), keep=0.75)
+
+
+def test_only_the_passages_of_one_query_are_scored_and_progress_is_told() -> None:
+    retriever = Listed(table={"a": ["1", "2", "9"], "b": ["3", "1", "9"]})
+    done: list[int] = []
+    result = calibrate(["a", "b"], retriever, NumberReranker(), passages_per_query=2, progress=done.append)
+    assert result.threshold == 2
+    assert done == [1, 2]
+    assert retriever.asked == [("a", 2), ("b", 2)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"keep": 1.0}, "keep is 1.0"), ({"keep": -0.1}, "keep is -0.1"), ({"passages_per_query": 0}, "is 0")],
+)
+def test_settings_out_of_range_are_refused(settings: dict[str, Any], message: str) -> None:
+    questions, retriever = found([1.0])
+    with pytest.raises(SettingsError, match=message):
+        calibrate(questions, retriever, NumberReranker(), **settings)
+
+
+def test_no_question_is_refused() -> None:
+    with pytest.raises(SettingsError, match="at least one question"):
+        calibrate([], Listed(table={}), NumberReranker())
+
+
+@given(st.lists(st.integers(-5, 5).map(float), min_size=1, max_size=20), st.integers(0, 99))
+def test_no_larger_threshold_keeps_more_than_the_share(best: list[float], percent: int) -> None:
+    reranker: Reranker = NumberReranker()
+    questions, retriever = found(best)
+    result = calibrate(questions, retriever, reranker, keep=percent / 100)
+
+    def kept(threshold: float) -> int:
+        return sum(score >= threshold for score in best)
+
+    assert 100 * kept(result.threshold) > percent * len(best)
+    assert 100 * kept(result.threshold + 0.5) <= percent * len(best)
+    assert result.kept == kept(result.threshold) / len(best)

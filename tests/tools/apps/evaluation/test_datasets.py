@@ -1,0 +1,252 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hopgraph.state import BadRecordError, CorpusError, SettingsError
+from hopgraph.tools.apps.evaluation.datasets import read_questions
+from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop, GoldSentence
+from hopgraph.tools.retrieval.corpora import Reading, open_corpus, passage_id
+
+HOTPOT = {
+    "_id": "h1",
+    "question": "Who directed the film?",
+    "answer": "Ann Lee",
+    "type": "bridge",
+    "supporting_facts": [["Film", 0], ["Ann Lee", 1], ["Film", 1]],
+    "context": [["Film", ["It was", " made."]], ["Other", ["No."]], ["Ann Lee", ["She", " directed."]]],
+}
+MUSIQUE = {
+    "id": "2hop__1_2",
+    "question": "Who?",
+    "answer": "Hall",
+    "answer_aliases": ["G. Hall", "Hall"],
+    "answerable": True,
+    "paragraphs": [
+        {"idx": 0, "title": "X", "paragraph_text": " one ", "is_supporting": True},
+        {"idx": 1, "title": "Y", "paragraph_text": "two", "is_supporting": False},
+        {"idx": 2, "title": "X", "paragraph_text": "three", "is_supporting": True},
+    ],
+    "question_decomposition": [
+        {"id": 1, "question": "X >> maker", "answer": "Lee", "paragraph_support_idx": 2},
+        {"id": 2, "question": "Who taught #1 ?", "answer": "Hall"},
+    ],
+}
+STRATEGY = {
+    "qid": "s1",
+    "question": "Could it?",
+    "answer": False,
+    "decomposition": ["Who is Jean?", "Is #1 the Sun?"],
+    "facts": ["Jean is a man."],
+    "evidence": [[[["Jean-Luc-2", "Sun (star)-1"]], ["operation", [["Jean-Luc-2", "Sun (star)-7"], "no_evidence"]]]],
+}
+NQ = {
+    "question": "who won",
+    "answers": ["A", "B"],
+    "ctxs": [{"title": "T", "text": "x", "isgold": True}, {"title": "U", "text": "y"}],
+}
+
+
+FILM = passage_id("Film", "It was made.")
+
+
+def write(folder: Path, *records: Any, name: str = "file.jsonl") -> Path:
+    path = folder / name
+    path.write_text("\n".join(json.dumps(record) for record in records), encoding="utf-8")
+    return path
+
+
+def only(path: Path, format_name: str | None = None) -> EvalQuestion:
+    (question,) = read_questions(path, format_name)
+    return question
+
+
+def test_hotpotqa(tmp_path: Path) -> None:
+    path = tmp_path / "train.json"
+    path.write_text(json.dumps([HOTPOT]), encoding="utf-8")
+    assert only(path) == EvalQuestion(
+        id="h1",
+        question="Who directed the film?",
+        answers=("Ann Lee",),
+        type="bridge",
+        gold=(passage_id("Film", "It was made."), passage_id("Ann Lee", "She directed.")),
+        gold_titles=("Film", "Ann Lee"),
+        sentences=(
+            GoldSentence(FILM, "It was"),
+            GoldSentence(FILM, "made."),
+            GoldSentence(passage_id("Ann Lee", "She directed."), "directed."),
+        ),
+        contexts=(
+            ContextPassage(FILM, "Film", "It was made."),
+            ContextPassage(passage_id("Other", "No."), "Other", "No."),
+            ContextPassage(passage_id("Ann Lee", "She directed."), "Ann Lee", "She directed."),
+        ),
+    )
+
+
+def test_a_supporting_fact_beyond_the_paragraphs_end_is_left_out(tmp_path: Path) -> None:
+    question = only(write(tmp_path, {**HOTPOT, "supporting_facts": [["Film", 7], ["Ann Lee", 0]]}))
+    assert [sentence.text for sentence in question.sentences] == ["She"]
+    assert question.gold_titles == ("Film", "Ann Lee")
+
+
+def test_2wikimultihopqa_has_its_triples(tmp_path: Path) -> None:
+    triple = ["Film", "director", "Ann Lee"]
+    question = only(write(tmp_path, {**HOTPOT, "evidences": [triple]}))
+    assert (question.triples, question.hop_count) == ((("Film", "director", "Ann Lee"),), 1)
+
+
+def test_hotpotqa_with_its_facts_and_contexts_in_columns(tmp_path: Path) -> None:
+    columns = {
+        **HOTPOT,
+        "supporting_facts": {"title": ["Film", "Ann Lee"], "sent_id": [0, 1]},
+        "context": {"title": ["Film", "Ann Lee"], "sentences": [["It was", " made."], ["She", " directed."]]},
+    }
+    question = only(write(tmp_path, columns))
+    assert question.gold == (passage_id("Film", "It was made."), passage_id("Ann Lee", "She directed."))
+
+
+def test_musique_keeps_both_passages_of_one_title(tmp_path: Path) -> None:
+    question = only(write(tmp_path, MUSIQUE))
+    assert question.answers == ("Hall", "G. Hall")
+    assert question.type == "2hop"
+    assert question.gold == (passage_id("X", "one"), passage_id("X", "three"))
+    assert question.gold_titles == ("X",)
+    assert question.hops == (
+        GoldHop("X >> maker", "Lee", (passage_id("X", "three"),)),
+        GoldHop("Who taught #1 ?", "Hall", ()),
+    )
+    assert [(each.title, each.text) for each in question.contexts] == [("X", "one"), ("Y", "two"), ("X", "three")]
+
+
+def test_an_unanswerable_question_has_no_answers(tmp_path: Path) -> None:
+    assert only(write(tmp_path, {**MUSIQUE, "answerable": False})).answers == ()
+
+
+def test_strategyqa(tmp_path: Path) -> None:
+    question = only(write(tmp_path, STRATEGY))
+    assert (question.answers, question.type) == (("no",), "yes_no")
+    assert question.gold == ("Jean-Luc-2", "Sun (star)-1", "Sun (star)-7")
+    assert question.gold_titles == ("Jean-Luc", "Sun (star)")
+    assert question.hops == (
+        GoldHop("Who is Jean?", "", ("Jean-Luc-2", "Sun (star)-1")),
+        GoldHop("Is #1 the Sun?", "", ("Jean-Luc-2", "Sun (star)-7")),
+    )
+    assert question.facts == ("Jean is a man.",)
+
+
+TRIVIA = {
+    "Question": "Who won?",
+    "QuestionId": "tc_1",
+    "Answer": {"Value": "Ann Lee", "Aliases": ["Ann Lee", "A. Lee"], "NormalizedAliases": ["ann lee"]},
+}
+
+
+@pytest.mark.parametrize("indent", [None, 4])
+def test_triviaqa_in_its_own_file(tmp_path: Path, indent: int | None) -> None:
+    path = tmp_path / "unfiltered-web-dev.json"
+    path.write_text(json.dumps({"Data": [TRIVIA, TRIVIA], "Domain": "Web", "Version": 1.0}, indent=indent))
+    first, second = read_questions(path)
+    assert first == second
+    assert (first.id, first.question, first.answers) == ("tc_1", "Who won?", ("Ann Lee", "A. Lee"))
+
+
+def test_triviaqa_in_lines_with_small_keys(tmp_path: Path) -> None:
+    record = {"question": "Who won?", "question_id": "tc_1", "answer": {"value": "Ann Lee", "aliases": ["A. Lee"]}}
+    assert only(write(tmp_path, record)).answers == ("Ann Lee", "A. Lee")
+
+
+def test_nq_takes_the_line_as_id(tmp_path: Path) -> None:
+    path = write(tmp_path, NQ, {"question": "who lost", "answer": ["C"]})
+    first, second = read_questions(path)
+    assert (first.id, first.answers, first.gold) == ("1", ("A", "B"), (passage_id("T", "x"),))
+    assert (second.id, second.answers, second.gold) == ("2", ("C",), ())
+
+
+def beir(folder: Path, qrels: str | None) -> Path:
+    write(
+        folder,
+        {"_id": "q1", "text": "One?", "metadata": {"answers": ["1"], "type": "bridge"}},
+        {"_id": "q2", "text": "Two?"},
+        {"_id": "q3", "text": "Three?", "metadata": {"answers": []}},
+        name="queries.jsonl",
+    )
+    if qrels is not None:
+        (folder / "qrels").mkdir()
+        (folder / "qrels" / "test.tsv").write_text(qrels, encoding="utf-8")
+        (folder / "qrels" / "train.tsv").write_text("q2\td9\t1\n", encoding="utf-8")
+    return folder
+
+
+def test_beir_yields_what_its_test_qrels_judge(tmp_path: Path) -> None:
+    qrels = "query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t0\nq1\td3\t2\nq3\td4\t0\n"
+    first, third = read_questions(beir(tmp_path, qrels))
+    assert (first.id, first.answers, first.type, first.gold) == ("q1", ("1",), "bridge", ("d1", "d3"))
+    assert (third.id, third.answers, third.gold) == ("q3", (), ())
+
+
+def test_beir_without_qrels_yields_all_queries(tmp_path: Path) -> None:
+    questions = list(read_questions(beir(tmp_path, None)))
+    assert [question.id for question in questions] == ["q1", "q2", "q3"]
+    assert questions[1].answers is None
+
+
+def test_a_bad_qrel_is_named_by_file_and_line(tmp_path: Path) -> None:
+    folder = beir(tmp_path, "query-id\tcorpus-id\tscore\nq1\td1\n")
+    with pytest.raises(BadRecordError, match=r"test\.tsv:2: expected query-id"):
+        list(read_questions(folder))
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ({**HOTPOT, "answer": 5}, r"file\.jsonl:2: answer: .*string"),
+        ({**HOTPOT, "question": " "}, r"file\.jsonl:2: question: "),
+        ({**HOTPOT, "context": [["Film"]]}, r"file\.jsonl:2: paragraph 1"),
+        ({"question": "x"}, r"file\.jsonl:2: "),
+        ([1], r"file\.jsonl:2: expected a question, found a list"),
+    ],
+)
+def test_a_bad_record_is_named_by_file_and_line(tmp_path: Path, record: Any, message: str) -> None:
+    path = write(tmp_path, HOTPOT, record, HOTPOT)
+    with pytest.raises(BadRecordError, match=message):
+        list(read_questions(path))
+    reading = Reading(skip_bad=True)
+    assert len(list(read_questions(path, reading=reading))) == 2
+    assert reading.skipped == 1
+
+
+def test_a_missing_file_an_unknown_file_and_an_unknown_format_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match=r"none\.json: cannot be read: No such file"):
+        list(read_questions(tmp_path / "none.json"))
+    with pytest.raises(CorpusError, match="first record has the keys title, text"):
+        list(read_questions(write(tmp_path, {"title": "x", "text": "y"})))
+    with pytest.raises(CorpusError, match="it holds no record"):
+        list(read_questions(write(tmp_path)))
+    with pytest.raises(CorpusError, match=r"queries\.jsonl: cannot be read"):
+        list(read_questions(tmp_path))
+    with pytest.raises(SettingsError, match="'squad' is unknown; use one of: strategyqa"):
+        list(read_questions(tmp_path, "squad"))
+
+
+@pytest.mark.parametrize(
+    ("file", "count", "kinds"),
+    [
+        ("hotpotqa/train_100.json", 100, {"bridge", "comparison"}),
+        ("2wikimultihopqa/train_200.json", 200, {"compositional", "comparison", "bridge_comparison", "inference"}),
+        ("musique/train_100.jsonl", 100, {"2hop", "3hop1", "3hop2", "4hop1", "4hop2", "4hop3"}),
+        ("nq/open_oracle_500.jsonl", 500, {""}),
+        ("strategyqa/train_300.json", 300, {"yes_no"}),
+    ],
+)
+def test_real_files_have_their_gold_passages_in_their_own_corpus(
+    shared_data: Path, file: str, count: int, kinds: set[str]
+) -> None:
+    questions = list(read_questions(shared_data / file))
+    assert len({question.id for question in questions}) == count
+    assert {question.type for question in questions} <= kinds
+    assert all(question.answers for question in questions)
+    if "strategyqa" not in file:  # it names paragraphs of Wikipedia without their text
+        known = {record.id for record in open_corpus(shared_data / file).records(Reading())}
+        assert all(question.gold and known.issuperset(question.gold) for question in questions)

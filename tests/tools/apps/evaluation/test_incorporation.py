@@ -1,0 +1,46 @@
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from hopgraph.graphs import genground
+from hopgraph.tools.apps.evaluation.incorporation import Incorporation, incorporation
+from support.walks import FixedRetriever, Script, Walk, walk
+
+GOLD: Mapping[int, list[str]] = {1: ["Ada Brink"], 2: ["Tallinn", "Reval"]}
+PASSAGES = {
+    "film": ("Night Harbour", "Night Harbour was directed by Ada Brink."),
+    "other": ("Night Harbour (play)", "Night Harbour was directed by Olaf Mets."),
+    "person": ("Ada Brink", "Ada Brink was born in Tallinn."),
+}
+
+
+def run(generated: tuple[str, str], refs: tuple[str, str], revised: tuple[str, str]) -> Walk:
+    """Go two hops with these immediate answers, citations and revisions."""
+    deduced = [{"sub_question": f"hop {n}?", "answer": said} for n, said in enumerate(generated, start=1)]
+    grounded = [{"ref": ref, "revise": said} for ref, said in zip(refs, revised, strict=True)]
+    script = Script(
+        {
+            "deduce": [json.dumps(each) for each in [*deduced, {"final_answer": "x"}]],
+            "ground": [json.dumps(each) for each in grounded],
+        }
+    )
+    settings: Any = {"model": script.model(), "retriever": FixedRetriever(found={"": PASSAGES})}
+    return walk(genground.graph, {"question": "Where?"}, genground.Context(**settings))
+
+
+def test_hops_are_judged_before_and_after_the_passages() -> None:
+    film, other, person = (PASSAGES[key][1] for key in ("film", "other", "person"))
+    corrected = run(("Olaf Mets", "in Reval"), (film, person), ("Ada Brink", "Tallinn"))
+    spoilt = run(("Ada Brink", "Riga"), (other, "Empty"), ("Olaf Mets", ""))
+    first, second = (incorporation(each.events, GOLD) for each in (corrected, spoilt))
+    assert first == Incorporation(kept_right=1, corrected=1)
+    assert second == Incorporation(stayed_wrong=1, spoilt=1)
+    total = first + second
+    assert (total.hops, total.success_rate, total.failure_rate, total.error_rate) == (4, 0.5, 0.25, 0.25)
+
+
+def test_only_hops_with_a_true_answer_are_judged() -> None:
+    ran = run(("Ada Brink", "Riga"), ("Empty", "Empty"), ("", ""))
+    assert incorporation(ran.events, {1: ["Ada Brink"]}).hops == 1
+    nothing = incorporation(ran.events, {})
+    assert (nothing.hops, nothing.success_rate, nothing.error_rate) == (0, 0.0, 0.0)

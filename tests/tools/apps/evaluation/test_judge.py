@@ -1,0 +1,134 @@
+"""A judge over HTTP: what it is asked, what it is not asked, and that nothing is judged twice."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from langchain_core.messages import BaseMessage
+
+from hopgraph.state import ModelError, RunError, SpecError
+from hopgraph.tools.apps.evaluation.answer_judge import JUDGEMENTS, judge_run, read_judgements
+from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
+from hopgraph.tools.apps.evaluation.batch.summary import summarise
+from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
+from support.evaluation_runs import outcome, written_run
+from support.servers import faults
+from support.servers.openai_server import OpenAIServer
+from support.servers.scripted_model import ScriptedChatModel
+
+QUESTIONS = [
+    EvalQuestion("q1", "Who was shot in Dallas?", ("John F. Kennedy", "JFK"), "", (), ()),
+    EvalQuestion("q2", "Who wrote nothing?", (), "", (), ()),
+    EvalQuestion("q3", "Where?", ("Oslo",), "", (), ()),
+    EvalQuestion("q4", "How many?", None, "", (), ()),
+]
+OUTCOMES = [
+    outcome("q1", "President Kennedy"),
+    outcome("q1", "President Kennedy", method="direct"),
+    outcome("q2"),
+    outcome("q2", "somebody", method="direct"),
+    outcome("q3"),
+    outcome("q3", "Oslo", method="direct"),
+    outcome("q4", "seven"),
+    outcome("q4", error="lost", method="direct"),
+]
+
+
+def says(role: str, messages: list[BaseMessage]) -> str:
+    assert role == "evaluation/judge"
+    return json.dumps({"implied": any(name in messages[-1].text for name in ("President Kennedy", "Oslo\n</pred"))})
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with OpenAIServer(ScriptedChatModel(replies=says)) as running:
+        yield running
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunReader:
+    return written_run(tmp_path, QUESTIONS, OUTCOMES, methods=("one_step", "direct"))
+
+
+def spec(server: OpenAIServer) -> str:
+    return f"openai:any?base_url={server.base_url}"
+
+
+async def test_each_different_answer_is_judged_once_and_counts_beside_exact_match(
+    server: OpenAIServer, run: RunReader
+) -> None:
+    seen: list[tuple[int, int]] = []
+    done = await judge_run(run, spec(server), progress=lambda *numbers: seen.append(numbers))
+    assert (done.judged, done.known, done.unusable) == (2, 0, 0)
+    assert seen == [(1, 2), (2, 2)]
+    assert done.prompt_tokens > done.completion_tokens > 0
+    assert len(server.requests) == 2
+    summary = summarise(run)
+    assert summary["one_step"]["judged"] == pytest.approx((1 + 1 + 0) / 3)  # right, right to be silent, silent
+    assert summary["one_step"]["em"] == pytest.approx((0 + 1 + 0) / 3)
+    agreed = summary["one_step"]["judge_agreement"]
+    assert (agreed["n"], agreed["accuracy"]) == (3, pytest.approx(2 / 3))
+    assert agreed["kappa"] == pytest.approx((2 / 3 - 4 / 9) / (1 - 4 / 9))
+    assert summary["direct"]["judged"] == pytest.approx((1 + 0 + 1) / 3)
+    assert summary["direct"]["judge"] == spec(server)
+
+
+async def test_it_sees_the_question_all_gold_answers_and_the_prediction(server: OpenAIServer, run: RunReader) -> None:
+    await judge_run(run, spec(server))
+    asked = next(json.dumps(each.body) for each in server.requests if "Dallas" in json.dumps(each.body))
+    assert all(text in asked for text in ("Who was shot in Dallas?", "John F. Kennedy", "JFK", "President Kennedy"))
+
+
+async def test_what_was_judged_is_kept_through_a_kill_and_not_asked_again(server: OpenAIServer, run: RunReader) -> None:
+    await judge_run(run, spec(server))
+    path = run.folder / JUDGEMENTS
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:2]) + lines[2][:9])  # who judges, one judgement, half a judgement
+    assert "judged" not in summarise(run)["direct"]  # a part is no fair part
+    done = await judge_run(run, spec(server))
+    assert (done.judged, done.known) == (1, 1)
+    assert (await judge_run(run, spec(server)))[:2] == (0, 2)
+    assert len(server.requests) == 3
+    assert summarise(run)["direct"]["judged"] == pytest.approx(2 / 3)
+
+
+async def test_another_judge_judges_anew_and_the_last_one_counts(server: OpenAIServer, run: RunReader) -> None:
+    await judge_run(run, spec(server))
+    with OpenAIServer(ScriptedChatModel(replies=lambda *_: '{"implied": false}')) as strict:
+        await judge_run(run, spec(strict))
+        assert summarise(run)["one_step"]["judged"] == pytest.approx(1 / 3)
+    assert (await judge_run(run, spec(server))).judged == 0
+    assert read_judgements(run).judge == spec(server)
+    assert summarise(run)["one_step"]["judged"] == pytest.approx(2 / 3)
+
+
+async def test_a_reply_that_cannot_be_used_counts_as_wrong(run: RunReader) -> None:
+    with OpenAIServer(ScriptedChatModel(replies=lambda *_: "I would rather not say.")) as server:
+        done = await judge_run(run, spec(server))
+    assert done.unusable == 2
+    assert summarise(run)["one_step"]["judged"] == pytest.approx(1 / 3)
+
+
+async def test_a_judge_that_fails_says_so_and_keeps_what_it_has(server: OpenAIServer, run: RunReader) -> None:
+    server.fail_when(lambda request: "Oslo" in json.dumps(request.body), faults.ErrorStatus(401, "wrong key"))
+    with pytest.raises(ModelError, match="401"):
+        await judge_run(run, spec(server), parallel=1)
+    assert len(read_judgements(run).verdicts) == 1
+
+
+@pytest.mark.parametrize("stand_in", ["offline:extractive", "rehearsal:questions.json"])
+async def test_a_stand_in_is_no_judge(stand_in: str, run: RunReader) -> None:
+    with pytest.raises(SpecError, match="a stand-in cannot judge"):
+        await judge_run(run, stand_in)
+
+
+def test_a_damaged_line_is_named(run: RunReader) -> None:
+    (run.folder / JUDGEMENTS).write_text('{"judge": "x"}\n{oops}\n')
+    with pytest.raises(RunError, match=r"judgements.jsonl:2: not valid JSON"):
+        read_judgements(run)
+
+
+def test_without_judgements_nobody_judged(run: RunReader) -> None:
+    assert read_judgements(run).judge == ""
+    assert "judged" not in summarise(run)["one_step"]

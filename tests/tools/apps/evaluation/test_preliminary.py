@@ -1,0 +1,217 @@
+"""MIGRES's preliminary experiments: what they show, what they count, that they resume, and the table they make."""
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.messages import BaseMessage
+from langchain_core.retrievers import BaseRetriever
+
+from hopgraph.state import Passage, SettingsError
+from hopgraph.tools.apps.cli.evaluation.reproduce_command import ReproduceOptions, run_reproduce
+from hopgraph.tools.apps.evaluation.batch.question_job import Job
+from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
+from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop
+from hopgraph.tools.apps.evaluation.preliminary import ExtractionContext, MissingContext, extraction, missing
+from hopgraph.tools.apps.evaluation.preliminary_cases import SHOWN, drawn_passages, sub_questions_of, told_part
+from support.servers.scripted_model import ScriptedChatModel
+
+FILM, BIRTH, ALSO, OTHER, LAST = "p1", "p2", "p3", "p4", "p5"
+QUESTION = EvalQuestion(
+    id="q",
+    question="Where was the director of Blue Hour born?",
+    answers=("Oslo",),
+    type="",
+    gold=(FILM, BIRTH),
+    gold_titles=("Blue Hour", "Ann Berg"),
+    hops=(GoldHop("Who directed Blue Hour?", "Ann Berg", (FILM,)), GoldHop("Where was #1 born?", "Oslo", (BIRTH,))),
+    contexts=(
+        ContextPassage(FILM, "Blue Hour", "Blue Hour was directed by Ann Berg."),
+        ContextPassage(BIRTH, "Ann Berg", "Ann Berg was born in Oslo in 1950."),
+        ContextPassage(ALSO, "Oslo Fjord", "The fjord lies south of Oslo."),
+        ContextPassage(OTHER, "Tram", "A tram runs on rails."),
+    ),
+)
+
+
+class OneMore(BaseRetriever):
+    """Finds one passage beside those that come with the question."""
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int = 50
+    ) -> list[Document]:
+        return [Document(id=LAST, page_content="Rails are made of steel.", metadata={"title": "Rail"})]
+
+
+def ignored(_event: Any) -> None:
+    """Watch nothing."""
+
+
+def job(model: ScriptedChatModel, cls: type[ExtractionContext | MissingContext]) -> Job:
+    return Job(QUESTION, cls(model=model, retriever=OneMore(), entailment="lexical"))
+
+
+def number_of(title: str, messages: list[BaseMessage]) -> int:
+    """Read from the prompt under which number a passage is shown."""
+    head, _, _ = messages[-1].text.partition(f'" title="{title}"')
+    return int(head.rpartition('id="')[2])
+
+
+def test_sub_questions_have_the_right_names_answers_and_passages() -> None:
+    first, second = sub_questions_of(QUESTION)
+    assert (first.question, first.answers, first.gold) == ("Who directed Blue Hour?", ("Ann Berg",), (FILM,))
+    assert (second.question, second.gold) == ("Where was Ann Berg born?", (BIRTH,))
+    assert second.statement == "Where was Ann Berg born: Oslo."
+
+
+def test_a_question_without_sub_answers_is_refused() -> None:
+    with pytest.raises(SettingsError, match="use MuSiQue or 2WikiMultihopQA"):
+        sub_questions_of(EvalQuestion("h", "Who?", ("A",), "bridge", ("p",), ("A",)))
+
+
+def test_five_passages_are_drawn_the_same_ones_each_time_and_one_is_gold() -> None:
+    found = [
+        Passage(id=f"f{number}", title=f"T{number}", text="x", score=1.0, source="s", hop=1) for number in range(50)
+    ]
+    draws = [drawn_passages(replace(QUESTION, id=str(number)), found) for number in range(30)]
+    assert draws[0] == drawn_passages(replace(QUESTION, id="0"), found)
+    assert all(len({each["id"] for each in draw}) == SHOWN for draw in draws)
+    assert all({FILM, BIRTH} & {each["id"] for each in draw} for draw in draws)
+    places = {next(n for n, each in enumerate(draw) if each["id"] in (FILM, BIRTH)) for draw in draws}
+    assert len(places) > 1
+    assert len(drawn_passages(QUESTION, [])) == 4
+
+
+def test_a_part_is_never_all_and_sometimes_nothing() -> None:
+    parts = sub_questions_of(QUESTION)
+    sizes = [len(told_part(str(number), parts)) for number in range(40)]
+    assert set(sizes) == {0, 1}
+    assert told_part("7", parts) == told_part("7", parts)
+
+
+async def test_statements_are_counted_by_what_their_passages_hold() -> None:
+    def says(role: str, messages: list[BaseMessage]) -> str:
+        if role == "information_extraction/judge_usefulness":
+            return json.dumps({"useful": "born in Oslo" in messages[-1].text})
+        asked = messages[-1].text
+        if "Who directed" in asked:  # cites a passage without the answer, and says what no passage says
+            return statements(("Ann Berg directed Blue Hour in Paris.", number_of("Tram", messages)))
+        if "Where was Ann Berg" in asked:  # right by a passage that holds the answer by chance
+            return statements(("The fjord lies south of Oslo.", number_of("Oslo Fjord", messages)))
+        return statements(("Ann Berg was born in Oslo in 1950.", number_of("Ann Berg", messages)))
+
+    ended = await extraction(job(ScriptedChatModel(replies=says), ExtractionContext), ignored)
+    assert ended["measured"] == {
+        "statements": 3,
+        "right": 2,  # the question's own statement, and the one from the fjord
+        "gold": 4,  # two of the question, one of each part
+        "found": 1,  # Ann Berg's birth, of the question
+        "entailed_statements": 2,
+        "entailed_right": 2,
+        "entailed_found": 1,
+        "useful": 1,
+    }
+    assert ended["usage"]["llm_calls"] == 5
+    assert len(ended["passages"]) == SHOWN
+
+
+def statements(*found: tuple[str, int]) -> str:
+    return json.dumps({"useful_information": [{"info": info, "support_passages": [number]} for info, number in found]})
+
+
+@pytest.mark.parametrize(
+    ("answers", "aligned", "measured"),
+    [
+        (("in Oslo", "unanswerable"), [1], {"all_right": 1, "unanswerable": 1, "aligned": 1}),
+        (("in Oslo", "unanswerable"), [9], {"all_right": 1, "unanswerable": 1, "aligned": 0}),
+        (("Bergen", "Oslo"), None, {"all_right": 0, "unanswerable": 0, "aligned": 0}),
+    ],
+)
+async def test_all_and_part_of_the_information(
+    answers: tuple[str, str], aligned: list[int] | None, measured: dict[str, int]
+) -> None:
+    asked: list[str] = []
+
+    def says(role: str, messages: list[BaseMessage]) -> str:
+        asked.append(messages[-1].text)
+        if role == "missing_information/judge_alignment":
+            return json.dumps({"aligned": aligned})
+        text = answers[len(asked) - 1]
+        return json.dumps({"answer": {"text": text, "confidence": 1}, "missing_information": "her birthplace"})
+
+    ended = await missing(job(ScriptedChatModel(replies=says), MissingContext), ignored)
+    assert ended["measured"] == {"all": 1, "partial": 1, **measured}
+    assert "Where was Ann Berg born: Oslo." in asked[0]
+    assert "Where was Ann Berg born: Oslo." not in asked[1]
+    assert (len(asked) == 3) == (aligned is not None)
+    if aligned:
+        assert "her birthplace" in asked[2]
+
+
+def reproduced(folder: Path) -> dict[str, float]:
+    with (folder / "reproduction.csv").open(newline="") as file:
+        return {row["column"]: float(row["value"]) for row in csv.DictReader(file) if row["column"].endswith("ours")}
+
+
+@pytest.mark.parametrize("dataset", ["musique/train_100.jsonl", "2wikimultihopqa/train_200.json"])
+def test_a_perfect_model_and_one_that_errs_on_real_questions(
+    shared_data: Path, dataset: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = shared_data / dataset
+
+    def run(table: str, options: str, out: str) -> dict[str, float]:
+        model = f"rehearsal:{path}{options}"
+        run_reproduce(ReproduceOptions(f"migres/{table}", path, model, out=tmp_path / out, limit=15))
+        return reproduced(tmp_path / out)
+
+    first, worse = run("table1", "", "one"), run("table1", "?error=0.3", "two")
+    assert min(first["Prec. ours"], first["Prec. after entailment ours"]) >= 90
+    assert first["Rec. ours"] == first["Useful ours"] == 100
+    assert worse["Prec. ours"] < first["Prec. ours"] - 20
+    assert worse["Useful ours"] < 90
+    second, wrong = run("table2", "", "three"), run("table2", "?error=0.3", "four")
+    assert set(second.values()) == {100.0}
+    assert sum(wrong.values()) < sum(second.values()) - 30
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Not a language model's scores: answered by rehearsal" in told
+    assert "98.4" in told or "92.8" in told
+
+
+def test_a_broken_off_experiment_goes_on_and_pays_nothing_twice(shared_data: Path, tmp_path: Path) -> None:
+    path = shared_data / "musique" / "train_100.jsonl"
+    whole = ReproduceOptions("migres/table2", path, f"rehearsal:{path}", out=tmp_path, limit=6)
+    run_reproduce(replace(whole, max_calls=7, concurrency=1))
+    folder = tmp_path / "missing-information"
+    before = list(RunReader(folder).outcomes("missing_information"))
+    assert 0 < len(before) < 6
+    replies = {file: file.read_bytes() for file in folder.glob("cache/0/*/*.json")}
+    run_reproduce(whole)
+    after = list(RunReader(folder).outcomes("missing_information"))
+    assert after[: len(before)] == before
+    assert len(after) == 6
+    assert {file: file.read_bytes() for file in replies} == replies
+    calls = sum(each["usage"]["llm_calls"] for each in after if each["usage"])
+    assert len(list(folder.glob("cache/0/*/*.json"))) == calls
+    run_reproduce(whole)
+    assert list(RunReader(folder).outcomes("missing_information")) == after
+
+
+def test_a_judge_of_its_own_and_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dataset = tmp_path / "m.jsonl"
+    paragraph = {"idx": 0, "title": "T", "paragraph_text": "text", "is_supporting": True}
+    record = {"id": "a", "question": "Who?", "answer": "A", "paragraphs": [paragraph], "question_decomposition": []}
+    dataset.write_text(json.dumps(record) + "\n")
+    options = ReproduceOptions(
+        "migres/table1", dataset, "offline:extractive", out=tmp_path / "r", judge="offline:extractive", dry_run=True
+    )
+    run_reproduce(options)
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith(f"hopgraph reproduce migres/table1 --dataset {dataset} --model offline:extractive")
+    assert line.endswith(f"--judge offline:extractive --out {tmp_path / 'r'}")
+    with pytest.raises(SettingsError, match="no annotated sub-answers"):
+        run_reproduce(replace(options, dry_run=False))

@@ -1,0 +1,322 @@
+"""Renaming: names of titles change everywhere in the same way, and what questions rest on stays together."""
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hopgraph.graphs import METHODS
+from hopgraph.state import RunError, SettingsError
+from hopgraph.tools.apps.cli.evaluation.compare_command import run_compare
+from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
+from hopgraph.tools.apps.evaluation.batch.local_engine import Engine, Tally
+from hopgraph.tools.apps.evaluation.batch.run_corpus import CORPUS
+from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, RunWriter
+from hopgraph.tools.apps.evaluation.batch.run_setup import jobs_of, prepare_run
+from hopgraph.tools.apps.evaluation.batch.run_spec import Wanted
+from hopgraph.tools.apps.evaluation.batch.summary import summarise
+from hopgraph.tools.apps.evaluation.comparison import compare
+from hopgraph.tools.apps.evaluation.datasets import read_questions
+from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop, GoldSentence
+from hopgraph.tools.apps.evaluation.named_titles import base_of, is_written_as_a_name, words_of
+from hopgraph.tools.apps.evaluation.new_names import NameKind, candidates
+from hopgraph.tools.apps.evaluation.question_sampling import Sample
+from hopgraph.tools.apps.evaluation.renaming import RENAMING, Renaming, read_renaming, renamed_records
+from hopgraph.tools.apps.evaluation.trec import trec_files
+from hopgraph.tools.io.background import run_in_background
+from hopgraph.tools.retrieval import open_index
+from hopgraph.tools.retrieval.corpora import Reading, SourceRecord, open_corpus, passage_id
+from hopgraph.tools.text.answers import normalize_answer
+
+TEXTS = {
+    "Neil Young": "Neil Young (born November 12, 1945) is a Canadian singer. He met Kennedy. Young lives in Toronto.",
+    "John Kennedy": "John Kennedy was an American politician. He was the head of the Kennedys. "
+    "A young man knew his name.",
+    "Toronto": "Toronto is a city in Canada. It lies on a lake and is dark in winter.",
+    "Dark Harvest (1999 film)": "Dark Harvest is a 1999 film about the harvest. "
+    "The dark harvest begins in Toronto's north.",
+    "Dark Harvest (novel)": "Dark Harvest is a novel by John Kennedy. DARK HARVEST was written in May 1990.",
+    "Guitar": "A guitar is an instrument. The guitar has six strings.",
+}
+
+
+def record(title: str, text: str) -> SourceRecord:
+    return SourceRecord(passage_id(title, text), title, text, Path("x"), 1)
+
+
+RECORDS = [record(title, text) for title, text in TEXTS.items()]
+
+
+@pytest.fixture(scope="module")
+def renaming() -> Renaming:
+    return read_renaming(RECORDS, 7)
+
+
+def new_word(renaming: Renaming, word: str) -> str:
+    return renaming.names.words[word]
+
+
+def test_a_person_keeps_one_name_whole_or_in_part_in_any_form(renaming: Renaming) -> None:
+    john, kennedy = new_word(renaming, "john"), new_word(renaming, "kennedy")
+    assert renaming.title("John Kennedy") == f"{john} {kennedy}"
+    said = renaming.text("Kennedy's speech, the Kennedys, a Kennedy-style suit, KENNEDY and kennedy.")
+    assert said == f"{kennedy}'s speech, the {kennedy}s, a {kennedy}-style suit, {kennedy.upper()} and kennedy."
+
+
+def test_a_surname_that_is_a_common_word_changes_where_the_person_is_spoken_of(renaming: Renaming) -> None:
+    neil, young = renaming.title("Neil Young").split()
+    assert young != "Young"
+    _, text = renaming.passage("Neil Young", TEXTS["Neil Young"])
+    assert text.startswith(f"{neil} {young} (born November 12, 1945) is a Canadian singer.")
+    assert text.endswith(f"{young} lives in {new_word(renaming, 'toronto')}.")
+    assert renaming.text("A young man met Young.") == "A young man met Young."
+    assert renaming.text("What did Young play?", about=["Neil Young"]) == f"What did {young} play?"
+
+
+def test_a_work_changes_as_a_whole_and_its_words_stay_elsewhere(renaming: Renaming) -> None:
+    film, novel = renaming.title("Dark Harvest (1999 film)"), renaming.title("Dark Harvest (novel)")
+    name = base_of(film)
+    assert (film, novel) == (f"{name} (1999 film)", f"{name} (novel)")
+    assert not {"dark", "harvest"} & {word.lower() for word in words_of(name)}
+    _, text = renaming.passage("Dark Harvest (1999 film)", TEXTS["Dark Harvest (1999 film)"])
+    toronto = new_word(renaming, "toronto")
+    assert text == f"{name} is a 1999 film about the harvest. The dark harvest begins in {toronto}'s north."
+    assert renaming.text("DARK HARVEST") == name.upper()
+    assert renaming.text("who wrote dark harvest") == f"who wrote {name.lower()}"
+
+
+def test_common_things_dates_and_demonyms_stay(renaming: Renaming) -> None:
+    for text in ("Guitar", "A guitar is an instrument.", "in May 1990", "Canadian", "yes", "No", "1,000", ""):
+        assert renaming.text(text) == renaming.answer(text) == text
+
+
+def test_the_same_seed_gives_the_same_names_whatever_the_order_and_another_one_others() -> None:
+    one, same, other = (
+        read_renaming(records, seed) for records, seed in ((RECORDS, 7), (RECORDS[::-1], 7), (RECORDS, 8))
+    )
+    assert (one.names.words, one.names.titles) == (same.names.words, same.names.titles)
+    assert not {*one.names.words.values()} & {*other.names.words.values()}
+
+
+def test_a_question_is_renamed_with_all_that_it_carries(renaming: Renaming) -> None:
+    novel = record("Dark Harvest (novel)", TEXTS["Dark Harvest (novel)"])
+    question = EvalQuestion(
+        "q",
+        "Who wrote Dark Harvest?",
+        ("John Kennedy", "Kennedy"),
+        "bridge",
+        (novel.id,),
+        ("Dark Harvest (novel)",),
+        sentences=(GoldSentence(novel.id, "Dark Harvest is a novel by John Kennedy."),),
+        hops=(GoldHop("Dark Harvest >> author", "John Kennedy", (novel.id,)),),
+        triples=(("Dark Harvest", "author", "John Kennedy"),),
+        facts=("John Kennedy wrote novels.",),
+        contexts=(ContextPassage(novel.id, novel.title, novel.text),),
+    )
+    new = renaming.question(question)
+    name, author = base_of(renaming.title(novel.title)), renaming.title("John Kennedy")
+    passage = next(each for each in renamed_records(renaming, [novel]))
+    assert new.question == f"Who wrote {name}?"
+    assert new.answers == (author, author.split()[1])
+    assert new.gold == new.hops[0].passage_ids == (passage.id,) == (new.contexts[0].id,)
+    assert new.contexts[0].text == passage.text
+    assert new.sentences == (GoldSentence(passage.id, f"{name} is a novel by {author}."),)
+    assert (new.hops[0].question, new.hops[0].answer) == (f"{name} >> author", author)
+    assert new.triples == ((name, "author", author),)
+    assert new.facts == (f"{author} wrote novels.",)
+
+
+def test_ids_of_the_data_sets_own_stay(renaming: Renaming) -> None:
+    given = RECORDS[0]._replace(id="doc7")
+    assert next(renamed_records(renaming, [given])).id == "doc7"
+
+
+names = st.lists(st.sampled_from([*words_of(" ".join(TEXTS.values())), "'s", "-", ". ", "(", "?"]), max_size=12)
+
+
+@given(names)
+@settings(deadline=None)
+def test_only_words_change_never_what_stands_between_them(parts: list[str]) -> None:
+    renaming = read_renaming(RECORDS, 7)
+    text = " ".join(parts)
+    assert re.sub(r"[^\W_]+", "x", renaming.text(text)) == re.sub(r"[^\W_]+", "x", text)
+
+
+@pytest.mark.parametrize("kind", ["female", "male", "given", "surname", "place", "title"])
+def test_there_are_as_many_new_names_as_anyone_needs(kind: NameKind) -> None:
+    found: set[str] = set()
+    for number in range(3_000):
+        found.add(next(each for each in candidates(kind, f"w{number}", 1) if each not in found))
+    assert len(found) == 3_000
+    assert all(name.isalpha() and name[0].isupper() and name[1:].islower() for name in found)
+
+
+def test_a_title_word_keeps_its_ending() -> None:
+    for old, ending in (("Knights", "s"), ("Burning", "ing"), ("Painted", "ed")):
+        first = next(candidates("title", old, 3))
+        assert first.endswith(ending) or (ending == "ed" and not first.endswith("s"))
+
+
+FILES = ("hotpotqa/train_100.json", "2wikimultihopqa/train_200.json", "musique/train_100.jsonl")
+
+
+@pytest.fixture(params=FILES)
+def real(request: pytest.FixtureRequest, shared_data: Path) -> Path:
+    return shared_data / str(request.param)
+
+
+def holds_an_answer(question: EvalQuestion) -> bool:
+    gold = [each for each in question.contexts if each.id in question.gold]
+    text = f" {normalize_answer(' '.join(f'{each.title} {each.text}' for each in gold))} "
+    return any(f" {normalize_answer(answer)} " in text for answer in question.answers or ())
+
+
+def test_on_real_data_nothing_that_a_question_rests_on_is_lost(real: Path) -> None:
+    records = list(open_corpus(real).records(Reading()))
+    renaming = read_renaming(records, 7)
+    renamed = list(renamed_records(renaming, records))
+    assert len({each.id for each in renamed}) == len(records)
+    texts = {each.id: each for each in renamed}
+    questions = list(read_questions(real))
+    kept = had = 0
+    for question in questions:
+        new = renaming.question(question)
+        assert len(new.gold) == len(question.gold)
+        assert all(each.text == texts[each.id].text for each in new.contexts)
+        assert all(each.text in texts[each.passage_id].text for each in new.sentences if each.text)
+        had += holds_an_answer(question)
+        kept += holds_an_answer(question) and holds_an_answer(new)
+    assert kept == had > 0.5 * len(questions)
+
+
+def test_on_real_data_names_are_gone_from_questions_and_stay_apart(real: Path) -> None:
+    records = list(open_corpus(real).records(Reading()))
+    renaming = read_renaming(records, 7)
+    titles = {each.title for each in records}
+    assert len({renaming.title(title).casefold() for title in titles}) == len({title.casefold() for title in titles})
+    named = left = 0
+    for question in read_questions(real):
+        before, after = (
+            f" {normalize_answer(text)} " for text in (question.question, renaming.text(question.question))
+        )
+        for base in {base_of(each.title) for each in question.contexts}:
+            if is_written_as_a_name(words_of(base)) and f" {normalize_answer(base)} " in before:
+                named += 1
+                left += f" {normalize_answer(base)} " in after
+    assert named > 50
+    assert left <= 0.15 * named
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Path:
+    context = [[title, [text]] for title, text in TEXTS.items()]
+    question = {
+        "_id": "q1",
+        "question": "In which city does the singer Neil Young live?",
+        "answer": "Toronto",
+        "type": "bridge",
+        "supporting_facts": [["Neil Young", 0]],
+        "context": context,
+    }
+    path = tmp_path / "questions.json"
+    path.write_text(json.dumps([question]), encoding="utf-8")
+    return path
+
+
+def wanted(dataset: Path, out: Path, **fields: object) -> Wanted:
+    methods = {name: METHODS[name].Context() for name in ("one_step", "gold_passages")}
+    return Wanted(dataset, methods, out, Sample(), **{"rename": 7, **fields})  # pyright: ignore[reportArgumentType]
+
+
+def test_a_run_on_renamed_questions(dataset: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    prepared = prepare_run(wanted(dataset, out))
+    assert prepared.manifest.dataset.renamed == 7
+    with RunWriter(out, prepared.manifest, prepared.questions) as directory:
+        jobs = list(jobs_of(prepared, directory, keep_traces=False))
+        run_in_background(Engine(directory, Tally(len(jobs)), lambda *_: 0.0).run(jobs))
+        summary = summarise(directory)
+    renamed = prepared.questions[0]
+    assert "Young" not in renamed.question
+    assert renamed.answers is not None
+    assert renamed.answers[0] in renamed.contexts[0].text
+    assert summary["gold_passages"]["failed"] == 0
+    assert summary["gold_passages"]["recall@5"] == 1.0
+    stored = open_index(out / CORPUS).passages
+    assert "Toronto" not in " ".join(stored[number].text for number in range(len(stored)))
+    written = json.loads((out / RENAMING).read_text(encoding="utf-8"))
+    assert written["seed"] == 7
+    back = {new: old for old, new in written["words"].items()}
+    assert back[renamed.answers[0]] == "toronto"
+
+
+def test_the_same_run_goes_on_and_another_seed_is_refused(dataset: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    first = prepare_run(wanted(dataset, out))
+    with RunWriter(out, first.manifest, first.questions):
+        pass
+    assert prepare_run(wanted(dataset, out)).manifest == first.manifest
+    written = (out / RENAMING).read_bytes()
+    with pytest.raises(SettingsError, match="renamed with the seed 7; give the same again"):
+        prepare_run(wanted(dataset, out, rename=8))
+    with pytest.raises(SettingsError, match="renamed with the seed 7"):
+        prepare_run(wanted(dataset, out, rename=None))
+    assert (out / RENAMING).read_bytes() == written
+    prepare_run(wanted(dataset, tmp_path / "plain", rename=None))
+    with pytest.raises(SettingsError, match="are not renamed"):
+        prepare_run(wanted(dataset, tmp_path / "plain"))
+
+
+def test_renaming_needs_the_data_sets_own_passages(dataset: Path, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="leave --corpus out"):
+        prepare_run(wanted(dataset, tmp_path / "run", corpus="sample"))
+    bare = tmp_path / "nq.jsonl"
+    bare.write_text('{"question": "who?", "answer": ["x"]}\n')
+    with pytest.raises(SettingsError, match="of its own, which --rename needs"):
+        prepare_run(wanted(bare, tmp_path / "run"))
+
+
+def test_a_beir_folder_is_renamed_too(tmp_path: Path) -> None:
+    folder = tmp_path / "beir"
+    (folder / "qrels").mkdir(parents=True)
+    rows = [{"_id": f"d{n}", "title": title, "text": text} for n, (title, text) in enumerate(TEXTS.items())]
+    (folder / "corpus.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    query = {"_id": "q1", "text": "Where does Neil Young live?", "metadata": {"answers": ["Toronto"]}}
+    (folder / "queries.jsonl").write_text(f"{json.dumps(query)}\n")
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td0\t1\n")
+    question = prepare_run(wanted(folder, tmp_path / "run")).questions[0]
+    assert question.gold == ("d0",)
+    assert question.answers is not None
+    assert question.answers[0] in question.contexts[0].text != TEXTS["Neil Young"]
+    assert not any(name in f"{question.question} {question.answers}" for name in ("Neil", "Young", "Toronto"))
+
+
+@pytest.mark.slow
+def test_a_renamed_run_beside_a_plain_one_shows_what_memory_was(
+    shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = shared_data / "musique" / "train_100.jsonl"
+    methods = "direct,cot,one_step"
+    spec = f"rehearsal:{path}?knowledge=0.7"
+    run_eval(EvalOptions(path, methods, tmp_path / "plain", model=spec, limit=30))
+    run_eval(EvalOptions(path, methods, tmp_path / "renamed", model=f"{spec}&rename=7", rename=7, limit=30))
+    run_compare([tmp_path / "plain", tmp_path / "renamed"], out=[tmp_path / "c.csv"])
+    assert "were renamed in renamed (seed 7)" in " ".join(capsys.readouterr().out.split())
+    with (tmp_path / "c.csv").open(newline="") as file:
+        lines = [row for row in csv.DictReader(file) if row["table"].startswith("With other names")]
+    found = {(row["method"], row["column"]): row for row in lines}
+    for method in ("direct", "cot"):
+        fall = found[f"renamed/{method}", "difference"]
+        assert float(found[f"renamed/{method}", "F1 plain"]["value"]) > 0.3
+        assert float(found[f"renamed/{method}", "F1 renamed"]["value"]) == 0
+        assert float(fall["high95"]) < 0
+        assert found[f"renamed/{method}", "answers from"]["value"] == "memory"
+    assert found["renamed/one_step", "answers from"]["value"] == "passages"
+    low, high = (float(found["renamed/one_step", "difference"][end]) for end in ("low95", "high95"))
+    assert low <= 0 <= high
+    with pytest.raises(RunError, match="other names in their passages"):
+        trec_files(compare([RunReader(tmp_path / "plain"), RunReader(tmp_path / "renamed")]))

@@ -1,0 +1,169 @@
+"""The papers' tables: every row can be run or says why not, and ours stand beside the paper's."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from hopgraph.graphs import METHODS
+from hopgraph.state import SettingsError
+from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, settings_by_method
+from hopgraph.tools.apps.cli.evaluation.experiment_runner import experiment_settings
+from hopgraph.tools.apps.cli.evaluation.reproduce_command import ReproduceOptions, run_reproduce
+from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
+from hopgraph.tools.apps.evaluation.datasets import FORMATS
+from hopgraph.tools.apps.evaluation.reproduce.experiments import EXPERIMENTS
+from hopgraph.tools.apps.evaluation.reproduce.paper_comparison import METRICS, warnings_for
+from hopgraph.tools.apps.evaluation.reproduce.paper_tables import PAPERS, PaperTable, read_paper, read_table
+from hopgraph.tools.apps.evaluation.reproduce.run_plan import planned, settings_of_row
+
+TABLES = [f"{paper}/{table}" for paper in PAPERS for table in read_paper(paper).tables]
+SAMPLE = Path(__file__).resolve().parents[3] / "tools" / "sample"
+
+
+def table_named(name: str) -> PaperTable:
+    return read_table(name)[1]
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_row_makes_valid_settings_for_each_data_set_of_its_table(name: str) -> None:
+    table = table_named(name)
+    for dataset in table.datasets:
+        for each in planned(table, dataset, has_corpus=True):
+            assert bool(each.run) == each.row.available == (not each.reason)
+            if each.run:
+                run = each.run
+                options = EvalOptions(Path("x"), run.method, Path("y"), preset=run.preset, assignments=run.assignments)
+                made_by = experiment_settings if each.row.experiment else settings_by_method
+                (settings,) = made_by(options).values()
+                for key, value in settings_of_row(table, each.row).items():
+                    made = getattr(settings, key)
+                    wanted = tuple(value) if isinstance(value, list) else value
+                    assert made == wanted or "{family}" in str(value), (each.row.label, key)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_names_of_data_sets_and_metrics_are_known(name: str) -> None:
+    table = table_named(name)
+    runs = any(row.available for row in table.rows)
+    assert all(column.dataset in FORMATS or not runs for column in table.columns)
+    assert {column.metric for column in table.columns if column.metric} <= METRICS
+    assert any(column.metric for column in table.columns) or not runs
+    assert all(row.experiment in EXPERIMENTS or row.method in METHODS for row in table.rows if row.available)
+
+
+def test_shares_and_percents_are_in_their_range() -> None:
+    for paper in map(read_paper, PAPERS):
+        top = 100 if paper.scale == "percent" else 1
+        for table in paper.tables.values():
+            for place, column in enumerate(table.columns):
+                if column.metric in {"em", "f1", "acc", "judged", "recall@15"}:
+                    assert all(0 <= (row.paper[place] or 0) <= top for row in table.rows)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "label"),
+    [
+        ("tor/table5", "tor/table6", ("ToR", "depth 3, width 5,3,3")),
+        ("blendfilter/table4", "blendfilter/table5", ("BlendFilter", "BlendFilter")),
+        ("ra_isf/table1", "ra_isf/figure3", ("RA-ISF", "k = 5")),
+    ],
+)
+def test_what_a_paper_prints_twice_is_the_same_here(one: str, other: str, label: tuple[str, str]) -> None:
+    first = next(row for row in table_named(one).rows if row.label == label[0])
+    later = [row.paper for row in table_named(other).rows if row.label == label[1]]
+    assert any(first.paper[: len(paper)] == paper for paper in later)
+
+
+def test_rows_of_two_models_share_a_run_and_other_settings_do_not() -> None:
+    rows = planned(table_named("tor/table1"), "hotpotqa", has_corpus=False)
+    folders = [each.run.folder for each in rows if each.run]
+    assert folders[:7] == folders[7:]
+    assert len(set(folders)) == 7
+
+
+def test_the_family_chooses_preset_and_demonstrations() -> None:
+    for dataset, family in (("nq", "open_domain"), ("strategyqa", "yes_no"), ("musique", "multi_hop")):
+        rows = planned(table_named("migres/table3"), dataset, has_corpus=True)
+        run = next(each.run for each in rows if each.row.label == "MIGRES*")
+        assert run is not None
+        assert (run.preset, run.assignments) == (family, (f"demonstrations={family}",))
+
+
+def test_the_oracle_needs_a_corpus() -> None:
+    rows = planned(table_named("migres/table3"), "hotpotqa", has_corpus=False)
+    assert {each.row.label: each.reason for each in rows if not each.run and each.row.available} == dict.fromkeys(
+        ("MIGRES†", "MIGRES*†"), "adds the data set's contexts to a corpus: name one with --corpus"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [("prune_relevance=true", "the table sets this itself"), ("recall=false", "no method of this table")],
+)
+def test_misplaced_settings_are_refused(given: str, said: str) -> None:
+    with pytest.raises(SettingsError, match=said):
+        planned(table_named("tor/table5"), "hotpotqa", [given], has_corpus=False)
+
+
+def test_settings_of_the_user_reach_the_methods_that_have_them() -> None:
+    rows = planned(table_named("tor/table1"), "hotpotqa", ["early_stop=2", "reranker=lexical"], has_corpus=False)
+    given = {each.row.label: each.run.assignments for each in rows if each.run}
+    assert given["ToR"] == ("early_stop=2", "reranker=lexical")
+    assert given["ReAct"] == ("reranker=lexical", "max_hops=3")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("nobody", "there are: migres, blendfilter"), ("nobody/table1", "paper 'nobody'"), ("tor/table9", "tor has no")],
+)
+def test_unknown_names(name: str, said: str) -> None:
+    with pytest.raises(SettingsError, match=said):
+        run_reproduce(ReproduceOptions(name))
+
+
+def test_a_small_corpus_and_a_stand_in_are_always_said() -> None:
+    table = table_named("tor/table5")
+    told = warnings_for(table, "2wikimultihopqa", pooled=True, stand_ins="answered by offline:x")
+    assert told[0] == "Not a language model's scores: answered by offline:x."
+    assert told[1].startswith("Never comparable with the paper's number")
+    (own,) = warnings_for(table, "2wikimultihopqa", pooled=False, stand_ins="")
+    assert "only if the corpus is the paper's: Contriever" in own
+
+
+def test_list_and_show(capsys: pytest.CaptureFixture[str]) -> None:
+    run_reproduce(ReproduceOptions())
+    run_reproduce(ReproduceOptions("tor"))
+    run_reproduce(ReproduceOptions("genground/table3"))
+    told = capsys.readouterr()
+    assert all(name in told.out for name in (*PAPERS, "tor/table5", "GenGround (IDG) (not run)", "42.08"))
+    assert "grounding distillation" in " ".join(told.err.split())
+
+
+def test_a_dry_run_prints_the_commands(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = tmp_path / "runs"
+    run_reproduce(ReproduceOptions("tor/table5", SAMPLE, "offline:extractive", out=out, limit=2, dry_run=True))
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 4
+    assert all(line.startswith("hopgraph eval ") and "--limit 2" in line for line in lines)
+    assert lines[3].endswith("--set prune_repetitive=false --set prune_relevance=false")
+    assert not out.exists()
+
+
+def test_rows_run_share_an_index_and_stand_beside_the_paper(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    options = ReproduceOptions("ra_isf/table2", SAMPLE, "offline:extractive", out=tmp_path, limit=2)
+    run_reproduce(options)
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Not a language model's scores: answered by offline:extractive" in told
+    assert "Never comparable with the paper's number" in told
+    runs = [path.parent.parent for path in tmp_path.glob("*/corpus/manifest.json")]
+    assert len(runs) == 7
+    assert {RunReader(run).manifest.corpus.retriever for run in runs} == {"contexts"}
+    stored = {(run / "corpus" / "manifest.json").stat().st_ino for run in runs}
+    assert stored == {(tmp_path / "corpus" / "manifest.json").stat().st_ino}
+    with (tmp_path / "reproduction.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["column"] == "EM ours"]
+    assert len(rows) == 7
+    finished = {path: path.read_bytes() for path in tmp_path.glob("*/results/*.jsonl")}
+    run_reproduce(options)
+    assert {path: path.read_bytes() for path in finished} == finished

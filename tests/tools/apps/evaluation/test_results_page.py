@@ -1,0 +1,71 @@
+"""The page of results: its commands can be given, its tables are whole, and its numbers are what a run gives."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+
+from hopgraph.graphs import ALIASES, METHODS
+from hopgraph.tools.apps.cli.app import app
+from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
+
+PAGE = (Path(__file__).resolve().parents[3] / "tools" / "evaluation" / "RESULTS.md").read_text(encoding="utf-8")
+SECTIONS = {part.partition("\n")[0]: part for part in PAGE.split("\n## ")[1:]}
+DATA_SETS = {
+    "HotpotQA": "hotpotqa/train_100.json",
+    "MuSiQue": "musique/train_100.jsonl",
+    "2WikiMultihopQA": "2wikimultihopqa/train_200.json",
+}
+COMMANDS = re.findall(r"^hopgraph .+$", PAGE, re.MULTILINE)
+
+
+def rows(section: str) -> dict[str, list[str]]:
+    """Read a section's table: method → its cells."""
+    lines = [line.strip("| ").split(" | ") for line in SECTIONS[section].splitlines() if line.startswith("| `")]
+    return {name.strip("`"): cells for name, *cells in lines}
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_commands_can_be_given(line: str) -> None:
+    _, name, *arguments = shlex.split(line)
+    command = typer.main.get_command(app)
+    found = command.get_command(None, name)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+    with found.make_context(name, list(arguments)) as context:  # pyright: ignore[reportUnknownMemberType]
+        assert context.params
+    if name == "eval":
+        assert "rehearsal:" in line
+
+
+def test_there_is_a_command_for_each_data_set() -> None:
+    assert all(any(f"eval ../shared/data/{path}" in line for line in COMMANDS) for path in DATA_SETS.values())
+    assert sum("reproduce migres/table" in line for line in COMMANDS) == 4
+
+
+@pytest.mark.parametrize("section", DATA_SETS)
+def test_tables_name_every_method_in_its_order(section: str) -> None:
+    assert list(rows(section)) == [name for name in METHODS if name not in ALIASES]
+    assert all(len(cells) == 7 for cells in rows(section).values())
+
+
+def test_the_page_says_that_nobody_but_a_simulation_answered() -> None:
+    told = " ".join(PAGE.split())
+    assert told.index("No language model answered here") < told.index("|")
+    assert "never comparable with a paper's number" in told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("section", ["HotpotQA", "MuSiQue"])
+def test_the_numbers_are_those_of_a_run(section: str, shared_data: Path, tmp_path: Path) -> None:
+    path = shared_data / DATA_SETS[section]
+    options = EvalOptions(path, "one_step,react,gold_passages", tmp_path, model=f"rehearsal:{path}", limit=100)
+    run_eval(options)
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    for method, found in summary.items():
+        exact, f1, grounded, recall, _, calls, tokens = rows(section)[method]
+        shown = [exact, f1.partition(" ")[0], grounded, recall, calls]
+        names = ("em", "f1", "grounded_f1", "recall@15")
+        assert shown == [*(f"{100 * found[name]:.1f}" for name in names), f"{found['llm_calls']:.1f}"]
+        assert tokens == f"{found['prompt_tokens']:,.0f} + {found['completion_tokens']:,.0f}"

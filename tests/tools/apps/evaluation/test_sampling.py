@@ -1,0 +1,122 @@
+"""Choosing questions, statistics and prices: the small parts of an evaluation."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hopgraph.state import SettingsError
+from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
+from hopgraph.tools.apps.evaluation.prices import read_prices
+from hopgraph.tools.apps.evaluation.question_sampling import Sample, choose, parse_sample
+from hopgraph.tools.apps.evaluation.statistics import bootstrap, permutation_test
+
+QUESTIONS = [EvalQuestion(f"q{n}", f"Question {n}?", (), "", (), ()) for n in range(50)]
+
+
+def ids(sample: Sample, questions: list[EvalQuestion] | None = None) -> list[str]:
+    return [question.id for question in choose(iter(questions or QUESTIONS), sample)]
+
+
+def test_the_first_questions_are_the_first() -> None:
+    assert ids(Sample(3)) == ["q0", "q1", "q2"]
+    assert len(ids(Sample())) == 50
+
+
+def test_a_draw_is_the_same_for_any_order_of_the_file_and_grows_with_its_limit() -> None:
+    drawn = ids(Sample(10, seed=7))
+    assert drawn == ids(Sample(10, seed=7), QUESTIONS[::-1])
+    assert ids(Sample(4, seed=7)) == drawn[:4]
+    assert len(set(drawn)) == 10
+    assert ids(Sample(10, seed=8)) != drawn
+
+
+def test_questions_by_id_must_exist() -> None:
+    assert ids(Sample(ids=("q9", "q2"))) == ["q2", "q9"]
+    with pytest.raises(SettingsError, match="no question has the id 'q99'"):
+        ids(Sample(ids=("q9", "q99")))
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "chosen", "message"),
+    [
+        ("random", 3, (), "use first, or random:SEED"),
+        ("random:x", 3, (), "use first"),
+        ("first:3", 3, (), "use first"),
+        ("random:1", None, (), "needs --limit"),
+        ("first", 3, ("q1",), "not by both"),
+        ("random:1", None, ("q1",), "not by both"),
+    ],
+)
+def test_a_sample_that_makes_no_sense_is_refused(
+    text: str, limit: int | None, chosen: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(SettingsError, match=message):
+        parse_sample(text, limit, chosen)
+
+
+def test_samples_are_named_for_people() -> None:
+    named = [
+        parse_sample(None, None),
+        parse_sample("first", 3),
+        parse_sample("random:7", 5),
+        parse_sample(None, None, ["a"]),
+    ]
+    assert [str(sample) for sample in named] == ["all", "first 3", "5 at random (seed 7)", "1 by id"]
+
+
+def test_the_interval_of_a_mean_is_that_of_the_normal_distribution_for_many_values() -> None:
+    values = np.random.default_rng(1).normal(10, 2, 400)
+    low, high = bootstrap(values.tolist())
+    assert (low, high) == pytest.approx((values.mean() - 1.96 * 0.1, values.mean() + 1.96 * 0.1), abs=0.03)
+    assert bootstrap([3.0]) == (3.0, 3.0)
+    with pytest.raises(ValueError, match="at least one"):
+        bootstrap([])
+
+
+def test_the_paired_test_counts_signs_exactly() -> None:
+    # Of the 2^8 signs of eight equal differences two are as extreme as those observed.
+    assert permutation_test([1.0] * 8) == pytest.approx(2 / 256, abs=0.003)
+    assert permutation_test([1.0, -1.0] * 10) == 1.0
+    assert permutation_test([0.0, 0.0]) == 1.0
+    with pytest.raises(ValueError, match="at least one"):
+        permutation_test([])
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=40))
+def test_a_p_value_is_a_probability_and_never_zero(differences: list[float]) -> None:
+    found = permutation_test(differences, resamples=200)
+    assert 0 < found <= 1
+    assert found == permutation_test(differences, resamples=200)
+
+
+def test_prices_are_found_by_the_longest_beginning(tmp_path: Path) -> None:
+    table = tmp_path / "prices.toml"
+    table.write_text(
+        '["openai:gpt"]\nprompt = 1\ncompletion = 2\n["openai:gpt-mini"]\nprompt = 0.5\ncompletion = 4.0\n'
+    )
+    prices = read_prices(table)
+    assert prices.price("openai:gpt-5", 1_000_000, 1_000_000) == 3
+    assert prices.price("openai:gpt-mini-2026", 1_000_000, 500_000) == 2.5
+    assert prices.price("offline:extractive", 10, 10) == 0
+    assert prices.knows("openai:gpt-5")
+    assert not read_prices(None).prices
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[a]\nprompt = 1", "a.completion: Field required"),
+        ("[a]\nprompt = -1\ncompletion = 0", "greater than or equal to 0"),
+        ("[a", "not a TOML file"),
+    ],
+)
+def test_a_bad_price_is_named(tmp_path: Path, text: str, message: str) -> None:
+    table = tmp_path / "prices.toml"
+    table.write_text(text)
+    with pytest.raises(SettingsError, match=message):
+        read_prices(table)
+    with pytest.raises(SettingsError, match="cannot be read: No such file"):
+        read_prices(tmp_path / "none.toml")

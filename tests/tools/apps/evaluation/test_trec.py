@@ -1,0 +1,79 @@
+"""TREC files: other tools read them and find the same scores."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hopgraph.state import RunError
+from hopgraph.tools.apps.evaluation.comparison import compare
+from hopgraph.tools.apps.evaluation.trec import safe_id, trec_files
+from support.hand_made_runs import failed, outcome, question, write_run
+
+QUESTIONS = [
+    question("q 1", "Ann", gold=("a b", "a%20b", "c")),
+    question("q2", "Bea", gold=("d", "e")),
+    question("q3", "Cid", gold=("f",)),
+]
+RETRIEVED = {"q 1": ["x", "a b", "a b", "y", "a%20b", "z"], "q2": [*(f"p{number}" for number in range(12)), "d"]}
+
+
+def made(folder: Path, method: str = "migres", **fields: Any) -> Any:
+    outcomes = [outcome(method, name, "Ann", found) for name, found in RETRIEVED.items()]
+    return write_run(folder, QUESTIONS, [*outcomes, failed(method, "q3")], {method: {}}, **fields)
+
+
+def test_another_tool_reads_the_files_and_agrees(tmp_path: Path) -> None:
+    ir_measures = pytest.importorskip("ir_measures")
+    comparison = compare([made(tmp_path / "run")])
+    for name, content in trec_files(comparison).items():
+        (tmp_path / name).write_text(content)
+    qrels = list(ir_measures.read_trec_qrels(str(tmp_path / "qrels")))
+    ranked = list(ir_measures.read_trec_run(str(tmp_path / "migres.run")))
+    measures = {k: ir_measures.R @ k for k in (2, 5, 10, 15)}
+    theirs = ir_measures.calc_aggregate(measures.values(), qrels, ranked)
+    (method,) = comparison.methods
+    for k, measure in measures.items():
+        assert theirs[measure] == pytest.approx(comparison.mean(method, f"recall@{k}"))
+    each = {found.query_id: found.value for found in ir_measures.iter_calc([ir_measures.R @ 5], qrels, ranked)}
+    assert each["q%201"] == pytest.approx(2 / 3)
+
+
+def test_scores_fall_with_the_rank_and_fields_stay_fields(tmp_path: Path) -> None:
+    files = trec_files(compare([made(tmp_path)]))
+    lines = [line.split(" ") for line in files["migres.run"].splitlines()]
+    assert all(len(line) == 6 for line in lines)
+    assert [(line[2], line[3], line[4]) for line in lines if line[0] == "q%201"] == [
+        ("x", "1", "5"),
+        ("a%20b", "2", "4"),
+        ("y", "3", "3"),
+        ("a%2520b", "4", "2"),
+        ("z", "5", "1"),
+    ]
+    assert files["qrels"].splitlines()[:2] == ["q%201 0 a%20b 1", "q%201 0 a%2520b 1"]
+
+
+def test_titles_stand_for_passages_where_gold_is_told_by_title(tmp_path: Path) -> None:
+    files = trec_files(compare([made(tmp_path, gold_by="titles")]))
+    assert "q2 Q0 D 13 1 migres" in files["migres.run"].splitlines()
+    assert "q2 0 D 1" in files["qrels"].splitlines()
+
+
+def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="tells no gold passages"):
+        trec_files(compare([made(tmp_path / "none", gold_by="none")]))
+    two = [made(tmp_path / "ids"), made(tmp_path / "titles", gold_by="titles")]
+    with pytest.raises(RunError, match="some of these runs tell gold passages by id, others by title"):
+        trec_files(compare(two))
+
+
+def test_runs_get_files_of_their_own(tmp_path: Path) -> None:
+    files = trec_files(compare([made(tmp_path / "one"), made(tmp_path / "two")]))
+    assert list(files) == ["one-migres.run", "two-migres.run", "qrels"]
+
+
+@pytest.mark.parametrize(
+    ("name", "safe"), [("a", "a"), ("a b", "a%20b"), ("a\u00a0b\tc", "a%C2%A0b%09c"), ("50%", "50%25"), ("", "%")]
+)
+def test_safe_ids(name: str, safe: str) -> None:
+    assert safe_id(name) == safe

@@ -1,0 +1,237 @@
+import itertools
+import json
+import re
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hopgraph.state import StepEvent
+from hopgraph.tools.apps.drawing.measure import text_width, wrapped
+from hopgraph.tools.apps.runs.run_svg import svg_of_run
+from hopgraph.tools.apps.runs.run_text import text_of_run
+from hopgraph.tools.apps.runs.trees import RunTree, tree_of
+from support.hostile_text import ANY_TEXT, is_harmless
+from support.recorded_runs import QUESTION, all_runs, recorded
+
+Run = Callable[..., Any]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def picture_of(tree: RunTree) -> ET.Element:
+    return ET.fromstring(svg_of_run(tree, "Method"))  # noqa: S314 - what we wrote ourselves
+
+
+def number(element: ET.Element, name: str) -> float:
+    return float(element.get(name, "nan"))
+
+
+def check_layout(picture: ET.Element) -> int:
+    """Check that no card is over another and every text is inside a card; gives the number of cards."""
+    width, height = (float(value) for value in picture.get("viewBox", "").split()[2:])
+    cards = [rect for rect in picture.iter(f"{SVG}rect") if "card" in rect.get("class", "")]
+    sides = [[number(each, name) for name in ("x", "y", "width", "height")] for each in cards]
+    boxes = [(x, y, x + wide, y + high) for x, y, wide, high in sides]
+    for left, top, right, bottom in boxes:
+        assert 0 < left < right < width
+        assert 0 < top < bottom < height
+    for above, below in itertools.pairwise(boxes):
+        assert above[3] < below[1]
+    sizes = {"word": (12, True), "label": (12, False), "text": (13.5, False), "asked": (13.5, True)}
+    sizes |= {"answer": (13.5, True), "note": (12, False), "end": (18, True)}
+    lines: dict[float, list[tuple[float, float]]] = {}
+    for text in picture.iter(f"{SVG}text"):
+        kind = text.get("class", "")
+        if kind == "title":
+            continue
+        size, bold = sizes[kind]
+        x, y = number(text, "x"), number(text, "y")
+        end = x + text_width(text.text or "", size, bold=bold)
+        assert any(box[0] < x and end <= box[2] + 1 and box[1] < y - size * 0.7 and y < box[3] for box in boxes)
+        assert not any(one < end and x < other for one, other in lines.get(y, []))
+        lines.setdefault(y, []).append((x, end))
+    return len(cards)
+
+
+@pytest.mark.parametrize(("method", "variant"), all_runs())
+def test_every_method_is_drawn_with_nothing_over_anything(method: str, variant: int) -> None:
+    events, _, answer = recorded(method, variant)
+    tree = tree_of(QUESTION, events)
+    picture = picture_of(tree)
+    assert check_layout(picture) >= 2
+    shown = " ".join(picture.itertext())
+    for word in {"rejected", "accepted", "expanded"} & {
+        node["status"] for node in tree["nodes"] if node["kind"] == "paragraph"
+    }:
+        assert word in shown
+    assert (f"Answer: {answer}" if answer else "No answer") in shown
+    stars = list(picture.iter(f"{SVG}polygon"))
+    assert bool(stars) == any(node["evidence"] for node in tree["nodes"])
+
+
+def drawn_tree(texts: list[str], seed: int) -> RunTree:
+    nodes = [
+        {
+            "id": f"0.{number}",
+            "parent": "0" if number < 3 else f"0.{(number * 7 + seed) % number or 1}",
+            "passage_ids": [f"p{number}"],
+            "titles": [text],
+        }
+        for number, text in enumerate(texts, start=1)
+    ]
+    reviews = [
+        {**node, "verdict": ["accept", "search", "reject", ""][(number + seed) % 4], "answer": text, "analysis": text}
+        for number, (node, text) in enumerate(zip(nodes, texts, strict=True))
+    ]
+    cited = [{"passage_id": "p1", "title": texts[0] if texts else "", "quote": texts[0] if texts else ""}]
+    data: list[tuple[str, dict[str, Any]]] = [
+        ("grown", {"nodes": nodes}),
+        *(("reviewed", each) for each in reviews),
+        ("answered", {"answer": texts[0] if texts else "", "stop_reason": "answered", "citations": cited}),
+    ]
+    events = [StepEvent(event=e, node="n", step=i, path="n", number=0, data=d) for i, (e, d) in enumerate(data)]
+    return tree_of("Q? " + (texts[0] if texts else ""), events)
+
+
+@given(st.lists(ANY_TEXT, max_size=14), st.integers(0, 50))
+@settings(deadline=None, max_examples=80)
+def test_any_text_stays_inside_its_card_and_does_nothing(texts: list[str], seed: int) -> None:
+    tree = drawn_tree(texts, seed)
+    picture = picture_of(tree)
+    check_layout(picture)
+    for text in picture.itertext():
+        assert is_harmless(text.replace("\n", ""))
+    assert is_harmless(text_of_run(tree, "Method").replace("\n", ""))
+
+
+def test_markup_and_addresses_in_a_text_are_only_text() -> None:
+    evil = '</text><script>alert(1)</script><image href="http://example.org/x.png"/>&amp;]]>'
+    svg = svg_of_run(drawn_tree([evil] * 4, 1), "</title><script>")
+    tags = {element.tag.removeprefix(SVG) for element in ET.fromstring(svg).iter()}  # noqa: S314
+    assert tags <= {"svg", "title", "desc", "style", "rect", "text", "g", "circle", "path", "polygon"}
+    assert re.findall(r"<[a-z]+[^>]*(?:href|src)=|url\(|@import", svg) == []
+
+
+def test_a_picture_says_in_words_what_it_shows() -> None:
+    events, _, _ = recorded("tree_of_reviews")
+    picture = picture_of(tree_of(QUESTION, events))
+    assert picture.get("role") == "img"
+    assert picture.findtext(f"{SVG}title") == f"Method: {QUESTION}"
+    about = picture.findtext(f"{SVG}desc") or ""
+    assert about.startswith("Answer: Guadalajara. Nodes: ")
+    assert "paragraph rejected" in about
+    assert len(list(picture.iter(f"{SVG}title"))) > 5  # a pointer on a card gets its whole text
+
+
+@given(st.text(max_size=120), st.floats(20, 300), st.integers(1, 4))
+def test_lines_are_no_wider_than_their_room_and_lose_nothing_unseen(text: str, width: float, most: int) -> None:
+    lines = wrapped(text, 12, width, most=most)
+    assert 1 <= len(lines) <= most
+    assert all(text_width(line, 12) <= width for line in lines)
+    if not lines[-1].endswith("…"):
+        assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+
+
+def saved(run: Run, path: Path, *arguments: str) -> dict[str, Any]:
+    assert run("ask", QUESTION, "--method", "tor", "--save", str(path), *arguments).code == 0
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_a_saved_run_is_what_json_prints_and_is_drawn(run: Run, tmp_path: Path) -> None:
+    path, out = tmp_path / "new" / "run.json", tmp_path / "run.svg"
+    record = saved(run, path)
+    printed = json.loads(run("ask", QUESTION, "--method", "tor", "--json").out)
+
+    def timeless(found: dict[str, Any]) -> dict[str, Any]:
+        for event in found["trace"]:
+            event["data"].pop("seconds", None)
+        return found
+
+    assert timeless(record) == timeless(printed)
+    text = run("draw", "--run", str(path)).out
+    assert text.startswith("Tree of Reviews\n===============\n\n+ answered: In which city")
+    assert "+-- * + accepted: Guillermo del Toro -> Guadalajara" in text
+    assert text.endswith('born in Guadalajara on 9 October 1964."\n')
+    assert run("draw", "--run", str(path), "--format", "svg", "--out", str(out)).code == 0
+    assert out.read_text(encoding="utf-8") == run("draw", "--run", str(path), "--format", "svg").out
+
+
+def test_a_folder_to_save_to_is_refused_before_anything_is_asked(run: Run, tmp_path: Path) -> None:
+    ran = run("ask", QUESTION, "--save", str(tmp_path))
+    assert (ran.code, ran.out) == (2, "")
+    assert "it is a folder" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "no JSON"),
+        ("{", "no JSON"),
+        ("[" * 100_000, "no JSON"),
+        ("[]", "no run: the file: "),
+        ("{}", "no run: question: Field required"),
+        ('{"question": "q", "method": "m", "trace": [1]}', "no run: trace.0"),
+        ('{"question": "q", "method": "m", "trace": [{"event": "query"}]}', "no run: trace.0.node"),
+        ('{"question": 1, "method": "m", "trace": []}', "no run: question: "),
+    ],
+)
+def test_a_file_that_is_no_run_is_refused_in_one_line(content: str, said: str, run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    path.write_text(content, encoding="utf-8")
+    ran = run("draw", "--run", str(path))
+    assert (ran.code, ran.out, ran.err.count("\n")) == (1, "", 1)
+    assert f"{path}: {said}" in ran.err
+
+
+def test_a_missing_file_is_named(run: Run, tmp_path: Path) -> None:
+    ran = run("draw", "--run", str(tmp_path / "none.json"))
+    assert (ran.code, ran.err) == (1, f"hopgraph: {tmp_path / 'none.json'}: No such file or directory\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "name a METHOD"),
+        (["migres", "--run", "{}"], "name a METHOD"),
+        (["--run", "{}", "--format", "mermaid"], "a run is drawn as ascii, svg or png"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(arguments: list[str], said: str, run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    saved(run, path)
+    ran = run("draw", *(each.format(path) for each in arguments))
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err
+
+
+def test_a_run_of_a_method_of_ones_own_is_drawn_under_its_name(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    path.write_text('{"question": "Why?", "method": "my\\u001b[31m_method", "trace": []}', encoding="utf-8")
+    assert run("draw", "--run", str(path)).out == "my_method\n=========\n\no open: Why?\n\nNo answer\n"
+
+
+def test_png_names_the_extra_where_it_is_missing(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
+    ran = run("draw", "migres", "--format", "png", "--out", str(tmp_path / "m.png"))
+    assert (ran.code, ran.out) == (2, "")
+    assert "pip install 'hopgraph[png]'" in ran.err
+
+
+def test_runs_and_graphs_are_drawn_as_png(run: Run, tmp_path: Path) -> None:
+    resvg: Any = pytest.importorskip("resvg_py")
+    saved(run, tmp_path / "run.json")
+    for arguments in (["--run", str(tmp_path / "run.json")], ["ra_isf"]):
+        out = tmp_path / "picture.png"
+        ran = run("draw", *arguments, "--format", "png", "--out", str(out))
+        assert (ran.code, ran.out, ran.err) == (0, "", "")
+        png, svg = out.read_bytes(), run("draw", *arguments, "--format", "svg").out
+        assert png.startswith(b"\x89PNG\r\n\x1a\n")
+        width = float(svg.split('viewBox="0 0 ')[1].split()[0])
+        assert int.from_bytes(png[16:20], "big") == 2 * round(width)
+        without_text = re.sub(r"<text.*?</text>", "", svg)
+        assert len(png) > 1.3 * len(resvg.svg_to_bytes(svg_string=without_text, width=2 * round(width)))

@@ -1,0 +1,337 @@
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hopgraph.state import StepEvent
+from hopgraph.tools.apps.runs.trees import (
+    SIGNS,
+    TREE_EVENTS,
+    RunNode,
+    RunTree,
+    children_of,
+    grows,
+    tree_of,
+    view_of,
+)
+from support.hostile_text import ANY_TEXT
+from support.recorded_runs import QUESTION, all_runs, recorded
+
+
+def happened(*kinds_and_data: tuple[str, dict[str, Any]]) -> list[StepEvent]:
+    return [
+        StepEvent(event=kind, node="node", step=number, path="node", number=0, data=data)
+        for number, (kind, data) in enumerate(kinds_and_data, start=1)
+    ]
+
+
+def answered(answer: str, *cited: str, stop_reason: str = "answered") -> tuple[str, dict[str, Any]]:
+    citations = [{"passage_id": key, "title": key.upper(), "quote": f"{key} says so."} for key in cited]
+    return "answered", {"answer": answer, "stop_reason": stop_reason, "citations": citations}
+
+
+def node(tree: RunTree, key: str) -> RunNode:
+    (found,) = [each for each in tree["nodes"] if each["id"] == key]
+    return found
+
+
+def outline(tree: RunTree) -> list[str]:
+    """Write the nodes with their depths: `-- status text`, with a star for evidence."""
+    below, lines = children_of(tree), list[str]()
+
+    def add(each: RunNode, depth: int) -> None:
+        star = "*" if each["evidence"] else ""
+        lines.append(f"{'-' * depth}{star}{each['status']} {each['text']}")
+        for child in below.get(each["id"], []):
+            add(child, depth + 1)
+
+    add(tree["nodes"][0], 0)
+    return lines
+
+
+def is_tree(tree: RunTree) -> bool:
+    seen = {""}
+    for each in tree["nodes"]:
+        if each["parent"] not in seen or each["id"] in seen:
+            return False
+        seen.add(each["id"])
+    return [each["id"] for each in tree["nodes"] if not each["parent"]] == ["0"]
+
+
+def found(query: str, *keys: str) -> tuple[str, dict[str, Any]]:
+    return "retrieved", {"query": query, "passage_ids": list(keys), "titles": [key.upper() for key in keys]}
+
+
+@pytest.mark.parametrize(("method", "variant"), all_runs())
+def test_every_method_gives_a_tree_that_ends_with_its_answer(method: str, variant: int) -> None:
+    events, passages, answer = recorded(method, variant)
+    tree = tree_of(QUESTION, events)
+    assert is_tree(tree)
+    assert (tree["answer"], tree["nodes"][0]["text"]) == (answer, QUESTION)
+    assert tree["nodes"][0]["status"] == ("answered" if answer else "unknown")
+    if quoted := {quote["passage_id"] for quote in tree["quotes"]} & {passage["id"] for passage in passages}:
+        marked = {key for each in tree["nodes"] if each["evidence"] for key in each["passage_ids"]}
+        assert marked & quoted or method in ("genread", "grg")
+    else:
+        assert not any(each["evidence"] and each["kind"] == "paragraph" for each in tree["nodes"])
+    searched = [event for event in events if event["event"] == "query"]
+    if method not in ("tree_of_reviews", "chain_of_reviews"):
+        asked = {each["text"] for each in tree["nodes"]}
+        for event in searched:
+            text = str(event["data"]["query"])
+            assert any(text == each or text.startswith(f"{each} ") for each in asked)
+
+
+@pytest.mark.parametrize(("method", "variant"), all_runs())
+def test_the_order_of_arrival_does_not_matter_and_a_part_of_a_run_is_a_tree_too(method: str, variant: int) -> None:
+    events, _, _ = recorded(method, variant)
+    mixed = random.Random(0).sample(events, len(events))
+    assert tree_of(QUESTION, mixed) == tree_of(QUESTION, events)
+    for count in range(0, len(events), 7):
+        part = tree_of(QUESTION, events[:count])
+        assert is_tree(part)
+        assert part["stop_reason"] == ""
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(0, 3) | st.floats() | ANY_TEXT | st.sampled_from(["0", "0.1", "q", "a"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ANY_TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+MORE_KEYS = [
+    "answers",
+    "chosen",
+    "citation_recall",
+    "queries",
+    "hop",
+    "of",
+    "relevant",
+    "verdict",
+    "status",
+    "how",
+    "used",
+]
+KEYS = [
+    *MORE_KEYS,
+    "id",
+    "parent",
+    "query",
+    "question",
+    "passage_ids",
+    "titles",
+    "nodes",
+    "sub_questions",
+    "kept",
+    "statements",
+]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([*sorted(TREE_EVENTS), "answered", "unknown"]),
+            st.dictionaries(st.sampled_from(KEYS), JSON, max_size=6),
+        ),
+        max_size=12,
+    )
+)
+@settings(max_examples=300, deadline=None)
+def test_events_of_whatever_shape_make_a_tree(drawn: list[tuple[str, dict[str, Any]]]) -> None:
+    tree = tree_of("q", happened(*drawn))
+    assert is_tree(tree)
+    view_of(tree)
+
+
+def test_without_events_there_is_the_question_alone() -> None:
+    tree = tree_of("Why?", [])
+    assert outline(tree) == ["open Why?"]
+    assert (tree["answer"], tree["stop_reason"], grows(tree)) == ("", "", False)
+
+
+def test_a_question_tree_shows_parts_answers_and_judged_passages() -> None:
+    parts = [{"id": "0.1", "question": "A?"}, {"id": "0.2", "question": "B?"}]
+    settled = {"parent": "0", "depth": 1, "explanation": ""}
+    events = happened(
+        ("planted", {"id": "0", "question": "Q?"}),
+        ("judged", {"id": "0", "question": "Q?", "of": "self_knowledge", "known": False}),
+        ("query", {"query": "Q?", "why": "", "hop": 1}),
+        found("Q?", "x"),
+        ("judged", {"id": "0", "question": "Q?", "of": "passages", "passage_ids": ["x"], "relevant": []}),
+        ("decomposed", {"id": "0", "depth": 0, "question": "Q?", "sub_questions": parts}),
+        ("query", {"query": "A?", "why": "Q?", "hop": 2}),
+        found("A?", "x", "y"),
+        ("judged", {"id": "0.1", "question": "A?", "of": "passages", "passage_ids": ["x", "y"], "relevant": ["y"]}),
+        ("solved", {"id": "0.1", "question": "A?", "status": "answered", "how": "passages", "answer": "a", **settled}
+         | {"passage_ids": ["y"]}),
+        ("solved", {"id": "0.2", "question": "B?", "status": "unknown", "how": "depth", "answer": "", **settled}),
+        ("composed", {"id": "0", "parent": "", "question": "Q?", "status": "answered", "how": "", "answer": "q"}),
+        answered("q", "y"),
+    )  # fmt: skip
+    tree = tree_of("Q?", events)
+    assert outline(tree) == [
+        "answered Q?",
+        "-rejected X",
+        "-*answered A?",
+        "--rejected X",
+        "--*accepted Y",
+        "-unknown B?",
+    ]
+    assert (node(tree, "0.1")["answer"], node(tree, "0.2")["note"]) == ("a", "too deep")
+    before = tree_of("Q?", events[:6])
+    assert outline(before) == ["expanded Q?", "-rejected X", "-open A?", "-open B?"]
+    assert view_of(before).word == "in parts"
+
+
+def reviewed(key: str, passage: str, verdict: str, **more: str) -> tuple[str, dict[str, Any]]:
+    data = {"id": key, "parent": key.rpartition(".")[0], "passage_ids": [passage], "titles": [passage.upper()]}
+    return "reviewed", {**data, "verdict": verdict, "analysis": "", "answer": "", "query": "", **more}
+
+
+def grown(*nodes: tuple[str, str], kind: str = "grown", why: str = "") -> tuple[str, dict[str, Any]]:
+    listed = [
+        {"id": key, "parent": key.rpartition(".")[0], "passage_ids": [passage], "titles": [passage.upper()]}
+        for key, passage in nodes
+    ]
+    return kind, {"nodes": [{**each, "why": why} if why else each for each in listed]}
+
+
+def test_a_review_tree_shows_verdicts_queries_and_the_path_that_the_answer_rests_on() -> None:
+    tree = tree_of(
+        "Q?",
+        happened(
+            ("query", {"query": "Q?", "why": "", "hop": 1}),
+            found("Q?", "x", "y", "z"),
+            grown(("0.1", "x"), ("0.2", "y"), ("0.3", "z")),
+            reviewed("0.1", "x", "search", analysis="who?"),
+            reviewed("0.2", "y", "reject", analysis="off the point"),
+            reviewed("0.3", "z", "accept", answer="no"),
+            ("expanded", {"id": "0.1", "depth": 1, "query": "who", "written_by": "review"}),
+            ("query", {"query": "who", "why": "who?", "hop": 2}),
+            found("who", "w", "y"),
+            grown(("0.1.1", "w")),
+            grown(("0.1.2", "y"), kind="pruned", why="rejected before"),
+            reviewed("0.1.1", "w", "accept", answer="yes", analysis="w says yes"),
+            ("decided", {"answer": "yes", "used": ["0.1.1"], "final": True}),
+            answered("yes", "x", "w"),
+        ),
+    )
+    assert outline(tree) == [
+        "answered Q?",
+        "-*expanded X",
+        "--*accepted W",
+        "--pruned Y",
+        "-rejected Y",
+        "-accepted Z",
+    ]
+    assert (node(tree, "0.1")["query"], node(tree, "0.1")["note"]) == ("who", "who?")
+    assert node(tree, "0.1.2")["note"] == "rejected before"
+    assert node(tree, "0.2")["note"] == ""  # nothing follows from what is said of a rejected path
+    assert grows(tree)
+
+
+def test_statements_mark_the_paragraphs_of_their_own_query() -> None:
+    said = [{"id": "1.1.1", "statement": "X is y.", "passage_ids": ["x"]}]
+    more = [{"id": "2.1.1", "statement": "Z is y.", "passage_ids": ["z"]}]
+    tree = tree_of(
+        "Q?",
+        happened(
+            ("query", {"query": "Q?", "why": "", "hop": 1}),
+            found("Q?", "x", "z"),
+            ("filtered", {"query": "Q?", "kept": [{"passage_id": "x", "title": "X"}]}),
+            ("extracted", {"query": "Q?", "statements": said, "dropped": 0}),
+            ("verified", {"statements": [{"id": "1.1.1", "statement": "X is y.", "kept": True}], "repeated": 0}),
+            ("decided", {"answer": "", "missing": "z?", "used": [], "final": False}),
+            ("query", {"query": "z", "why": "z?", "hop": 2}),
+            found("z", "x", "z"),
+            ("filtered", {"query": "z", "kept": [{"passage_id": "x"}, {"passage_id": "z"}]}),
+            ("extracted", {"query": "z", "statements": more, "dropped": 0}),
+            ("verified", {"statements": [{"id": "2.1.1", "statement": "Z is y.", "kept": False}], "repeated": 0}),
+            ("decided", {"answer": "y", "missing": "", "used": ["1.1.1"], "final": False}),
+            answered("y", "x"),
+        ),
+    )
+    assert outline(tree) == [
+        "answered Q?",
+        "-*accepted X",
+        "-rejected Z",
+        "-*accepted X is y.",
+        "-expanded z",
+        "--accepted X",
+        "--accepted Z",
+        "--rejected Z is y.",
+    ]
+    assert node(tree, "q1")["note"] == "looks for: z?"
+
+
+def test_hops_tell_what_passages_made_of_the_answer_from_memory() -> None:
+    hop = {"thought": "", "repeated": False, "limit": False}
+    tree = tree_of(
+        "Q?",
+        happened(
+            ("deduced", {"hop": 1, "question": "A?", "generated": "wrong", **hop}),
+            ("query", {"query": "A?", "why": "", "hop": 1}),
+            found("A?", "x", "y", "z"),
+            ("grounded", {"hop": 1, "question": "A?", "passage_ids": ["x", "y"], "passage_id": "y", "cited": "Y is."}),
+            ("revised", {"hop": 1, "question": "A?", "generated": "wrong", "answer": "right", "grounded": True,
+                         "changed": True, "passage_ids": ["y"], "quote": "Y is."}),
+            ("deduced", {"hop": 2, "question": "A?", "generated": "", **hop, "repeated": True}),
+            answered("right", "y"),
+        ),
+    )  # fmt: skip
+    assert outline(tree) == [
+        "answered Q?",
+        "-*answered A?",
+        "--rejected X",
+        "--*accepted Y",
+        "--found Z",
+        "-pruned A?",
+    ]
+    assert node(tree, "hop1")["note"] == "from memory: wrong; corrected by passages"
+    assert node(tree, "hop2")["note"] == "asked before"
+
+
+def test_an_answer_that_the_run_goes_on_from_stands_between_the_searches() -> None:
+    tree = tree_of(
+        "Q?",
+        happened(
+            ("query", {"query": "Q?", "why": "", "hop": 1}),
+            found("Q?", "x"),
+            ("decided", {"answer": "first", "used": [], "final": True}),
+            ("query", {"query": "Q? first", "why": "", "hop": 2}),
+            found("Q? first", "x", "y"),
+            ("decided", {"answer": "second", "used": [], "final": True}),
+            answered("second", "y"),
+        ),
+    )
+    assert outline(tree) == [
+        "answered Q?",
+        "-found X",
+        "-expanded first",
+        "-*expanded Q? first",
+        "--found X",
+        "--*found Y",
+    ]
+
+
+def test_the_chosen_sample_is_told_from_the_others() -> None:
+    tree = tree_of(
+        "Q?",
+        happened(
+            ("sampled", {"answers": ["a", "", "b"]}),
+            ("compared", {"answers": ["a", "", "b"], "citation_recall": [0.5, 0.0, 1.0], "chosen": 2}),
+            answered("b"),
+        ),
+    )
+    assert outline(tree) == ["answered Q?", "-found a", "-unknown no answer", "-accepted b"]
+    assert node(tree, "s3")["note"] == "citation recall 1.00"
+
+
+def test_paragraphs_that_became_the_same_are_shown_together() -> None:
+    keys = [f"p{number}" for number in range(1, 7)]
+    tree = tree_of("Q?", happened(("query", {"query": "Q?"}), found("Q?", *keys), answered("a", "p2")))
+    shown = view_of(tree)
+    assert [(each.text, each.evidence) for each in shown.below] == [("P1 · P3 · P4 · 2 more", False), ("P2", True)]
+    assert view_of(tree, titles=None).below[0].text == "P1 · P3 · P4 · P5 · P6"
+    assert all(each.sign == SIGNS[each.status] for each in shown.below)

@@ -1,0 +1,124 @@
+import xml.etree.ElementTree as ET
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from hopgraph.state import Citation, Passage
+from hopgraph.tools.apps.server.page.answer_html import answer_html
+from support.hostile_text import ANY_TEXT
+
+TEXT = "It rains in Bergen. Oslo is dry. It rains in Bergen."
+
+
+def passage(key: str = "p1", text: str = TEXT, title: str = "Weather") -> Passage:
+    return Passage(id=key, title=title, text=text, score=1.0, source="sample", hop=1)
+
+
+def citation(quote: str, start: int, **other: Any) -> Citation:
+    made: Any = {"passage_id": "p1", "title": "Weather", "kind": "passage", **other}
+    return Citation(quote=quote, start=start, end=start + len(quote), **made)
+
+
+def told(*citations: Citation, answer: str = "Bergen", reason: str = "answered") -> dict[str, Any]:
+    return {
+        "question": "Where does it rain?",
+        "answer": answer,
+        "citations": list(citations),
+        "method": "migres",
+        "stop_reason": reason,
+    }
+
+
+def parsed(html: str) -> ET.Element:
+    return ET.fromstring(html.replace("<div popover ", '<div popover="" '))  # noqa: S314 - what we wrote ourselves
+
+
+def opened(page: ET.Element, number: int) -> ET.Element:
+    """What the mark of a number opens."""
+    mark = next(each for each in page.iter("button") if each.text == str(number))
+    key = mark.get("popovertarget")
+    found = [each for each in page.iter("div") if each.get("id") == key]
+    assert len(found) == 1
+    assert found[0].get("popover") == ""
+    return found[0]
+
+
+def shown(element: ET.Element) -> str:
+    return "".join(element.itertext())
+
+
+def test_a_mark_opens_the_passage_with_the_quote_at_its_offsets() -> None:
+    last = TEXT.rindex("It rains")
+    page = parsed(answer_html(told(citation("It rains in Bergen.", last)), [passage()]))
+    text = next(each for each in opened(page, 1).iter("div") if each.get("class") == "hg-passage")
+    assert shown(text) == TEXT
+    mark = text.find("mark")
+    assert mark is not None
+    assert (text.text, mark.text) == (TEXT[:last], TEXT[last:])
+
+
+def test_each_mark_has_a_number_and_a_name_of_its_own() -> None:
+    second = citation("Red.", 0, passage_id="p2", title="Colours")
+    page = parsed(
+        answer_html(told(citation("Oslo is dry.", 20), second), [passage(), passage("p2", "Red.", "Colours")])
+    )
+    assert "Weather" in shown(opened(page, 1))
+    assert "Colours" in shown(opened(page, 2))
+    named = [each.get("aria-label") for each in page.iter("button") if each.get("class") == "hg-source"]
+    assert named == ["Source 1: Weather", "Source 2: Colours"]
+
+
+@pytest.mark.parametrize("start", [0, 3, -5, 10_000])
+def test_offsets_that_do_not_fit_are_replaced_by_where_the_quote_is(start: int) -> None:
+    page = parsed(answer_html(told(citation("Oslo is dry.", start)), [passage()]))
+    box = opened(page, 1)
+    assert [mark.text for mark in box.iter("mark")] == ["Oslo is dry."]
+    assert TEXT in shown(box)
+
+
+def test_a_passage_that_is_not_there_any_more_leaves_the_quote() -> None:
+    box = opened(parsed(answer_html(told(citation("Oslo is dry.", 20)), [])), 1)
+    assert [mark.text for mark in box.iter("mark")] == ["Oslo is dry."]
+
+
+def test_what_no_passage_carries_says_so() -> None:
+    recalled = citation("I recall rain.", 0, passage_id="model:1", title="", kind="model")
+    reviewed = citation("I say so.", 0, passage_id="", title="", kind="reviewer")
+    text = shown(parsed(answer_html(told(recalled, reviewed), [])))
+    assert "the model's own knowledge" in text
+    assert "stated by the reviewer" in text
+    assert "No passage of the documents supports this" in answer_html(told(), [])
+
+
+def test_an_end_by_the_budget_is_told() -> None:
+    assert "The budget ended the search" in answer_html(
+        told(citation("Oslo is dry.", 20), reason="budget"), [passage()]
+    )
+    none = shown(parsed(answer_html(told(answer="", reason="budget"), [])))
+    assert none == "The budget ended the search before an answer was found to: Where does it rain?"
+    none = shown(parsed(answer_html(told(answer="", reason="unanswerable"), [])))
+    assert none == "I found no answer in the documents to: Where does it rain?"
+
+
+def test_small_talk_has_no_answer_to_show() -> None:
+    assert answer_html({**told(), "question": "", "answer": ""}, []) == ""
+    assert answer_html({}, []) == ""
+
+
+def test_text_is_no_markdown_and_keeps_its_lines() -> None:
+    page = parsed(answer_html(told(citation("a", 0, title="*x*"), answer="**no**\n# [link](http://example.org)"), []))
+    said = page.find("p")
+    assert said is not None
+    assert said.text == "**no**\n# [link](http://example.org) "
+
+
+@given(ANY_TEXT, ANY_TEXT)
+@settings(deadline=None, max_examples=150)
+def test_nothing_from_outside_becomes_markup(text: str, more: str) -> None:
+    evil = f'{text}</mark></div><script>alert(1)</script><img src=x onerror=alert(1)>" autofocus onfocus="x{more}'
+    source = passage(evil, evil + more + evil, evil)
+    made = citation(evil, len(evil + more), passage_id=evil, title=evil)
+    page = parsed(answer_html({**told(made, answer=evil), "question": evil}, [source]))
+    assert {each.tag for each in page.iter()} == {"div", "p", "button", "ol", "li", "q", "b", "span", "mark"}
+    assert not {name for each in page.iter() for name in each.attrib if name.startswith(("on", "autofocus", "src"))}

@@ -1,0 +1,196 @@
+"""Asking on the page: steps, answers with sources, follow-ups, stopping, coming back."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
+
+import pytest
+
+from hopgraph.tools.apps.server.page.chat_session import Talking, View
+from hopgraph.tools.models.offline import OfflineExtractive
+from support.servers.app_in_thread import until_idle
+from support.servers.browsing import Chat
+from support.servers.openai_server import OpenAIServer
+from support.servers.web_app import WebApp
+
+Serve = Callable[..., WebApp]
+Open = Callable[..., Chat]
+HOPS = "Where was the painter of Guernica born?"
+BELOW = """() => {
+  const talk = document.getElementById("hg-talk"), end = document.querySelector("#hg-last .hg-turn");
+  return [talk.scrollHeight - talk.clientHeight - talk.scrollTop,
+    end.getBoundingClientRect().bottom - talk.getBoundingClientRect().bottom].map(Math.round);
+}"""
+"""How far the conversation could be scrolled down, and how far its last turn's end is below what is seen."""
+
+
+def test_steps_come_before_the_answer(serve: Serve, open_chat: Open) -> None:
+    with OpenAIServer(OfflineExtractive(), latency=0.3) as model:
+        chat = open_chat(serve(settings={"model": f"openai:m?base_url={model.base_url}"}))
+        chat.write(HOPS)
+        chat.last.locator(".hg-step").first.wait_for()
+        seen = chat.last.inner_text()
+        assert "Working" in seen
+        assert "Málaga" not in seen
+        chat.page.get_by_role("button", name="Stop").wait_for()
+        chat.ended()
+        assert chat.last.locator(".hg-answer").inner_text().startswith("Málaga")
+    steps = chat.last.locator(".hg-steps")
+    assert not steps.locator(".hg-group").first.is_visible()
+    steps.locator("summary").first.press("Enter")
+    headings = steps.locator(".hg-group > summary")
+    assert headings.all_inner_texts() == ["Iteration 1", "Iteration 2"]
+    headings.nth(1).click()
+    assert "Pablo Picasso born" in steps.locator(".hg-group").nth(1).inner_text()
+
+
+def test_a_mark_opens_the_passage_with_its_sentence(serve: Serve, open_chat: Open) -> None:
+    chat = open_chat(serve())
+    chat.ask(HOPS)
+    chat.last.get_by_role("button", name="Source 2", exact=True).press("Enter")
+    passage = chat.page.get_by_role("dialog").filter(visible=True)
+    assert passage.locator("mark").inner_text().startswith("Pablo Picasso, born in Málaga on 25 October 1881")
+    assert "Georges Braque" in passage.inner_text()
+    chat.page.keyboard.press("Escape")
+    assert not passage.count()
+
+
+def test_follow_up_and_coming_back(serve: Serve, open_chat: Open) -> None:
+    app = serve()
+    chat = open_chat(app)
+    assert chat.ask("Who painted Guernica?").startswith("Pablo Picasso")
+    assert chat.ask("Where was he born?").startswith("Málaga")
+    steps = chat.last.locator(".hg-steps").text_content()
+    chat.page.locator("#hg-picture svg").wait_for()
+    picture = chat.page.locator("#hg-picture svg").text_content()
+    assert "Málaga" in (picture or "")
+    chat.page.reload()
+    chat.ready()
+    chat.turns.nth(1).wait_for()
+    assert chat.turns.count() == 2
+    assert chat.last.locator(".hg-reply").inner_text().startswith("Málaga")
+    assert chat.last.locator(".hg-steps").text_content() == steps
+    assert chat.page.locator("#hg-picture svg").text_content() == picture
+    assert chat.ask("When was he born?").startswith("25 October 1881")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_latest_turn_is_in_view(serve: Serve, open_chat: Open, width: int) -> None:
+    chat = open_chat(serve(), viewport={"width": width, "height": 500})
+
+    def shows_its_end() -> bool:
+        chat.page.wait_for_timeout(300)
+        left, below = chat.page.evaluate(BELOW)
+        return left == 0 and below <= 0
+
+    for question in ("Who painted Guernica?", "Who wrote Frankenstein?", "Who painted Guernica?" + " Tell me." * 60):
+        chat.ask(question)
+        assert shows_its_end()
+    chat.page.locator("#hg-talk").evaluate("talk => talk.scrollTop = 0")
+    chat.ask(HOPS)
+    assert shows_its_end()
+    # Who reads something else is left there.
+    chat.last.locator("summary").first.click()
+    assert not shows_its_end()
+    chat.page.reload()
+    chat.ready()
+    chat.turns.nth(3).wait_for()
+    assert shows_its_end()
+
+
+def test_a_turn_is_followed_unless_somebody_scrolls_up(serve: Serve, open_chat: Open) -> None:
+    with OpenAIServer(OfflineExtractive(), latency=0.3) as model:
+        app = serve(settings={"model": f"openai:m?base_url={model.base_url}"})
+        chat = open_chat(app, viewport={"width": 390, "height": 500})
+        chat.page.get_by_role("button", name="Picture and settings").click()
+        chat.choose("Method", "migres")
+        chat.settled("MIGRES")
+        chat.page.keyboard.press("Escape")
+        chat.write(HOPS)
+        steps = chat.last.locator(".hg-step")
+        steps.nth(2).wait_for()
+        chat.page.wait_for_function("document.querySelector('#hg-talk').scrollTop > 50")
+        assert chat.page.evaluate(BELOW)[0] == 0
+        chat.page.locator("#hg-talk").hover()
+        chat.page.mouse.wheel(0, -120)
+        chat.page.wait_for_function("document.querySelector('#hg-talk').scrollTop < 10")
+        steps.nth(7).wait_for(state="attached")
+        assert chat.page.evaluate("document.querySelector('#hg-talk').scrollTop") < 10
+        chat.ended()
+
+
+def test_one_question_at_a_time_and_none_is_dropped(
+    serve: Serve, open_chat: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask = Talking.ask
+
+    async def with_a_long_end(self: Talking, *given: Any) -> AsyncGenerator[View]:
+        async for view in ask(self, *given):
+            yield view
+        await asyncio.sleep(2)
+
+    monkeypatch.setattr(Talking, "ask", with_a_long_end)
+    with OpenAIServer(OfflineExtractive(), latency=0.3) as model:
+        chat = open_chat(serve(settings={"model": f"openai:m?base_url={model.base_url}"}))
+        chat.write("Who painted Guernica?")
+        chat.box.press("Enter")
+        chat.last.locator(".hg-running").wait_for()
+        chat.write("Who wrote Frankenstein?")  # stays in the box until it can be asked
+        chat.ended()
+        assert chat.turns.count() == 1
+        assert chat.box.input_value() == "Who wrote Frankenstein?"
+        chat.box.press("Enter")
+        chat.page.wait_for_function("document.querySelectorAll('.hg-turn').length === 2", timeout=10_000)
+        chat.ended()
+        assert chat.turns.first.locator(".hg-answer").inner_text().startswith("Pablo Picasso")
+    assert chat.threads.count() == 1
+
+
+def test_what_is_unfolded_stays_so_and_only_that(serve: Serve, open_chat: Open) -> None:
+    chat = open_chat(serve())
+    folds = "turns => turns.map(each => [...each.querySelectorAll('details')].map(one => one.open))"
+    chat.ask(HOPS)
+    chat.last.locator("summary").first.click()
+    chat.last.locator(".hg-group > summary").nth(1).click()
+    opened = chat.turns.evaluate_all(folds)[0]
+    assert opened.count(True) == 2
+    for question in ("Who painted Guernica?", "Who wrote Frankenstein?", HOPS):
+        chat.ask(question)
+    first, *later = chat.turns.evaluate_all(folds)
+    assert first == opened
+    assert not any(any(each) for each in later)
+    chat.turns.first.locator("summary").first.click()
+    chat.ask("Who wrote Frankenstein?")
+    assert chat.turns.evaluate_all(folds)[0][0] is False
+
+
+def test_stop_cancels_the_run(serve: Serve, open_chat: Open) -> None:
+    with OpenAIServer(OfflineExtractive(), latency=3600) as model:
+        app = serve(settings={"model": f"openai:m?base_url={model.base_url}"})
+        chat = open_chat(app)
+        chat.write(HOPS)
+        chat.page.get_by_role("button", name="Stop").click()
+        assert until_idle(app) < 60
+        chat.ended()
+        assert "Stopped" in chat.last.inner_text()
+        # A tab that is closed is nobody's: its turn is cancelled, too.
+        chat.write(HOPS)
+        chat.page.get_by_role("button", name="Stop").wait_for()
+        assert app.service.admission.inside == 1
+        chat.page.reload()
+        assert until_idle(app) < 60
+        chat.ready()
+        chat.turns.nth(1).wait_for()
+        assert chat.turns.all_inner_texts()[1].endswith("Stopped before there was an answer.")
+
+
+def test_an_error_is_one_line(serve: Serve, open_chat: Open) -> None:
+    chat = open_chat(serve(settings={"model": "openai:m?base_url=http://127.0.0.1:9/v1", "request_retries": 0}))
+    chat.write(HOPS)
+    problem = chat.page.get_by_role("alert").filter(visible=True)
+    problem.wait_for()
+    assert "127.0.0.1:9" in problem.inner_text()
+    assert "Traceback" not in chat.page.content()
+    assert "\n" not in problem.inner_text()
+    chat.ended()

@@ -1,0 +1,238 @@
+"""What a question is asked with: the method, its settings, one's own documents, a review."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support.servers.browsing import Chat
+from support.servers.web_app import WebApp
+
+Serve = Callable[..., WebApp]
+Open = Callable[..., Chat]
+HOPS = "Where was the painter of Guernica born?"
+
+
+def test_method_and_settings(serve: Serve, open_chat: Open) -> None:
+    chat = open_chat(serve())
+    chat.choose("Method", "migres")
+    chat.settled("MIGRES · model offline:extractive")
+    chat.unfold("Settings")
+    limit = chat.page.locator("#hg-setting-max_iterations input[type=number]")
+    limit.fill("1")
+    limit.press("Tab")
+    chat.settled("changed: max_iterations")
+    chat.ask(HOPS)
+    steps = chat.last.locator(".hg-steps")
+    assert "migres" in steps.locator("summary").first.inner_text()
+    assert steps.locator(".hg-group > summary").count() == 1
+    # Another method begins with its own settings.
+    chat.choose("Method", "ircot")
+    chat.settled("IRCoT · model")
+    chat.ask("Who painted Guernica?")
+    assert "ircot" in chat.last.locator(".hg-steps summary").first.inner_text()
+
+
+@pytest.mark.slow
+def test_a_conversation_comes_back_with_its_settings(serve: Serve, open_chat: Open) -> None:
+    chat = open_chat(serve())
+    chat.choose("Method", "tree_of_reviews")
+    chat.unfold("Settings")
+    field = chat.page.get_by_label("Widths")
+    field.fill("4, 2")
+    field.press("Tab")
+    chat.settled("changed: widths")
+    chat.ask("Who painted Guernica?")
+    chat.page.get_by_role("button", name="New conversation").click()
+    chat.page.get_by_text("Ask your documents").wait_for()
+    chat.choose("Method", "one_step")
+    chat.settled("OneR-Direct · model")
+    chat.ask("Who wrote Frankenstein?")
+    chat.threads.nth(1).click()
+    chat.settled("changed: widths")
+    chat.page.wait_for_function("document.querySelector('#hg-setting-widths textarea')?.value === '[4, 2]'")
+    assert chat.page.get_by_label("Method").input_value() == "tree_of_reviews"
+    # Changed by hand, another one's do not stay behind.
+    field.fill("[1]")
+    field.press("Tab")
+    chat.threads.nth(0).click()
+    chat.settled("OneR-Direct · model")
+    chat.threads.nth(1).click()
+    chat.page.wait_for_function("document.querySelector('#hg-setting-widths textarea')?.value === '[4, 2]'")
+    chat.page.reload()
+    chat.ready()
+    chat.settled("changed: widths")
+
+
+def test_a_wrong_setting_is_told_before_anything_runs(serve: Serve, open_chat: Open) -> None:
+    chat = open_chat(serve())
+    chat.unfold("Settings")
+    chat.unfold("Model")
+    field = chat.page.get_by_label("Temperature")
+    field.fill("hot")
+    field.press("Tab")
+    chat.settled("temperature")
+    chat.write("Who painted Guernica?")
+    problem = chat.page.locator("#hg-last [role=alert]")
+    problem.wait_for()
+    assert "temperature" in problem.inner_text()
+    assert chat.turns.count() == 0
+    assert chat.box.input_value() == "Who painted Guernica?"
+
+
+def test_a_method_that_cannot_be_had_is_told_and_another_one_works(
+    serve: Serve, open_chat: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOPGRAPH_MAX_DEPTH", "deep")
+    chat = open_chat(serve(settings={"use_method": "tree_of_reviews"}))
+    chat.settled("HOPGRAPH_MAX_DEPTH")
+    chat.choose("Method", "one_step")
+    chat.settled("OneR-Direct · model")
+    chat.unfold("Settings")
+    chat.page.locator("#hg-setting-passages_per_query").wait_for(state="attached")
+    assert "Pablo Picasso" in chat.ask("Who painted Guernica?")
+
+
+def test_what_is_wrong_with_a_setting_is_told_at_its_field(serve: Serve, open_chat: Open) -> None:
+    chat = open_chat(serve())
+    chat.choose("Method", "tree_of_reviews")
+    chat.unfold("Settings")
+    field = chat.page.get_by_label("Widths")
+    field.fill("[5,")
+    told = chat.page.locator("#hg-settings [role=alert]").filter(visible=True)
+    told.wait_for()
+    assert told.inner_text() == "setting 'widths': write it as JSON, got '[5,'"
+    chat.settled(told.inner_text())
+    at, below = field.bounding_box(), told.bounding_box()
+    assert at is not None
+    assert below is not None
+    assert 0 < below["y"] - (at["y"] + at["height"]) < 40
+    field.fill("[5, 2]")
+    told.wait_for(state="hidden")
+    chat.settled("changed: widths")
+
+
+def test_own_documents(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
+    (tmp_path / "zorbia.txt").write_text("Zorbia is an island. Its capital is Plim, a town of 900 people.")
+    (tmp_path / "plim.txt").write_text("Plim lies on the river Quon. The mayor of Plim is Anna Berg.")
+    chat = open_chat(serve())
+    chat.unfold("Add your own documents")
+    chat.page.locator("#hg-documents input[type=file]").set_input_files(
+        [tmp_path / "zorbia.txt", tmp_path / "plim.txt"]
+    )
+    chat.page.get_by_label("What to call them").fill("Islands")
+    chat.page.get_by_role("button", name="Index them").click()
+    chat.page.get_by_text("“Islands”: 2 passages indexed.").wait_for()
+    chat.page.locator("#hg-notice").get_by_text("Islands").wait_for()
+    assert "Plim" in chat.ask("What is the capital of Zorbia?")
+    chat.last.get_by_role("button", name="Source 1", exact=True).click()
+    opened = chat.page.get_by_role("dialog").filter(visible=True)
+    assert opened.locator("mark").inner_text() == "Its capital is Plim, a town of 900 people."
+    chat.page.keyboard.press("Escape")
+    assert str(tmp_path) not in chat.page.locator("body").inner_text()
+    # The conversation comes back with what it was asked about.
+    chat.page.reload()
+    chat.ready()
+    chat.page.locator("#hg-notice").get_by_text("Islands").wait_for()
+    # Deleted, the app's own are asked again.
+    chat.unfold("Add your own documents")
+    chat.page.get_by_role("button", name="Delete the chosen documents").click()
+    chat.page.get_by_role("button", name="Press again to delete them for good").click()
+    chat.page.locator("#hg-notice").get_by_text("bundled sample").wait_for()
+    assert "Pablo Picasso" in chat.ask("Who painted Guernica?")
+
+
+def test_an_upload_that_cannot_be_read_is_one_line(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
+    (tmp_path / "broken.jsonl").write_text("{]")
+    chat = open_chat(serve())
+    chat.unfold("Add your own documents")
+    chat.page.locator("#hg-documents input[type=file]").set_input_files([tmp_path / "broken.jsonl"])
+    chat.page.get_by_role("button", name="Index them").click()
+    problem = chat.page.locator("#hg-indexed [role=alert]")
+    problem.wait_for()
+    assert problem.inner_text().startswith("broken.jsonl")
+    assert chat.page.get_by_role("button", name="Index them").is_enabled()
+
+
+def test_review_of_queries(serve: Serve, open_chat: Open) -> None:
+    chat = open_chat(serve())
+    chat.choose("Method", "migres")
+    chat.page.get_by_label("queries").check()
+    chat.settled("review_queries")
+    chat.write(HOPS)
+    form = chat.page.locator(".hg-review")
+    form.get_by_text("Review the queries, iteration 1").wait_for()
+    # It waits for the person also when the page is opened anew.
+    chat.page.reload()
+    chat.ready()
+    form.get_by_text("Review the queries, iteration 1").wait_for()
+    form.locator("textarea").first.fill("Guernica Picasso")
+    form.get_by_role("button", name="Use what is ticked").click()
+    form.get_by_text("Review the queries, iteration 2").wait_for()
+    form.get_by_role("button", name="Approve as shown").click()
+    chat.last.locator(".hg-answer").wait_for()
+    chat.ended()
+    assert chat.last.locator(".hg-reply").inner_text().startswith("Málaga")
+    steps = chat.last.locator(".hg-steps").text_content() or ""
+    assert "queries, edit: 1 in place of 1" in steps
+    assert "Guernica Picasso" in steps
+    assert not form.count()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_review_uses_what_is_ticked(serve: Serve, open_chat: Open, width: int) -> None:
+    chat = open_chat(serve(), viewport={"width": width, "height": 844})
+    if width < 980:
+        chat.page.get_by_role("button", name="Picture and settings").click()
+    chat.choose("Method", "one_step")
+    chat.page.get_by_label("evidence").check()
+    if width < 980:
+        chat.page.keyboard.press("Escape")
+    chat.settled("review_evidence")
+    chat.write("Who painted Guernica?")
+    form = chat.page.locator(".hg-review")
+    form.get_by_text("Review the evidence").wait_for()
+    ticks, texts = form.get_by_role("checkbox"), form.locator("textarea")
+    count = ticks.count()
+    assert count == texts.count() > 1
+    for number in range(count):
+        assert ticks.nth(number).is_enabled()
+        box = texts.nth(number).bounding_box()
+        assert box is not None
+        assert box["width"] > width * 0.37
+    ticks.first.uncheck()
+    form.get_by_role("button", name="Use what is ticked").click()
+    form.wait_for(state="detached")
+    chat.ended()
+    assert f"evidence, edit: {count - 1} of {count} kept" in (chat.last.locator(".hg-steps").text_content() or "")
+
+
+def test_review_of_evidence(serve: Serve, open_chat: Open) -> None:
+    chat = open_chat(serve())
+    chat.choose("Method", "one_step")
+    chat.page.get_by_label("evidence").check()
+    chat.settled("review_evidence")
+    chat.write("Who painted Guernica?")
+    form = chat.page.locator(".hg-review")
+    form.get_by_text("Review the evidence").wait_for()
+    assert form.locator("textarea").first.is_disabled(), "a passage says what it says"
+    form.get_by_role("button", name="Reject all").click()
+    chat.last.locator(".hg-answer, .hg-said").wait_for()
+    chat.ended()
+    assert not chat.last.get_by_role("button", name="Source 1").count()
+    assert "evidence, reject: 0 of" in (chat.last.locator(".hg-steps").text_content() or "")
+
+
+@pytest.mark.slow
+def test_settings_and_conversations_of_two_tabs_stay_apart(serve: Serve, open_chat: Open) -> None:
+    app = serve()
+    one, other = open_chat(app), open_chat(app)
+    one.choose("Method", "ircot")
+    one.settled("IRCoT · model")
+    one.ask("Who painted Guernica?")
+    other.ask("Who wrote Frankenstein?")
+    assert "one_step" in other.last.locator(".hg-steps summary").first.inner_text()
+    assert one.turns.count() == other.turns.count() == 1
+    assert one.ask("Where was he born?").startswith("Málaga")
+    assert json.dumps(other.turns.all_inner_texts()).count("Guernica") == 0

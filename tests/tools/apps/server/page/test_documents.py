@@ -1,0 +1,319 @@
+import asyncio
+import gc
+import json
+import os
+import time
+from collections.abc import Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+from weakref import ref
+
+import pytest
+
+from hopgraph.state import CorpusError, SettingsError
+from hopgraph.tools.apps.server.page import user_documents as module
+from hopgraph.tools.apps.server.page.uploads import sweep
+from hopgraph.tools.apps.server.page.user_documents import Documents, OwnCorpus, Stage, documents_folder
+from hopgraph.tools.apps.server.server_options import ServingOptions
+from hopgraph.tools.retrieval import resolve_retriever
+
+PARAGRAPHS = [
+    f"Paragraph {number} tells of the harbour of Bergen. " + "Ships come and go there. " * 12 for number in range(9)
+]
+
+
+@pytest.fixture
+def documents(tmp_path: Path) -> Documents:
+    return Documents(tmp_path / "kept" / "documents", 1_000_000)
+
+
+@pytest.fixture
+def uploads(tmp_path: Path) -> Path:
+    folder = tmp_path / "uploads"
+    folder.mkdir()
+    return folder
+
+
+def written(folder: Path, **files: str | bytes) -> list[Path]:
+    """Write files; `__` in a name stands for its dot."""
+    paths: list[Path] = []
+    for name, content in files.items():
+        path = folder / name.replace("__", ".")
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        paths.append(path)
+    return paths
+
+
+async def added(
+    documents: Documents, user: str, files: Sequence[Path], name: str = ""
+) -> tuple[list[Stage], OwnCorpus]:
+    stages: list[Stage] = []
+    async for each in documents.add(user, files, name):
+        if not isinstance(each, Stage):
+            return stages, each
+        stages.append(each)
+    raise AssertionError("no corpus came")
+
+
+def kept_in(folder: Path) -> list[str]:
+    return sorted(name for _, _, names in os.walk(folder) for name in names)  # what vanishes meanwhile is left out
+
+
+async def test_a_text_becomes_passages_of_its_own_words(documents: Documents, uploads: Path) -> None:
+    files = written(uploads, harbour__txt="\n\n".join(PARAGRAPHS))
+    stages, corpus = await added(documents, "anna", files)
+    assert (corpus["name"], corpus["files"], corpus["skipped"]) == ("harbour.txt", ["harbour.txt"], 0)
+    assert 4 <= corpus["passages"] <= 9
+    assert stages[-1].name == "saving"
+    order = ["reading", "indexing", "scoring", "saving"]
+    told = [order.index(stage.name) for stage in stages]
+    assert told == sorted(told)
+    assert set(told) == {0, 1, 2, 3}
+    retriever = resolve_retriever(documents.spec("anna", corpus["id"]))
+    found = retriever.invoke("harbour of Bergen paragraph 7")
+    assert found[0].metadata["title"] == "harbour"
+    assert any("Paragraph 7" in each.page_content for each in found)
+    assert await documents.of("anna") == [corpus]
+
+
+async def test_files_of_several_formats_become_one_corpus(documents: Documents, uploads: Path) -> None:
+    line = {"_id": "1", "title": "Rain", "text": "Rain falls on the western coast."}
+    asked = {"question": "q?", "answer": "a", "context": [["Snow", ["Snow falls in the hills.", "It melts."]]]}
+    files = written(
+        uploads,
+        a__jsonl=json.dumps(line) + "\n",
+        b__jsonl=json.dumps({**line, "text": "Hail is rain that froze."}),
+        c__json=json.dumps([asked]),
+        d__md="# Weather\n\nFog hides the fjord.\n",
+        e__tsv="id\ttext\ttitle\n1\tWind blows from the sea.\tWind\n",
+    )
+    _, corpus = await added(documents, "anna", files, "  my\nweather ")
+    assert (corpus["name"], corpus["passages"]) == ("my weather", 5)
+    retriever = resolve_retriever(documents.spec("anna", corpus["id"]))
+    for asked_for, title in {"hail": "Rain", "snow": "Snow", "fog": "Weather", "wind": "Wind"}.items():
+        assert retriever.invoke(asked_for)[0].metadata["title"] == title
+    ids = {each.id for each in retriever.invoke("rain falls fog wind hail snow")}
+    assert {"a.jsonl#1", "b.jsonl#1", "d.md#1", "e.tsv#1"} <= ids
+
+
+async def test_two_users_are_apart(documents: Documents, uploads: Path) -> None:
+    files = written(uploads, a__txt="Rain.")
+    _, corpus = await added(documents, "anna", files)
+    for other in ("bob", "Anna", "ann"):
+        assert await documents.of(other) == []
+        with pytest.raises(SettingsError, match="are not there"):
+            documents.spec(other, corpus["id"])
+        with pytest.raises(SettingsError, match="are not there"):
+            await documents.delete(other, corpus["id"])
+    assert len(await documents.of("anna")) == 1
+
+
+@pytest.mark.parametrize("user", ["", "..", "../anna", "a/b", "a\\b", "/etc", "a:b", "a\0"])
+async def test_a_users_name_leads_nowhere(documents: Documents, uploads: Path, user: str) -> None:
+    with pytest.raises(SettingsError, match="not taken"):
+        await documents.of(user)
+    with pytest.raises(SettingsError, match="not taken"):
+        await added(documents, user, written(uploads, a__txt="Rain."))
+
+
+async def test_a_corpus_id_leads_nowhere(documents: Documents, uploads: Path) -> None:
+    _, corpus = await added(documents, "anna", written(uploads, a__txt="Rain."))
+    for key in ("", ".", "..", f"../{corpus['id']}", f"{corpus['id']}/../{corpus['id']}", corpus["id"].upper() + "\n"):
+        with pytest.raises(SettingsError, match="are not there"):
+            documents.spec("anna", key)
+        with pytest.raises(SettingsError, match="are not there"):
+            await documents.delete("anna", key)
+    assert len(await documents.of("anna")) == 1
+
+
+async def test_a_files_name_is_shown_and_is_no_path(documents: Documents, uploads: Path) -> None:
+    evil = uploads / "..\\..\\<img src=x>\x1b[31m\u202e$(id);.txt"
+    evil.write_text("Rain falls.")
+    long = uploads / ("ä" * 100 + ".txt")
+    long.write_text("Snow falls.")
+    _, corpus = await added(documents, "anna", [evil, long])
+    assert corpus["files"][0] == "..\\..\\<img src=x>$(id);.txt"
+    assert len(corpus["files"][1]) == 100
+    inside = documents.folder.resolve()
+    assert kept_in(inside.parent) == kept_in(inside)
+    assert all("img" not in each and "ä" not in each for each in kept_in(inside))
+
+
+async def test_files_of_the_same_name_are_both_taken(documents: Documents, uploads: Path) -> None:
+    (uploads / "other").mkdir()
+    files = written(uploads, a__txt="Rain.") + written(uploads / "other", a__txt="Snow.")
+    _, corpus = await added(documents, "anna", files)
+    assert corpus["files"] == ["a.txt", "a.txt (2)"]
+    assert corpus["passages"] == 2
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"a__txt": "Rain.", "paper__pdf": b"%PDF-1.7 \xff"}, r"^paper\.pdf: this kind of file"),
+        ({"a__txt": "Rain.", "b__exe": b"MZ"}, r"^b\.exe: this kind of file"),
+        ({"a__txt": "Rain.", "b__txt": ""}, r"^b\.txt: the file is empty"),
+        ({"a__txt": "Rain.", "b__md": "# Only a heading\n"}, r"^b\.md: there is no text in it"),
+        ({"a__txt": "Rain.", "b__txt": b"\xff\xfe\x00R\n"}, r"^b\.txt: there is no text in it; b\.txt:1: byte 1"),
+        ({"b__json": '{"what": "this"}'}, r"^b\.json: unknown format: its first object has the keys what"),
+        ({"b__jsonl": "no JSON"}, r"^b\.jsonl: unknown format: it does not begin as JSON"),
+        ({"b__txt": "!!! ???"}, r"no passage with a word"),
+        ({"b__txt": "x" * 1_000_001}, "1,000,000 are taken at once"),
+        ({}, "no file was uploaded"),
+    ],
+)
+async def test_what_cannot_be_read_is_named_and_nothing_is_left(
+    documents: Documents, uploads: Path, files: dict[str, str | bytes], said: str
+) -> None:
+    with pytest.raises(CorpusError, match=said) as raised:
+        await added(documents, "anna", written(uploads, **files))
+    assert "\n" not in str(raised.value)
+    assert str(uploads.parent) not in str(raised.value)
+    assert await documents.of("anna") == []
+    assert kept_in(documents.folder) == []
+
+
+async def test_a_link_is_not_followed(documents: Documents, uploads: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("The password is rain.")
+    (uploads / "a.txt").symlink_to(secret)
+    os.mkfifo(uploads / "b.txt")
+    for name in ("a.txt", "b.txt", "missing.txt"):
+        with pytest.raises(CorpusError, match=f"^{name}: "):
+            await added(documents, "anna", [uploads / name])
+    assert kept_in(documents.folder) == []
+
+
+async def test_records_that_cannot_be_used_are_counted_and_told(documents: Documents, uploads: Path) -> None:
+    good = json.dumps({"_id": "1", "text": "Rain falls."})
+    files = written(
+        uploads, a__jsonl=f'{good}\n{good}\nno JSON\n{{"_id": "2", "text": " "}}\n{{"_id": "3", "text": "\\ud800"}}\n'
+    )
+    _, corpus = await added(documents, "anna", files)
+    assert (corpus["passages"], corpus["skipped"]) == (1, 4)
+    assert [each.split(": ")[0] for each in corpus["first_skipped"]] == [
+        "a.jsonl:2",
+        "a.jsonl:3",
+        "a.jsonl:4",
+        "a.jsonl:5",
+    ]
+
+
+async def test_deleting_leaves_nothing(documents: Documents, uploads: Path) -> None:
+    files = written(uploads, a__txt="Rain.")
+    _, corpus = await added(documents, "anna", files)
+    await documents.delete("anna", corpus["id"])
+    assert await documents.of("anna") == []
+    assert kept_in(documents.folder) == []
+    assert files[0].exists()
+    with pytest.raises(SettingsError, match="may have been deleted"):
+        documents.spec("anna", corpus["id"])
+
+
+async def test_an_upload_that_is_stopped_leaves_nothing(documents: Documents, uploads: Path) -> None:
+    lines = "".join(json.dumps({"_id": str(n), "text": f"Rain number {n} falls."}) + "\n" for n in range(9_000))
+    async with aclosing(documents.add("anna", written(uploads, a__jsonl=lines))) as stages:
+        async for each in stages:
+            assert isinstance(each, Stage)
+            break
+    until = time.monotonic() + 60
+    while kept_in(documents.folder) and time.monotonic() < until:
+        await asyncio.to_thread(time.sleep, 0.01)
+    assert kept_in(documents.folder) == []
+    assert await documents.of("anna") == []
+
+
+async def test_other_work_goes_on_while_documents_are_indexed(documents: Documents, uploads: Path) -> None:
+    lines = "".join(json.dumps({"_id": str(n), "text": f"Rain number {n} falls."}) + "\n" for n in range(9_000))
+    task = asyncio.create_task(added(documents, "anna", written(uploads, a__jsonl=lines)))
+    turns = 0
+    while not task.done():
+        await asyncio.sleep(0.001)
+        turns += 1
+    assert (await task)[1]["passages"] == 9_000
+    assert turns > 10
+
+
+async def test_a_user_has_only_so_many(documents: Documents, uploads: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_CORPORA", 2)
+    files = written(uploads, a__txt="Rain.")
+    made = [await added(documents, "anna", files) for _ in range(2)]
+    with pytest.raises(SettingsError, match="delete one"):
+        await added(documents, "anna", files)
+    await documents.delete("anna", made[0][1]["id"])
+    await added(documents, "anna", files)
+    await added(documents, "bob", files)
+
+
+async def test_what_a_killed_upload_left_is_no_corpus_and_goes_in_time(documents: Documents, uploads: Path) -> None:
+    _, corpus = await added(documents, "anna", written(uploads, a__txt="Rain."))
+    of_user = next(documents.folder.iterdir())
+    old, young = of_user / ("0" * 12), of_user / ("1" * 12)
+    for folder in (old, young):
+        folder.mkdir()
+        (folder / "passages.jsonl").write_text("{}")
+    os.utime(old, (1, 1))
+    (young / "corpus.json").write_text("{}")
+    assert await documents.of("anna") == [corpus]
+    await added(documents, "anna", written(uploads, a__txt="Snow."))
+    assert not old.exists()
+    assert young.exists()
+
+
+async def test_several_at_once_wait_for_each_other(documents: Documents, uploads: Path) -> None:
+    files = written(uploads, a__txt="Rain.")
+    made = await asyncio.gather(*(added(documents, "anna", files) for _ in range(6)))
+    assert len({corpus["id"] for _, corpus in made}) == 6
+    assert any(stages[0].name == "waiting" for stages, _ in made)
+    assert len(await documents.of("anna")) == 6
+
+
+def test_documents_lie_beside_the_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    options: dict[Any, Path] = {
+        None: tmp_path / "hopgraph" / "documents",
+        tmp_path / "x" / "t.sqlite": tmp_path / "x" / "documents",
+        "postgresql://u@h/d": tmp_path / "hopgraph" / "documents",
+    }
+    for threads, folder in options.items():
+        assert documents_folder(ServingOptions(threads=threads)) == folder
+
+
+async def test_those_under_way_count_too(documents: Documents, uploads: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_CORPORA", 3)
+    files = written(uploads, a__txt="Rain.")
+    ended = await asyncio.gather(*(added(documents, "anna", files) for _ in range(8)), return_exceptions=True)
+    assert sum(isinstance(each, SettingsError) for each in ended) == 5
+    assert len(await documents.of("anna")) == 3
+    await documents.delete("anna", (await documents.of("anna"))[0]["id"])
+    await added(documents, "anna", files)
+
+
+async def test_a_deleted_corpus_is_closed(documents: Documents, uploads: Path) -> None:
+    _, corpus = await added(documents, "anna", written(uploads, a__txt="Rain."))
+    found = ref(resolve_retriever(documents.spec("anna", corpus["id"])))
+    await documents.delete("anna", corpus["id"])
+    gc.collect()
+    assert found() is None
+
+
+async def test_a_language_can_be_named(documents: Documents, uploads: Path) -> None:
+    files = written(uploads, a__txt="Die Häuser stehen am Hafen.")
+    async for each in documents.add("anna", files, language="german"):
+        if not isinstance(each, Stage):
+            spec = documents.spec("anna", each["id"])
+            assert resolve_retriever(spec).invoke("Haus")
+
+
+def test_old_uploads_are_swept(tmp_path: Path) -> None:
+    folder = tmp_path / "uploads"
+    (folder / "a").mkdir(parents=True)
+    old, new, part = folder / "a" / "old.txt", folder / "new.txt", folder / "tmp1234"
+    for path in (old, new, part):
+        path.write_text("x")
+    for path in (old, part):
+        os.utime(path, (time.time() - 100, time.time() - 100))
+    sweep(folder, 50)
+    assert [path.name for path in folder.iterdir()] == ["new.txt"]
+    sweep(tmp_path / "none", 50)

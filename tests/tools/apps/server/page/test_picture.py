@@ -1,0 +1,159 @@
+import itertools
+import re
+import time
+import xml.etree.ElementTree as ET
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from hopgraph.state import Passage, StepEvent
+from hopgraph.tools.apps.drawing.measure import text_width
+from hopgraph.tools.apps.runs.trees import folded, tree_of, view_of
+from hopgraph.tools.apps.server.page.run_picture import picture
+from support.hostile_text import ANY_TEXT
+from support.recorded_runs import QUESTION, all_runs, recorded
+
+SVG = "{http://www.w3.org/2000/svg}"
+SIZES = {
+    "word": (12, True),
+    "label": (12, False),
+    "text": (13.5, False),
+    "note": (12, False),
+    "asked": (13.5, True),
+    "answer": (13.5, True),
+}
+
+
+def parsed(html: str) -> ET.Element:
+    found = ET.fromstring(html).find(f"{SVG}svg")  # noqa: S314 - what we wrote ourselves
+    assert found is not None
+    return found
+
+
+def event(kind: str, step: int, **data: Any) -> StepEvent:
+    return StepEvent(event=kind, node="n", step=step, path="n", number=0, data=data)
+
+
+def large_run(count: int) -> list[StepEvent]:
+    """A tree of so many paragraphs, each with three below it, whose last one is cited."""
+    nodes = [
+        {
+            "id": f"n{number}",
+            "parent": f"n{(number - 1) // 3}" if number else "0",
+            "passage_ids": [f"p{number}"],
+            "titles": [f"Title {number}"],
+        }
+        for number in range(count)
+    ]
+    reviews = [
+        event("reviewed", 2 + number, **node, verdict="accept" if number == count - 1 else "search", analysis="a" * 300)
+        for number, node in enumerate(nodes)
+    ]
+    cited = [{"passage_id": f"p{count - 1}", "title": "T", "quote": "q"}]
+    end = event("answered", count + 2, answer="A", stop_reason="answered", citations=cited)
+    return [event("grown", 1, nodes=nodes), *reviews, end]
+
+
+@pytest.mark.parametrize(("method", "variant"), all_runs())
+def test_every_method_has_a_narrow_picture_with_each_text_in_its_card(method: str, variant: int) -> None:
+    events, passages, answer = recorded(method, variant)
+    svg = parsed(picture(QUESTION, events, {each["id"]: each for each in passages}))
+    width, height = (float(value) for value in svg.get("viewBox", "").split()[2:])
+    assert width <= 340
+    assert svg.get("role") == "img"
+    assert (f"Answer: {answer}" if answer else "No answer") in svg.get("aria-label", "")
+    sides = ("x", "y", "width", "height")
+    cards = [{side: float(each.get(side, "nan")) for side in sides} for each in svg.iter(f"{SVG}rect")]
+    assert all(each["x"] >= 0 and each["x"] + each["width"] <= width for each in cards)
+    assert all(each["y"] >= 0 and each["y"] + each["height"] <= height for each in cards)
+    for above, below in itertools.pairwise(cards):
+        assert above["y"] + above["height"] < below["y"]
+    for text in svg.iter(f"{SVG}text"):
+        size, bold = SIZES[text.get("class", "")]
+        x, y = float(text.get("x", "nan")), float(text.get("y", "nan"))
+        end = x + text_width(text.text or "", size, bold=bold)
+        assert any(each["x"] < x and end <= each["x"] + each["width"] + 1 and each["y"] < y for each in cards), (
+            text.text
+        )
+
+
+def test_without_events_there_is_none() -> None:
+    assert picture("Q?", [], {}) == ""
+
+
+def test_a_run_under_way_has_a_picture_already() -> None:
+    events, _, _ = recorded("ra_isf")
+    counts = (1, 4, len(events))
+    sizes = [len(list(parsed(picture(QUESTION, events[:count], {})).iter(f"{SVG}rect"))) for count in counts]
+    assert sizes[0] < sizes[-1]
+    assert sizes == sorted(sizes)
+
+
+def test_colours_are_left_to_the_page_but_for_what_its_style_replaces() -> None:
+    events, _, _ = recorded("tree_of_reviews")
+    html = picture(QUESTION, events, {})
+    assert "<style" not in html
+    assert " id=" not in html  # several pictures may stand in a page
+
+
+def test_a_passage_without_a_title_is_named_by_how_it_begins() -> None:
+    found = Passage(id="p7", title="", text="Rain falls in Bergen. " * 20, score=1, source="s", hop=1)
+    events = [
+        event("query", 1, query="Q?", why=""),
+        event("retrieved", 2, query="Q?", passage_ids=["p7"], titles=[""], scores=[1.0]),
+    ]
+    assert "Rain falls in Bergen." in picture("Q?", events, {"p7": found})
+    assert ">p7<" in picture("Q?", events, {})
+
+
+@given(ANY_TEXT)
+@settings(deadline=None, max_examples=60)
+def test_hostile_text_is_only_text(text: str) -> None:
+    evil = f'{text}</text></svg><script>alert(1)</script><img src=x onerror="alert(1)">"\'&'
+    nodes = [{"id": "n1", "parent": "0", "passage_ids": [evil], "titles": [evil]}]
+    events = [event("grown", 1, nodes=nodes), event("expanded", 2, id="n1", query=evil)]
+    svg = parsed(picture(evil, events, {evil: Passage(id=evil, title=evil, text=evil, score=0, source="", hop=1)}))
+    tags = {each.tag.removeprefix(SVG) for each in svg.iter()}
+    assert tags <= {"svg", "title", "rect", "text", "g", "circle", "path", "polygon"}
+    attributes = {name for each in svg.iter() for name in each.attrib}
+    assert not {name for name in attributes if name.startswith("on") or name in ("href", "src")}
+
+
+def test_a_large_run_is_folded_and_keeps_the_way_to_its_answer() -> None:
+    html = picture("Q?", large_run(500), {})
+    assert len(html) < 200_000
+    assert "Title 499" in html
+    svg = parsed(html)
+    stars = len(list(svg.iter(f"{SVG}polygon")))
+    assert stars == 7  # 499 and what it hangs from: 166, 55, 18, 5, 1, 0
+    assert re.search(r">\d+ more<", html)
+
+
+def test_a_large_text_is_cut_in_good_time() -> None:
+    began = time.perf_counter()
+    html = picture("word " * 2_000_000, [event("query", 1, query="x" * 10_000_000, why="")], {})
+    assert len(html) < 20_000
+    assert time.perf_counter() - began < 60
+
+
+def test_folding_counts_all_that_is_left_out() -> None:
+    root = view_of(tree_of("Q?", large_run(500)), titles=None)
+
+    def nodes(node: Any) -> int:
+        return 1 + sum(nodes(below) for below in node.below)
+
+    def left_out(node: Any) -> int:
+        own = int(node.text.split()[0]) if node.word == "left out" else 0
+        return own + sum(left_out(below) for below in node.below)
+
+    def marks(node: Any) -> int:
+        return (node.word == "left out") + sum(marks(below) for below in node.below)
+
+    before = nodes(root)
+    small = folded(root, 40)
+    assert nodes(small) - marks(small) == 40
+    assert left_out(small) == before - 40
+    assert nodes(root) == before
+    assert folded(root, before) is root
+    assert nodes(folded(root, 1)) == 2

@@ -1,0 +1,110 @@
+"""What a browser sends by hand: no file of the machine, and no address, may be had through the page."""
+
+import asyncio
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from hopgraph.state import SettingsError
+from hopgraph.tools.apps.server.page.browser_values import check_files
+from hopgraph.tools.apps.server.page.uploads import bytes_in
+from hopgraph.tools.apps.server.server_options import ServingOptions
+from support.servers.by_hand import by_hand
+from support.servers.web_app import open_app
+
+SECRET = "the-owner's-secret-word"
+ANN, BOB = "ann-0123456789abcdef", "bob-0123456789abcdef"
+
+
+def named(path: str | Path) -> dict[str, Any]:
+    return {"path": str(path), "meta": {"_type": "gradio.FileData"}, "orig_name": "x.txt"}
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    place = tmp_path / "owner" / "secret.txt"
+    place.parent.mkdir()
+    place.write_text(f"Nobody is to read {SECRET}.")
+    return place
+
+
+async def test_no_file_of_the_machine_comes_back(tmp_path: Path, secret: Path) -> None:
+    options = ServingOptions(threads=tmp_path / "threads.sqlite", keys={ANN: "ann", BOB: "bob"})
+    async with open_app(options) as app, by_hand(app.url, "bob", BOB) as bob:
+        for place in (secret, tmp_path / "threads.sqlite", Path(f"/proc/{os.getpid()}/environ"), Path("/etc/passwd")):
+            said = await bob.call("ask", [None, named(place), "direct", None, "", []])
+            assert "was not uploaded" in said
+            for copy in re.findall(r"[^\s\"'\\]*[0-9a-f]{64}/[^\s\"'\\]+", said):
+                reply = await bob.client.get(f"/chat/gradio_api/file={copy}")
+                assert reply.status_code in (403, 404)
+        assert "was not uploaded" in await bob.call("index", [[named(secret)], "mine", "english"])
+        assert "was not uploaded" in await bob.call("index", [[{"path": str(secret)}], "mine", "english"])
+        assert (await bob.client.get(f"/chat/gradio_api/file={secret}")).status_code in (403, 404)
+
+
+async def test_no_address_is_fetched(tmp_path: Path) -> None:
+    options = ServingOptions(threads=tmp_path / "threads.sqlite", keys={BOB: "bob"})
+    async with open_app(options) as app, by_hand(app.url, "bob", BOB) as bob:
+        for address in (f"{app.url}/health", "http://example.org/x.txt", "https://example.org/x.txt"):
+            assert "was not uploaded" in await bob.call("index", [[named(address)], "mine", "english"])
+            assert "was not uploaded" in await bob.call("ask", [None, named(address), "direct", None, "", []])
+
+
+async def test_an_honest_upload_is_indexed_and_then_gone(tmp_path: Path) -> None:
+    options = ServingOptions(threads=tmp_path / "threads.sqlite", keys={BOB: "bob"})
+    async with open_app(options) as app, by_hand(app.url, "bob", BOB) as bob:
+        place = await bob.uploaded("rain.txt", "Rain falls in Bergen.")
+        assert Path(place).exists()
+        (folder,) = tmp_path.glob("*uploads")
+        assert folder.stat().st_mode & 0o777 == 0o700
+        assert Path(place).is_relative_to(folder)
+        said = await bob.call("index", [[named(place)], "mine", "english"])
+    assert "1 passage indexed" in json.dumps(said)
+    assert not Path(place).exists()
+
+
+async def test_what_is_uploaded_and_never_indexed_has_an_end(tmp_path: Path) -> None:
+    options = ServingOptions(threads=tmp_path / "threads.sqlite", max_upload_bytes=1_000_000)
+    (tmp_path / "hopgraph-uploads").mkdir(mode=0o777)  # of an older version
+    async with open_app(options) as app, by_hand(app.url) as person:
+
+        async def posted(number: int) -> httpx.Response:
+            content = b"x" * (900_000 + number)
+            return await person.client.post("/chat/gradio_api/upload", files={"files": ("x.txt", content)})
+
+        replies = [await posted(0), *await asyncio.gather(*(posted(number) for number in range(1, 20)))]
+        assert replies[0].status_code == 200
+        refused = [each for each in replies if each.status_code != 200]
+        assert {each.status_code for each in refused} == {507}
+        assert refused[0].json()["detail"].startswith("too much was uploaded")
+        lying = [path for path in (tmp_path / "hopgraph-uploads").rglob("*") if path.is_file()]
+        assert len(lying) == 20 - len(refused) < 12
+        assert bytes_in(tmp_path / "hopgraph-uploads") <= 10_000_000
+        assert (await person.client.get("/health")).status_code == 200
+    assert (tmp_path / "hopgraph-uploads").stat().st_mode & 0o777 == 0o700
+
+
+def test_only_regular_files_in_the_folder_are_uploads(tmp_path: Path, secret: Path) -> None:
+    folder = tmp_path / "uploads"
+    (folder / "a").mkdir(parents=True)
+    good, link = folder / "a" / "x.txt", folder / "a" / "y.txt"
+    good.write_text("x")
+    link.symlink_to(secret)
+    check_files(["text", 1, None, {"a": [{"path": str(good)}]}], folder)
+    for path in (
+        link,
+        secret,
+        folder,
+        folder / "a" / ".." / ".." / "owner" / "secret.txt",
+        folder / "none",
+        "",
+        7,
+        None,
+    ):
+        with pytest.raises(SettingsError, match="not uploaded"):
+            check_files([{"deep": [{"path": path if path is None or path == 7 else str(path)}]}], folder)

@@ -1,0 +1,170 @@
+import json
+from typing import Any, cast
+
+import gradio as gr
+import pytest
+
+from hopgraph.graphs import METHODS, chat
+from hopgraph.state import SettingsError
+from hopgraph.state.chat import METHOD_NAMES, ChatContext
+from hopgraph.tools.apps.server.admission import Admission
+from hopgraph.tools.apps.server.page.settings_panel import (
+    Setting,
+    changed,
+    component_of,
+    entered,
+    in_force,
+    settings_of,
+    settings_panel,
+)
+from hopgraph.tools.apps.server.server_options import ServingOptions
+from hopgraph.tools.apps.server.service import AUTO, OFFERED, OWNER_SETTINGS, Service
+
+
+def by_name(method: str, *, owner: bool = False, given: ChatContext | None = None) -> dict[str, Setting]:
+    return {each.name: each for each in settings_of(in_force(method, given), owner=owner)}
+
+
+def test_bounds_choices_and_defaults_are_those_of_the_context() -> None:
+    found = by_name("tree_of_reviews")
+    depth = found["max_depth"]
+    assert (depth.kind, depth.value, depth.least, depth.most, depth.group) == ("whole", 3, 1, 10, "Method")
+    assert found["expansion"].choices == ("mpc", "cot", "direct")
+    assert (found["widths"].kind, found["widths"].value) == ("json", [5, 3, 3])
+    similar = found["prune_similar"]
+    assert (similar.kind, similar.optional, similar.open_below, similar.least) == ("number", True, True, 0)
+    assert found["prune_relevance"].kind == "switch"
+    assert all(each.description for each in found.values())
+
+
+@pytest.mark.parametrize("name", OFFERED)
+def test_a_caller_is_offered_nothing_that_belongs_to_the_owner(name: str) -> None:
+    mine, all_of_them = by_name(name), by_name(name, owner=True)
+    assert not mine.keys() & OWNER_SETTINGS
+    assert {"model", "reranker", "cache_dir"} <= all_of_them.keys()
+    assert mine.keys() < all_of_them.keys()
+    assert not all_of_them.keys() & {"methods", "use_method", "retriever", "review_queries", "review_evidence"}
+
+
+@pytest.mark.parametrize("name", OFFERED)
+def test_what_a_field_shows_at_first_is_no_change(name: str) -> None:
+    cls = ChatContext if name == AUTO else METHODS[name].Context
+    for setting in settings_of(in_force(name), owner=True):
+        first = component_of(gr, setting, setting.value).value
+        assert changed(cls, setting, {}, first) == ({}, "")
+
+
+def test_settings_that_the_app_was_started_with_are_in_force() -> None:
+    given = ChatContext.model_validate({"passages_per_query": 7, "methods": {"migres": {"max_iterations": 2}}})
+    found = by_name("migres", given=given)
+    assert found["passages_per_query"].value == 7
+    assert found["max_iterations"].value == 2
+
+
+def test_a_value_that_only_code_can_give_has_no_field() -> None:
+    found = in_force(AUTO).model_copy(update={"reranker": object(), "models": {"migres": object()}})
+    names = {each.name for each in settings_of(found, owner=True)}
+    assert not {"reranker", "models"} & names
+    assert "model" in names
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "read"),
+    [
+        ("max_depth", 4.0, 4),
+        ("widths", "[4, 2]", [4, 2]),
+        ("widths", "4, 2", [4, 2]),
+        ("widths", " 5 ", [5]),
+        ("prune_similar", " 0.5 ", 0.5),
+        ("prune_similar", "", None),
+        ("early_stop", "3", 3),
+        ("temperature", "", None),
+        ("model", " offline:extractive ", "offline:extractive"),
+        ("models", "", {}),
+        ("models", '{"tree_of_reviews": "offline:extractive"}', {"tree_of_reviews": "offline:extractive"}),
+        ("prune_relevance", False, False),
+        ("search", "depth", "depth"),
+    ],
+)
+def test_values_are_read_as_they_are_entered(name: str, value: object, read: object) -> None:
+    setting = by_name("tree_of_reviews", owner=True)[name]
+    assert entered(setting, value) == read
+    now, wrong = changed(METHODS["tree_of_reviews"].Context, setting, {"max_depth": 9}, value)
+    assert wrong == ""
+    # What is as it was before is no change.
+    if read != setting.value:
+        assert now[name] == read
+    assert json.dumps(now)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("max_depth", 11, "less than or equal to 10, got 11"),
+        ("max_depth", 2.5, "fractional part, got 2.5"),
+        ("max_depth", None, "needs a value"),
+        ("early_stop", "many", "got 'many'"),
+        ("widths", "[4,", "write it as JSON, got '[4,'"),
+        ("widths", "[0]", "greater than or equal to 1"),
+        pytest.param("widths", "[" * 100_000, "write it as JSON", id="deep"),
+        ("prune_similar", "nan", "got nan"),
+        ("early_stop", "inf", "got inf"),
+        ("search", "sideways", "got 'sideways'"),
+    ],
+)
+def test_a_wrong_value_is_told_in_one_line_and_refuses_the_question(name: str, value: Any, said: str) -> None:
+    cls, setting = METHODS["tree_of_reviews"].Context, by_name("tree_of_reviews", owner=True)[name]
+    now, wrong = changed(cls, setting, {}, value)
+    assert said in wrong
+    assert name in wrong
+    assert "\n" not in wrong
+    assert len(wrong) < 300
+    assert name in now
+    with pytest.raises(SettingsError, match=name):
+        service_settings(now)
+
+
+def service_settings(changes: dict[str, Any]) -> ChatContext:
+    service = Service(ServingOptions(), cast("Any", None), chat.graph, Admission(1, 1))  # threads have no part in it
+    return service.settings("tree_of_reviews", changes, owner=True)
+
+
+def test_changes_are_what_the_service_takes() -> None:
+    cls, found = METHODS["tree_of_reviews"].Context, by_name("tree_of_reviews")
+    changes: dict[str, Any] = {}
+    for name, value in {"max_depth": 2, "widths": "[2, 1]", "passages_per_query": 8}.items():
+        changes, wrong = changed(cls, found[name], changes, value)
+        assert wrong == ""
+    made = service_settings(changes)
+    assert made.methods["tree_of_reviews"] == {"max_depth": 2, "widths": [2, 1]}
+    assert made.passages_per_query == 8
+    changes, _ = changed(cls, found["max_depth"], changes, found["max_depth"].value)
+    assert "max_depth" not in changes
+
+
+@pytest.mark.parametrize("name", [AUTO, *METHOD_NAMES])
+async def test_every_method_has_its_panel(name: str) -> None:
+    # In a running loop, as Gradio makes one for each Blocks otherwise, and does not close it.
+    with gr.Blocks() as blocks:
+        components = settings_panel(name, gr.State({}), owner=True)
+    assert len(components) == len(by_name(name, owner=True))
+    groups = [each.label for each in blocks.blocks.values() if isinstance(each, gr.Accordion)]
+    assert groups[0] == "Method"
+    assert len(groups) == len(set(groups))
+    assert len(blocks.fns) == len(components)
+
+
+async def test_a_panel_shows_what_was_changed_before() -> None:
+    with gr.Blocks():
+        components = settings_panel("tree_of_reviews", gr.State({}), before={"max_depth": 6, "widths": "[4,"})
+    shown = {each.elem_id: each.value for each in components}
+    assert shown["hg-setting-max_depth"] == 6
+    assert shown["hg-setting-widths"] == "[4,"
+
+
+def test_a_field_tells_what_it_takes() -> None:
+    found = by_name("tree_of_reviews")
+    assert component_of(gr, found["max_depth"], 3).info.endswith("(from 1 to 10)")
+    assert component_of(gr, found["prune_similar"], None).info.endswith("(above 0 to 1; empty for none)")
+    assert isinstance(component_of(gr, found["max_depth"], 3), gr.Slider)
+    assert isinstance(component_of(gr, found["recall_passages"], 15), gr.Number)

@@ -1,0 +1,102 @@
+"""Conversations on the left, and whose they are."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from support.servers.browsing import Chat
+from support.servers.web_app import WebApp
+
+Serve = Callable[..., WebApp]
+Open = Callable[..., Chat]
+ANN, BEN = "ann-0123456789abcdef", "ben-0123456789abcdef"
+
+
+def titles(chat: Chat, count: int) -> list[str]:
+    """Wait for a number of conversations; gives their titles."""
+    chat.page.wait_for_function(f"document.querySelectorAll('.hg-threads label').length === {count}")
+    return [text.strip() for text in chat.threads.all_inner_texts()]
+
+
+def test_new_choose_rename_delete(serve: Serve, open_chat: Open) -> None:
+    chat = open_chat(serve())
+    chat.ask("Who painted Guernica?")
+    chat.page.get_by_role("button", name="New conversation").click()
+    chat.page.get_by_text("Ask your documents").wait_for()
+    chat.ask("Who wrote Frankenstein?")
+    assert titles(chat, 2) == ["Who wrote Frankenstein?", "Who painted Guernica?"]
+    chat.threads.nth(1).click()
+    chat.last.locator(".hg-answer", has_text="Pablo Picasso").wait_for()
+    title = chat.page.get_by_label("Title", exact=True)
+    assert title.input_value() == "Who painted Guernica?"
+    title.fill("The painter")
+    title.press("Enter")
+    chat.page.locator(".hg-threads label", has_text="The painter").wait_for()
+    assert titles(chat, 2) == ["The painter", "Who wrote Frankenstein?"]
+    chat.page.get_by_role("button", name="Delete", exact=True).click()
+    chat.page.get_by_role("button", name="Keep it").click()
+    chat.page.get_by_role("button", name="Delete", exact=True).click()
+    chat.page.get_by_role("button", name="Delete it").click()
+    assert titles(chat, 1) == ["Who wrote Frankenstein?"]
+    assert chat.turns.count() == 0
+    chat.page.reload()
+    chat.ready()
+    assert titles(chat, 1) == ["Who wrote Frankenstein?"]
+
+
+@pytest.mark.slow
+def test_many_conversations_scroll_and_are_one_stop_of_tab(serve: Serve, open_chat: Open) -> None:
+    chat = open_chat(serve(), viewport={"width": 1280, "height": 540})
+    for number in range(10):
+        chat.page.get_by_role("button", name="New conversation").click()
+        chat.page.get_by_text("Ask your documents").wait_for()
+        chat.ask(f"Who painted Guernica, number {number}?")
+    titles(chat, 10)
+    held = chat.page.locator("#hg-left").evaluate("left => left.scrollHeight - left.clientHeight")
+    assert held == 0
+    for name in ("Rename", "Delete"):
+        box = chat.page.get_by_role("button", name=name, exact=True).bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] < 540
+    chat.page.get_by_role("button", name="New conversation").focus()
+    chat.page.keyboard.press("Tab")
+    assert chat.threads.first.locator("input").evaluate("each => each === document.activeElement")
+    for number in (8, 7):
+        chat.page.keyboard.press("ArrowDown")
+        chat.last.get_by_text(f"number {number}?").first.wait_for()
+    assert chat.page.get_by_label("Title", exact=True).input_value().endswith("number 7?")
+    for _ in range(3):
+        chat.page.keyboard.press("ArrowDown")
+    chat.last.get_by_text("number 4?").first.wait_for()
+    assert chat.threads.nth(5).locator("input").is_checked()
+    chat.page.keyboard.press("Tab")
+    assert chat.page.get_by_label("Title", exact=True).evaluate("each => each === document.activeElement")
+
+
+def test_users_log_in_and_see_their_own(serve: Serve, open_chat: Open) -> None:
+    app = serve(keys={ANN: "ann", BEN: "ben"})
+    ann = open_chat(app, wait=False)
+    log_in(ann, "ann", BEN)
+    ann.page.get_by_text("Incorrect").wait_for()
+    ann.page.reload()
+    log_in(ann, "ann", ANN)
+    ann.ready()
+    ann.ask("Who painted Guernica?")
+    ben = open_chat(app, wait=False)
+    log_in(ben, "ben", BEN)
+    ben.ready()
+    time.sleep(0.5)
+    assert ben.threads.count() == 0
+    # What names files, addresses and paid models is not theirs to choose.
+    ben.unfold("Settings")
+    ben.unfold("Limits")
+    assert ben.page.locator("#hg-setting-max_llm_calls").count() == 1
+    assert ben.page.locator("#hg-setting-model").count() == 0
+
+
+def log_in(chat: Chat, user: str, key: str) -> None:
+    """Fill in the log-in form."""
+    chat.page.get_by_label("username").fill(user)
+    chat.page.get_by_label("password").fill(key)
+    chat.page.get_by_role("button", name="Login").click()

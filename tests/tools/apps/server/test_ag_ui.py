@@ -1,0 +1,378 @@
+"""The AG-UI endpoint, by HTTP: its events are read with the types of AG-UI's own package."""
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from ag_ui.core import events as ag
+from fastapi import FastAPI
+from langgraph.config import get_stream_writer
+from langgraph.graph import START, StateGraph
+from pydantic import TypeAdapter
+
+from hopgraph.graphs import chat
+from hopgraph.nodes.core.step_events import STEP_EVENT
+from hopgraph.state import StepEvent
+from hopgraph.tools.apps.server.ag_ui import ag_ui_routes
+from hopgraph.tools.apps.server.server_options import ServingOptions
+from hopgraph.tools.apps.server.service import open_service
+from hopgraph.tools.models.offline import OfflineExtractive
+from support.servers.doors import QUESTION, USERS, asked, open_doors, until_idle
+from support.servers.faults import server_error
+from support.servers.openai_server import OpenAIServer
+from support.servers.scripted_model import ScriptedChatModel
+from support.servers.web_app import WebApp
+
+EVENT: TypeAdapter[Any] = TypeAdapter(ag.Event)
+
+
+@pytest.fixture
+async def doors(tmp_path: Path) -> AsyncIterator[WebApp]:
+    async with open_doors(ServingOptions(threads=tmp_path / "threads.sqlite")) as opened:
+        yield opened
+
+
+def body(*texts: str, thread: str = "t1", props: Any = None, **more: Any) -> dict[str, Any]:
+    """A request with messages of the user's and the assistant's by turns, as a front end sends them."""
+    messages = [
+        {"id": f"{thread}-{number}", "role": "assistant" if number % 2 else "user", "content": text}
+        for number, text in enumerate(texts)
+    ]
+    given = {"threadId": thread, "runId": "r1", "messages": messages, "tools": [], "context": [], "state": {}}
+    return {**given, "forwardedProps": props or {}, **more}
+
+
+async def stream(doors: WebApp, wanted: Any, user: str = "") -> AsyncGenerator[Any]:
+    headers = {"Authorization": f"Bearer key-of-{user}"} if user else {}
+    async with (
+        httpx.AsyncClient(timeout=60) as client,
+        client.stream("POST", f"{doors.url}/ag-ui", json=wanted, headers=headers) as reply,
+    ):
+        assert reply.status_code == 200, await reply.aread()
+        assert reply.headers["content-type"].startswith("text/event-stream")
+        async for line in reply.aiter_lines():
+            if line:
+                yield EVENT.validate_json(line.removeprefix("data: "))
+
+
+async def run(doors: WebApp, wanted: Any, user: str = "") -> list[Any]:
+    return [event async for event in stream(doors, wanted, user)]
+
+
+async def refused(doors: WebApp, content: bytes) -> tuple[int, str]:
+    async with httpx.AsyncClient(timeout=60) as client:
+        reply = await client.post(f"{doors.url}/ag-ui", content=content)
+    detail = reply.json()["detail"]
+    assert "\n" not in detail
+    return reply.status_code, detail
+
+
+def of(events: Sequence[Any], kind: Any) -> list[Any]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+def text_of(events: Sequence[Any]) -> str:
+    return "".join(event.delta for event in of(events, ag.TextMessageContentEvent))
+
+
+async def test_the_answer_and_its_citations_are_those_of_ask(doors: WebApp) -> None:
+    events = await run(doors, body(QUESTION, state={"theme": "dark"}))
+    expected = asked()
+    snapshot = of(events, ag.StateSnapshotEvent)[-1].snapshot
+    found = of(events, ag.TextMessageStartEvent)[0].metadata["hopgraph"]
+    for told in (snapshot, found):
+        assert {key: told[key] for key in ("answer", "explanation", "citations", "stop_reason")} == {
+            key: expected[key] for key in ("answer", "explanation", "citations", "stop_reason")
+        }
+        assert told["method"] == "migres"
+    assert snapshot["theme"] == "dark", "what the client keeps there stays"
+    assert text_of(events).startswith("Guadalajara [1][2]")
+
+
+async def test_events_come_in_the_order_that_front_ends_check(doors: WebApp) -> None:
+    events = await run(doors, body(QUESTION))
+    assert isinstance(events[0], ag.RunStartedEvent)
+    assert (events[0].thread_id, events[0].run_id) == ("t1", "r1")
+    assert isinstance(events[-1], ag.RunFinishedEvent)
+    open_step = ""
+    for event in events:
+        if isinstance(event, ag.StepStartedEvent):
+            assert not open_step
+            open_step = event.step_name
+        elif isinstance(event, ag.StepFinishedEvent):
+            assert event.step_name == open_step
+            open_step = ""
+        elif isinstance(event, ag.CustomEvent):
+            assert event.name == STEP_EVENT
+            assert event.value["node"] == open_step
+        elif isinstance(event, ag.TextMessageStartEvent | ag.RunFinishedEvent):
+            assert not open_step
+    kinds = [event.value["event"] for event in of(events, ag.CustomEvent)]
+    assert kinds.index("routed") < kinds.index("query")
+    assert kinds.index("query") < kinds.index("retrieved") < kinds.index("answered") < kinds.index("replied")
+
+
+async def test_nothing_of_the_inside_leaks(doors: WebApp) -> None:
+    events = await run(doors, body(QUESTION))
+    assert len(of(events, ag.TextMessageStartEvent)) == 1, "what models say on the way is no message"
+    assert not of(events, ag.RawEvent)
+    assert of(events, ag.StateSnapshotEvent)[0].snapshot.keys() == {
+        "answer",
+        "explanation",
+        "citations",
+        "method",
+        "stop_reason",
+        "usage",
+    }
+
+
+async def test_a_thread_is_called_after_its_first_question(doors: WebApp) -> None:
+    for text in ("Who painted Guernica?", "Where was he born?"):
+        await run(doors, body(text))
+    (thread,) = await doors.service.threads.of("local")
+    assert thread["title"] == "Who painted Guernica?"
+
+
+async def test_a_follow_up_needs_the_history_that_the_thread_keeps(doors: WebApp) -> None:
+    first = await run(doors, body("Who painted Guernica?"))
+    again = body("Who painted Guernica?", "(not what was said)", "And where was he born?")
+    assert "Picasso" in text_of(first)
+    assert "laga" in text_of(await run(doors, again))
+    kept = (await doors.service.chat.aget_state(doors.service.threads.config("local", "t1"))).values["messages"]
+    assert [message.type for message in kept] == ["human", "ai", "human", "ai"]
+    assert "not what was said" not in str(kept)
+
+
+async def test_a_history_that_only_the_client_has_is_taken_over(doors: WebApp) -> None:
+    events = await run(doors, body("Who painted Guernica?", "Pablo Picasso", "And where was he born?"))
+    assert "laga" in text_of(events)
+
+
+async def test_a_message_that_is_sent_again_is_answered_again(doors: WebApp) -> None:
+    await run(doors, body("Who painted Guernica?"))
+    await run(doors, body("Who painted Guernica?", "…", "And where was he born?"))
+    await run(doors, body("Who painted Guernica?"))
+    kept = (await doors.service.chat.aget_state(doors.service.threads.config("local", "t1"))).values["messages"]
+    assert [message.type for message in kept] == ["human", "ai"]
+
+
+async def test_a_thread_is_its_users_alone(tmp_path: Path) -> None:
+    async with open_doors(ServingOptions(threads=tmp_path / "threads.sqlite", keys=USERS)) as doors:
+        await run(doors, body("Who painted Guernica?"), user="ann")
+        follow_up = body("And where was he born?")
+        follow_up["messages"][0]["id"] = "m2"
+        assert "laga" not in text_of(await run(doors, follow_up, user="bob"))
+        assert "laga" in text_of(await run(doors, follow_up, user="ann"))
+        assert [thread["id"] for thread in await doors.service.threads.of("bob")] == ["t1"]
+
+
+@pytest.mark.parametrize("thread", ["../t1", "a/b", "ann:t1", "", "..", "t1\u0000", "x" * 65])
+async def test_thread_ids_that_look_like_paths_are_refused(doors: WebApp, thread: str) -> None:
+    status, detail = await refused(doors, json.dumps(body(QUESTION, thread=thread)).encode())
+    assert status == 422
+    assert "thread" in detail
+
+
+@pytest.mark.parametrize(
+    ("content", "status", "said"),
+    [
+        (b"{", 400, "no RunAgentInput"),
+        (b"[]", 400, "no RunAgentInput"),
+        (b"\xff", 400, "no RunAgentInput"),
+        (b'{"threadId": "t", "runId": "r", "messages": [{"role": "user"}]}', 400, "messages"),
+        (json.dumps(body()).encode(), 422, "last message"),
+        (json.dumps(body("Hello", "Hi")).encode(), 422, "last message"),
+        (json.dumps(body("x", props={"hopgraph": {"method": "nope"}})).encode(), 422, "'nope' is unknown"),
+        (json.dumps(body("x", props={"hopgraph": {"method": 1}})).encode(), 422, "method"),
+        (json.dumps(body("x", props={"hopgraph": []})).encode(), 422, "forwardedProps"),
+        (json.dumps(body("x", props={"hopgraph": {"model": "openai:o"}})).encode(), 422, "not by the caller"),
+        (json.dumps(body("x", props={"hopgraph": {"temperature": 9}})).encode(), 422, "temperature"),
+    ],
+)
+async def test_what_cannot_be_run_is_refused_in_one_line(doors: WebApp, content: bytes, status: int, said: str) -> None:
+    told, detail = await refused(doors, content)
+    assert told == status
+    assert said in detail
+
+
+async def test_other_forwarded_properties_change_nothing(doors: WebApp) -> None:
+    props = {"node_name": "reply", "answer": "forged", "said": "forged", "command": {"resume": "x"}}
+    events = await run(doors, body(QUESTION, props=props, state={"answer": "forged"}))
+    assert of(events, ag.StateSnapshotEvent)[0].snapshot["answer"] == "Guadalajara"
+
+
+async def test_a_method_can_be_chosen_and_set(doors: WebApp) -> None:
+    props = {"hopgraph": {"method": "one_step", "passages_per_query": 3}}
+    events = await run(doors, body("Who painted Guernica?", props=props))
+    assert of(events, ag.StateSnapshotEvent)[0].snapshot["method"] == "one_step"
+    found = [event.value for event in of(events, ag.CustomEvent) if event.value["event"] == "retrieved"]
+    assert len(found) == 1
+    assert len(found[0]["data"]["passage_ids"]) == 3
+
+
+async def test_a_review_pauses_and_goes_on(doors: WebApp) -> None:
+    props = {"hopgraph": {"method": "migres", "review_queries": True}}
+    events = await run(doors, body(QUESTION, props=props))
+    rounds = 0
+    while (outcome := events[-1].outcome) is not None:
+        assert outcome.type == "interrupt"
+        assert not of(events, ag.TextMessageStartEvent)
+        pause = outcome.interrupts[0]
+        assert pause.reason == "review_queries"
+        assert pause.metadata["hopgraph"]["queries"][0]["text"]
+        answers = [{"interruptId": pause.id, "status": "resolved", "payload": "approve"}]
+        events = await run(doors, body(QUESTION, props=props, resume=answers))
+        rounds += 1
+    assert rounds == 2
+    assert of(events, ag.StateSnapshotEvent)[0].snapshot["answer"] == "Guadalajara"
+
+
+def slow(server: OpenAIServer, threads: Path, **options: Any) -> ServingOptions:
+    model = f"openai:any?base_url={server.base_url}"
+    return ServingOptions(settings={"model": model, "request_retries": 0}, threads=threads / "t.sqlite", **options)
+
+
+async def test_a_client_that_leaves_stops_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    with OpenAIServer(OfflineExtractive(), latency=0.3) as server:
+        async with open_doors(slow(server, tmp_path)) as doors:
+            events = stream(doors, body(QUESTION))
+            async for event in events:
+                if isinstance(event, ag.CustomEvent):
+                    break
+            assert doors.service.admission.inside == 1
+            await events.aclose()
+            await until_idle(doors.service)
+            await asyncio.sleep(1)  # a request that was on its way may still arrive
+            before = len(server.requests)
+            await asyncio.sleep(1)
+            assert len(server.requests) == before < asked()["usage"]["llm_calls"], "the model is asked no more"
+            assert "Guadalajara" in text_of(await run(doors, body(QUESTION))), "the thread can be asked again"
+
+
+async def test_a_thread_answers_one_turn_at_a_time_and_the_app_so_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    with OpenAIServer(OfflineExtractive(), latency=0.5) as server:
+        async with open_doors(slow(server, tmp_path, max_running=1, max_waiting=0)) as doors:
+            events = stream(doors, body(QUESTION))
+            await anext(events)
+            for thread in ("t1", "t2"):
+                status, detail = await refused(doors, json.dumps(body(QUESTION, thread=thread)).encode())
+                assert status == 429
+                assert "answered" in detail
+            await events.aclose()
+            await until_idle(doors.service)
+
+
+async def test_a_turn_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    with OpenAIServer(OfflineExtractive(), latency=3) as server:
+        async with open_doors(slow(server, tmp_path, turn_seconds=2)) as doors:
+            status, detail = await refused(doors, json.dumps(body("Who painted Guernica?")).encode())
+            assert status == 504
+            assert "longer than 2 seconds" in detail
+            await until_idle(doors.service)
+
+
+async def test_a_model_that_fails_ends_the_run_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-and-secret")
+    with OpenAIServer(OfflineExtractive(), api_key="sk-right") as server:
+        async with open_doors(slow(server, tmp_path)) as doors:
+            async with httpx.AsyncClient(timeout=60) as client:
+                reply = await client.post(f"{doors.url}/ag-ui", json=body(QUESTION))
+            assert "sk-wrong-and-secret" not in reply.text
+            assert reply.status_code == 502
+            assert "401" in reply.json()["detail"] or "key" in reply.json()["detail"]
+
+
+async def test_a_run_that_fails_on_its_way_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    with OpenAIServer(OfflineExtractive()) as server:
+        server.fail_when("migres/extract", server_error())
+        async with open_doors(slow(server, tmp_path)) as doors:
+            events = await run(doors, body(QUESTION))
+            assert of(events, ag.CustomEvent)
+            assert isinstance(events[-1], ag.RunErrorEvent)
+            assert events[-1].code == "ModelError"
+            assert "\n" not in events[-1].message
+            server.forget_faults()
+            assert "Guadalajara" in text_of(await run(doors, body(QUESTION))), "the thread can be asked again"
+
+
+async def test_half_a_surrogate_pair_of_a_models_does_not_end_the_stream(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    told = json.dumps({"answer": "Malaga \ud83d", "reason": "half \udc00 a pair"})
+    with OpenAIServer(ScriptedChatModel(replies=lambda role, messages: told)) as server:
+        async with open_doors(slow(server, tmp_path)) as doors:
+            props = {"hopgraph": {"method": "direct", "parse_retries": 0}}
+            events = await run(doors, body("Who painted Guernica?", props=props))
+            assert isinstance(events[-1], ag.RunFinishedEvent)
+
+
+async def test_a_locked_database_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    with OpenAIServer(OfflineExtractive(), latency=0.1) as server:
+        async with open_doors(slow(server, tmp_path)) as doors:
+            await doors.service.threads.database.rows("PRAGMA busy_timeout = 100")
+            other = sqlite3.connect(tmp_path / "t.sqlite", isolation_level=None)
+            other.execute("BEGIN IMMEDIATE")
+            status, detail = await refused(doors, json.dumps(body(QUESTION)).encode())
+            assert status == 503
+            assert "database is locked" in detail
+            other.execute("ROLLBACK")
+            events: list[Any] = []
+            async for event in stream(doors, body(QUESTION)):
+                if not events:
+                    other.execute("BEGIN IMMEDIATE")
+                events.append(event)
+            other.close()
+            assert isinstance(events[-1], ag.RunErrorEvent)
+            assert events[-1].code == "StorageError"
+            assert "database is locked; another process is using the file" in events[-1].message
+            assert "Guadalajara" in text_of(await run(doors, body(QUESTION))), "the thread can be asked again"
+
+
+async def test_of_what_nobody_foresaw_only_the_kind_is_told(
+    doors: WebApp, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    await run(doors, body("Who painted Guernica?"))
+    await doors.service.threads.database.rows("UPDATE checkpoints SET checkpoint = ?", (b"secret",))
+    status, detail = await refused(doors, json.dumps(body("And where was he born?")).encode())
+    assert status == 500
+    assert detail.startswith("something failed that should not (")
+    assert "secret" not in detail
+    assert "a turn failed" in caplog.text
+
+
+def fail_on_the_way(_: chat.ChatState) -> None:
+    get_stream_writer()(StepEvent(event="routed", node="fails", step=1, path="", number=0, data={}))
+    raise ZeroDivisionError("secret")
+
+
+async def test_what_nobody_foresaw_ends_a_run_that_has_begun(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    graph: Any = StateGraph(chat.ChatState, chat.ChatContext)
+    graph.add_node("fails", fail_on_the_way)
+    graph.add_edge(START, "fails")
+    async with open_service(ServingOptions(threads=tmp_path / "t.sqlite")) as service:
+        app, failing = FastAPI(), replace(service, chat=graph.compile(checkpointer=service.threads.saver))
+        app.include_router(ag_ui_routes(lambda _: failing))
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://app") as client:
+            reply = await client.post("/ag-ui", json=body(QUESTION))
+        assert service.admission.inside == 0
+    events = [EVENT.validate_json(line.removeprefix("data: ")) for line in reply.text.splitlines() if line]
+    assert isinstance(events[0], ag.RunStartedEvent)
+    assert isinstance(events[-1], ag.RunErrorEvent)
+    assert events[-1].code == "ZeroDivisionError"
+    assert "(ZeroDivisionError)" in events[-1].message
+    assert "secret" not in reply.text
+    assert "ZeroDivisionError: secret" in caplog.text

@@ -1,0 +1,181 @@
+"""`hopgraph chat` in a process of its own, and the same app inside a LangGraph server."""
+
+import asyncio
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from hopgraph.tools.apps.cli import main
+from hopgraph.tools.models.offline import OfflineExtractive
+from support.servers.doors import QUESTION, asked
+from support.servers.langgraph_server import ROOT, langgraph_server
+from support.servers.openai_server import OpenAIServer
+from support.servers.web_app import chat_process
+
+pytestmark = pytest.mark.slow
+
+ASK: Any = {"model": "migres", "messages": [{"role": "user", "content": QUESTION}]}
+
+
+def test_chat_serves_its_page_and_its_endpoints_and_stops(tmp_path: Path) -> None:
+    with (
+        chat_process(tmp_path, "--set", "max_parallel_calls=4", "--method", "tor") as chat,
+        httpx.Client(timeout=200) as client,
+    ):
+        assert client.get(f"{chat.url}/health").json() == {"status": "ok", "turns": 0}
+        start = client.get(chat.url, follow_redirects=True)
+        assert start.status_code == 200
+        assert start.url.path.startswith("/chat")
+        assert "gradio" in start.text
+        found = client.post(f"{chat.url}/v1/chat/completions", json=ASK).json()["hopgraph"]
+        assert found["citations"] == asked()["citations"]
+        by_itself = client.post(f"{chat.url}/v1/chat/completions", json={**ASK, "model": "auto"}).json()["hopgraph"]
+        assert (found["method"], by_itself["method"]) == ("migres", "tree_of_reviews")
+        assert chat.stop() == 0
+        said = chat.said()
+    assert "Traceback" not in said
+    assert re.search(r"^POST /v1/chat/completions 200 \d+ ms local$", said, re.MULTILINE)
+    assert "nobody is asked for a key" in said
+    assert "Guadalajara" not in said
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_answers_under_way_get_a_few_seconds(tmp_path: Path, number: signal.Signals) -> None:
+    """One that needs a little longer is told; one that needs far longer is cut off, without a traceback."""
+    with OpenAIServer(OfflineExtractive(), latency=0.5) as server:
+        model = f"openai:any?base_url={server.base_url}"
+        with chat_process(tmp_path, "--model", model) as chat:
+            body = {"model": "direct", "messages": [{"role": "user", "content": "Who painted Guernica?"}]}
+            with httpx.Client(timeout=200) as client:
+                lines: list[str] = []
+                with client.stream("POST", f"{chat.url}/v1/chat/completions", json={**body, "stream": True}) as reply:
+                    for line in reply.iter_lines():
+                        if not lines:
+                            chat.process.send_signal(number)
+                        lines.append(line)
+            assert chat.process.wait(100) == 0
+            said = chat.said()
+    assert "data: [DONE]" in lines
+    assert any('"finish_reason": "stop"' in line for line in lines)
+    assert "Traceback" not in said
+    assert "ERROR" not in said
+
+
+def test_answers_that_take_far_too_long_are_cut_off(tmp_path: Path) -> None:
+    with ExitStack() as opened:
+        server = opened.enter_context(OpenAIServer(OfflineExtractive(), latency=120))
+        chat = opened.enter_context(chat_process(tmp_path, "--model", f"openai:any?base_url={server.base_url}"))
+
+        async def ask() -> str:
+            async with httpx.AsyncClient(timeout=200) as client:
+                going = [
+                    asyncio.create_task(client.post(f"{chat.url}/v1/chat/completions", json={**ASK, "stream": stream}))
+                    for stream in (False, True)
+                ]
+                async with asyncio.timeout(100):
+                    while len(server.requests) < 2:  # noqa: ASYNC110 - it tells nobody
+                        await asyncio.sleep(0.05)
+                began = time.monotonic()
+                assert await asyncio.to_thread(chat.stop) == 0
+                assert time.monotonic() - began < 60
+                ended = await asyncio.gather(*going, return_exceptions=True)
+                return " ".join(type(each).__name__ for each in ended)
+
+        asyncio.run(ask())
+        said = chat.said()
+    assert "Traceback" not in said
+
+
+def test_what_cannot_be_served_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    threads = ("--threads", str(tmp_path / "t.sqlite"))
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    for options, said in (
+        (("--host", "0.0.0.0", *threads), "callers must name a key; set HOPGRAPH_API_KEY"),  # noqa: S104
+        (("--method", "nothing", *threads), "method 'nothing' is unknown"),
+        (("--method", "tor", "--set", "use_method=migres", *threads), "'use_method' is given twice"),
+        (("--threads=~nobody-of-this-name/t.sqlite",), "this user's home folder is not known"),
+        (("--corpus", str(tmp_path / "none"), *threads), "none"),
+        (("--set", "history_turns=x", *threads), "history_turns"),
+        (("--threads", str(blocked / "t.sqlite")), "no folder for uploads at"),
+        (("--host", "192.0.2.1", *threads), "callers must name a key"),
+    ):
+        assert main(("chat", "--no-browser", "--port", "0", *options)) in (1, 2)
+        written = capsys.readouterr().err
+        assert said in written
+        assert written.count("\n") == 1, written
+
+
+def test_another_address_is_served_with_a_key(tmp_path: Path) -> None:
+    key = "key-of-ann-0123456789"
+    with chat_process(tmp_path, "--host", "0.0.0.0", environment={"HOPGRAPH_API_KEY": f"ann={key}"}) as chat:  # noqa: S104
+        assert httpx.get(f"{chat.url}/v1/models").status_code == 401
+        assert httpx.get(f"{chat.url}/v1/models", headers={"Authorization": f"Bearer {key}"}).status_code == 200
+        page = f"{chat.url}/chat"
+        with httpx.Client(timeout=100, follow_redirects=True) as person:
+            assert person.get(f"{page}/config").status_code == 401
+            assert person.post(f"{page}/login", data={"username": "ann", "password": "wrong"}).status_code == 400
+            assert person.post(f"{page}/login", data={"username": "ann", "password": key}).status_code == 200
+            assert person.get(f"{page}/config").status_code == 200
+        assert chat.stop() == 0
+        assert key not in chat.said()
+
+
+def with_our_app() -> dict[str, Any]:
+    """Describe a LangGraph server that has the chat and the web app."""
+    described = json.loads((ROOT / "langgraph.json").read_text())
+    described["graphs"] = {"chat": described["graphs"]["chat"]}
+    return {**described, "http": {"app": "hopgraph.tools.apps.server.langgraph_app:app"}}
+
+
+def test_it_works_inside_a_langgraph_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOPGRAPH_THREADS", str(tmp_path / "threads.sqlite"))
+    log = tmp_path / "server.log"
+    with langgraph_server(log, with_our_app()) as url, httpx.Client(timeout=200) as client:
+        assert client.get(f"{url}/ok").json()["ok"] is True
+        assert "auto" in [model["id"] for model in client.get(f"{url}/v1/models").json()["data"]]
+        found = client.post(f"{url}/v1/chat/completions", json=ASK).json()["hopgraph"]
+        assert found["citations"] == asked()["citations"]
+        assert "gradio" in client.get(f"{url}/chat", follow_redirects=True).text
+        refused_host = client.get(f"{url}/v1/models", headers={"Host": "evil.example"})
+        assert refused_host.status_code == 421
+        big = {"messages": [{"type": "human", "content": "x" * 3_000_000}]}
+        thread = client.post(f"{url}/threads", json={}).json()["thread_id"]
+        ran = client.post(f"{url}/threads/{thread}/runs/wait", json={"assistant_id": "chat", "input": big})
+        assert ran.status_code == 200  # the guards stand before our doors, not before the server's
+    said = log.read_text(errors="replace")
+    assert "BlockingError" not in said
+    assert "Traceback" not in said
+
+
+def test_inside_a_langgraph_server_a_key_opens_the_app_by_any_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, ours = "key-of-ann-0123456789", "https://shop.example"
+    given = {"HOPGRAPH_API_KEY": f"ann={key}", "HOPGRAPH_ORIGINS": f"{ours}, https://other.example"}
+    for name, value in {**given, "HOPGRAPH_THREADS": str(tmp_path / "threads.sqlite")}.items():
+        monkeypatch.setenv(name, value)
+    with langgraph_server(tmp_path / "server.log", with_our_app()) as url, httpx.Client(timeout=200) as client:
+        models, headers = f"{url}/v1/models", {"Host": "chat.example", "Authorization": f"Bearer {key}"}
+        assert client.get(models, headers={"Host": "chat.example"}).status_code == 401
+        assert client.get(models, headers=headers).status_code == 200
+        assert client.get(models, headers={**headers, "Origin": ours}).status_code == 200
+        assert client.get(models, headers={**headers, "Origin": "https://evil.example"}).status_code == 403
+
+
+def test_the_module_for_a_server_makes_nothing_when_it_is_imported() -> None:
+    code = (
+        "import sys, hopgraph.tools.apps.server.langgraph_app as http; "
+        "assert 'app' not in vars(http) and 'gradio' not in sys.modules; print('nothing made')"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=250, check=False)
+    assert ended.stdout.strip() == "nothing made", ended.stderr

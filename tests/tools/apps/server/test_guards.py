@@ -1,0 +1,314 @@
+"""Who is let in, how often and with how much; by bare HTTP against the whole app, and against a small one."""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.types import Message, Receive, Scope, Send
+
+from hopgraph.state import SettingsError
+from hopgraph.tools.apps.server.api_keys import user_of
+from hopgraph.tools.apps.server.guards import Guards
+from hopgraph.tools.apps.server.rate_limit import Rates
+from hopgraph.tools.apps.server.server_options import ServingOptions
+from hopgraph.tools.apps.server.web_app import create_app
+from support.servers.web_app import WebApp, open_app
+
+KEYS = {"key-of-ann-0123456789": "ann", "key-of-bob-9876543210": "bob"}
+ASK = {"model": "one_step", "messages": [{"role": "user", "content": "Who painted Guernica?"}]}
+COMPLETIONS = "/v1/chat/completions"
+
+
+def options(folder: Path, **fields: Any) -> ServingOptions:
+    return ServingOptions(threads=folder / "threads.sqlite", page=False, **fields)
+
+
+@pytest.fixture
+async def app(tmp_path: Path) -> AsyncIterator[WebApp]:
+    async with open_app(options(tmp_path)) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def locked(tmp_path: Path) -> AsyncIterator[WebApp]:
+    async with open_app(options(tmp_path, keys=KEYS)) as opened:
+        yield opened
+
+
+async def sent(app: WebApp, method: str, path: str, **given: Any) -> httpx.Response:
+    async with httpx.AsyncClient(timeout=60) as client:
+        return await client.request(method, f"{app.url}{path}", **given)
+
+
+def test_an_address_that_others_reach_needs_a_key() -> None:
+    with pytest.raises(SettingsError, match=r"--host 0\.0\.0\.0: .*HOPGRAPH_API_KEY") as refused:
+        create_app(ServingOptions(host="0.0.0.0"))  # noqa: S104
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer wrong", "Basic key-of-ann-0123456789", "Bearer \xff"])
+async def test_a_wrong_key_is_refused(locked: WebApp, header: str | None) -> None:
+    given = {} if header is None else {"Authorization": header.encode("latin-1")}
+    for method, path in (("GET", "/v1/models"), ("POST", COMPLETIONS), ("POST", "/ag-ui"), ("POST", "/mcp")):
+        reply = await sent(locked, method, path, headers=given, content=json.dumps(ASK) if method == "POST" else None)
+        assert reply.status_code == 401
+        assert reply.headers["www-authenticate"] == "Bearer"
+        assert reply.json()["error"]["code"] == "invalid_api_key"
+        assert "wrong" not in reply.text.replace("a wrong one", "")
+        assert "ann" not in reply.text
+
+
+async def test_a_right_key_is_let_in(locked: WebApp) -> None:
+    for key in KEYS:
+        reply = await sent(locked, "POST", COMPLETIONS, json=ASK, headers={"Authorization": f"bearer {key}"})
+        assert reply.json()["hopgraph"]["answer"] == "Pablo Picasso"
+    assert (await sent(locked, "GET", "/health")).json() == {"status": "ok", "turns": 0}
+
+
+def test_a_key_is_its_users() -> None:
+    assert user_of("Bearer key-of-bob-9876543210", KEYS) == "bob"
+    assert user_of("Bearer  key-of-bob-9876543210 ", KEYS) == "bob"
+    assert user_of("Bearer key-of-bob-987654321", KEYS) is None
+    assert user_of("Bearer \udcff", KEYS) is None
+    assert user_of("Bearer x", {}) is None
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "[", ""])
+async def test_names_that_are_not_the_apps_are_refused(app: WebApp, host: str) -> None:
+    """A page elsewhere whose name begins to point here would name that."""
+    reply = await sent(app, "POST", COMPLETIONS, json=ASK, headers={"Host": host})
+    assert reply.status_code == 421
+    assert reply.json()["error"]["code"] == "wrong_host"
+    assert "name it in the server's HOPGRAPH_HOSTS, or with --allow-host of hopgraph chat" in reply.text
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:1", "[::1]:7860", "LOCALHOST:7860"])
+async def test_names_of_this_machine_are_taken(app: WebApp, host: str) -> None:
+    assert (await sent(app, "GET", "/v1/models", headers={"Host": host})).status_code == 200
+
+
+async def test_a_proxys_name_is_taken_where_it_is_allowed(tmp_path: Path) -> None:
+    async with open_app(options(tmp_path, hosts=("chat.example",))) as app:
+        assert (await sent(app, "GET", "/v1/models", headers={"Host": "Chat.example"})).status_code == 200
+        assert (await sent(app, "GET", "/v1/models", headers={"Host": "other.example"})).status_code == 421
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1", "file://"])
+async def test_pages_of_other_origins_are_not_let_in(app: WebApp, origin: str) -> None:
+    """Also where a browser sends without asking first, as a form does."""
+    headers = {"Origin": origin, "Content-Type": "text/plain"}
+    reply = await sent(app, "POST", COMPLETIONS, content=json.dumps(ASK), headers=headers)
+    assert reply.status_code == 403
+    assert reply.json()["error"]["code"] == "wrong_origin"
+    assert "name it in the server's HOPGRAPH_ORIGINS, or with --allow-origin of hopgraph chat" in reply.text
+    asked = {"Origin": origin, "Access-Control-Request-Method": "POST"}
+    before = await sent(app, "OPTIONS", COMPLETIONS, headers=asked)
+    assert before.status_code == 403
+    assert not [name for name in (*reply.headers, *before.headers) if name.startswith("access-control")]
+
+
+async def test_the_apps_own_pages_and_allowed_ones_are_let_in(tmp_path: Path) -> None:
+    ours, theirs = "https://shop.example", "https://evil.example"
+    async with open_app(options(tmp_path, origins=(ours,), keys=KEYS)) as app:
+        asked = {"Origin": ours, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "X-A"}
+        before = await sent(app, "OPTIONS", COMPLETIONS, headers=asked)
+        assert before.status_code == 200
+        assert before.headers["access-control-allow-origin"] == ours
+        key = {"Authorization": "Bearer key-of-ann-0123456789"}
+        reply = await sent(app, "POST", COMPLETIONS, json=ASK, headers={"Origin": ours, **key})
+        assert reply.status_code == 200
+        assert reply.headers["access-control-allow-origin"] == ours
+        refused = await sent(app, "POST", COMPLETIONS, json=ASK, headers={"Origin": ours})
+        assert refused.status_code == 401
+        assert refused.headers["access-control-allow-origin"] == ours  # or the page could not read why
+        assert (await sent(app, "GET", "/v1/models", headers={"Origin": theirs, **key})).status_code == 403
+        assert (await sent(app, "GET", "/v1/models", headers={"Origin": app.url, **key})).status_code == 200
+
+
+async def test_who_asks_too_often_waits(tmp_path: Path) -> None:
+    async with open_app(options(tmp_path, keys=KEYS, requests_per_minute=5)) as app:
+        ann, bob = ({"Authorization": f"Bearer {key}"} for key in KEYS)
+        replies = [await sent(app, "GET", "/v1/models", headers=ann) for _ in range(6)]
+        assert [reply.status_code for reply in replies] == [200] * 5 + [429]
+        assert 1 <= int(replies[-1].headers["retry-after"]) <= 12
+        assert replies[-1].json()["error"]["code"] == "rate_limit_exceeded"
+        assert (await sent(app, "GET", "/v1/models", headers=bob)).status_code == 200
+        guesses = [await sent(app, "GET", "/v1/models", headers={"Authorization": f"Bearer {n}"}) for n in range(6)]
+        assert [reply.status_code for reply in guesses] == [401] * 5 + [429]
+        assert (await sent(app, "GET", "/health")).status_code == 200
+
+
+def test_a_bucket_fills_again_and_few_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("hopgraph.tools.apps.server.rate_limit.time.monotonic", lambda: now[0])
+    rates = Rates(60)
+    assert [rates.wait("ann") for _ in range(61)] == [0.0] * 60 + [1.0]
+    now[0] += 2.5
+    assert [rates.wait("ann") for _ in range(3)] == [0.0, 0.0, 0.5]
+    for number in range(20_000):
+        rates.wait(f"at 10.0.{number // 256}.{number % 256}")
+    assert len(rates._buckets) == 10_000  # pyright: ignore[reportPrivateUsage]
+
+
+async def pieces(size: int, between: bytes = b"") -> AsyncIterator[bytes]:
+    for _ in range(size // 50_000):
+        yield between + b"x" * 50_000
+
+
+async def test_bodies_that_are_too_big_are_refused_also_in_pieces(app: WebApp) -> None:
+    whole = await sent(app, "POST", COMPLETIONS, content=b"x" * 3_000_000)
+    chunked = await sent(app, "POST", COMPLETIONS, content=pieces(3_000_000))
+    for reply in (whole, chunked):
+        assert reply.status_code == 413
+        assert "2,000,000 bytes" in reply.json()["error"]["message"]
+    assert (await sent(app, "POST", COMPLETIONS, content=pieces(1_000_000))).status_code == 400  # it is no JSON
+
+
+async def test_a_body_that_never_ends_is_given_up(app: WebApp) -> None:
+    async def endless() -> AsyncIterator[bytes]:
+        while True:
+            yield b"x" * 100_000
+
+    async with httpx.AsyncClient(timeout=60) as client:
+        try:
+            reply = await client.post(f"{app.url}{COMPLETIONS}", content=endless())
+        except (httpx.WriteError, httpx.ReadError, httpx.RemoteProtocolError):  # closed under the client
+            return
+        assert reply.status_code == 413
+
+
+async def test_replies_tell_nothing_of_the_server_and_make_browsers_careful(app: WebApp) -> None:
+    for path in ("/v1/models", "/health", "/nowhere"):
+        reply = await sent(app, "GET", path)
+        assert "server" not in reply.headers
+        assert reply.headers["x-content-type-options"] == "nosniff"
+        assert "frame-ancestors 'self'" in reply.headers["content-security-policy"]
+
+
+async def test_one_line_is_logged_without_what_was_said(locked: WebApp, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, logger="hopgraph.access")
+    key = {"Authorization": "Bearer key-of-ann-0123456789"}
+    await sent(locked, "POST", COMPLETIONS, json=ASK, headers=key)
+    await sent(locked, "POST", f"{COMPLETIONS}?secret=1", json=ASK)
+    await sent(locked, "GET", "/chat/file=/home/ann/letter.pdf%0AGET /forged", headers=key)
+    lines = [record.getMessage() for record in caplog.records if record.name == "hopgraph.access"]
+    assert [line.split(" ms ")[1] for line in lines] == ["ann", "-", "-"]
+    assert [line.split()[:3] for line in lines] == [
+        ["POST", COMPLETIONS, "200"],
+        ["POST", COMPLETIONS, "401"],
+        ["GET", "/chat/file", "404"],
+    ]
+    assert not [word for word in ("Guernica", "secret", "letter", "forged", "0123456789") if word in caplog.text]
+
+
+def scope(path: str, client: str = "127.0.0.1", kind: str = "http", **headers: str) -> Scope:
+    given = [(name.encode(), value.encode()) for name, value in {"host": "localhost", **headers}.items()]
+    return {"type": kind, "method": "GET", "path": path, "headers": given, "client": (client, 1), "query_string": b""}
+
+
+async def passed(guards: Guards, asked: Scope) -> list[Message]:
+    messages: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        messages.append(message)
+
+    await guards(asked, receive, send)
+    return messages
+
+
+async def test_pages_bodies_in_pieces_are_refused_too(tmp_path: Path) -> None:
+    """There an app within the app answers first, and takes the error for its own."""
+    opened = ServingOptions(threads=tmp_path / "threads.sqlite", max_upload_bytes=200_000)
+    begun = b'\r\n--x\r\nContent-Disposition: form-data; name="files"; filename="a.txt"\r\n\r\n'
+    async with open_app(opened) as app:
+        for path, kind, between, most in (
+            ("/chat/gradio_api/upload", "multipart/form-data; boundary=x", begun, "300,000"),
+            ("/chat/gradio_api/queue/join", "application/json", b"", "2,000,000"),
+        ):
+            kinds = {"Content-Type": kind}
+            reply = await sent(app, "POST", path, content=pieces(3_000_000, between), headers=kinds)
+            assert reply.status_code == 413, path
+            assert reply.json()["error"]["code"] == "request_too_large"
+            assert f"{most} bytes" in reply.json()["detail"]
+
+
+async def test_what_fails_for_another_reason_is_not_taken_for_a_big_body() -> None:
+    async def failing(asked: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        raise ValueError("it is broken")
+
+    with pytest.raises(ValueError, match="it is broken"):
+        await passed(Guards(failing, ServingOptions()), scope("/v1/x"))
+
+
+async def inner(asked: Scope, receive: Receive, send: Send) -> None:
+    await send({"type": "http.response.start", "status": 204, "headers": []})
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def test_other_machines_are_not_let_in_without_keys() -> None:
+    """As under a LangGraph server, which may listen anywhere."""
+    guards = Guards(inner, ServingOptions(), ("/v1", "/chat"))
+    assert (await passed(guards, scope("/v1/models")))[0]["status"] == 204
+    assert (await passed(guards, scope("/v1/models", client="192.0.2.7")))[0]["status"] == 403
+    assert (await passed(guards, scope("/chat", client="192.0.2.7")))[0]["status"] == 403
+    assert (await passed(guards, scope("/threads", client="192.0.2.7")))[0]["status"] == 204
+    assert (await passed(guards, scope("/v10", client="192.0.2.7", host="evil.example")))[0]["status"] == 204
+    with_keys = Guards(inner, ServingOptions(keys=KEYS, host="0.0.0.0"))  # noqa: S104
+    key = "Bearer key-of-ann-0123456789"
+    other = scope("/v1/models", client="192.0.2.7", host="chat.example", authorization=key)
+    assert (await passed(with_keys, other))[0]["status"] == 204
+    assert other["state"]["user"] == "ann"
+
+
+async def test_inside_another_server_keys_are_the_lock_and_any_name_is_taken() -> None:
+    key = "Bearer key-of-ann-0123456789"
+    options = ServingOptions(keys=KEYS)
+    named = scope("/v1/models", client="192.0.2.7", host="chat.example", authorization=key)
+    unknown = scope("/v1/models", client="192.0.2.7", host="chat.example")
+    inside = Guards(inner, options, ("/v1",))
+    assert (await passed(inside, named))[0]["status"] == 204
+    assert (await passed(inside, unknown))[0]["status"] == 401
+    assert (await passed(Guards(inner, options), named))[0]["status"] == 421
+    with_names = Guards(inner, ServingOptions(keys=KEYS, hosts=("other.example",)), ("/v1",))
+    assert (await passed(with_names, named))[0]["status"] == 421
+
+
+async def test_web_sockets_are_closed() -> None:
+    closed = await passed(Guards(inner, ServingOptions()), scope("/chat/ws", kind="websocket"))
+    assert closed == [{"type": "websocket.close", "code": 1008}]
+
+
+async def test_streams_pass_as_they_come() -> None:
+    sent_on = asyncio.Event()
+
+    async def slow(asked: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"first", "more_body": True})
+        await sent_on.wait()
+        await send({"type": "http.response.body", "body": b"last"})
+
+    arrived: list[Message] = []
+
+    async def send(message: Message) -> None:
+        arrived.append(message)
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    going = asyncio.create_task(Guards(slow, ServingOptions())(scope("/v1/x"), receive, send))
+    async with asyncio.timeout(10):
+        while len(arrived) < 2:  # noqa: ASYNC110 - it tells nobody
+            await asyncio.sleep(0)
+    assert arrived[1]["body"] == b"first"
+    assert not going.done()
+    sent_on.set()
+    await going

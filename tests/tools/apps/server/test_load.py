@@ -1,0 +1,81 @@
+"""Many chats at once: none mixed up, none lost, and nothing kept of them."""
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from hopgraph.tools.apps.server.server_options import ServingOptions
+from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.retrieval.sample import sample_passages
+from support.servers.openai_server import OpenAIServer
+from support.servers.web_app import WebApp, open_app
+
+pytestmark = pytest.mark.slow
+
+CHATS = 200
+LIMITS = httpx.Limits(max_connections=CHATS, max_keepalive_connections=CHATS)
+
+
+async def chat(app: WebApp, client: httpx.AsyncClient, title: str, *, stream: bool = False) -> tuple[int, Any]:
+    """Ask about one title; gives the status and what was found."""
+    body = {"model": "one_step", "messages": [{"role": "user", "content": f"What is {title}?"}], "stream": stream}
+    reply = await client.post(f"{app.base_url}/chat/completions", json=body)
+    return reply.status_code, reply
+
+
+async def test_of_two_hundred_chats_each_gets_its_own_answer_or_429(tmp_path: Path) -> None:
+    """The question of each comes back in its steps, and the record of one is no other's."""
+    titles = list(dict.fromkeys(passage["title"] for passage in sample_passages()))[:CHATS]
+    options = ServingOptions(
+        threads=tmp_path / "t.sqlite", page=False, max_running=8, max_waiting=100, requests_per_minute=10_000
+    )
+    async with open_app(options) as app, httpx.AsyncClient(timeout=280, limits=LIMITS) as client:
+        replies = await asyncio.gather(
+            *(chat(app, client, titles[number % len(titles)], stream=number % 2 == 1) for number in range(CHATS))
+        )
+        assert app.service.admission.inside == 0
+    counts = Counter(status for status, _ in replies)
+    assert counts[200] >= 108
+    assert counts[200] + counts[429] == CHATS
+    for number, (status, reply) in enumerate(replies):
+        if status != 200:
+            assert reply.headers["retry-after"] == "1"
+            continue
+        own = titles[number % len(titles)]
+        asked = reply.text if number % 2 else reply.json()["choices"][0]["message"]["reasoning_content"]
+        searched = [line for line in asked.replace("\\n", "\n").splitlines() if "**search**" in line]
+        assert searched
+        assert all(f"What is {plain_of(own)}?" in line.replace("\\\\", "\\") for line in searched)
+
+
+def plain_of(title: str) -> str:
+    from hopgraph.nodes.chat.reply import plain
+
+    return plain(title)
+
+
+async def test_at_twenty_chats_each_shows_a_step_long_before_its_answer(tmp_path: Path) -> None:
+    """Here the order is tested; how fast it is, tests/benchmarks/test_serving_load.py measures."""
+
+    async def watched(app: WebApp, client: httpx.AsyncClient) -> tuple[float, float]:
+        body = {"model": "one_step", "messages": [{"role": "user", "content": "Who painted Guernica?"}], "stream": True}
+        loop = asyncio.get_running_loop()
+        began, first = loop.time(), 0.0
+        async with client.stream("POST", f"{app.base_url}/chat/completions", json=body) as reply:
+            assert reply.status_code == 200
+            async for line in reply.aiter_lines():
+                if "reasoning_content" in line and not first:
+                    first = loop.time() - began
+        return first, loop.time() - began
+
+    with OpenAIServer(OfflineExtractive(), latency=1.0) as server:
+        options = ServingOptions(
+            settings={"model": f"openai:any?base_url={server.base_url}"}, threads=tmp_path / "t.sqlite", page=False
+        )
+        async with open_app(options) as app, httpx.AsyncClient(timeout=280, limits=LIMITS) as client:
+            times = await asyncio.gather(*(watched(app, client) for _ in range(20)))
+    assert all(0 < first < whole - 0.5 for first, whole in times)

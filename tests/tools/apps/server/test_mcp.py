@@ -1,0 +1,270 @@
+"""The MCP server, by the protocol's own client: over standard input and output, and over HTTP."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from mcp import StdioServerParameters
+from mcp.client.client import Client
+from mcp.client.stdio import stdio_client
+
+from hopgraph.graphs import ALIASES, METHODS
+from hopgraph.tools.apps.server.server_options import ServingOptions
+from hopgraph.tools.models.offline import OfflineExtractive
+from support.servers.doors import QUESTION, USERS, asked, open_doors, until_idle
+from support.servers.openai_server import OpenAIServer
+from support.servers.web_app import WebApp
+
+COMMAND = ["-c", "from hopgraph.tools.apps.cli import main; raise SystemExit(main())", "mcp"]
+
+
+@pytest.fixture
+async def doors(tmp_path: Path) -> AsyncIterator[WebApp]:
+    async with open_doors(ServingOptions(threads=tmp_path / "threads.sqlite")) as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def connected(kind: str, mode: str, place: Path) -> AsyncGenerator[Client]:
+    if kind == "stdio":
+        started = StdioServerParameters(command=sys.executable, args=COMMAND, env=dict(os.environ))
+        async with Client(stdio_client(started), mode=mode) as client:
+            yield client
+        return
+    async with (
+        open_doors(ServingOptions(threads=place / "threads.sqlite")) as doors,
+        Client(f"{doors.url}/mcp", mode=mode) as client,
+    ):
+        yield client
+
+
+def text_of(result: Any) -> str:
+    return "".join(block.text for block in result.content)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("kind", ["stdio", "http"])
+async def test_the_answer_and_its_citations_are_those_of_ask(kind: str, mode: str, tmp_path: Path) -> None:
+    expected = asked()
+    told: list[tuple[float, str]] = []
+
+    async def tell(progress: float, total: float | None, message: str | None) -> None:
+        assert total is None, "nobody knows how many steps there will be"
+        told.append((progress, message or ""))
+
+    async with connected(kind, mode, tmp_path) as client:
+        for tool in ("migres", "auto"):
+            told.clear()
+            result = await client.call_tool(tool, {"question": QUESTION}, progress_callback=tell)
+            assert not result.is_error
+            found = result.structured_content
+            for key in ("answer", "explanation", "citations", "stop_reason"):
+                assert found[key] == expected[key]
+            assert found["method"] == "migres"
+            assert text_of(result).startswith("Guadalajara [1][2]\n\n[1] Pan's Labyrinth: “")
+            assert [number for number, _ in told] == list(range(1, len(told) + 1))
+            said = "\n".join(message for _, message in told)
+            assert (
+                said.index("search In which city") < said.index("Guillermo del Toro born") < said.index("decide answer")
+            )
+        alone = await client.call_tool("migres", {"question": QUESTION})
+        assert alone.structured_content["usage"] == expected["usage"]
+
+
+async def test_there_is_one_narrow_tool_for_each_method(doors: WebApp) -> None:
+    async with Client(f"{doors.url}/mcp") as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert tools.keys() == {"auto", *METHODS} - {*ALIASES, "gold_passages"}
+    for name, tool in tools.items():
+        assert tool.input_schema["properties"].keys() == {"question"}
+        assert tool.input_schema["additionalProperties"] is False
+        assert tool.description
+        assert "\n" not in tool.description
+        title = name if name == "auto" else str(METHODS[name].__doc__).partition(":")[0]
+        assert str(tool.title).startswith(title)
+        assert name == "auto" or title in tool.description
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("migres", {}, "'question' is missing"),
+        ("migres", {"question": 7}, "no text"),
+        ("migres", {"question": " \n"}, "the question is empty"),
+        ("auto", {"question": ""}, "the question is empty"),
+        ("auto", {"question": "x" * 10_001}, "10,000"),
+        ("auto", {"question": "x", "model": "openai:gpt-4.1"}, "'model' is unknown"),
+        ("gold_passages", {"question": "x"}, "'gold_passages' is unknown"),
+        ("../migres", {"question": "x"}, "is unknown"),
+    ],
+)
+async def test_what_cannot_be_asked_is_a_tool_error_in_one_line(
+    doors: WebApp, tool: str, arguments: dict[str, Any], said: str
+) -> None:
+    async with Client(f"{doors.url}/mcp") as client:
+        result = await client.call_tool(tool, arguments)
+    assert result.is_error
+    assert said in text_of(result)
+    assert "\n" not in text_of(result)
+
+
+async def test_small_talk_is_answered_without_an_answer(doors: WebApp) -> None:
+    async with Client(f"{doors.url}/mcp") as client:
+        result = await client.call_tool("auto", {"question": "hello"})
+    assert text_of(result).startswith("Hello!")
+    assert result.structured_content["answer"] == ""
+    assert result.structured_content["method"] == ""
+
+
+def by_model(server: OpenAIServer, threads: Path, **options: Any) -> ServingOptions:
+    model = f"openai:any?base_url={server.base_url}"
+    return ServingOptions(settings={"model": model, "request_retries": 0}, threads=threads / "t.sqlite", **options)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_cancelled_call_cancels_its_run(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    with OpenAIServer(OfflineExtractive(), latency=0.3) as server:
+        async with open_doors(by_model(server, tmp_path)) as doors, Client(f"{doors.url}/mcp", mode=mode) as client:
+            begun = asyncio.Event()
+
+            async def tell(progress: float, total: float | None, message: str | None) -> None:
+                begun.set()
+
+            call = asyncio.create_task(client.call_tool("migres", {"question": QUESTION}, progress_callback=tell))
+            await begun.wait()
+            assert doors.service.admission.inside == 1
+            call.cancel()
+            await asyncio.gather(call, return_exceptions=True)
+            await until_idle(doors.service)
+            await asyncio.sleep(1)  # a request that was on its way may still arrive
+            before = len(server.requests)
+            await asyncio.sleep(1)
+            assert len(server.requests) == before < asked()["usage"]["llm_calls"], "the model is asked no more"
+
+
+async def test_more_than_the_app_does_at_once_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    with OpenAIServer(OfflineExtractive(), latency=0.3) as server:
+        options = by_model(server, tmp_path, max_running=1, max_waiting=0)
+        async with open_doors(options) as doors, Client(f"{doors.url}/mcp") as client:
+            results = await asyncio.gather(*(client.call_tool("migres", {"question": QUESTION}) for _ in range(2)))
+    assert sorted(result.is_error for result in results) == [False, True]
+    assert "try again" in next(text_of(result) for result in results if result.is_error)
+
+
+async def test_a_call_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    with OpenAIServer(OfflineExtractive(), latency=3) as server:
+        options = by_model(server, tmp_path, turn_seconds=2)
+        async with open_doors(options) as doors, Client(f"{doors.url}/mcp") as client:
+            result = await client.call_tool("migres", {"question": QUESTION})
+            await until_idle(doors.service)
+    assert result.is_error
+    assert "longer than 2 seconds" in text_of(result)
+
+
+async def test_a_model_that_refuses_is_a_tool_error_without_the_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-and-secret")
+    with OpenAIServer(OfflineExtractive(), api_key="sk-right") as server:
+        async with open_doors(by_model(server, tmp_path)) as doors, Client(f"{doors.url}/mcp") as client:
+            result = await client.call_tool("migres", {"question": QUESTION})
+    assert result.is_error
+    assert "sk-wrong-and-secret" not in text_of(result)
+    assert "\n" not in text_of(result)
+
+
+async def test_a_session_is_its_users_alone(tmp_path: Path) -> None:
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    accepted = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+
+    async def post(doors: WebApp, user: str, method: str, params: Any, session: str = "") -> httpx.Response:
+        headers = {
+            **accepted,
+            "Authorization": f"Bearer key-of-{user}",
+            **({"Mcp-Session-Id": session} if session else {}),
+        }
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        async with httpx.AsyncClient(timeout=60) as client:
+            return await client.post(f"{doors.url}/mcp", json=message, headers=headers)
+
+    async with open_doors(ServingOptions(threads=tmp_path / "threads.sqlite", keys=USERS)) as doors:
+        session = (await post(doors, "ann", "initialize", hello)).headers["mcp-session-id"]
+        assert (await post(doors, "ann", "tools/list", {}, session)).status_code == 200
+        assert (await post(doors, "bob", "tools/list", {}, session)).status_code == 404
+        assert (await post(doors, "eve", "tools/list", {})).status_code == 401
+
+
+def test_standard_output_has_nothing_but_the_protocol() -> None:
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    messages: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "one_step", "arguments": {"question": QUESTION}}},
+        {"id": 3, "method": "nonsense"},
+    ]
+    replies: dict[int, dict[str, Any]] = {}
+    with subprocess.Popen([sys.executable, *COMMAND], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdin
+        assert server.stdout
+        server.stdin.write(b"{\n")
+        for message in messages:
+            server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+            server.stdin.flush()
+            while message.get("id", 1) not in replies:
+                reply = json.loads(server.stdout.readline())
+                assert reply["jsonrpc"] == "2.0"
+                replies[reply.get("id") or 0] = reply
+        server.stdin.close()
+        assert server.stdout.read() == b""
+        assert server.wait(60) == 0
+    assert replies[1]["result"]["serverInfo"]["name"] == "hopgraph"
+    assert replies[2]["result"]["structuredContent"]["method"] == "one_step"
+    assert replies[3]["error"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--corpus", "/no/such/folder"), "/no/such/folder"),
+        (("--model", "nonsense"), "nonsense"),
+        (("--set", "nonsense=1"), "nonsense"),
+    ],
+)
+def test_what_cannot_be_served_is_told_before_the_first_message(arguments: tuple[str, ...], said: str) -> None:
+    done = subprocess.run(
+        [sys.executable, *COMMAND, *arguments], stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False
+    )
+    assert done.returncode in (1, 2)
+    assert done.stdout == b""
+    told = done.stderr.decode().splitlines()
+    assert len(told) == 1
+    assert said in told[0]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_while_it_waits_for_its_client(how: signal.Signals, tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, *COMMAND], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+    ) as server:
+        assert server.stdin
+        assert server.stdout
+        server.stdin.write(b'{"jsonrpc": "2.0", "id": 1, "method": "nonsense"}\n')
+        server.stdin.flush()
+        server.stdout.readline()
+        assert list(tmp_path.iterdir())
+        server.send_signal(how)
+        assert server.wait(60) == 128 + how
+    assert not list(tmp_path.iterdir()), "nothing is left behind"

@@ -1,0 +1,104 @@
+"""What the app is started with, as it is given and as the environment says."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue
+
+from hopgraph.state import SettingsError
+from hopgraph.tools.apps.server.page.user_documents import documents_folder
+from hopgraph.tools.apps.server.server_options import (
+    ServingOptions,
+    hosts_from_environment,
+    keys_from_environment,
+    origins_from_environment,
+)
+from hopgraph.tools.apps.server.service import open_service
+
+ANN, BOB = "key-of-ann-0123456789", "key-of-bob-9876543210"
+
+
+@pytest.mark.parametrize(
+    ("given", "keys"),
+    [
+        ("", {}),
+        (f" {ANN} ", {ANN: "local"}),
+        (f"ann={ANN}, bob={BOB},", {ANN: "ann", BOB: "bob"}),
+        (f"ann= {ANN}", {ANN: "ann"}),
+        (f"{ANN}==", {f"{ANN}==": "local"}),
+    ],
+)
+def test_keys_are_read_with_their_users(monkeypatch: pytest.MonkeyPatch, given: str, keys: dict[str, str]) -> None:
+    monkeypatch.setenv("HOPGRAPH_API_KEY", given)
+    assert keys_from_environment() == keys
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (f"ann={ANN},bob=short-one", "the key of entry 2 has under 16 characters"),
+        (f"ann={ANN},b b={BOB}", "the user's name of entry 2 is not taken"),
+        ("ann=schlüssel-of-ann-0123456789", "the key of entry 1 cannot be sent in a header"),
+        (f"ann={ANN}\x07", "the key of entry 1 cannot be sent in a header"),
+        (f"{ANN}\udcff", "the key of entry 1 cannot be sent in a header"),
+        (f"ann={ANN},bob={ANN}", "entry 2 has the key of an entry before it"),
+        (f"ann={ANN},{ANN}", "entry 2 has the key of an entry before it"),
+    ],
+)
+def test_keys_that_could_not_work_are_refused_and_not_repeated(
+    monkeypatch: pytest.MonkeyPatch, given: str, said: str
+) -> None:
+    monkeypatch.setenv("HOPGRAPH_API_KEY", given)
+    with pytest.raises(SettingsError, match=f"HOPGRAPH_API_KEY: {said}") as refused:
+        keys_from_environment()
+    assert not [word for word in ("0123456789", "9876543210", "short-one", "\n") if word in str(refused.value)]
+
+
+def test_names_and_origins_are_read_from_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (hosts_from_environment(), origins_from_environment()) == ((), ())
+    monkeypatch.setenv("HOPGRAPH_HOSTS", "chat.example, other.example,")
+    monkeypatch.setenv("HOPGRAPH_ORIGINS", "https://shop.example")
+    assert hosts_from_environment() == ("chat.example", "other.example")
+    assert origins_from_environment() == ("https://shop.example",)
+
+
+def test_threads_and_documents_lie_in_the_same_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for given in ("~/kept/x.sqlite", Path("~/kept/x.sqlite"), tmp_path / "kept" / "x.sqlite"):
+        options = ServingOptions(threads=given)
+        assert options.threads == tmp_path / "kept" / "x.sqlite"
+        assert documents_folder(options) == tmp_path / "kept" / "documents"
+    address = "postgresql://~ann@localhost/threads"
+    assert ServingOptions(threads=address).threads == address
+    assert ServingOptions(threads="").threads is None
+    with pytest.raises(SettingsError, match="threads '~nobody-of-this-name/x': this user's home folder is not known"):
+        ServingOptions(threads="~nobody-of-this-name/x")
+
+
+@pytest.mark.parametrize(
+    ("given", "environment", "method"),
+    [
+        (None, "", "auto"),
+        ("ircot", "", "ircot"),
+        (None, "react", "react"),
+        ("ircot", "react", "ircot"),
+        ("auto", "react", "auto"),
+    ],
+)
+async def test_auto_stands_for_the_method_that_the_app_was_started_with(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: str | None, environment: str, method: str
+) -> None:
+    monkeypatch.setenv("HOPGRAPH_USE_METHOD", environment)
+    settings: dict[str, JsonValue] = {} if given is None else {"use_method": given}
+    options = ServingOptions(settings=settings, threads=tmp_path / "threads.sqlite")
+    assert options.begins_with == method
+    async with open_service(options) as service:
+        assert service.settings("auto", {}).use_method == method
+        assert service.settings("migres", {}).use_method == "migres"
+        assert service.settings("auto", {"use_method": "auto"}).use_method == "auto", "a caller may want the choice"
+
+
+def test_a_method_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOPGRAPH_USE_METHOD", "nothing")
+    with pytest.raises(SettingsError, match="HOPGRAPH_USE_METHOD"):
+        assert ServingOptions().begins_with

@@ -1,0 +1,74 @@
+"""What a caller may choose, and what only who starts the app may."""
+
+import logging
+import sqlite3
+from collections.abc import AsyncGenerator, AsyncIterator
+from pathlib import Path
+
+import pytest
+from langchain_core.messages import HumanMessage
+from pydantic import JsonValue
+
+from hopgraph.state import SettingsError
+from hopgraph.tools.apps.server.server_options import ServingOptions
+from hopgraph.tools.apps.server.service import AUTO, OWNER_SETTINGS, Service, open_service
+from hopgraph.tools.apps.server.turn import TurnEnd, TurnStep
+
+
+@pytest.fixture
+async def service(tmp_path: Path) -> AsyncIterator[Service]:
+    of_migres: dict[str, JsonValue] = {"max_iterations": 4, "passages_per_query": 7}
+    given: dict[str, JsonValue] = {"max_llm_calls": 10, "deadline_seconds": 30, "methods": {"migres": of_migres}}
+    async with open_service(ServingOptions(settings=given, threads=tmp_path / "threads.sqlite")) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("name", sorted(OWNER_SETTINGS))
+async def test_files_addresses_and_models_are_not_the_callers(service: Service, name: str) -> None:
+    with pytest.raises(SettingsError, match=f"'{name}' is chosen by who runs this server"):
+        service.settings("migres", {name: "anything"})
+
+
+async def test_limits_may_be_lowered_but_not_raised(service: Service) -> None:
+    assert service.settings("migres", {"max_llm_calls": 3}).max_llm_calls == 3
+    assert service.settings("migres", {"max_tokens": 10**6}).max_tokens == 10**6
+    for name, asked in {"max_llm_calls": 11, "deadline_seconds": 31}.items():
+        with pytest.raises(SettingsError, match=f"'{name}' may be at most"):
+            service.settings("migres", {name: asked})
+    with pytest.raises(SettingsError, match="'max_llm_calls' may be at most 10"):
+        service.settings("migres", {"max_llm_calls": None})
+    assert service.settings("migres", {"max_llm_calls": 11}, owner=True).max_llm_calls == 11
+
+
+async def test_a_callers_settings_join_those_of_the_method(service: Service) -> None:
+    settings = service.settings("migres", {"max_iterations": 2})
+    assert settings.methods["migres"] == {"max_iterations": 2, "passages_per_query": 7}
+    assert settings.use_method == "migres"
+    with pytest.raises(SettingsError, match="'max_iterations' is unknown for the chat"):
+        service.settings("auto", {"max_iterations": 2})
+    with pytest.raises(SettingsError, match="model 'gpt-9' is unknown"):
+        service.settings("gpt-9", {})
+
+
+async def test_an_answer_stands_when_its_thread_cannot_be_tidied_up(
+    service: Service, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def checkpoints() -> int:
+        return (await service.threads.database.rows("SELECT count(*) FROM checkpoints"))[0][0]
+
+    def turn() -> AsyncGenerator[TurnStep]:
+        given = {"messages": [HumanMessage("Who painted Guernica?")]}
+        return service.on_thread("ann", "one", given, service.settings(AUTO, {}))
+
+    await service.threads.database.rows("PRAGMA busy_timeout = 100")
+    with sqlite3.connect(tmp_path / "threads.sqlite") as other, caplog.at_level(logging.WARNING):
+        async for step in turn():
+            if isinstance(step, TurnEnd):
+                other.execute("BEGIN IMMEDIATE")
+                assert step.state["messages"][-1].text.startswith("Pablo Picasso")
+    other.close()
+    assert "thread one was answered, but not tidied up" in caplog.text
+    assert "database is locked" in caplog.text
+    assert await checkpoints() > 1
+    assert [step async for step in turn()]
+    assert await checkpoints() == 1, "the next turn does it"

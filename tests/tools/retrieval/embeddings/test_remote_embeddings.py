@@ -1,0 +1,115 @@
+"""Embedding models behind a real HTTP server on loopback."""
+
+import asyncio
+from collections.abc import Generator
+
+import numpy as np
+import pytest
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from hopgraph.state import ModelError, SpecError
+from hopgraph.tools.retrieval.embeddings import resolve_embeddings
+from hopgraph.tools.retrieval.embeddings.remote import sends_elsewhere
+from support.hashed_words import HashedWords
+from support.servers.embedding_app import EmbeddingApp
+from support.servers.loopback import LoopbackServer
+
+TEXTS = [f"passage number {number} of the fox" for number in range(10)]
+
+
+@pytest.fixture
+def served() -> EmbeddingApp:
+    return EmbeddingApp()
+
+
+@pytest.fixture
+def address(served: EmbeddingApp) -> Generator[str]:
+    with LoopbackServer(served.app()) as server:
+        yield f"{server.url}/v1"
+
+
+def test_texts_go_in_batches_and_come_back_in_order(served: EmbeddingApp, address: str) -> None:
+    model = resolve_embeddings(f"openai:any?base_url={address}&batch=4")
+    vectors = model.passages(TEXTS)
+    assert vectors == pytest.approx(np.array(HashedWords().embed_documents(TEXTS)), abs=1e-6)
+    assert sorted(len(body["input"]) for body in served.asked) == [2, 4, 4]
+    assert {body["model"] for body in served.asked} == {"any"}
+    assert model.embed_documents([]) == []
+
+
+async def test_queries_are_embedded_on_any_event_loop(served: EmbeddingApp, address: str) -> None:
+    model = resolve_embeddings(f"openai:any?base_url={address}&query_prefix=q:+&dimensions=8")
+    here = await asyncio.gather(*(model.aembed_query(text) for text in TEXTS))
+    there = await asyncio.to_thread(lambda: asyncio.run(model.aembed_query(TEXTS[0])))
+    assert here[0] == there == pytest.approx(HashedWords(8).embed_query(f"q: {TEXTS[0]}"), abs=1e-6)
+    assert served.asked[0]["input"][0].startswith("q: ")
+
+
+def test_failures_that_may_pass_are_retried(served: EmbeddingApp, address: str) -> None:
+    served.faults = [
+        PlainTextResponse("slow down", 429, headers={"retry-after": "0"}),
+        PlainTextResponse("oops", 503, headers={"retry-after": "0"}),
+    ]
+    assert resolve_embeddings(f"openai:any?base_url={address}").passages(TEXTS[:1]).shape == (1, 32)
+    assert len(served.asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (PlainTextResponse("no such model", 404), "HTTP 404: no such model"),
+        (PlainTextResponse("{", 200), "not JSON"),
+        (JSONResponse({"data": []}), "0 vectors for 1 texts"),
+        (JSONResponse({"data": [{"index": 0, "embedding": []}]}), "gave 1 vectors of"),
+        (JSONResponse({"data": [{"index": 0, "embedding": ["x"]}]}), "another form"),
+    ],
+)
+def test_an_answer_that_is_none_is_told_in_one_line(
+    served: EmbeddingApp, address: str, answer: Response, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hopgraph.tools.io.json_server.ATTEMPTS", 1)
+    served.faults = [answer]
+    with pytest.raises(ModelError, match=message) as caught:
+        resolve_embeddings(f"openai:any?base_url={address}").passages(TEXTS[:1])
+    assert "\n" not in str(caught.value)
+
+
+def test_the_key_comes_from_the_environment_and_is_never_shown(
+    served: EmbeddingApp, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served.key = "sk-very-secret-1234"
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-another-secret-99")
+    with pytest.raises(ModelError, match="HTTP 401") as caught:
+        resolve_embeddings(f"openai:any?base_url={address}").query("x")
+    assert "secret" not in str(caught.value)
+    monkeypatch.setenv("OPENAI_API_KEY", served.key)
+    assert len(resolve_embeddings(f"openai:any?base_url={address}").query("x")) == 32
+
+
+def test_a_spec_that_cannot_work_says_what_to_do() -> None:
+    with pytest.raises(SpecError, match="set OPENAI_API_KEY, or name a local server"):
+        resolve_embeddings("openai:text-embedding-3-small")
+    with pytest.raises(SpecError, match=r"leave the key out") as caught:
+        resolve_embeddings("openai:m?base_url=https://user:hush4@host/v1")
+    assert "hush4" not in str(caught.value)
+    with pytest.raises(SpecError, match=r"option 'url' of .* is unknown; valid: base_url"):
+        resolve_embeddings("openai:m?url=http://127.0.0.1")
+    with pytest.raises(SpecError, match="is not an address"):
+        resolve_embeddings("openai:m?base_url=localhost")
+
+
+def test_a_server_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hopgraph.tools.io.json_server.ATTEMPTS", 1)
+    with LoopbackServer(EmbeddingApp().app()) as server:
+        gone = server.url
+    with pytest.raises(ModelError, match=r"cannot reach .* is the server running\?"):
+        resolve_embeddings(f"openai:any?base_url={gone}/v1").query("x")
+
+
+def test_only_addresses_that_somebody_here_named_are_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sends_elsewhere("openai:m?base_url=http://127.0.0.1:8080/v1") is None
+    assert sends_elsewhere("openai:m") is None
+    assert sends_elsewhere("st:folder") is None
+    assert sends_elsewhere("openai:m?base_url=https://example.org/v1") == "https://example.org/v1"
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://example.org/v1")
+    assert sends_elsewhere("openai:m?base_url=https://example.org/v1") is None

@@ -1,0 +1,120 @@
+import json
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hopgraph.state import EntailmentChecker
+from hopgraph.tools.scoring.entailment import LexicalEntailment
+from hopgraph.tools.text import split_sentences
+
+ED_WOOD = (
+    "Ed Wood (film)\nEd Wood is a 1994 American biographical film. It was directed by Tim Burton and did not make a "
+    "profit. The film won two awards."
+)
+BURTON = "Tim Burton\nTimothy Walter Burton was born on August 25, 1958 in Burbank, California."
+words = st.sampled_from(["Tim", "Burton", "was", "not", "born", "in", "1958", "May", "5", "film", ".", "\n", "no"])
+texts = st.one_of(st.text(max_size=30), st.lists(words, max_size=14).map(" ".join))
+
+
+def score(premise: str, statement: str) -> float:
+    return LexicalEntailment().score([(premise, statement)])[0]
+
+
+def test_it_is_an_entailment_checker() -> None:
+    assert isinstance(LexicalEntailment(), EntailmentChecker)
+    assert LexicalEntailment().score([]) == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "Ed Wood was directed by Tim Burton.",
+        "Tim Burton was born on 25 August 1958.",
+        "Burton, who directed Ed Wood, was born in Burbank in August 1958.",
+        "The director of Ed Wood, Tim Burton, was born in the 1950s.",
+        "The films won 2 awards.",
+        "Ed Wood did not make a profit.",
+        "Ed Wood is a film of 1994 from America.",
+    ],
+)
+def test_statements_that_the_passages_carry(statement: str) -> None:
+    assert score(f"{ED_WOOD}\n\n{BURTON}", statement) >= LexicalEntailment.threshold
+
+
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        ("Ed Wood was directed by Tim Roth.", "another name"),
+        ("Ed Wood is a 1995 film.", "another year"),
+        ("Tim Burton was born on August 26, 1958.", "another day"),
+        ("The film won three awards.", "another number"),
+        ("Ed Wood was not directed by Tim Burton.", "negated here"),
+        ("Ed Wood did make a profit.", "negated there"),
+        ("Ed Wood is a French film.", "another country"),
+    ],
+)
+def test_statements_that_contradict_the_passages_get_nothing(statement: str, why: str) -> None:
+    assert score(f"{ED_WOOD}\n\n{BURTON}", statement) == 0.0, why
+
+
+def test_a_share_worked_by_hand() -> None:
+    # ship, sink, storm are carried; captain, surviv are not; the function words do not count.
+    assert score(
+        "Titanic\nThe ships sank; one was sinking in a storm.", "the captain survived the sinking ship in a storm"
+    ) == pytest.approx(3 / 5)
+
+
+@pytest.mark.parametrize(
+    ("premise", "statement"), [("", "It won."), ("It won.", ""), ("It won.", " \n"), ("It won.", "?"), ("", "")]
+)
+def test_a_blank_side_gives_nothing(premise: str, statement: str) -> None:
+    assert score(premise, statement) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("premise", "statement"),
+    [
+        ("He was not only a singer but an actor.", "He was a singer."),
+        ("Symphony No. 5 was a success.", "Symphony 5 was a success."),
+        ("He won, but did not come.", "He won."),
+        ("He did not come. He won the prize.", "He won the prize."),
+    ],
+)
+def test_a_negator_reaches_no_further_than_its_clause(premise: str, statement: str) -> None:
+    assert score(premise, statement) == 1.0
+
+
+@given(st.lists(st.tuples(texts, texts), max_size=6), st.randoms())
+def test_a_score_depends_on_nothing_but_its_pair(pairs: list[tuple[str, str]], random: Random) -> None:
+    checker = LexicalEntailment()
+    alone = {pair: checker.score([pair])[0] for pair in pairs}
+    random.shuffle(pairs)
+    assert checker.score(pairs) == [alone[pair] for pair in pairs]
+    assert all(0 <= value <= 1 for value in alone.values())
+
+
+def test_passages_entail_their_own_sentences_and_hardly_any_other(shared_data: Path) -> None:
+    pairs: list[tuple[str, str]] = []
+    others: list[tuple[str, str]] = []
+    for question in json.loads((shared_data / "hotpotqa/train_100.json").read_text(encoding="utf-8"))[:20]:
+        passages = [(title, "".join(sentences)) for title, sentences in question["context"]]
+        for (title, text), other in zip(passages, [*passages[1:], passages[0]], strict=True):
+            for start, end in split_sentences(text):
+                pairs.append((f"{title}\n{text}", text[start:end]))
+                others.append((f"{other[0]}\n{other[1]}", text[start:end]))
+    checker = LexicalEntailment()
+    assert set(checker.score(pairs)) == {1.0}
+    accepted = [value >= checker.threshold for value in checker.score(others)]
+    assert sum(accepted) < 0.02 * len(accepted)
+
+
+def test_accuracy_on_human_judgements_is_as_stated(shared_data: Path) -> None:
+    lines = (shared_data / "fever_symmetric/dev.jsonl").read_text(encoding="utf-8").splitlines()
+    records = [json.loads(line) for line in lines]
+    checker = LexicalEntailment()
+    scores = checker.score([(record["evidence"], record["claim"]) for record in records])
+    right = [(s >= checker.threshold) == (r["label"] == "SUPPORTS") for s, r in zip(scores, records, strict=True)]
+    assert sum(right) / len(right) == pytest.approx(0.678, abs=0.005)

@@ -1,0 +1,177 @@
+"""Rerankers that run in this process, on real architectures with small random weights."""
+
+import asyncio
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch", reason="needs the models extra")
+pytest.importorskip("transformers", reason="needs the models extra")
+
+from hopgraph.state import Reranker, SpecError
+from hopgraph.tools.scoring.rerankers import local, resolve_reranker
+from hopgraph.tools.scoring.weights import forward
+from support import tiny_models
+
+QUESTIONS = ("Who directed Ed Wood?", "In which city was the director of the film born?")
+
+
+@pytest.fixture(scope="module")
+def bge_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_models.xlm_roberta(tmp_path_factory.mktemp("bge"))
+
+
+@pytest.fixture(scope="module")
+def cross_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_models.bert(tmp_path_factory.mktemp("cross"))
+
+
+def pairs(texts: int = 24) -> list[tuple[str, str]]:
+    """Passages, sentences, texts that have to be cut, an over-long query, repeated pairs."""
+    passages = tiny_models.corpus()[:texts]
+    sentences = [each.partition(". ")[0] for each in passages]
+    made = [(question, text) for question in QUESTIONS for text in [*passages, *sentences]]
+    return [*made, (QUESTIONS[0], " ".join(passages)), ("why " * 600, passages[0]), made[3], ("ünïcode 東京?", "Tōkyō")]
+
+
+def test_bge_scores_are_those_of_flag_reranker(bge_folder: Path) -> None:
+    flag = pytest.importorskip("FlagEmbedding", reason="needs the models extra")
+    direct = flag.FlagReranker(str(bge_folder), use_fp16=False, devices="cpu").compute_score(pairs())
+    ours = resolve_reranker(f"bge:{bge_folder}?device=cpu").score(pairs())
+    assert ours == pytest.approx(direct, abs=1e-5)
+    assert max(ours) - min(ours) > 0.05  # not one value for all
+
+
+def test_cross_encoder_scores_are_raw_logits(cross_folder: Path) -> None:
+    library = pytest.importorskip("sentence_transformers", reason="needs the models extra")
+    transformers, torch = tiny_models.transformers, tiny_models.torch
+    ours = resolve_reranker(f"cross-encoder:{cross_folder}?device=cpu").score(pairs())
+    model = library.CrossEncoder(str(cross_folder), device="cpu")
+    assert ours == pytest.approx(model.predict(pairs(), activation_fn=torch.nn.Identity()).tolist(), abs=1e-5)
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(cross_folder)
+    plain = transformers.AutoModelForSequenceClassification.from_pretrained(cross_folder).eval()
+    for (query, text), score in list(zip(pairs(), ours, strict=True))[:8]:
+        with torch.no_grad():
+            logit = plain(**tokenizer(query, text, truncation=True, return_tensors="pt")).logits[0, 0].item()
+        assert score == pytest.approx(logit, abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["bge", "cross-encoder"])
+def test_one_batch_gives_the_same_as_pair_by_pair(kind: str, bge_folder: Path, cross_folder: Path) -> None:
+    reranker = resolve_reranker(f"{kind}:{bge_folder if kind == 'bge' else cross_folder}")
+    some = pairs(6)
+    assert isinstance(reranker, Reranker)
+    assert reranker.threshold is None
+    assert reranker.score(some) == pytest.approx([reranker.score([pair])[0] for pair in some], abs=1e-5)
+    assert reranker.score([]) == []
+
+
+def test_equal_pairs_are_scored_once() -> None:
+    seen: list[list[tuple[str, str]]] = []
+
+    def work(distinct: Any) -> list[float]:
+        seen.append(list(distinct))
+        return [float(len(text)) for _, text in distinct]
+
+    assert local.each_once(work)([("q", "aa"), ("q", "b"), ("q", "aa")]) == [2.0, 1.0, 2.0]
+    assert seen == [[("q", "aa"), ("q", "b")]]
+
+
+async def test_twenty_callers_load_a_model_once_and_get_their_own_scores(
+    bge_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads: list[threading.Thread] = []
+    load = local.load_text_model
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        loads.append(threading.current_thread())
+        time.sleep(0.05)  # so that all have asked before the first is done
+        return load(*args, **kwargs)
+
+    monkeypatch.setattr(local, "load_text_model", counted)
+    spec = f"bge:{bge_folder}?batch_tokens=777"
+    with ThreadPoolExecutor(20) as pool:
+        rerankers = [each.result() for each in [pool.submit(resolve_reranker, spec) for _ in range(20)]]
+    assert len(loads) == 1
+    some = pairs(10)
+    alone = rerankers[0].score(some)
+    from_tasks = await asyncio.gather(*(each.ascore(some[at : at + 3]) for at, each in enumerate(rerankers)))  # type: ignore[attr-defined]
+    for at, scores in enumerate(from_tasks):
+        assert scores == pytest.approx(alone[at : at + 3], abs=1e-5)
+    with ThreadPoolExecutor(20) as pool:
+        from_threads = list(pool.map(lambda at: rerankers[at].score(some[at : at + 3]), range(20)))
+    for at, scores in enumerate(from_threads):
+        assert scores == pytest.approx(alone[at : at + 3], abs=1e-5)
+
+
+async def test_scoring_does_not_hold_up_the_event_loop(bge_folder: Path) -> None:
+    reranker: Any = await asyncio.to_thread(resolve_reranker, f"bge:{bge_folder}")
+    pauses: list[float] = []
+
+    async def watch() -> None:
+        while True:
+            began = time.perf_counter()
+            await asyncio.sleep(0.001)
+            pauses.append(time.perf_counter() - began - 0.001)
+
+    watching = asyncio.create_task(watch())
+    await asyncio.gather(
+        *(reranker.ascore([(f"{number} {query}", text) for query, text in pairs()]) for number in range(4))
+    )
+    watching.cancel()
+    assert len(pauses) > 10
+    assert max(pauses) < 0.25  # scoring itself takes seconds; the rest is what a busy machine adds
+
+
+def test_a_query_that_is_too_long_is_cut_and_the_text_still_counts(bge_folder: Path) -> None:
+    reranker = resolve_reranker(f"bge:{bge_folder}")
+    one, other = reranker.score([("why " * 600, "Ed Wood"), ("why " * 600, "Paris is the capital of France")])
+    assert one != other
+
+
+def test_wrong_models_are_refused_by_name(tmp_path: Path, cross_folder: Path, bge_folder: Path) -> None:
+    three = tiny_models.bert(tmp_path / "three", labels={0: "a", 1: "b", 2: "c"})
+    with pytest.raises(SpecError, match="a reranker gives one score, and this model has 3 labels"):
+        resolve_reranker(f"bge:{three}")
+    with pytest.raises(SpecError, match="3 labels"):
+        resolve_reranker(f"cross-encoder:{three}")
+    seq2seq = tiny_models.t5(tmp_path / "t5")
+    for kind in ("bge", "cross-encoder"):
+        with pytest.raises(SpecError, match=r"is T5ForConditionalGeneration; .* needs …ForSequenceClassification"):
+            resolve_reranker(f"{kind}:{seq2seq}")
+    with pytest.raises(SpecError, match="is 2000; the model reads 512 at most"):
+        resolve_reranker(f"bge:{bge_folder}?max_length=2000")
+    with pytest.raises(SpecError, match=r"option 'use_fp16' of .* is unknown; valid: device, dtype"):
+        resolve_reranker(f"bge:{bge_folder}?use_fp16=true")
+    with pytest.raises(SpecError, match="write cross-encoder:NAME_OR_PATH"):
+        resolve_reranker("cross-encoder:")
+
+
+def test_bf16_on_the_cpu_is_near_fp32(bge_folder: Path) -> None:
+    some = pairs(4)
+    exact, rough = (resolve_reranker(f"bge:{bge_folder}?dtype={dtype}").score(some) for dtype in ("fp32", "bf16"))
+    assert rough == pytest.approx(exact, abs=0.05)
+    assert rough != exact
+
+
+def test_too_little_memory_halves_the_batch(bge_folder: Path) -> None:
+    """An allocation that fails is real where a GPU is full; here the failure is the model's own."""
+    torch = tiny_models.torch
+    sizes: list[int] = []
+
+    def limited(padded: dict[str, Any]) -> Any:
+        sizes.append(len(padded["input_ids"]))
+        if len(padded["input_ids"]) > 2:
+            raise torch.OutOfMemoryError
+        return padded["input_ids"][:, :1]
+
+    tokenizer = tiny_models.transformers.AutoTokenizer.from_pretrained(bge_folder)
+    rows = [{"input_ids": [number, *range(5)]} for number in range(5)]
+    found = forward.run_batches(rows, limited, pad=tokenizer.pad, device="cpu", tokens=1000)
+    assert found == [[0.0], [1.0], [2.0], [3.0], [4.0]]
+    assert sizes == [5, 2, 3, 1, 2]

@@ -1,0 +1,77 @@
+"""The result of a run, for people."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from hopgraph.state import Citation, Usage
+from hopgraph.tools.apps.cli.console import print_hanging
+from hopgraph.tools.text.sanitize import counted, on_one_line
+
+_ENDS = {
+    "answered": "answered",
+    "unanswerable": "ended without an answer",
+    "max_iterations": "stopped at the last iteration",
+    "max_depth": "stopped at the greatest depth",
+    "budget": "stopped because the budget is used up",
+}
+
+
+def print_answer(console: Console, state: Mapping[str, Any], seconds: float | None) -> None:
+    """Print the answer with numbered citations, why the run ended and what it used.
+
+    Args:
+        console: where to.
+        state: the state at the end of the run.
+        seconds: how long it took; None to print the answer and the citations alone.
+    """
+    if seconds is not None:
+        console.print()
+    _print_conclusion(console, state, short=seconds is None)
+    _print_citations(console, state["citations"])
+    if seconds is not None:
+        console.print()
+        line = f"{_ENDS.get(state['stop_reason'], state['stop_reason'])} · {_usage_line(state['usage'], seconds)}"
+        print_hanging(console, Text(), Text(line, "dim"), indent=0)
+
+
+def _print_conclusion(console: Console, state: Mapping[str, Any], *, short: bool) -> None:
+    if state["answer"]:
+        label = Text() if short else Text("Answer", "bold")
+        indent = 0 if short else 9
+        print_hanging(console, label, Text(on_one_line(state["answer"]), "bold green"), indent=indent)
+        why = on_one_line(state["explanation"])
+    else:
+        print_hanging(console, Text(), Text("No answer", "bold red"), indent=0)
+        indent, missing = 9, on_one_line(state.get("missing") or "")
+        known = not missing or missing == on_one_line(state["question"])
+        why = on_one_line(state["explanation"]) or ("" if known else f"still missing: {missing}")
+    if why and not short:
+        print_hanging(console, Text(), Text(why), indent=indent)
+
+
+def _print_citations(console: Console, citations: Sequence[Citation]) -> None:
+    if citations:
+        console.print()
+    width = len(f"[{len(citations)}] ")
+    for number, citation in enumerate(citations, start=1):
+        label = Text(f"[{number}]", "cyan")
+        title = on_one_line(citation["title"]) or on_one_line(citation["passage_id"])
+        said = " (said by the model, not found in the corpus)" if citation["kind"] == "model" else ""
+        print_hanging(console, label, Text.assemble((title, "bold"), said), indent=width)
+        print_hanging(console, Text(), Text(f"“{on_one_line(citation['quote'])}”"), indent=width)
+
+
+def _usage_line(usage: Usage, seconds: float) -> str:
+    parts = [
+        counted(usage["iterations"], "iteration"),
+        counted(usage["llm_calls"], "model call"),
+        f"{usage['prompt_tokens']:,} + {usage['completion_tokens']:,} tokens",
+        counted(usage["retrievals"], "search", "searches"),
+        f"{counted(usage['passages'], 'passage')} read",
+    ]
+    if usage["parse_failures"]:
+        parts.append(counted(usage["parse_failures"], "unusable reply", "unusable replies"))
+    return " · ".join([*parts, f"{seconds:.1f} s"])

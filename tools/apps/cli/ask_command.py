@@ -1,0 +1,171 @@
+"""`hopgraph ask`: answer a question and show how."""
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Command, Interrupt, StreamMode
+
+from hopgraph.nodes.prepare import checked_question
+from hopgraph.state import Context, QuestionError, SettingsError
+from hopgraph.tools.apps.cli.answer_output import print_answer
+from hopgraph.tools.apps.cli.console import console_on
+from hopgraph.tools.apps.cli.review_prompts import Reviewed, Reviewing, review_settings
+from hopgraph.tools.apps.cli.run_output import Shown, print_header, print_picture
+from hopgraph.tools.apps.cli.settings_options import method_named, settings_for
+from hopgraph.tools.apps.cli.tree_output import RunPicture
+from hopgraph.tools.apps.runs.answer_record import answer_record
+from hopgraph.tools.apps.runs.telling.watch import Watcher
+from hopgraph.tools.io.atomic_files import write_files
+
+Output = Literal["steps", "quiet", "json"]
+Graph = CompiledStateGraph[Any, Any, Any, Any]
+
+_THREAD: RunnableConfig = {"configurable": {"thread_id": "ask"}}
+"""The only thread of a run that can pause."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the command line asks for."""
+
+    question: str
+    """`-` to read it from standard input."""
+    method: str
+    model: str | None
+    corpus: str | None
+    preset: str | None
+    assignments: list[str]
+    output: Output
+    verbose: bool
+    save: Path | None
+    """Where to write the run down."""
+    review: Reviewed | None = None
+    """What a person is to be asked about on the way."""
+
+
+def run_ask(wanted: Wanted) -> None:
+    """Answer a question; settings, prompts and corpus are checked before the first model call.
+
+    Raises:
+        HopgraphError: whatever makes it impossible.
+    """
+    module = method_named(wanted.method)
+    settings = settings_for(
+        module.Context,
+        preset=wanted.preset,
+        assignments=[*wanted.assignments, *(review_settings(wanted.review) if wanted.review else [])],
+        model=wanted.model,
+        corpus=wanted.corpus,
+    )
+    if wanted.save and wanted.save.expanduser().is_dir():
+        raise SettingsError(f"--save {str(wanted.save)!r:.80}: it is a folder; name a file in it")
+    question = checked_question(read_question(wanted.question))
+    graph = cast("Graph", _with_memory(module) if wanted.review else module.graph)
+    watcher = Watcher(verbose=wanted.verbose)
+    if wanted.output == "json":
+        state, _ = _answered(graph, question, settings, watcher, Shown(None))
+        record = answer_record(settings, state, watcher.trace())
+        _save(wanted.save, record)
+        _print_json(record)
+        return
+    console, quiet = console_on(), wanted.output == "quiet"
+    print_header(console_on(stderr=True) if quiet else console, graph.get_name(), settings)
+    with Shown(None if quiet else console) as shown:
+        state, seconds = _answered(graph, question, settings, watcher, shown)
+    _save(wanted.save, answer_record(settings, state, watcher.trace()))
+    if not quiet:
+        print_picture(console, RunPicture(question, watcher.events, wanted.verbose))
+    print_answer(console, state, None if quiet else seconds)
+
+
+def _with_memory(module: ModuleType) -> Graph:
+    """Compile a method so that its runs can pause."""
+    return module.build().compile(checkpointer=InMemorySaver(), name=module.graph.get_name())
+
+
+def _answered(
+    graph: Graph, question: str, settings: Context, watcher: Watcher, shown: Shown
+) -> tuple[Mapping[str, Any], float]:
+    """Run a graph to its end, asking a person wherever it pauses.
+
+    Returns:
+        The last state, and the seconds without those that the person took.
+    """
+    given: Any = {"question": question}
+    began, seconds = time.perf_counter(), 0.0
+    while True:
+        # A person is asked outside of the event loop, where Ctrl-C ends the asking.
+        state, paused = asyncio.run(_run(graph, given, settings, watcher, shown))
+        seconds += time.perf_counter() - began
+        if not paused:
+            return state, seconds
+        with shown.aside():
+            console = console_on(stderr=True)
+            given = Command(resume={each.id: Reviewing(console, each.value).ask() for each in paused})
+        began = time.perf_counter()
+
+
+async def _run(
+    graph: Graph, given: Any, settings: Context, watcher: Watcher, shown: Shown
+) -> tuple[Mapping[str, Any], list[Interrupt]]:
+    """Run a graph to its end or to a pause, showing each superstep; returns the last state and what is asked."""
+    state: Mapping[str, Any] = {}
+    paused: list[Interrupt] = []
+    modes: list[StreamMode] = ["custom", "values", "tasks"]
+    stream = graph.astream(given, _THREAD, context=settings, stream_mode=modes, subgraphs=True)
+    async for namespace, mode, chunk in cast("Any", stream):
+        if mode == "custom":
+            shown.lines(watcher.see(chunk))
+        elif namespace:
+            continue  # of subgraphs only what they report is shown
+        elif mode == "values":
+            paused += chunk.get("__interrupt__", ())
+            if "passages" not in chunk:
+                continue
+            state = chunk
+            shown.lines(watcher.learn(chunk["passages"]))
+            shown.picture(RunPicture(chunk["question"], tuple(watcher.events), watcher.verbose))
+        elif "input" in chunk:  # a task begins; its end is reported, too
+            shown.step(chunk["name"])
+    shown.lines(watcher.flush())
+    return state, sorted(paused, key=lambda each: each.id)  # parallel branches pause in any order
+
+
+def read_question(given: str) -> str:
+    """Take the question, or read it from standard input for `-`.
+
+    Raises:
+        QuestionError: bytes that are not UTF-8, which would otherwise be lost unseen.
+    """
+    with suppress(UnicodeError):
+        if given == "-":
+            return sys.stdin.buffer.read().decode("utf-8")
+        # Bytes of the command line that are not UTF-8 arrive as lone surrogates.
+        given.encode("utf-8")
+        return given
+    raise QuestionError("the question is not valid UTF-8")
+
+
+def _save(path: Path | None, record: Mapping[str, Any]) -> None:
+    if path:
+        # Half of a pair of surrogates, which a model may send, is no text that a file could hold.
+        text = json.dumps(record, ensure_ascii=False, indent=1, allow_nan=False)
+        write_files({path.expanduser(): f"{text}\n".encode("utf-8", "replace")})
+
+
+def _print_json(record: Mapping[str, Any]) -> None:
+    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    indent = 2 if sys.stdout.isatty() else None
+    text = json.dumps(record, ensure_ascii=not utf8, indent=indent, allow_nan=False)
+    sys.stdout.write(f"{text}\n")

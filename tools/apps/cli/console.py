@@ -1,0 +1,50 @@
+"""Writing to the terminal: safe text, hanging indents, nothing that a pipe would not want."""
+
+import sys
+
+from rich.console import Console
+from rich.text import Text
+
+from hopgraph.tools.text.sanitize import in_ascii_text
+
+LABEL_WIDTH = 11
+"""Columns of the left column, which names the steps."""
+_WIDEST = 100
+"""Longer lines are hard to read, so a wider terminal stays partly empty."""
+
+
+def console_on(*, stderr: bool = False) -> Console:
+    """Make a console for standard output or standard error: colours only on a terminal, at most 100 columns.
+
+    It reads no markup, so brackets in a text are only brackets.
+    """
+    console = Console(stderr=stderr, markup=False, highlight=False, emoji=False)
+    console.width = min(console.width, _WIDEST)
+    return console
+
+
+def print_hanging(console: Console, label: Text, body: Text, *, indent: int = LABEL_WIDTH) -> None:
+    """Print a text beside a label; its further lines stand below its first, without trailing spaces."""
+    if console.options.ascii_only:
+        label, body = in_ascii(label), in_ascii(body)
+    indent = max(indent, label.cell_len + 1) if label.cell_len else indent
+    width = max(console.width - indent, 10)
+    for number, line in enumerate(body.wrap(console, width) or [Text()]):
+        line.rstrip()
+        start = label.copy() if number == 0 else Text()
+        start.append(" " * (indent - start.cell_len))
+        joined = Text.assemble(start, line)
+        joined.rstrip()
+        console.print(joined, soft_wrap=True)
+
+
+def in_ascii(text: Text) -> Text:
+    """Write our own signs in ASCII, for a terminal that has no others."""
+    return Text.assemble(*((in_ascii_text(str(part)), part.style) for part in text.split("\n")))
+
+
+def tolerate_encoding() -> None:
+    """Let a terminal that cannot show a character show `?` instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if reconfigure := getattr(stream, "reconfigure", None):
+            reconfigure(errors="replace")

@@ -1,0 +1,57 @@
+"""`hopgraph mcp`: the methods as tools of an MCP server on standard input and output."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from shutil import rmtree
+from tempfile import TemporaryDirectory
+from types import FrameType
+
+from hopgraph.nodes.prepare import check_settings
+from hopgraph.state import SettingsError
+from hopgraph.state.chat import ChatContext
+from hopgraph.state.context import chosen
+from hopgraph.tools.apps.cli.settings_options import settings_for
+from hopgraph.tools.apps.server.server_options import ServingOptions
+from hopgraph.tools.io.optional_packages import require
+
+
+def run_mcp(*, model: str | None, corpus: str | None, assignments: Sequence[str]) -> None:
+    """Serve one client until it closes its end; model and corpus are opened before it is answered.
+
+    Raises:
+        SpecError: the package is not installed. HopgraphError: a setting, a model or a corpus that cannot work.
+    """
+    require("mcp", "chat")
+    settings = settings_for(ChatContext, assignments=assignments, model=model, corpus=corpus)
+    # Tools keep no threads, so what the service opens for them ends with it.
+    with TemporaryDirectory(prefix="hopgraph-mcp-") as folder:
+        _end_at_once(Path(folder))
+        asyncio.run(_serve(ServingOptions(settings=chosen(settings), threads=Path(folder) / "threads.sqlite")))
+
+
+def _end_at_once(folder: Path) -> None:
+    """Let Ctrl-C and a host's SIGTERM end the process: a thread waits for the client's next line, for good."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        rmtree(folder, ignore_errors=True)
+        os._exit(128 + number)
+
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, end)
+
+
+async def _serve(options: ServingOptions) -> None:
+    from hopgraph.tools.apps.server.mcp_server import run_stdio
+    from hopgraph.tools.apps.server.service import AUTO, open_service
+
+    async with open_service(options) as service:
+        settings = service.settings(AUTO, {})
+        if settings.review_queries or settings.review_evidence:
+            raise SettingsError(
+                "review_queries and review_evidence pause for a person, which a tool cannot; leave them off"
+            )
+        await check_settings(settings)
+        await run_stdio(service)

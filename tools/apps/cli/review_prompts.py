@@ -1,0 +1,139 @@
+"""Asking a person on the terminal about queries and evidence, for `hopgraph ask --review`.
+
+What is shown and asked goes to standard error, so that standard output holds the answer alone.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from rich.console import Console
+from rich.text import Text
+
+from hopgraph.state import SettingsError
+from hopgraph.tools.apps.cli.console import print_hanging
+from hopgraph.tools.text.sanitize import on_one_line, shortened
+
+Reviewed = Literal["queries", "evidence", "all"]
+"""What `--review` asks about."""
+
+_PASSAGE_SHOWN = 300
+"""Characters of a passage that are shown of it."""
+_HELP = {
+    "queries": "Enter: send · n: send none · d 1 2: drop · e 1: edit · a: add · q: quit",
+    "evidence": "Enter: use · n: use none · d 1 2: drop · e 1: edit · q: quit",
+}
+
+
+def review_settings(wanted: Reviewed) -> list[str]:
+    """Write the settings that a choice of `--review` stands for, as `--set` takes them.
+
+    Raises:
+        SettingsError: nobody can be asked, because standard input is no terminal.
+    """
+    if not sys.stdin.isatty():
+        raise SettingsError("--review asks on the terminal, and standard input is none; run it in one")
+    kinds = ["queries", "evidence"] if wanted == "all" else [wanted]
+    return [f"review_{kind}=true" for kind in kinds]
+
+
+def read_line() -> str:
+    """Read a line of standard input.
+
+    Raises:
+        KeyboardInterrupt: there is no more.
+    """
+    line = sys.stdin.buffer.readline()
+    if not line:
+        raise KeyboardInterrupt
+    return line.decode("utf-8", "replace").strip()
+
+
+@dataclass
+class Reviewing:
+    """One question to a person: what it shows, and what the person makes of it."""
+
+    console: Console
+    payload: Mapping[str, Any]
+    """What the run paused with (see `hopgraph.nodes.core.human_review`)."""
+    read: Callable[[], str] = read_line
+    items: list[dict[str, Any]] = field(init=False)
+    """What is left of the list, as it would go back."""
+
+    def __post_init__(self) -> None:
+        self.kind = str(self.payload["kind"])
+        self.items = [dict(each) for each in self.payload[self.kind]]
+
+    def ask(self) -> dict[str, Any]:
+        """Ask until the person is content; gives what to resume the run with.
+
+        Raises:
+            KeyboardInterrupt: the person quits, or the input ends.
+        """
+        self._say(f"Review of the {self.kind}, iteration {self.payload['hop']}", "bold")
+        if problem := self.payload.get("problem"):
+            self._say(str(problem), "bold yellow")
+        self._show()
+        while True:
+            self.console.print(Text("> ", "cyan"), end="")
+            command, _, rest = self.read().partition(" ")
+            if command in ("", "y", "yes"):
+                return self._decided()
+            if command in ("n", "no"):
+                return {"action": "reject"}
+            if command in ("q", "quit"):
+                raise KeyboardInterrupt
+            problem = self._edit(command, rest.strip())
+            if problem:
+                self._say(problem, "yellow")
+            else:
+                self._show()
+
+    def _decided(self) -> dict[str, Any]:
+        if not self.items:
+            return {"action": "reject"}
+        if self.items == [dict(each) for each in self.payload[self.kind]]:
+            return {"action": "approve"}
+        return {"action": "edit", self.kind: self.items}
+
+    def _edit(self, command: str, rest: str) -> str:
+        """Carry a command out; returns what is wrong with it, empty for nothing."""
+        if command == "a" and self.kind == "queries":
+            text = rest or self._new_text()
+            if text:
+                self.items.append({"text": text, "why": ""})
+            return ""
+        if command not in ("d", "e"):
+            return f"not understood: {shortened(command, 20)!r}"
+        named = re.match(r"[\d\s,]*", rest)
+        numbers = [int(digits) for digits in re.findall(r"\d{1,6}", named[0] if named else "")]
+        if not numbers or not all(1 <= number <= len(self.items) for number in numbers):
+            return f"name numbers from 1 to {len(self.items)}, as in: {command} 1" if self.items else "nothing is left"
+        if command == "d":
+            self.items = [each for number, each in enumerate(self.items, start=1) if number not in numbers]
+            return ""
+        item = self.items[numbers[0] - 1]
+        if not item.get("editable", True):
+            return "a passage can be dropped, but its text cannot be changed"
+        text = re.sub(r"^\d+\s*", "", rest) or self._new_text()
+        item["text"] = text or item["text"]
+        return ""
+
+    def _new_text(self) -> str:
+        self.console.print(Text("new text> ", "cyan"), end="")
+        return self.read()
+
+    def _show(self) -> None:
+        width = len(str(len(self.items))) + 3
+        for number, each in enumerate(self.items, start=1):
+            text = shortened(each["text"], _PASSAGE_SHOWN)
+            print_hanging(self.console, Text(f"  {number}", "cyan"), Text(text), indent=width)
+            about = " · ".join(each.get("titles", ())) or each.get("why", "")
+            if about:
+                print_hanging(self.console, Text(), Text(on_one_line(about), "dim"), indent=width)
+        self._say(_HELP[self.kind] if self.items else "nothing is left; Enter goes on without", "dim")
+
+    def _say(self, text: str, style: str) -> None:
+        print_hanging(self.console, Text(), Text(on_one_line(text), style), indent=0)

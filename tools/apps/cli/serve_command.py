@@ -1,0 +1,118 @@
+"""`hopgraph serve`: LangGraph's development server with every graph of the package."""
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import ModuleType
+from typing import Any
+
+from rich.text import Text
+
+from hopgraph.graphs import ALIASES, METHODS, chat
+from hopgraph.state import SettingsError
+from hopgraph.tools.apps.cli.console import console_on, print_hanging
+from hopgraph.tools.apps.server.listening import address_of, listening
+from hopgraph.tools.io.optional_packages import require
+
+_QUIET = {
+    # It would ask the package registry whether there is a newer server.
+    "LANGGRAPH_NO_VERSION_CHECK": "1",
+    # Its files are pickles.
+    "LANGGRAPH_DISABLE_FILE_PERSISTENCE": "true",
+}
+_FOLDER = Path(".langgraph_api")
+"""Of the server, in the working directory; that of `hopgraph serve` stays empty."""
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """What the command line asks for."""
+
+    host: str
+    port: int
+    browser: bool
+    """Open Studio, a page of LangSmith's, in the browser."""
+
+
+def run_serve(options: ServeOptions) -> None:
+    """Serve the graphs until Ctrl-C; threads are kept in memory and end with the server.
+
+    Raises:
+        SpecError: the server is not installed. SettingsError: the port, the host or the working directory cannot
+        be used.
+    """
+    os.environ.update(_QUIET)  # some are read as the server is imported
+    os.environ.setdefault("LOG_LEVEL", "WARNING")
+    with _own_folder(), TemporaryDirectory(prefix="hopgraph-serve-") as folder:
+        server = require("langgraph_api.cli", "server")
+        runtime = require("langgraph_runtime_inmem.database", "server")
+        # The server would silently take another port.
+        listening(options.host, options.port).close()
+        _tell(options)
+        _keep_apart(runtime, Path(folder))
+        server.run_server(
+            options.host,
+            options.port,
+            graphs=packaged_graphs(),
+            open_browser=options.browser,
+            n_jobs_per_worker=10,
+            disable_persistence=True,
+        )
+
+
+@contextmanager
+def _own_folder() -> Generator[None]:
+    """Keep the folder for the server that it wants to find in the working directory, and take it away if it is new.
+
+    Raises:
+        SettingsError: it cannot be made here.
+    """
+    was_there = _FOLDER.is_dir()
+    try:
+        _FOLDER.mkdir(exist_ok=True)
+    except OSError as error:
+        raise SettingsError(
+            f"the server works in the folder {_FOLDER} here, which cannot be made ({error.strerror}); "
+            "start it in a folder that you can write to"
+        ) from None
+    try:
+        yield
+    finally:
+        if not was_there:
+            with suppress(OSError):  # something is in it by now
+                _FOLDER.rmdir()
+
+
+def _keep_apart(runtime: Any, folder: Path) -> None:
+    """Let the server keep its list of threads and runs in a folder that ends with it.
+
+    It is no setting of the server's: it would load a pickle from its folder in the working directory, which is
+    code to whoever can write there, and leave one behind.
+    """
+    runtime.OPS_FILENAME = str(folder / "operations")
+    runtime.GLOBAL_STORE.filename = runtime.OPS_FILENAME
+    runtime.GLOBAL_RETRY_COUNTER._counters.filename = str(folder / "retries")
+
+
+def packaged_graphs() -> dict[str, dict[str, str]]:
+    """List the graphs by their names, as the server's configuration has them: chat first, then the methods."""
+    methods = {name: METHODS[name] for name in METHODS.keys() - ALIASES.keys()}
+    in_order = {name: methods[name] for name in METHODS if name in methods}
+    return {name: _entry(module) for name, module in {"chat": chat, **in_order}.items()}
+
+
+def _entry(module: ModuleType) -> dict[str, str]:
+    about = (module.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+    return {"path": f"{module.__name__}:graph", "description": about}
+
+
+def _tell(options: ServeOptions) -> None:
+    console = console_on(stderr=True)
+    address = address_of(options.host, options.port)
+    lines = f"Serving {len(packaged_graphs())} graphs at {address}; stop with Ctrl-C."
+    print_hanging(console, Text(), Text(lines, "bold"), indent=0)
+    note = "A development server: its threads are in memory, and it asks nobody for a key."
+    print_hanging(console, Text(), Text(note, "dim"), indent=0)

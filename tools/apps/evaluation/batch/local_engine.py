@@ -1,0 +1,148 @@
+"""Run many questions side by side, write each down as it is finished, and stop when told to."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol, cast
+
+from hopgraph.state import RunError, StepEvent
+from hopgraph.tools.apps.evaluation.batch.outcome import Key, Outcome
+from hopgraph.tools.apps.evaluation.batch.question_job import Job, Watch, answer
+from hopgraph.tools.apps.evaluation.batch.run_directory import RunWriter
+
+Answering = Callable[[Job, Watch], Awaitable[tuple[Outcome, bytes | None]]]
+"""Answers one question, here or elsewhere, as `answer` does."""
+HOPELESS = 10
+"""How many questions may fail from the beginning, with none that succeeds, before the run is given up."""
+
+
+@dataclass
+class Tally:
+    """How far a run is; what it was and what it costs, for people who wait."""
+
+    total: int
+    """Questions times methods times repeats."""
+    finished: int = 0
+    """Those of earlier sessions included."""
+    failed: int = 0
+    calls: int = 0
+    """Model calls of this session that the cache did not answer."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+    """In the currency of the price table; 0 without a price."""
+    parse_failures: int = 0
+    by_method: Counter[str] = field(default_factory=Counter[str])
+    began: float = field(default_factory=time.monotonic)
+
+    def see(self, event: StepEvent, price: "Price") -> None:
+        """Count a model call that was paid for."""
+        data = event["data"]
+        if event["event"] != "asked":
+            return
+        attempts, cached = _whole(data["attempts"]), _whole(data["cached"])
+        self.parse_failures += _whole(data["parse_failures"])
+        if attempts <= cached:
+            return
+        share = (attempts - cached) / attempts
+        prompt, completion = (round(share * _whole(data[key])) for key in ("prompt_tokens", "completion_tokens"))
+        self.calls += attempts - cached
+        self.prompt_tokens += prompt
+        self.completion_tokens += completion
+        self.cost += price(str(data["model"]), prompt, completion)
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+class Price(Protocol):
+    """Tells what a call costs."""
+
+    def __call__(self, model: str, prompt_tokens: int, completion_tokens: int, /) -> float:
+        """Return the price of a call; 0 for a model without a known price."""
+        ...
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a run stops before its end."""
+
+    max_calls: int | None = None
+    max_cost: float | None = None
+
+
+class Enough(BaseException):
+    """The limits are reached; its text says which. Nothing on the way may take it for a question that failed."""
+
+
+@dataclass
+class Engine:
+    """One session of a run."""
+
+    directory: RunWriter
+    tally: Tally
+    price: Price
+    limits: Limits = Limits()
+    concurrency: int = 16
+    """Questions under way at once."""
+    answering: Answering = answer
+
+    async def run(self, jobs: Iterable[Job]) -> str:
+        """Answer the questions that are not finished, in order, `concurrency` at a time.
+
+        Returns:
+            Why it stopped early; empty when everything is finished. What was under way is dropped, and goes
+            on from the replies in the cache when the run is resumed.
+
+        Raises:
+            HopgraphError: nothing can be answered so.
+            RunError: the first questions all failed.
+        """
+        waiting = iter(jobs)
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(self.concurrency):
+                    group.create_task(self._work(waiting))
+        except BaseExceptionGroup as several:
+            first = cast("BaseException", several.exceptions[0])
+            if isinstance(first, Enough):
+                return str(first)
+            raise first from None
+        return ""
+
+    async def _work(self, waiting: Iterator[Job]) -> None:
+        for job in waiting:
+            outcome, record = await self.answering(job, self._watch)
+            # On the loop: small, and in one piece even when the run is stopped right now.
+            self.directory.add(outcome, record)
+            self.tally.finished += 1
+            self.tally.by_method[job.settings.method] += 1
+            if outcome["error"]:
+                self.tally.failed += 1
+                self._check_hope(outcome)
+
+    def _watch(self, event: StepEvent) -> None:
+        self.tally.see(event, self.price)
+        limits, tally = self.limits, self.tally
+        if limits.max_calls is not None and tally.calls >= limits.max_calls:
+            raise Enough(f"--max-calls {limits.max_calls} is reached")
+        if limits.max_cost is not None and tally.cost >= limits.max_cost:
+            raise Enough(f"--max-cost {limits.max_cost:g} is reached")
+
+    def _check_hope(self, outcome: Outcome) -> None:
+        if self.tally.failed >= HOPELESS and self.tally.failed == sum(self.tally.by_method.values()):
+            raise RunError(
+                f"the first {self.tally.failed} questions all failed, the last one with: {outcome['error']} "
+                "(mend it and run the same command with --retry-failed)"
+            )
+
+
+def outstanding(jobs: Iterable[Job], directory: RunWriter, *, retry_failed: bool) -> Iterator[Job]:
+    """Leave out what is finished, and what failed unless it is to be tried again."""
+    for job in jobs:
+        failed = directory.finished.get(Key(job.settings.method, job.question.id, job.repeat))
+        if failed is None or (failed and retry_failed):
+            yield job

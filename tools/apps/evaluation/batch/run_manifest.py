@@ -1,0 +1,173 @@
+"""What a run was made with, frozen when it begins and compared when it is resumed."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Literal, cast
+
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+
+from hopgraph.state import Context, RunError
+from hopgraph.state.context import in_group, record_settings
+from hopgraph.tools.io.redact import redact
+from hopgraph.tools.prompts import read_demonstrations, read_prompt
+
+MANIFEST = "manifest.json"
+FORMAT_VERSION = 1
+_LIBRARIES = ("hopgraph", "langgraph", "langchain-core", "langchain-openai", "bm25s", "numpy")
+_NOT_FROZEN = (in_group("Operation"),)
+"""Settings that shape no result: how fast requests are sent, how often they are tried again."""
+
+GoldBy = Literal["ids", "titles", "none"]
+
+
+class DatasetFacts(BaseModel):
+    """Which questions are asked."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    """The file or folder, by name."""
+    sha256: str
+    """Of the file; of a folder, of its questions and qrels."""
+    sample: str
+    questions: int
+    ids: str
+    """SHA-256 over the ids of the questions, in order."""
+    renamed: int | None = None
+    """The seed with which people, places and works were renamed; None: they were not."""
+
+
+class CorpusSource(BaseModel):
+    """Where passages come from."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    retriever: str
+    """The spec; `contexts` for the pooled contexts of the data set."""
+    fingerprint: str
+    """Of the corpus, where the retriever has one; else empty."""
+    gold_by: GoldBy
+    """How gold passages are told among the retrieved ones."""
+
+
+class RunManifest(BaseModel):
+    """Everything that shapes the results of a run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format_version: Literal[1] = FORMAT_VERSION
+    dataset: DatasetFacts
+    corpus: CorpusSource
+    repeats: int
+    methods: dict[str, dict[str, JsonValue]]
+    """Method → its settings, without those of operation."""
+    prompts: dict[str, dict[str, str]]
+    """Method → SHA-256 of each of its prompt files."""
+    libraries: dict[str, str]
+
+
+def frozen_settings(settings: Context) -> dict[str, JsonValue]:
+    """Write down the settings that shape a result; objects as their class name, without keys.
+
+    The retriever is left out: a run has one, in `corpus`.
+    """
+    record = record_settings(settings, without=_NOT_FROZEN)
+    del record["retriever"]
+    return cast("dict[str, JsonValue]", _redacted(record))
+
+
+def _redacted(value: JsonValue) -> JsonValue:
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {key: _redacted(entry) for key, entry in value.items()}
+    return [_redacted(entry) for entry in value] if isinstance(value, list) else value
+
+
+def prompt_hashes(settings: Context) -> dict[str, str]:
+    """Hash the prompt of each step of a method, with its demonstrations.
+
+    Raises:
+        PromptError: one of them cannot be used.
+    """
+    return {step: _prompt_hash(f"{settings.method}/{step}", settings) for step in sorted(settings.steps)}
+
+
+def _prompt_hash(role: str, settings: Context) -> str:
+    prompt = read_prompt(role, settings.prompts_dir)
+    examples = read_demonstrations(role, settings.demonstrations, settings.prompts_dir)
+    content = [prompt.instructions, prompt.input, *map(repr, examples)]
+    return hashlib.sha256(json.dumps(content).encode("ascii")).hexdigest()
+
+
+def library_versions() -> dict[str, str]:
+    """Return the versions of what results depend on."""
+    return {name: version(name) for name in _LIBRARIES}
+
+
+def file_hash(path: Path) -> str:
+    """Hash a file, or the files of a folder of questions, without loading it.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    digest = hashlib.sha256()
+    files = [path] if path.is_file() else [path / "queries.jsonl", *sorted((path / "qrels").glob("*.tsv"))]
+    for each in files:
+        with each.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+def read_run_manifest(folder: Path) -> RunManifest:
+    """Read the manifest of a run.
+
+    Raises:
+        RunError: there is none, or it is damaged or of another version.
+    """
+    path = folder / MANIFEST
+    try:
+        return RunManifest.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        raise RunError(f"{folder} is no evaluation run (it has no {MANIFEST})") from None
+    except (OSError, ValidationError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error.errors()[0]["msg"]
+        raise RunError(f"{path}: cannot be used: {reason}; start a new run in another folder") from None
+
+
+def joined(old: RunManifest, new: RunManifest) -> RunManifest:
+    """Make the manifest of a run that goes on: as it was, with the methods that are new.
+
+    Other versions of the libraries do not stop a run; the manifest keeps those that it began with.
+
+    Raises:
+        RunError: names everything else that differs, the first few by value.
+    """
+    known = {name: new.methods[name] for name in new.methods if name in old.methods}
+    prompts = {name: new.prompts[name] for name in known}
+    same = new.model_copy(update={"methods": known, "prompts": prompts, "libraries": old.libraries})
+    before = old.model_copy(
+        update={"methods": {name: old.methods[name] for name in known}, "prompts": {n: old.prompts[n] for n in known}}
+    )
+    differences = list(_differences(before.model_dump(mode="json"), same.model_dump(mode="json")))
+    if differences:
+        shown = "; ".join(differences[:3]) + (f"; and {len(differences) - 3} more" if len(differences) > 3 else "")
+        raise RunError(f"this run was begun otherwise: {shown}. Give the same again, or choose another --out")
+    return old.model_copy(update={"methods": {**old.methods, **new.methods}, "prompts": {**old.prompts, **new.prompts}})
+
+
+def _differences(old: JsonValue, new: JsonValue, place: str = "") -> Iterator[str]:
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for key in dict.fromkeys([*old, *new]):
+            yield from _differences(old.get(key), new.get(key), f"{place}.{key}" if place else str(key))
+    elif old != new:
+        yield f"{place} was {_short(old)}, is now {_short(new)}"
+
+
+def _short(value: JsonValue) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"

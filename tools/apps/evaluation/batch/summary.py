@@ -1,0 +1,128 @@
+"""Add a run up: per method the means with their intervals, the costs, the failures."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from statistics import fmean
+from typing import Any, cast
+
+from hopgraph.tools.apps.evaluation.agreement import agreement
+from hopgraph.tools.apps.evaluation.answer_judge import Judged, read_judgements
+from hopgraph.tools.apps.evaluation.batch.outcome import Outcome
+from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
+from hopgraph.tools.apps.evaluation.batch.scores import scores_of
+from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
+from hopgraph.tools.apps.evaluation.statistics import bootstrap
+
+COSTS = ("llm_calls", "prompt_tokens", "completion_tokens", "retrievals", "iterations", "passages", "parse_failures")
+"""Per question, from a method's usage; a replayed reply counts as the call that it once was."""
+BASE, BOUND = "one_step", "gold_passages"
+"""Between these lies the gap that better retrieval and reasoning can close."""
+_NOT_SCORES = frozenset({*COSTS, "seconds", "failed", "answered", "budget"})
+
+PerQuestion = dict[str, dict[str, float]]
+"""Question id → score → its mean over the repeats."""
+
+
+def per_question(reader: RunReader, method: str, questions: Mapping[str, EvalQuestion]) -> PerQuestion:
+    """Score every question that a method has finished, averaged over repeats, in the order of the questions."""
+    return _averaged(_scored(reader, method, questions, read_judgements(reader)), questions)
+
+
+_Scored = list[tuple[Outcome, dict[str, float]]]
+
+
+def _scored(reader: RunReader, method: str, questions: Mapping[str, EvalQuestion], judged: Judged) -> _Scored:
+    """Score each outcome of a method; by the judge too, once every answer is judged: a part would be no fair part."""
+    gold_by = reader.manifest.corpus.gold_by
+    outcomes = [(each, questions[each["id"]]) for each in reader.latest(method).values() if each["id"] in questions]
+    verdicts = [judged.verdict(outcome, question) for outcome, question in outcomes]
+    told = [question.answers is not None for _, question in outcomes]
+    complete = all(verdict is not None for verdict, tells in zip(verdicts, told, strict=True) if tells)
+    found: _Scored = []
+    for (outcome, question), verdict in zip(outcomes, verdicts, strict=True):
+        own = {"judged": float(verdict)} if complete and verdict is not None else {}
+        found.append((outcome, {**scores_of(outcome, question, gold_by), **own, **costs_of(outcome)}))
+    return found
+
+
+def _averaged(scored: _Scored, questions: Iterable[str]) -> PerQuestion:
+    rows: dict[str, list[dict[str, float]]] = defaultdict(list)
+    for outcome, scores in scored:
+        rows[outcome["id"]].append(scores)
+    return {name: _means(rows[name]) for name in questions if name in rows}
+
+
+def costs_of(outcome: Outcome) -> dict[str, float]:
+    """List what one question cost; without calls and tokens for one that failed, since they are not known."""
+    usage = cast("Mapping[str, float] | None", outcome["usage"])
+    return {
+        **({} if usage is None else {name: float(usage.get(name, 0)) for name in COSTS}),
+        "seconds": outcome["seconds"],
+        "failed": float(bool(outcome["error"])),
+        "answered": float(bool(outcome["answer"])),
+        "budget": float(outcome["stop_reason"] == "budget"),
+    }
+
+
+def _means(rows: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Average each score over the rows that have it."""
+    values: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        for name, value in row.items():
+            values[name].append(value)
+    return {name: fmean(each) for name, each in values.items()}
+
+
+def summarise(reader: RunReader) -> dict[str, dict[str, Any]]:
+    """Add a run up.
+
+    Returns:
+        Method → `n` (questions finished), each score as a mean per question, each cost as a mean per question that
+        did not fail, `ci95` (score → [low, high]), `failed` (questions of which any repeat failed),
+        `parse_failures` (unusable replies of all repeats), and `gap_closed` (see there). Where a model has judged:
+        `judged`, `judge` and `judge_agreement`. A method without a finished question has n = 0 alone.
+    """
+    questions = {question.id: question for question in reader.questions()}
+    judged = read_judgements(reader)
+    scored = {method: _scored(reader, method, questions, judged) for method in reader.manifest.methods}
+    rows = {method: _averaged(each, questions) for method, each in scored.items()}
+    summary = {method: _summary(each, rows[method], judged.judge) for method, each in scored.items()}
+    for method, each in summary.items():
+        if (share := gap_closed(rows, method)) is not None:
+            each["gap_closed"] = share
+    return summary
+
+
+def gap_closed(rows: Mapping[str, PerQuestion], method: str) -> float | None:
+    """Tell which share of the way from one-step retrieval to the reader with the gold passages a method's F1 makes.
+
+    Args:
+        rows: method → its questions; a run that is not finished may lack other questions for each of them.
+        method: the one in question.
+
+    Returns:
+        Over the questions that all three have finished: 0 as good as one-step, 1 as the bound, below 0 or above 1
+        beyond them. None where one of the three is missing, or the bound is no better than one-step.
+    """
+    three = [rows.get(name, {}) for name in (method, BASE, BOUND)]
+    common = [name for name in three[0] if all("f1" in each.get(name, {}) for each in three)]
+    if not common:
+        return None
+    own, low, high = (fmean(each[name]["f1"] for name in common) for each in three)
+    return (own - low) / (high - low) if high > low else None
+
+
+def _summary(scored: _Scored, rows: PerQuestion, judge: str) -> dict[str, Any]:
+    if not rows:
+        return {"n": 0}
+    counted: dict[str, Any] = {
+        "failed": sum(row["failed"] > 0 for row in rows.values()),
+        "parse_failures": round(sum(each.get("parse_failures", 0.0) for _, each in scored)),
+    }
+    means = _means(rows.values())
+    scores = [name for name in means if name not in _NOT_SCORES]
+    intervals = {name: list(bootstrap([row[name] for row in rows.values() if name in row])) for name in scores}
+    pairs = [(each["judged"] == 1.0, each["em"] == 1.0) for _, each in scored if {"judged", "em"} <= each.keys()]
+    if pairs:
+        counted |= {"judge": judge, "judge_agreement": agreement(pairs)._asdict()}
+    return {"n": len(rows), **means, **counted, "ci95": intervals}

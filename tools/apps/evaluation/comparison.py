@@ -1,0 +1,230 @@
+"""Compare methods over the same questions: overall, by type, by number of hops, and where questions are lost."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Literal, NamedTuple, get_args
+
+from pydantic import JsonValue
+
+from hopgraph.state import RunError
+from hopgraph.state.context import DEFAULT_MODEL
+from hopgraph.tools.apps.evaluation.batch.outcome import Outcome
+from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
+from hopgraph.tools.apps.evaluation.batch.run_manifest import DatasetFacts, GoldBy
+from hopgraph.tools.apps.evaluation.batch.scores import gold_names
+from hopgraph.tools.apps.evaluation.batch.summary import PerQuestion, per_question
+from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
+from hopgraph.tools.apps.evaluation.metrics import EXACT_MATCH
+from hopgraph.tools.apps.evaluation.statistics import Interval, bootstrap, permutation_test
+
+Loss = Literal["right", "answered wrongly", "not answered", "not retrieved", "parse failure", "budget", "failed"]
+"""What became of a question. Of one that is not right the last of these that applies counts, so each counts once."""
+LOSSES: tuple[Loss, ...] = get_args(Loss)
+
+
+class Scored(NamedTuple):
+    """One method of one run."""
+
+    name: str
+    """The method; with the run's name before it where several runs have it."""
+    method: str
+    reader: RunReader
+    """Its run."""
+    rows: PerQuestion
+    losses: dict[str, Loss]
+    """Question id → what became of it (of its first repeat); without those whose answers are not told."""
+
+    @property
+    def settings(self) -> Mapping[str, JsonValue]:
+        """What it ran with."""
+        return self.reader.manifest.methods[self.method]
+
+    @property
+    def renaming(self) -> int | None:
+        """The seed with which its run's names were renamed; None: they are as they are."""
+        return self.reader.manifest.dataset.renamed
+
+    @property
+    def model(self) -> str:
+        """Its model's spec."""
+        return str(self.settings.get("model") or DEFAULT_MODEL)
+
+
+class Difference(NamedTuple):
+    """How one method compares with another on the questions that both have finished."""
+
+    name: str
+    n: int
+    mean: float
+    """Of this method's score minus the other's."""
+    ci95: Interval
+    p: float
+    """Two-sided paired permutation test."""
+    p_holm: float
+    """The same, corrected for the number of methods compared (Holm 1979)."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Runs over the same questions."""
+
+    questions: dict[str, EvalQuestion]
+    """Of the first run; others may have them with other names."""
+    methods: list[Scored]
+
+    def groups(self, key: Callable[[EvalQuestion], str]) -> dict[str, list[str]]:
+        """Part the questions by what `key` says of them; without those of which it says nothing.
+
+        Returns:
+            Group → ids of its questions, groups in order of their names.
+        """
+        parts: dict[str, list[str]] = defaultdict(list)
+        for name, question in self.questions.items():
+            if group := key(question):
+                parts[group].append(name)
+        return dict(sorted(parts.items()))
+
+    def mean(self, method: Scored, score: str, ids: Iterable[str] | None = None) -> float | None:
+        """Average a score over the finished questions among `ids` (all for None); None where none has it."""
+        values = values_of(method.rows, score, ids)
+        return fmean(values) if values else None
+
+    def interval(self, method: Scored, score: str) -> Interval | None:
+        """Bootstrap a score's mean; None where no question has it."""
+        values = values_of(method.rows, score)
+        return bootstrap(values) if values else None
+
+    def differences(self, score: str, against: str) -> list[Difference]:
+        """Compare every other method with one.
+
+        Raises:
+            RunError: no method has this name.
+        """
+        base = next((method for method in self.methods if method.name == against), None)
+        if base is None:
+            raise RunError(f"no method {against!r} in these runs; there are: {', '.join(m.name for m in self.methods)}")
+        return self.paired(score, [(base, method) for method in self.methods if method is not base])
+
+    def paired(self, score: str, pairs: Sequence[tuple[Scored, Scored]]) -> list[Difference]:
+        """Compare the second of each pair with the first; without those that have no question in common."""
+        found = [_difference(method, base, score) for base, method in pairs]
+        return _holm([each for each in found if each is not None])
+
+    def lost(self, method: Scored) -> Counter[Loss]:
+        """Count what became of a method's questions."""
+        return Counter(method.losses.values())
+
+
+def values_of(rows: PerQuestion, score: str, ids: Iterable[str] | None = None) -> list[float]:
+    """List a score over questions, those without it left out."""
+    chosen = rows if ids is None else [name for name in ids if name in rows]
+    return [rows[name][score] for name in chosen if score in rows[name]]
+
+
+def compare(readers: Sequence[RunReader]) -> Comparison:
+    """Read runs to compare them; one may have other names than another in the same questions (`--rename`).
+
+    Raises:
+        RunError: none, or runs over other questions.
+    """
+    if not readers:
+        raise RunError("name at least one run to compare")
+    questions = [{question.id: question for question in reader.questions()} for reader in readers]
+    for reader in readers[1:]:
+        _check_same_questions(readers[0], reader)
+    counts = Counter(method for reader in readers for method in reader.manifest.methods)
+    labels = run_labels([reader.folder for reader in readers])
+    return Comparison(
+        questions[0],
+        [
+            _scored(reader, method, own, f"{label}/{method}" if counts[method] > 1 else method)
+            for reader, own, label in zip(readers, questions, labels, strict=True)
+            for method in reader.manifest.methods
+        ],
+    )
+
+
+def _check_same_questions(first: RunReader, other: RunReader) -> None:
+    one, two = first.manifest.dataset, other.manifest.dataset
+    if (one.ids, one.name) == (two.ids, two.name):
+        return  # maybe with other names in them: that is worth a comparison
+    raise RunError(
+        f"{other.folder} asked other questions ({_asked(two)}) than {first.folder} ({_asked(one)}); compare runs with "
+        "the same data set and sample"
+    )
+
+
+def _asked(facts: DatasetFacts) -> str:
+    return f"{facts.name}, {facts.sample}"
+
+
+def run_labels(folders: Sequence[Path]) -> list[str]:
+    """Name runs by the ends of their folders, as much of them as tells all apart.
+
+    Raises:
+        RunError: one is given twice.
+    """
+    whole = [folder.expanduser().resolve().parts for folder in folders]
+    if len(set(whole)) < len(whole):
+        twice = next(folder for folder, parts in zip(folders, whole, strict=True) if whole.count(parts) > 1)
+        raise RunError(f"{twice} is given twice; name each run once")
+    length = next(n for n in range(1, 1 + max(map(len, whole))) if len({parts[-n:] for parts in whole}) == len(whole))
+    return ["/".join(parts[-length:]).lstrip("/") for parts in whole]
+
+
+def _scored(reader: RunReader, method: str, questions: Mapping[str, EvalQuestion], name: str) -> Scored:
+    gold_by = reader.manifest.corpus.gold_by
+    rows = per_question(reader, method, questions)
+    firsts = (each for each in reader.latest(method).values() if each["repeat"] == 0 and each["id"] in rows)
+    losses: dict[str, Loss] = {
+        each["id"]: loss_of(each, questions[each["id"]], gold_by)
+        for each in firsts
+        if questions[each["id"]].answers is not None
+    }
+    return Scored(name, method, reader, rows, losses)
+
+
+def loss_of(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> Loss:
+    """Tell what became of a question whose answers are told: right by exact match, or where it was lost."""
+    if outcome["error"]:
+        return "failed"
+    if EXACT_MATCH(outcome["answer"], question.answers or ()) == 1.0:
+        return "right"
+    if outcome["stop_reason"] == "budget":
+        return "budget"
+    usage = outcome["usage"]
+    if usage and usage["parse_failures"]:
+        return "parse failure"
+    found = found_names(outcome, gold_by)
+    # What never searches cannot fail to find.
+    searched = bool(found or (usage and usage["retrievals"]))
+    if searched and not frozenset(gold_names(question, gold_by)) <= frozenset(found):
+        return "not retrieved"
+    return "answered wrongly" if outcome["answer"] else "not answered"
+
+
+def found_names(outcome: Outcome, gold_by: GoldBy) -> Sequence[str]:
+    """Name what was retrieved as gold passages are named in this corpus, best first."""
+    return outcome["titles"] if gold_by == "titles" else outcome["retrieved"]
+
+
+def _difference(method: Scored, base: Scored, score: str) -> Difference | None:
+    both = [name for name in method.rows if score in method.rows[name] and score in base.rows.get(name, {})]
+    if not both:
+        return None
+    values = [method.rows[name][score] - base.rows[name][score] for name in both]
+    p = permutation_test(values)
+    return Difference(method.name, len(both), fmean(values), bootstrap(values), p, p)
+
+
+def _holm(differences: list[Difference]) -> list[Difference]:
+    """Correct p-values for their number, in the order of the methods."""
+    corrected: dict[str, float] = {}
+    highest = 0.0
+    for rank, each in enumerate(sorted(differences, key=lambda each: each.p)):
+        highest = max(highest, min(1.0, each.p * (len(differences) - rank)))
+        corrected[each.name] = highest
+    return [each._replace(p_holm=corrected[each.name]) for each in differences]

@@ -1,0 +1,146 @@
+"""Questions with known answers, read from the native files of the data sets."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from hopgraph.state import CorpusError, SettingsError
+from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
+from hopgraph.tools.apps.evaluation.question_formats import (
+    Object,
+    from_beir,
+    from_hotpotqa,
+    from_musique,
+    from_open_domain,
+    from_strategyqa,
+    from_triviaqa,
+)
+from hopgraph.tools.retrieval.corpora import Reading
+from hopgraph.tools.retrieval.corpora.json_values import json_values
+from hopgraph.tools.retrieval.corpora.source_records import MalformedError
+
+
+class Format(NamedTuple):
+    """One format of a set of questions."""
+
+    read: Callable[[Object, int], EvalQuestion]
+    """(record, line) to question."""
+    keys: tuple[str, ...]
+    """The keys by which its first record is told; capitals and underscores do not count."""
+
+
+FORMATS: dict[str, Format] = {
+    "strategyqa": Format(from_strategyqa, ("qid", "question", "answer")),
+    "musique": Format(from_musique, ("question", "paragraphs")),
+    "2wikimultihopqa": Format(from_hotpotqa, ("question", "context", "evidences")),
+    "hotpotqa": Format(from_hotpotqa, ("question", "context", "supporting_facts")),
+    "triviaqa": Format(from_triviaqa, ("question", "question_id", "answer")),
+    "nq": Format(from_open_domain, ("question",)),
+}
+"""Files of one record per question, in the order in which they are tried; `beir` is a folder."""
+
+BEIR = "beir"
+_QUERIES = "queries.jsonl"
+_SPLITS = ("test", "dev", "train")
+
+
+def read_questions(
+    path: Path, format_name: str | None = None, reading: Reading | None = None
+) -> Iterator[EvalQuestion]:
+    """Read the questions of a data set in the file's order, one at a time.
+
+    Args:
+        path: a file of HotpotQA, 2WikiMultihopQA, MuSiQue, StrategyQA, TriviaQA or NQ (JSON or JSON lines),
+            or a BEIR folder with `queries.jsonl` and `qrels`; of several qrels, test before dev before train.
+        format_name: one of FORMATS or `beir`; None to tell it from the first record.
+        reading: counts what was read, and may pass over bad records.
+
+    Raises:
+        SettingsError: no format has this name.
+        CorpusError: the path is missing, unreadable or of no known format.
+        BadRecordError: a record of another shape, by file and line, unless `reading` skips bad records.
+    """
+    if format_name not in (None, BEIR, *FORMATS):
+        raise SettingsError(f"question format {format_name!r} is unknown; use one of: {', '.join([*FORMATS, BEIR])}")
+    reading = reading or Reading()
+    try:
+        if format_name == BEIR or (format_name is None and path.is_dir()):
+            yield from _beir_questions(path, reading)
+        else:
+            read = FORMATS[format_name or _told_by_content(path)].read
+            yield from _questions(path, reading, read)
+    except OSError as error:
+        raise CorpusError(f"{error.filename or path}: cannot be read: {error.strerror or error}") from None
+
+
+def format_of(path: Path) -> str:
+    """Tell the format of a data set: `beir` for a folder, else by the keys of the file's first record.
+
+    Raises:
+        CorpusError: the path is missing, unreadable or of no known format.
+    """
+    try:
+        return BEIR if path.is_dir() else _told_by_content(path)
+    except OSError as error:
+        raise CorpusError(f"{error.filename or path}: cannot be read: {error.strerror or error}") from None
+
+
+def _questions(path: Path, reading: Reading, read: Callable[[Object, int], EvalQuestion]) -> Iterator[EvalQuestion]:
+    for line, value in json_values(path, reading):
+        try:
+            if not isinstance(value, dict):
+                raise MalformedError(f"expected a question, found a {type(value).__name__}")
+            question = read(value, line)
+        except MalformedError as error:
+            reading.bad(path, line, str(error))
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in first["loc"])
+            reading.bad(path, line, f"{place}: {first['msg']}")
+        else:
+            yield question
+
+
+def _beir_questions(folder: Path, reading: Reading) -> Iterator[EvalQuestion]:
+    """Yield the queries that the qrels judge; all of them, without gold passages, where there are no qrels."""
+    judged = next((file for split in _SPLITS if (file := folder / "qrels" / f"{split}.tsv").is_file()), None)
+    gold = _read_qrels(judged, reading) if judged else {}
+    for question in _questions(folder / _QUERIES, reading, lambda value, _: from_beir(value, gold)):
+        if judged is None or question.id in gold:
+            yield question
+
+
+def _read_qrels(path: Path, reading: Reading) -> dict[str, list[str]]:
+    """Read the relevant passage ids of each judged query, an empty list where none is relevant."""
+    gold: dict[str, list[str]] = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+        fields = line.split("\t")
+        if number == 1 and fields[0] == "query-id":
+            continue
+        if len(fields) != 3 or not fields[2].strip().lstrip("-").isdecimal():
+            reading.bad(path, number, "expected query-id, corpus-id and a whole score, parted by tabs")
+            continue
+        relevant = gold.setdefault(fields[0], [])
+        if int(fields[2]) > 0 and fields[1] not in relevant:
+            relevant.append(fields[1])
+    return gold
+
+
+def _told_by_content(path: Path) -> str:
+    first: Object = {}
+    for _, value in json_values(path, Reading(skip_bad=True)):
+        if isinstance(value, dict):
+            first = value
+            break
+    for name, form in FORMATS.items():
+        if {_folded(key) for key in form.keys} <= {_folded(key) for key in first}:
+            return name
+    tried = "; ".join(f"{name}: {', '.join(form.keys)}" for name, form in FORMATS.items())
+    found = f"its first record has the keys {', '.join(list(first)[:12])}" if first else "it holds no record"
+    raise CorpusError(f"{path}: no known set of questions: {found}; tried {tried}; name the format if it is one")
+
+
+def _folded(key: str) -> str:
+    return key.lower().replace("_", "")

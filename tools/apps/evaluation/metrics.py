@@ -1,0 +1,140 @@
+"""What is measured, each metric a small value that knows its name, its source and its empty case.
+
+The definitions (`EXACT_MATCH`, `F1`, …) are apart from the functions that compute them, so that a report
+can name what it shows and an average never rests on an unspoken convention.
+
+EM and F1 are those of HotpotQA's script, over all gold answers. In two places they differ from a data set's own
+script, on purpose: an answer of which normalisation leaves nothing (`A`, `The`, `?`) is compared as it stands,
+where the scripts would make all of them equal; and a yes, no or noanswer matches exactly or not at all in every
+data set, where MuSiQue's script, whose questions have other answers, gives "no" half of "no man".
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from hopgraph.tools.text.answers import normalize_answer
+
+_CLOSED_ANSWERS = frozenset({"yes", "no", "noanswer"})
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerMetric:
+    """Compares a predicted answer with the gold answers; the best gold answer counts."""
+
+    name: str
+    citation: str
+    compare: Callable[[str, str], float]
+    """(prediction, gold answer), neither blank, to a value in [0, 1]."""
+    both_empty: float = 1.0
+    """No gold answer (the question cannot be answered) and a blank prediction: the right reply."""
+    one_empty: float = 0.0
+    """A blank prediction where there is a gold answer, or an answer where there is none."""
+
+    def __call__(self, prediction: str, answers: Sequence[str]) -> float:
+        """Score one prediction in [0, 1]; blank gold answers are ignored."""
+        gold = [answer for answer in answers if answer.strip()]
+        if not gold or not prediction.strip():
+            return self.both_empty if not gold and not prediction.strip() else self.one_empty
+        return max(self.compare(prediction, answer) for answer in gold)
+
+
+@dataclass(frozen=True, slots=True)
+class RankingMetric:
+    """Compares ranked ids, best first, with the set of gold ids; a repeated id counts once."""
+
+    name: str
+    citation: str
+    compare: Callable[[Sequence[str], frozenset[str]], float]
+    """(ids in rank order without repeats, gold ids), the gold ids not empty, to a value in [0, 1]."""
+    cutoff: int | None = None
+    """Ids looked at, from the best; None: all."""
+    no_gold: float = 1.0
+    """No gold id: nothing that should have been found is missing."""
+
+    def __call__(self, ranked: Sequence[str], gold: Sequence[str]) -> float:
+        """Score one ranking in [0, 1]."""
+        wanted = frozenset(gold)
+        if not wanted:
+            return self.no_gold
+        return self.compare(list(dict.fromkeys(ranked))[: self.cutoff], wanted)
+
+
+def _comparable(prediction: str, gold: str) -> tuple[list[str], list[str]]:
+    """Normalise both sides; where that leaves one of them empty (`A`, `?`), compare them as they stand.
+
+    Without this the answers "A" and "The" would be equal to each other and to every punctuation mark.
+    """
+    left, right = normalize_answer(prediction).split(), normalize_answer(gold).split()
+    if left and right:
+        return left, right
+    return prediction.lower().split(), gold.lower().split()
+
+
+def _equal(prediction: str, gold: str) -> float:
+    left, right = _comparable(prediction, gold)
+    return float(left == right)
+
+
+def _token_f1(prediction: str, gold: str) -> float:
+    left, right = _comparable(prediction, gold)
+    if left != right and (" ".join(left) in _CLOSED_ANSWERS or " ".join(right) in _CLOSED_ANSWERS):
+        return 0.0
+    shared = (Counter(left) & Counter(right)).total()
+    # One division, so that the result does not depend on which side is the prediction.
+    return 2 * shared / (len(left) + len(right))
+
+
+def _covered(prediction: str, gold: str) -> float:
+    left, right = _comparable(prediction, gold)
+    width = len(right)
+    return float(any(left[i : i + width] == right for i in range(len(left) - width + 1)))
+
+
+def _recall(ranked: Sequence[str], gold: frozenset[str]) -> float:
+    return len(gold.intersection(ranked)) / len(gold)
+
+
+def _precision(ranked: Sequence[str], gold: frozenset[str]) -> float:
+    return len(gold.intersection(ranked)) / len(ranked) if ranked else 0.0
+
+
+def _same(ranked: Sequence[str], gold: frozenset[str]) -> float:
+    return float(gold == frozenset(ranked))
+
+
+_SQUAD = "Rajpurkar et al. 2016, arXiv:1606.05250"
+
+EXACT_MATCH = AnswerMetric("em", _SQUAD, _equal)
+"""1 when the normalised texts are equal."""
+
+F1 = AnswerMetric("f1", f"{_SQUAD}; yes, no, noanswer: Yang et al. 2018, arXiv:1809.09600", _token_f1)
+"""Harmonic mean of token precision and recall; a yes, no or noanswer matches exactly or not at all."""
+
+COVER_EM = AnswerMetric("cover_em", "Shi et al. 2024 (GenGround), section 5.3", _covered)
+"""1 when the gold answer's tokens occur one after another in the prediction, on token boundaries."""
+
+RECALL = RankingMetric("recall", "Manning et al. 2008, section 8.3", _recall)
+"""Share of the gold ids that are there."""
+
+PRECISION = RankingMetric("precision", "Manning et al. 2008, section 8.3", _precision)
+"""Share of the ids that are gold; 0 when there are none."""
+
+S_PRECISION = RankingMetric("s_precision", "Wang et al. 2024 (BlendFilter), section 4.1", _same)
+"""1 when the ids are the gold ids, no more and no fewer; for the passages that a filter kept."""
+
+
+def best_of(metric: AnswerMetric, predictions: Sequence[str], answers: Sequence[str]) -> float:
+    """Score the best of several samples of an answer (BlendFilter, Fig. 4); without any, that of no answer."""
+    return max((metric(prediction, answers) for prediction in predictions), default=metric("", answers))
+
+
+def recall_at(k: int) -> RankingMetric:
+    """Define recall@k: the share of the gold ids among the first k.
+
+    Raises:
+        ValueError: If k is below 1.
+    """
+    if k < 1:
+        raise ValueError(f"recall@k needs k of at least 1, not {k}")
+    return RankingMetric(f"recall@{k}", "Manning et al. 2008, section 8.4", _recall, cutoff=k)

@@ -1,0 +1,220 @@
+"""Which titles of a corpus are names of people, places, works or groups, and what each of their words is."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from hopgraph.tools.models.offline.lexicon import countries, country_parts, in_class
+from hopgraph.tools.retrieval.corpora import SourceRecord
+from hopgraph.tools.text.common_words import COMMON_WORDS, FUNCTION_WORDS
+
+TitleKind = Literal["person", "place", "work", "group", "other"]
+
+WORD = re.compile(r"[^\W_]+")
+SENTENCE_END = re.compile(r"[.!?:;\"“”\n]|^\s*$")
+
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+_ASIDE = re.compile(r"\s*\([^()]*\)\s*$")
+_LEAD = re.compile(r"\b(?:is|was|are|were)\s+(?:an?|the|one of)\s+(?P<what>[^.;]{1,160})")
+_LEAD_ENDS = re.compile(r"\b(?:by|that|which|who|whose|in|from|for|to|on|at|with|directed|written|located|set|of)\b|,")
+_BORN = re.compile(r"\((?:[^()]*\b)?(?:born|b\.|\d{4}\s*[-\u2013\u2014]\s*(?:\d|\w+ \d|\d+ \w+ \d))")
+_PRONOUN = re.compile(r"\b(?:(?P<he>he|his|him)|(?P<she>she|her|hers))\b", re.IGNORECASE)
+_ROMAN = re.compile(r"[ivxlc]+")
+_LEAD_LENGTH = 400
+_FEWER = 0.05
+"""A word is a name when at most this share of its occurrences is in lower case."""
+_NO_NAMES = frozenset(
+    _words(
+        "monday tuesday wednesday thursday friday saturday sunday january february march april may june july "
+        "august september october november december christmas easter latin arabic hindi hebrew urdu tamil "
+        "telugu bengali punjabi malayalam kannada marathi jewish christian catholic protestant orthodox "
+        "anglican muslim islamic islam hindu buddhist sikh roman european asian african celtic persian "
+        "victorian saint st mount mt fort god jr sr dr republican democrat democratic communist socialist "
+        "internet english"
+    )
+)
+_GENERIC = ("place", "place_name", "group", "organisation", "person", "date", "month", "number", "digit", "ordinal")
+_FUNCTION = frozenset(FUNCTION_WORDS.split())
+_COMMON = frozenset(COMMON_WORDS.split())
+_CONTRACTIONS = frozenset(_words("s t ll re ve d m n"))
+"""What stands behind an apostrophe."""
+_IN = frozenset(_words("in near from at to"))
+_PLACE_SHARE = 0.15
+"""A title of one word, of which no passage tells what it is, is a place when it follows `in` or `near` this often."""
+_MORE_WORDS: dict[str, TitleKind] = {
+    **dict.fromkeys(
+        _words("actor cyclist wrestler weightlifter cricketer rower swimmer boxer skier golfer rapper"),
+        "person",
+    ),
+    **dict.fromkeys(
+        _words("baronet nobleman diplomat officer general admiral soldier activist economist"),
+        "person",
+    ),
+    **dict.fromkeys(
+        _words("commune comune hamlet locality community waterfall archipelago oblast rayon township"),
+        "place",
+    ),
+    **dict.fromkeys(_words("cemetery neighbourhood reservoir glacier canal monastery abbey cathedral"), "place"),
+    **dict.fromkeys(
+        _words("ep sitcom miniseries musical ballet symphony sculpture franchise serial remake"),
+        "work",
+    ),
+    **dict.fromkeys(
+        _words("chain retailer manufacturer airline brewery firm conglomerate subsidiary business"),
+        "group",
+    ),
+    **dict.fromkeys(_words("orchestra choir regiment charity duo trio quartet supermarket broadcaster"), "group"),
+}
+_DEMONYM_ENDS = ("ian", "ese", "ish")
+
+
+def words_of(text: str) -> list[str]:
+    """Part a text into its words and numbers."""
+    return WORD.findall(text)
+
+
+def base_of(title: str) -> str:
+    """Take the aside off a title: `Heat (1995 film)` is `Heat`; a title that is all aside stays."""
+    return _ASIDE.sub("", title) or title
+
+
+@dataclass
+class TitleFacts:
+    """What the passages under a title tell about it."""
+
+    kinds: Counter[TitleKind] = field(default_factory=Counter[TitleKind])
+    he: int = 0
+    she: int = 0
+
+    @property
+    def kind(self) -> TitleKind:
+        """What it is; `other` where nothing tells."""
+        return self.kinds.most_common(1)[0][0] if self.kinds else "other"
+
+
+@dataclass
+class Vocabulary:
+    """The words of a corpus, and its titles without asides."""
+
+    lower: Counter[str] = field(default_factory=Counter[str])
+    """Occurrences that begin with a small letter, by case-folded word; of other words 0."""
+    capital: Counter[str] = field(default_factory=Counter[str])
+    after_in: Counter[str] = field(default_factory=Counter[str])
+    """Occurrences with a capital after `in` and the like."""
+    titles: dict[str, TitleFacts] = field(default_factory=dict[str, TitleFacts])
+    """In the order of the corpus."""
+
+    def add(self, title: str, text: str) -> None:
+        """Take a passage in."""
+        before = ""
+        for word in words_of(f"{title} {text}"):
+            folded = word.casefold()
+            (self.lower if word[0].islower() else self.capital)[folded] += 1
+            if before in _IN and not word[0].islower():
+                self.after_in[folded] += 1
+            before = word
+        if title.strip():
+            facts = self.titles.setdefault(base_of(title), TitleFacts())
+            if kind := _kind_of(title, text):
+                facts.kinds[kind] += 1
+            for found in _PRONOUN.finditer(text):
+                facts.he += found.lastgroup == "he"
+                facts.she += found.lastgroup == "she"
+
+    def kind_of(self, title: str) -> TitleKind:
+        """Tell what a title without its aside is, by its passages, else by how texts speak of it."""
+        kind, words = self.titles[title].kind, words_of(title)
+        if kind == "other" and len(words) == 1:
+            word = words[0].casefold()
+            if word in countries() or self.after_in[word] > _PLACE_SHARE * self.capital[word] + 1:
+                return "place"
+        return kind
+
+    def __contains__(self, word: str) -> bool:
+        """Tell whether a case-folded word occurs."""
+        return word in self.capital or word in self.lower
+
+    def is_name_word(self, word: str) -> bool:
+        """Tell whether a word is written with a capital nearly always, and is no number, title or demonym."""
+        folded = word.casefold()
+        if len(folded) < 3 or not folded.isalpha() or (word.isupper() and len(word) <= 5) or _ROMAN.fullmatch(folded):
+            return False
+        if folded in _NO_NAMES or folded in _COMMON or folded in _FUNCTION or is_demonym(folded):
+            return False
+        return self.lower[folded] <= _FEWER * self.capital[folded]
+
+
+def read_vocabulary(records: Iterable[SourceRecord]) -> Vocabulary:
+    """Read a corpus once; holds its words and titles, not its texts."""
+    vocabulary = Vocabulary()
+    for record in records:
+        vocabulary.add(record.title, record.text)
+    return vocabulary
+
+
+def is_demonym(folded: str) -> bool:
+    """Tell whether a word names people of a country, or its language."""
+    country = countries().get(folded)
+    if country is not None:
+        return folded != country.lower() and folded not in country_parts()
+    return len(folded) > 6 and folded.endswith(_DEMONYM_ENDS)
+
+
+def is_function_word(word: str) -> bool:
+    """Tell whether a word has no content, as `of` or `von`, or is a number."""
+    folded = word.casefold()
+    return folded in _FUNCTION or folded in _CONTRACTIONS or in_class(folded, "inner") or not folded.isalpha()
+
+
+def is_generic(word: str) -> bool:
+    """Tell whether a word says what something is, as `Lake`, `University` and `North` do."""
+    folded = word.casefold()
+    return folded in _COMMON or folded in _NO_NAMES or is_demonym(folded) or in_class(folded, *_GENERIC)
+
+
+def is_ordinal(word: str) -> bool:
+    """Tell whether a word counts, as in `Charles III` and `Second`."""
+    folded = word.casefold()
+    return bool(_ROMAN.fullmatch(folded)) or in_class(folded, "ordinal", "digit")
+
+
+def is_written_as_a_name(words: list[str]) -> bool:
+    """Tell whether all words with content begin with a capital, and there is one."""
+    content = [word for word in words if not is_function_word(word)]
+    return bool(content) and all(not word[0].islower() for word in content)
+
+
+def _kind_of(title: str, text: str) -> TitleKind | None:
+    if (aside := _ASIDE.search(title)) and (kind := _last_kind(aside[0])):
+        return kind
+    start = text[:_LEAD_LENGTH]
+    if _BORN.search(start[:200]):
+        return "person"
+    lead = _LEAD.search(start)
+    if not lead:
+        return None
+    first, *rest = _LEAD_ENDS.split(lead["what"], maxsplit=1)
+    return _last_kind(first) or (_last_kind(rest[0].split(",")[0]) if rest and not first.strip() else None)
+
+
+def _last_kind(phrase: str) -> TitleKind | None:
+    """Tell the kind by the last word that has one: a film director is a person, an album by a singer was cut before."""
+    found: TitleKind | None = None
+    for word in words_of(phrase.casefold()):
+        if word in _MORE_WORDS:
+            found = _MORE_WORDS[word]
+        elif in_class(word, "person"):
+            found = "person"
+        elif in_class(word, "work"):
+            found = "work"
+        elif in_class(word, "place", "place_name"):
+            found = "place"
+        elif in_class(word, "group"):
+            found = "group"
+    return found

@@ -1,0 +1,89 @@
+"""The rehearsal model: a LangChain chat model that plays from the gold annotations of a data set."""
+
+import asyncio
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
+from langchain_core.outputs import ChatResult
+from pydantic import ConfigDict, Field, SkipValidation
+from typing_extensions import override
+
+from hopgraph.tools.apps.evaluation.rehearsal.chance import Chance, fingerprint, unit
+from hopgraph.tools.apps.evaluation.rehearsal.malformed import KINDS
+from hopgraph.tools.apps.evaluation.rehearsal.plan_book import Book, read_book
+from hopgraph.tools.apps.evaluation.rehearsal.planner_replies import reply
+from hopgraph.tools.apps.evaluation.rehearsal.prompt_case import Case
+from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_options import RehearsalOptions, parse_rehearsal
+from hopgraph.tools.models.offline.offline_model import as_result
+from hopgraph.tools.models.offline.prompt_blocks import read_prompt
+
+
+class RehearsalModel(BaseChatModel):
+    """Play every role of the project's prompts as a perfect model would, or one that errs at a chosen rate.
+
+    It is a simulation, no language model: it knows the gold annotations of the questions and uses of them only
+    what the prompt shows, and the share `knowledge` of facts. It finds the question, or the part of one that it
+    would ask itself, by its text; of any other text it knows nothing. The same prompt always gets the same
+    reply. Token counts are estimates.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    book: SkipValidation[Book] = Field(repr=False)
+    options: RehearsalOptions
+
+    @property
+    @override
+    def _llm_type(self) -> str:
+        return "rehearsal"
+
+    def said_to(self, messages: list[BaseMessage]) -> str:
+        """Give the text of the reply to a prompt."""
+        prompt = fingerprint(messages)
+        case = Case(
+            read_prompt(messages), self.book, self.options, Chance(self.options.seed, self.options.error, prompt)
+        )
+        proper = reply(case)
+        text = json.dumps(proper, ensure_ascii=False)
+        if unit(self.options.seed, prompt, "malformed") < self.options.parse_failure:
+            return KINDS[int(unit(self.options.seed, prompt, "kind") * len(KINDS))](proper, text)
+        return text
+
+    @override
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        if self.options.latency:
+            time.sleep(self.options.latency)
+        return as_result(messages, self.said_to(messages), "rehearsal")
+
+    @override
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        if self.options.latency:
+            await asyncio.sleep(self.options.latency)
+        return as_result(messages, self.said_to(messages), "rehearsal")
+
+
+def make_rehearsal(rest: str) -> RehearsalModel:
+    """Make the model from what follows `rehearsal:` in its spec. Blocks while it reads the data set.
+
+    Raises:
+        SpecError: a bad option. CorpusError, BadRecordError: the data set cannot be read.
+    """
+    dataset, options = parse_rehearsal(rest)
+    return RehearsalModel(book=read_book(Path(dataset).expanduser(), options.rename), options=options)

@@ -1,0 +1,298 @@
+"""Rename people, places and works throughout a data set, so that memory cannot answer its questions.
+
+Passages, questions, answers, decompositions, triples and facts are renamed by one map, word for word: what stands
+between the words (possessives, hyphens, asides, punctuation) stays, and so does the case. Yes and no, numbers and
+dates stay; so do demonyms ("Canadian"), which is a leak that a rule cannot close. Titles that differ in their case
+alone (`MacLean`, `Maclean`) get one name.
+"""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from re import Match
+from typing import NamedTuple
+
+from hopgraph.state import RunError
+from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop, GoldSentence
+from hopgraph.tools.apps.evaluation.named_titles import (
+    SENTENCE_END,
+    WORD,
+    base_of,
+    is_function_word,
+    read_vocabulary,
+    words_of,
+)
+from hopgraph.tools.apps.evaluation.new_titles import NameMap, Words, folded, make_names
+from hopgraph.tools.retrieval.corpora import SourceRecord, passage_id
+
+RENAMING = "renaming.json"
+_ARTICLES = frozenset({"the", "a", "an"})
+_CLOSED = frozenset({"yes", "no", "noanswer"})
+_VERBS = frozenset(["is", "was", "are", "were", "has", "had"])
+_LONGEST_GAP = 3
+"""Characters between two words of one name."""
+
+
+class _Edit(NamedTuple):
+    """A word of a text and what stands in its place."""
+
+    start: int
+    end: int
+    new: str
+
+
+class _Phrase(NamedTuple):
+    """A title with common words, without its article."""
+
+    old: Words
+    written: Words
+    """As in the title, with its capitals."""
+    new: Words
+
+
+@dataclass
+class _Scope:
+    """What is known while one text is read: surnames that are common words, of people who were named in full."""
+
+    surnames: dict[str, str] = field(default_factory=dict[str, str])
+
+
+class Renaming:
+    """A map of names, and what it makes of texts."""
+
+    def __init__(self, names: NameMap) -> None:
+        """Prepare to look names up."""
+        self.names = names
+        self._phrases: dict[str, list[_Phrase]] = defaultdict(list)
+        for old, written in sorted(names.written.items(), key=lambda each: (-len(each[0]), each[0])):
+            skip = 1 if old[0] in _ARTICLES and len(old) > 2 else 0
+            self._phrases[old[skip]].append(_Phrase(old[skip:], written[skip:], names.titles[old][skip:]))
+
+    def text(self, text: str, *, about: Iterable[str] = ()) -> str:
+        """Rename what a text names.
+
+        Args:
+            text: any text.
+            about: titles that it is about; a person's surname alone is renamed even if it is a common word.
+        """
+        return _edited(text, self._edits(text, about))
+
+    def title(self, title: str) -> str:
+        """Rename a passage's title, and the names in its aside."""
+        base = base_of(title)
+        return self._whole(base) + self.text(title[len(base) :])
+
+    def answer(self, answer: str, gold: Iterable[ContextPassage] = ()) -> str:
+        """Rename an answer: as the title that it is, else as it is in a gold passage; yes and no stay."""
+        if answer.strip().casefold() in _CLOSED:
+            return answer
+        base = base_of(answer)
+        if (whole := self._as_title(base)) is not None:
+            return whole + self.text(answer[len(base) :])
+        whole_words = re.compile(rf"(?<!\w){re.escape(answer)}(?!\w)") if answer.strip() else None
+        for passage in gold:
+            if whole_words and (found := whole_words.search(passage.text)):
+                return self._cut(passage, found.start(), found.end())
+        return self.text(answer)
+
+    def _whole(self, base: str) -> str:
+        renamed = self._as_title(base)
+        return self.text(base) if renamed is None else renamed
+
+    def _as_title(self, base: str) -> str | None:
+        """Rename a text that is a title, with or without its article; None for another text."""
+        words = folded(words_of(base))
+        for extra in ((), ("the",)):
+            new = self.names.titles.get((*extra, *words))
+            if new is not None:
+                matches = list(WORD.finditer(base))
+                wanted = new[len(extra) :]
+                return _edited(base, [_Edit(*m.span(), _cased(w, m[0])) for m, w in zip(matches, wanted, strict=True)])
+        return None
+
+    def passage(self, title: str, text: str) -> tuple[str, str]:
+        """Rename a passage: (title, text)."""
+        return self.title(title), self.text(text, about=(title,))
+
+    def record_id(self, old: str, title: str, text: str) -> str:
+        """Tell a passage's new id: hashes follow the text, ids of the data set's own stay."""
+        return passage_id(*self.passage(title, text)) if old == passage_id(title, text) else old
+
+    def question(self, question: EvalQuestion) -> EvalQuestion:
+        """Rename a question with everything that it carries."""
+        about = question.gold_titles
+        gold = [each for each in question.contexts if each.id in question.gold]
+        ids = {each.id: self.record_id(each.id, each.title, each.text) for each in question.contexts}
+        texts = {each.id: each for each in question.contexts}
+        return replace(
+            question,
+            question=self.text(question.question, about=about),
+            answers=None
+            if question.answers is None
+            else tuple(dict.fromkeys(self.answer(each, gold) for each in question.answers)),
+            gold=tuple(ids.get(name, name) for name in question.gold),
+            gold_titles=tuple(map(self.title, about)),
+            sentences=tuple(
+                GoldSentence(ids.get(each.passage_id, each.passage_id), self._sentence(each, texts))
+                for each in question.sentences
+            ),
+            hops=tuple(
+                GoldHop(
+                    self.text(hop.question, about=about),
+                    self.answer(hop.answer, gold),
+                    tuple(ids.get(name, name) for name in hop.passage_ids),
+                )
+                for hop in question.hops
+            ),
+            triples=tuple(
+                (self.answer(one, gold), relation, self.answer(other, gold))
+                for one, relation, other in question.triples
+            ),
+            facts=tuple(self.text(fact, about=about) for fact in question.facts),
+            contexts=tuple(
+                ContextPassage(ids[each.id], *self.passage(each.title, each.text)) for each in question.contexts
+            ),
+        )
+
+    def _sentence(self, sentence: GoldSentence, texts: Mapping[str, ContextPassage]) -> str:
+        """Cut a sentence out of the renamed passage, so that it stands there word for word."""
+        passage = texts.get(sentence.passage_id)
+        start = passage.text.find(sentence.text) if passage else -1
+        if passage is None or start < 0:
+            return self.text(sentence.text)
+        return self._cut(passage, start, start + len(sentence.text))
+
+    def _cut(self, passage: ContextPassage, start: int, end: int) -> str:
+        """Rename a passage and cut out what was a part of it; parts begin and end between words."""
+        edits = [
+            each for each in self._edits(passage.text, (passage.title,)) if start <= each.start and each.end <= end
+        ]
+        moved = [_Edit(each.start - start, each.end - start, each.new) for each in edits]
+        return _edited(passage.text[start:end], moved)
+
+    def _edits(self, text: str, about: Iterable[str] = ()) -> list[_Edit]:
+        words = list(WORD.finditer(text))
+        uncased = not any(word[0][0].isupper() for word in words[1:])
+        scope = _Scope()
+        for title in about:
+            self._know(scope, folded(words_of(base_of(title))))
+        edits: list[_Edit] = []
+        place = 0
+        while place < len(words):
+            phrase = self._phrase_at(text, words, place, uncased=uncased)
+            if phrase:
+                found = words[place : place + len(phrase.old)]
+                edits += [_Edit(*m.span(), _cased(new, m[0])) for m, new in zip(found, phrase.new, strict=True)]
+                self._know(scope, phrase.old)
+                place += len(phrase.old)
+                continue
+            word = words[place][0]
+            if (word[0].isupper() or uncased) and (new := self._word(word, scope)):
+                edits.append(_Edit(*words[place].span(), _cased(new, word)))
+            place += 1
+        return edits
+
+    def _know(self, scope: _Scope, title: Words) -> None:
+        if surname := self.names.surnames.get(title):
+            scope.surnames[surname[0]] = surname[1]
+
+    def _word(self, word: str, scope: _Scope) -> str | None:
+        """Find a word's new form; the plural's too, as in `the Kennedys`."""
+        small = word.casefold()
+        if new := self.names.words.get(small) or (scope.surnames.get(small) if word[0].isupper() else None):
+            return new
+        singular = self.names.words.get(small[:-1]) if small.endswith("s") and len(small) > 4 else None
+        return f"{singular}s" if singular else None
+
+    def _phrase_at(self, text: str, words: Sequence[Match[str]], place: int, *, uncased: bool) -> _Phrase | None:
+        for phrase in self._phrases.get(words[place][0].casefold(), ()):
+            found = words[place : place + len(phrase.old)]
+            whole = len(found) == len(phrase.old) and _is_named(found, phrase, uncased=uncased)
+            if whole and (len(found) > 1 or _stands_alone(text, words, place)):
+                return phrase
+        return None
+
+
+def _is_named(found: Sequence[Match[str]], phrase: _Phrase, *, uncased: bool) -> bool:
+    """Tell whether these words of a text are a title: the same words close together, capitals where it has them."""
+    for number, (word, old, written) in enumerate(zip(found, phrase.old, phrase.written, strict=True)):
+        if word[0].casefold() != old:
+            return False
+        if number and word.start() - found[number - 1].end() > _LONGEST_GAP:
+            return False
+        if not (uncased or is_function_word(old) or word[0][0].isupper() == written[0].isupper()):
+            return False
+    return not uncased or len(found) > 1
+
+
+def _stands_alone(text: str, words: Sequence[Match[str]], place: int) -> bool:
+    """Tell whether a capital word is no part of a longer name and no plain beginning of a sentence."""
+    before, after = text[: words[place].start()], text[words[place].end() :]
+    following = words[place + 1][0] if place + 1 < len(words) else ""
+    if SENTENCE_END.search(before[-2:] if before else " "):
+        return not following or following in _VERBS
+    is_in_name = place > 0 and words[place - 1][0][0].isupper() and before.endswith(" ") and place > 1
+    return not (is_in_name or (following[:1].isupper() and after.startswith(f" {following}")))
+
+
+def _cased(new: str, old: str) -> str:
+    """Write a new word as the old one was: ALL IN CAPITALS, all small, or as it is."""
+    if len(old) > 1 and old.isupper():
+        return new.upper()
+    return new.lower() if old.islower() else new
+
+
+def _edited(text: str, edits: Sequence[_Edit]) -> str:
+    parts: list[str] = []
+    end = 0
+    for edit in edits:
+        parts += [text[end : edit.start], edit.new]
+        end = edit.end
+    return "".join([*parts, text[end:]])
+
+
+def read_renaming(records: Iterable[SourceRecord], seed: int) -> Renaming:
+    """Make the renaming of a corpus; reads it once. The same corpus and seed always give the same names."""
+    return Renaming(make_names(read_vocabulary(records), seed))
+
+
+def renamed_records(renaming: Renaming, records: Iterable[SourceRecord]) -> Iterator[SourceRecord]:
+    """Rename the passages of a corpus, in its order."""
+    for each in records:
+        title, text = renaming.passage(each.title, each.text)
+        new = passage_id(title, text) if each.id == passage_id(each.title, each.text) else each.id
+        yield each._replace(id=new, title=title, text=text)
+
+
+def write_renaming(path: Path, renaming: Renaming) -> None:
+    """Write the map, from which old names can be found again.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    names = renaming.names
+    record = {
+        "seed": names.seed,
+        "words": names.words,
+        "titles": [{"old": " ".join(old), "new": " ".join(new)} for old, new in names.titles.items()],
+    }
+    part = path.with_suffix(".part")
+    part.write_text(f"{json.dumps(record, ensure_ascii=False, indent=1)}\n", encoding="utf-8")
+    part.replace(path)
+
+
+def renaming_seed(path: Path) -> int | None:
+    """Read the seed of a map that was written; None where there is none.
+
+    Raises:
+        RunError: it is damaged.
+    """
+    try:
+        return int(json.loads(path.read_bytes())["seed"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise RunError(f"{path}: cannot be read: {error}; start a new run in another folder") from None

@@ -1,0 +1,81 @@
+"""How figures look: colours that everybody can tell apart, quiet axes, room for names."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+from hopgraph.tools.apps.evaluation.comparison import Comparison
+from hopgraph.tools.apps.evaluation.report.tables import stand_in_kinds
+from hopgraph.tools.io.optional_packages import require
+
+BLUE, ORANGE, GREEN, RED, SKY, PINK, YELLOW, GREY = (
+    "#0072b2",
+    "#e69f00",
+    "#009e73",
+    "#d55e00",
+    "#56b4e9",
+    "#cc79a7",
+    "#f0e442",
+    "#999999",
+)
+"""The palette of Okabe and Ito (2008), which colour-blind people can tell apart."""
+INK, SOFT = "#222222", "#666666"
+WIDTH = 8.0
+"""Inches."""
+_RC: dict[str, Any] = {
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "font.size": 9.5,
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],  # what matplotlib brings along, so that figures look the same everywhere
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": SOFT,
+    "axes.labelcolor": INK,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.7,
+    "xtick.color": SOFT,
+    "ytick.color": SOFT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "text.color": INK,
+    "text.parse_math": False,  # a name with two dollar signs is no formula
+    "svg.hashsalt": "hopgraph",
+    "hatch.linewidth": 0.6,
+}
+
+
+@contextmanager
+def drawing() -> Generator[None]:
+    """Draw in our style meanwhile, whatever the user's matplotlib is set to.
+
+    Raises:
+        SpecError: matplotlib is missing.
+    """
+    matplotlib = require("matplotlib", "figures")
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_RC)
+        yield
+
+
+def new_figure(comparison: Comparison, title: str, height: float, width: float = WIDTH, columns: int = 1) -> Any:
+    """Make a figure with axes side by side, its title, and below it what was asked and who answered.
+
+    It is made without pyplot, which keeps figures and may open windows.
+
+    Returns:
+        The figure; its axes are `figure.axes`.
+    """
+    figure: Any = require("matplotlib.figure", "figures").Figure(figsize=(width, height), layout="constrained")
+    require("matplotlib.backends.backend_agg", "figures").FigureCanvasAgg(figure)
+    figure.subplots(1, columns)
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11.5, fontweight="bold")
+    facts = comparison.methods[0].reader.manifest.dataset
+    parts = [f"{facts.name}, {facts.sample}, {facts.questions:,} questions"]
+    if kinds := stand_in_kinds(comparison):
+        parts.append(f"answered by the {kinds} model, which is no language model")
+    figure.supxlabel(" · ".join(parts), x=0.01, ha="left", fontsize=8, color=SOFT)
+    return figure

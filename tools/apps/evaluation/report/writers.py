@@ -1,0 +1,104 @@
+"""Write tables as Markdown, HTML or CSV; texts from a data set stay texts."""
+
+import csv
+import html
+import io
+import re
+from collections.abc import Callable, Sequence
+
+from hopgraph.tools.apps.evaluation.report.cells import Cell, Table
+
+_STYLE = """
+:root{color-scheme:light dark;--ink:#1a1a1a;--paper:#fff;--line:#ddd;--soft:#595959;--mark:#f5f7fa}
+@media(prefers-color-scheme:dark){:root{--ink:#e8e8e8;--paper:#161616;--line:#3a3a3a;--soft:#a8a8a8;--mark:#20242a}}
+body{font:15px/1.5 system-ui,sans-serif;max-width:80rem;margin:2rem auto;padding:0 1rem;color:var(--ink);
+background:var(--paper)}
+h1{font-size:1.5rem}h2{font-size:1.15rem;margin:2.2rem 0 .4rem}
+p{max-width:50rem;color:var(--soft);margin:.3rem 0 .6rem;overflow-wrap:anywhere}
+.scroll{overflow-x:auto}
+table{border-collapse:collapse;font-variant-numeric:tabular-nums}
+th,td{padding:.25rem .7rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
+thead th{font-weight:600;vertical-align:bottom;border-bottom:2px solid var(--line);white-space:normal;min-width:3.5rem}
+th:first-child{text-align:left;position:sticky;left:0;background:var(--paper)}
+tbody th{font-weight:400}tbody tr:hover>*{background:var(--mark)}
+small{color:var(--soft)}
+@media(max-width:40rem){body{margin:1rem auto}th,td{padding:.25rem .45rem}}
+"""
+
+
+def as_markdown(heading: str, notes: Sequence[str], tables: Sequence[Table]) -> str:
+    """Write a page of Markdown tables."""
+    parts = [f"# {_in_markdown(heading)}", *map(_in_markdown, notes)]
+    for table in tables:
+        rule = ["---", *["---:"] * (len(table.columns) - 1)]
+        lines = [table.columns, *([cell.text for cell in row] for row in table.rows)]
+        head, *body = [f"| {' | '.join(map(_in_markdown, line))} |" for line in lines]
+        grid = "\n".join([head, f"| {' | '.join(rule)} |", *body])
+        parts += [f"## {_in_markdown(table.title)}", *([_in_markdown(table.note)] if table.note else []), grid]
+    return "\n\n".join(parts) + "\n"
+
+
+def as_html(heading: str, notes: Sequence[str], tables: Sequence[Table]) -> str:
+    """Write one page that needs nothing else, in light and dark; wide tables scroll under their method names."""
+    body = [f"<h1>{html.escape(heading)}</h1>", *(f"<p>{html.escape(note)}</p>" for note in notes)]
+    for table in tables:
+        head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in table.columns)
+        rows = "".join(f"<tr>{_html_row(row)}</tr>\n" for row in table.rows)
+        note = f"<p>{html.escape(table.note)}</p>\n" if table.note else ""
+        body.append(
+            f"<h2>{html.escape(table.title)}</h2>\n{note}"
+            f'<div class="scroll"><table><thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table></div>'
+        )
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>{html.escape(heading)}</title><style>{_STYLE}</style></head>\n<body>\n"
+        + "\n".join(body)
+        + "\n</body></html>\n"
+    )
+
+
+def _html_row(row: Sequence[Cell]) -> str:
+    name, *values = row
+    return f'<th scope="row">{html.escape(name.text)}</th>' + "".join(f"<td>{_html_cell(cell)}</td>" for cell in values)
+
+
+def _html_cell(cell: Cell) -> str:
+    interval = cell.text.removeprefix(cell.brief)
+    return html.escape(cell.brief) + (f"<small>{html.escape(interval)}</small>" if interval else "")
+
+
+def as_csv(heading: str, notes: Sequence[str], tables: Sequence[Table]) -> str:
+    """Write every number on a line of its own, unrounded, with the ends of its interval and its table's note."""
+    del heading, notes  # each line stands for itself
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["table", "method", "column", "value", "low95", "high95", "note"])
+    for table in tables:
+        for row in table.rows:
+            for column, cell in zip(table.columns[1:], row[1:], strict=True):
+                if cell.value is not None:
+                    line = (table.title, row[0].text, column, cell.value, cell.low, cell.high, table.note)
+                    writer.writerow([_in_csv(each) for each in line])
+    return out.getvalue()
+
+
+_MARKS = re.compile(r"[\\`*\[<>|#~&]|(?<![^\W_])_|_(?![^\W_])")
+"""What means something to Markdown; an underscore within a word does not."""
+
+WRITERS: dict[str, Callable[[str, Sequence[str], Sequence[Table]], str]] = {
+    ".md": as_markdown,
+    ".html": as_html,
+    ".csv": as_csv,
+}
+"""By the ending of the file."""
+
+
+def _in_markdown(text: str) -> str:
+    """Write a text so that Markdown shows it as it is, also in a table."""
+    return " ".join(_MARKS.sub(r"\\\g<0>", text).split())
+
+
+def _in_csv(value: float | str | None) -> float | str | None:
+    """Keep a spreadsheet from taking a text for a formula."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in tuple("=+-@\t\r\n") else value

@@ -1,0 +1,60 @@
+"""What methods retrieved, in the formats of the TREC tools: a run file for each method, and the qrels."""
+
+import re
+from collections.abc import Iterator
+from urllib.parse import quote
+
+from hopgraph.state import RunError
+from hopgraph.tools.apps.evaluation.batch.run_manifest import GoldBy
+from hopgraph.tools.apps.evaluation.batch.scores import gold_names
+from hopgraph.tools.apps.evaluation.comparison import Comparison, Scored, found_names
+
+QRELS = "qrels"
+_UNSAFE = re.compile(r"[\s%]")
+
+
+def trec_files(comparison: Comparison) -> dict[str, str]:
+    """Write the first repeat of every method as a TREC run, and the gold passages as qrels.
+
+    Ids are as in the corpus, titles where gold passages are told by title; white space and `%` in them are
+    percent-encoded, since the formats part fields by spaces. Scores fall with the rank, and nothing else is in them.
+
+    Returns:
+        File name → content: `METHOD.run` (`/` in a name becomes `-`) and `qrels`.
+
+    Raises:
+        RunError: gold passages are not told, or in two ways, or passages were renamed in some of the runs.
+    """
+    ways: list[GoldBy] = list({method.reader.manifest.corpus.gold_by: None for method in comparison.methods})
+    if len(ways) > 1:
+        raise RunError("some of these runs tell gold passages by id, others by title; write each --trec by itself")
+    if len({method.renaming for method in comparison.methods}) > 1:
+        raise RunError("some of these runs have other names in their passages; write each --trec by itself")
+    gold_by = ways[0]
+    relevant = "".join(_relevant(comparison, gold_by))
+    if not relevant:
+        raise RunError("no TREC files: the data set tells no gold passages, or the corpus does not have them")
+    runs = {f"{method.name.replace('/', '-')}.run": "".join(_ranked(method, gold_by)) for method in comparison.methods}
+    return {**runs, QRELS: relevant}
+
+
+def safe_id(name: str) -> str:
+    """Write an id as one field; equal only for equal ids, and never empty."""
+    return _UNSAFE.sub(lambda found: quote(found[0], safe=""), name) or "%"
+
+
+def _ranked(method: Scored, gold_by: GoldBy) -> Iterator[str]:
+    for outcome in method.reader.latest(method.method).values():
+        if outcome["repeat"] or outcome["id"] not in method.rows:
+            continue
+        names = list(dict.fromkeys(found_names(outcome, gold_by)))
+        for rank, name in enumerate(names, start=1):
+            yield (
+                f"{safe_id(outcome['id'])} Q0 {safe_id(name)} {rank} {len(names) - rank + 1} {safe_id(method.name)}\n"
+            )
+
+
+def _relevant(comparison: Comparison, gold_by: GoldBy) -> Iterator[str]:
+    for question in comparison.questions.values():
+        for name in dict.fromkeys(gold_names(question, gold_by)):
+            yield f"{safe_id(question.id)} 0 {safe_id(name)} 1\n"

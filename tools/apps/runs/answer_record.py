@@ -1,0 +1,54 @@
+"""A run written down as plain JSON: what `hopgraph ask --json` prints, an evaluation keeps and a drawing reads."""
+
+import math
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import Any, cast
+
+from hopgraph.state import Context, StepEvent
+from hopgraph.tools.io.redact import redact
+from hopgraph.tools.resources import describe
+
+
+def answer_record(settings: Context, state: Mapping[str, Any], trace: Sequence[StepEvent]) -> dict[str, Any]:
+    """Write a run down as plain JSON, with everything that it takes to repeat it.
+
+    Numbers that JSON does not know (an endless threshold) become null. Keys do not appear.
+    """
+    model, retriever = describe(settings)
+    record = {
+        "question": state["question"],
+        "method": settings.method,
+        "model": model,
+        "retriever": redact(retriever),
+        "answer": state["answer"],
+        "explanation": state["explanation"],
+        "confidence": state.get("confidence"),
+        "citations": state["citations"],
+        "stop_reason": state["stop_reason"],
+        "usage": state["usage"],
+        "settings": _without_keys(settings.model_dump(mode="json")),
+        "version": version("hopgraph"),
+        "trace": trace,
+    }
+    return cast("dict[str, Any]", _finite(record))
+
+
+def _without_keys(value: object) -> object:
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, Mapping):
+        return {key: _without_keys(entry) for key, entry in cast("Mapping[str, object]", value).items()}
+    if isinstance(value, list):
+        return [_without_keys(entry) for entry in cast("list[object]", value)]
+    return value
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {key: _finite(entry) for key, entry in cast("Mapping[str, object]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_finite(entry) for entry in cast("Sequence[object]", value)]
+    return value

@@ -1,0 +1,224 @@
+"""The methods as tools of a Model Context Protocol server, over standard input and output or over HTTP.
+
+There is one tool for each method, and `auto`, which lets the chat choose one. All take a question and nothing
+else: what model answers from what corpus is chosen by who runs the server. A result is the answer with its numbered
+citations as text, and the same as structured content. Steps are told as progress to a client that asks for it, a
+cancelled call cancels its run, and what cannot be answered is a tool error in one line.
+
+The protocol's own package does the protocol: versions, sessions, transports, schemas.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
+from importlib.metadata import version
+from typing import Any, cast
+
+from langchain_core.messages import HumanMessage
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp_types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
+from pydantic import TypeAdapter
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from hopgraph.graphs import METHODS
+from hopgraph.nodes.chat.reply import ReplyState, reply_text
+from hopgraph.nodes.prepare import checked_question
+from hopgraph.state import HopgraphError, SettingsError
+from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
+from hopgraph.tools.apps.runs.telling.watch import Watcher
+from hopgraph.tools.apps.server.server_options import OWNER
+from hopgraph.tools.apps.server.service import AUTO, OFFERED, Service
+from hopgraph.tools.apps.server.turn import TurnEnd, TurnStep, said_of, told
+from hopgraph.tools.apps.server.turn_result import Answered, answered, encodable
+
+MCP_PATH = "/mcp"
+
+Tell = Callable[[int, str], Awaitable[None]]
+"""Tells the client a step: its number, from 1, and what it was, in one line."""
+
+_ABOUT_AUTO = (
+    "Answers a question from the documents, with citations. The question is routed: what one passage can answer is "
+    "looked up at once, what takes several passages is followed from one to the next."
+)
+_INSTRUCTIONS = (
+    "Each tool answers a question from one collection of documents and cites the sentences that the answer rests on. "
+    "Take `auto` unless the user names a method. Give the whole question, so that it stands without the conversation. "
+    "An empty answer means that the documents do not say."
+)
+_INPUT: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "question": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": MAX_QUESTION_CHARACTERS,
+            "description": "one question that stands alone, in plain words",
+        }
+    },
+    "required": ["question"],
+    "additionalProperties": False,
+}
+_MOST_SESSIONS = 1000
+"""Sessions over HTTP at once; one that is idle for half an hour is closed."""
+
+
+def mcp_server(service: Callable[[], Service]) -> Server[Any]:
+    """Make the server.
+
+    Args:
+        service: gives the open service at each call.
+    """
+
+    async def list_tools(context: ServerRequestContext[Any], params: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult(tools=[tool_of(name) for name in OFFERED])
+
+    async def call_tool(context: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
+        async def tell(number: int, line: str) -> None:
+            await context.session.report_progress(number, message=line)
+
+        try:
+            return await _call(service(), params.name, params.arguments or {}, tell)
+        except (HopgraphError, TimeoutError) as error:
+            return _failed(said_of(error, service().options.turn_seconds))
+
+    return Server(
+        "hopgraph",
+        version=version("hopgraph"),
+        title="hopgraph",
+        instructions=_INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def tool_of(name: str) -> Tool:
+    """Describe a method as a tool, in the words of its own docstring."""
+    title, about = ("auto: chosen by the question", _ABOUT_AUTO) if name == AUTO else _about(name)
+    return Tool(
+        name=name,
+        title=title,
+        description=about,
+        input_schema=_INPUT,
+        output_schema=TypeAdapter(Answered).json_schema(),
+        annotations=ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False),
+    )
+
+
+def _about(method: str) -> tuple[str, str]:
+    """Take the name and the claim from a method's docstring: its first two paragraphs."""
+    name, claim, *_ = [*(METHODS[method].__doc__ or "").split("\n\n"), ""]
+    name, claim = (" ".join(part.split()) for part in (name, claim))
+    return name.rstrip("."), f"Answers a question from the documents, with citations, by {name} {claim}"
+
+
+async def _call(service: Service, name: str, arguments: Mapping[str, Any], tell: Tell) -> CallToolResult:
+    """Run a tool to its end.
+
+    Raises:
+        HopgraphError: whatever makes it impossible. TimeoutError: it took longer than a turn may.
+    """
+    if name not in OFFERED:
+        raise SettingsError(f"tool {name!r:.80} is unknown; there are: {', '.join(OFFERED)}")
+    steps = _steps(service, name, _question(arguments))
+    watcher, number = Watcher(), 0
+    async with asyncio.timeout(service.options.turn_seconds), aclosing(steps):
+        async for step in steps:
+            if isinstance(step, TurnEnd):
+                return _result(name, step)
+            for line in told(step, watcher):
+                if not line.label and line.style != "heading":
+                    continue  # what a step found, sentence by sentence
+                number += 1
+                await tell(number, encodable(f"{line.label} {line.text}".strip()))
+    raise AssertionError("a run gave no end")
+
+
+def _question(arguments: Mapping[str, Any]) -> str:
+    unknown = sorted(arguments.keys() - {"question"})
+    if unknown:
+        raise SettingsError(f"argument {unknown[0]!r:.80} is unknown; a tool takes `question` alone")
+    question = arguments.get("question")
+    if not isinstance(question, str):
+        raise SettingsError("argument 'question' is missing or no text; give the question as a string")
+    return checked_question(question)
+
+
+def _steps(service: Service, name: str, question: str) -> AsyncGenerator[TurnStep]:
+    if name == AUTO:
+        return service.once([HumanMessage(question)], service.settings(AUTO, {}))
+    return service.alone(name, question)
+
+
+def _result(name: str, end: TurnEnd) -> CallToolResult:
+    if name == AUTO:
+        text, method = end.state["messages"][-1].text, end.state["chosen"] or ""
+    else:
+        text, method = reply_text(cast("ReplyState", end.state)), name
+    found = answered(end.state, method)
+    return CallToolResult(content=[TextContent(text=encodable(text))], structured_content=found)
+
+
+def _failed(message: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(text=message)], is_error=True)
+
+
+class McpOverHttp:
+    """The server as an ASGI app (streamable HTTP), for a route of a bigger app whose guards stand before it.
+
+    Its sessions live as long as `running`, which that app's lifespan enters. A session is its user's alone: to
+    another user it is not there.
+    """
+
+    def __init__(self) -> None:
+        self._sessions: StreamableHTTPSessionManager | None = None
+
+    @asynccontextmanager
+    async def running(self, service: Service) -> AsyncGenerator[None]:
+        """Serve until the context ends; what then still runs is cancelled."""
+        # Hosts and origins are checked by the guards, which know the names under which the app is reached.
+        sessions = StreamableHTTPSessionManager(
+            mcp_server(lambda: service),
+            max_request_body_size=service.options.max_body_bytes,
+            max_sessions=_MOST_SESSIONS,
+        )
+        async with sessions.run():
+            self._sessions = sessions
+            try:
+                yield
+            finally:
+                self._sessions = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request of the protocol."""
+        if self._sessions is None:
+            raise RuntimeError("the MCP server is not running; enter `running` in the app's lifespan")
+        user = scope.get("state", {}).get("user", OWNER)
+        of_user = AuthenticatedUser(AccessToken(token="", client_id=user, scopes=[]))
+        await self._sessions.handle_request({**scope, "user": of_user}, receive, send)
+
+
+def mcp_over_http() -> tuple[McpOverHttp, Route]:
+    """Make the server and its route, which also takes the path without a slash at its end."""
+    server = McpOverHttp()
+    return server, Route(MCP_PATH, endpoint=server)
+
+
+async def run_stdio(service: Service) -> None:
+    """Serve one client on standard input and output until it closes its end; nothing else is written there."""
+    server = mcp_server(lambda: service)
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())

@@ -1,0 +1,122 @@
+"""The chat page, made with Gradio and mounted into the web app."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+
+from hopgraph.state import SettingsError
+from hopgraph.tools.apps.server.api_keys import user_with
+from hopgraph.tools.apps.server.page.browser_values import UploadRoom
+from hopgraph.tools.apps.server.page.chat_session import Talking
+from hopgraph.tools.apps.server.page.turn_store import KeptTurns
+from hopgraph.tools.apps.server.page.uploads import sweep
+from hopgraph.tools.apps.server.page.user_documents import UPLOADS, uploads_folder
+from hopgraph.tools.apps.server.server_options import OWNER, PAGE_PATH, ServingOptions
+from hopgraph.tools.apps.server.service import Service
+
+_UPLOADS = "GRADIO_TEMP_DIR"
+"""Names the folder of uploads to Gradio."""
+_UPLOADS_AT_ONCE = 10
+"""How many uploads of the size that one may have can lie there before they are indexed."""
+_UPLOAD_SECONDS = 3600.0
+"""After so long an upload is removed that nobody had indexed, or that was broken off."""
+_HEAD = """<meta http-equiv="Content-Security-Policy" content="default-src 'self' data: blob:; \
+script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; object-src 'none'; \
+base-uri 'self'; form-action 'self'">
+<link rel="icon" href="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E\
+%3Cpath d='M3 3v10h10M3 8h6' fill='none' stroke='%232563eb' stroke-width='2'/%3E%3C/svg%3E">"""
+"""Keeps the browser from fetching anything from elsewhere, whatever a text in the page says; and the page's sign."""
+
+
+def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
+    """Add the chat page at `/chat` to an app whose lifespan puts the open service into `app.state.service`.
+
+    Where keys are asked for, a person logs in with the user's name and the key. The app's lifespan is to enter
+    `page_open`.
+
+    Raises:
+        SpecError: Gradio is not installed.
+        SettingsError: there can be no folder of uploads beside the threads.
+    """
+    # Read when Gradio is imported: it would report its use to its makers.
+    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+    # Its own place is shared by all who use this machine. Of several apps in a process the first one chooses.
+    if not os.environ.get(_UPLOADS):
+        os.environ[_UPLOADS] = str(_private(uploads_folder(options)))
+    from hopgraph.tools.apps.server.page.page_layout import LAYOUT
+    from hopgraph.tools.apps.server.page.page_style import CSS, theme
+    from hopgraph.tools.io.optional_packages import require
+
+    gradio: Any = require("gradio", "chat")
+    uploads, each = Path(os.environ[_UPLOADS]), options.max_upload_bytes
+    if _is_ours(uploads):
+        app.add_middleware(UploadRoom, folder=uploads, max_bytes=_UPLOADS_AT_ONCE * each, max_upload_bytes=each)
+    app.state.talking = Talking(lambda: app.state.service)
+    from hopgraph.tools.apps.server.page.page_blocks import build_page
+
+    def let_in(user: str, key: str) -> bool:
+        return user_with(key, options.keys) == user
+
+    return gradio.mount_gradio_app(
+        app,
+        build_page(app.state.talking, options.begins_with),
+        PAGE_PATH,
+        footer_links=[],
+        run_history=False,
+        auth=let_in if options.keys else None,
+        auth_message=_login(options),
+        show_error=False,
+        max_file_size=options.max_upload_bytes,
+        ssr_mode=False,
+        enable_monitoring=False,
+        pwa=False,
+        theme=theme(),
+        css=CSS + LAYOUT,
+        head=_HEAD,
+    )
+
+
+def _private(folder: Path) -> Path:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)  # it may be an older one
+    except OSError as error:
+        raise SettingsError(
+            f"no folder for uploads at {folder}: {error.strerror}; name another place with {_UPLOADS} or --threads"
+        ) from None
+    return folder
+
+
+def _is_ours(folder: Path) -> bool:
+    """Tell whether a folder of uploads is the app's own; one that somebody else chose may have more in it."""
+    return folder.name == UPLOADS
+
+
+def _login(options: ServingOptions) -> str:
+    """Say what a person is to fill in."""
+    alone = set(options.keys.values()) == {OWNER}
+    return f"The user is {OWNER}, the password is the key." if alone else "Your name, and your key as the password"
+
+
+@asynccontextmanager
+async def page_open(app: FastAPI, service: Service) -> AsyncGenerator[None]:
+    """Make the page's table, and remove old uploads now and then; at the end its turns end and are kept."""
+    await KeptTurns(service.threads.database).prepare()
+    cleaning = asyncio.create_task(_clean(Path(os.environ[_UPLOADS])))
+    try:
+        yield
+    finally:
+        cleaning.cancel()
+        await app.state.talking.close()
+
+
+async def _clean(folder: Path) -> None:
+    while True:
+        if _is_ours(folder):
+            await asyncio.to_thread(sweep, folder, _UPLOAD_SECONDS)
+        await asyncio.sleep(_UPLOAD_SECONDS / 6)

@@ -1,0 +1,92 @@
+"""The answer on the page: with numbered marks, each of which opens the passage that it stands for.
+
+The text goes into the page as HTML of our own with everything from outside escaped, for `gr.HTML`; in a chat it is a
+message whose content is that component: `{"role": "assistant", "content": gr.HTML(answer_html(…))}`. As a plain
+string it would be read as Markdown, which finds formatting and links in what is escaped here.
+"""
+
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, Final, cast
+
+from hopgraph.nodes.chat.reply import not_found, remarks
+from hopgraph.state import Citation, Passage
+from hopgraph.tools.apps.server.page.markup import escaped
+
+_MADE_BY: Final = {"model": "the model's own knowledge", "reviewer": "stated by the reviewer"}
+"""What stands in place of a title where no passage carries the citation."""
+
+
+def answer_html(told: Mapping[str, Any], passages: Sequence[Passage]) -> str:
+    """Write an answer with its sources as HTML.
+
+    A mark is a button that opens its passage over the page, by pointer or keyboard and without a script; Escape
+    closes it.
+
+    Args:
+        told: the `additional_kwargs` of the reply's message, as the node `reply` wrote them.
+        passages: the passages of the same turn as far as they are still known; of the others the quote is shown.
+
+    Returns:
+        Empty where nothing was looked up (small talk, a refused message): then the message's own text is to be shown.
+    """
+    question, answer = str(told.get("question") or ""), str(told.get("answer") or "")
+    if not question:
+        return ""
+    reason = told.get("stop_reason")
+    if not answer:
+        return f'<div class="hg-answer"><p class="hg-note">{escaped(not_found(question, reason))}</p></div>'
+    citations = cast("list[Citation]", told.get("citations") or [])
+    texts = {passage["id"]: passage for passage in passages}
+    name = _name(answer, citations)
+    numbered = [(number, f"{name}-{number}", each) for number, each in enumerate(citations, start=1)]
+    marks = "".join(_button("hg-cite", key, f"Source {number}", str(number)) for number, key, _ in numbered)
+    parts = [f'<p class="hg-said">{escaped(answer)}{f" {marks}" if marks else ""}</p>']
+    parts += [f'<p class="hg-note">{escaped(remark)}</p>' for remark in remarks(citations, reason)]
+    if numbered:
+        parts.append(f'<ol class="hg-sources">{"".join(_source(*each) for each in numbered)}</ol>')
+    parts += [_opened(number, key, each, texts.get(each["passage_id"])) for number, key, each in numbered]
+    return f'<div class="hg-answer">{"".join(parts)}</div>'
+
+
+def _name(answer: str, citations: Sequence[Citation]) -> str:
+    """Name an answer among those of a page; the same answer from the same sources may have the same name."""
+    parts = [answer, *(f"{each['passage_id']} {each['start']} {each['quote']}" for each in citations)]
+    return "source-" + blake2b("\0".join(parts).encode(errors="replace"), digest_size=6).hexdigest()
+
+
+def _button(kind: str, key: str, label: str, text: str) -> str:
+    return f'<button type="button" class="{kind}" popovertarget="{key}" aria-label="{label}">{text}</button>'
+
+
+def _title(citation: Citation) -> str:
+    return _MADE_BY.get(citation["kind"]) or citation["title"] or "untitled"
+
+
+def _source(number: int, key: str, citation: Citation) -> str:
+    title, kind = escaped(_title(citation)), "passage" if citation["kind"] == "passage" else "other"
+    quote = f"<q>{escaped(citation['quote'])}</q>" if citation["quote"] else ""
+    return f'<li class="hg-by-{kind}">{_button("hg-source", key, f"Source {number}: {title}", title)}{quote}</li>'
+
+
+def _opened(number: int, key: str, citation: Citation, passage: Passage | None) -> str:
+    """Write what a mark opens; a passage that is long scrolls, so it takes the keyboard's focus."""
+    title = escaped(_title(citation))
+    close = f'<button type="button" class="hg-close" popovertarget="{key}" popovertargetaction="hide">Close</button>'
+    return (
+        f'<div popover id="{key}" class="hg-opened" role="dialog" aria-label="Source {number}: {title}">'
+        f'<div class="hg-head"><b><span class="hg-number">{number}</span> {title}</b>{close}</div>'
+        f'<div class="hg-passage" tabindex="0">{_marked(citation, passage)}</div></div>'
+    )
+
+
+def _marked(citation: Citation, passage: Passage | None) -> str:
+    """Write the passage with the quote marked, by its offsets if they fit, else where it is found first."""
+    quote, text = citation["quote"], passage["text"] if passage else ""
+    start, end = citation["start"], citation["end"]
+    if quote and text[start:end] != quote:
+        start = text.find(quote)
+        end = start + len(quote)
+    if not quote or start < 0 or not text:
+        return "".join([f"<mark>{escaped(quote)}</mark>"] * bool(quote) + [f"<p>{escaped(text)}</p>"] * bool(text))
+    return f"{escaped(text[:start])}<mark>{escaped(quote)}</mark>{escaped(text[end:])}"

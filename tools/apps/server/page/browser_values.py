@@ -1,0 +1,94 @@
+"""What a browser sends to the page's functions, before Gradio takes any of it for a file.
+
+Gradio holds whatever looks like one of its files for a file, in the value of any component: a question of the form
+`{"path": "/etc/passwd", "meta": …}` would be copied to where everybody who is let in can fetch it, and an address
+would be fetched. Its own check works in apps that were launched, and not in one that was mounted into another. Nor
+does it care how much lies there already that was uploaded and not used.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from hopgraph.state import SettingsError
+from hopgraph.tools.apps.server.page.uploads import bytes_in
+from hopgraph.tools.apps.server.refusal import Refusal, read_and_drop
+from hopgraph.tools.apps.server.server_options import UPLOAD_PATH
+
+
+def check_files(received: Any, folder: Path) -> None:
+    """Refuse what names a file that was not uploaded.
+
+    Args:
+        received: values as JSON has them.
+        folder: where Gradio puts uploads.
+
+    Raises:
+        SettingsError: a `path` that is no regular file in the folder.
+    """
+    if isinstance(received, Mapping):
+        values = cast("Mapping[str, Any]", received)
+        if "path" in values and not is_uploaded(values["path"], folder):
+            raise SettingsError("a file was named that was not uploaded")
+        for value in values.values():
+            check_files(value, folder)
+    elif isinstance(received, Sequence) and not isinstance(received, str | bytes):
+        for value in cast("Sequence[Any]", received):
+            check_files(value, folder)
+
+
+def is_uploaded(path: Any, folder: Path) -> bool:
+    """Tell whether a path leads to a regular file in the folder; links are followed first."""
+    if not isinstance(path, str):
+        return False
+    try:
+        place = Path(path).resolve(strict=True)
+    except (OSError, ValueError, RuntimeError):
+        return False
+    return place.is_relative_to(folder.resolve()) and place.is_file()
+
+
+def guarded_blocks(gr: Any) -> Any:
+    """Make a kind of Gradio's Blocks whose functions are given no file but those in the upload folder."""
+    from gradio.utils import get_upload_folder
+
+    class GuardedBlocks(gr.Blocks):
+        async def preprocess_data(self, block_fn: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+            try:
+                check_files(inputs, Path(get_upload_folder()))
+            except SettingsError as error:
+                raise gr.Error(str(error), print_exception=False) from None
+            return cast("Any", await super().preprocess_data(block_fn, inputs, *args, **kwargs))
+
+    return GuardedBlocks
+
+
+class UploadRoom:
+    """Refuses an upload when those before it, not indexed yet, and those that are arriving take all the room."""
+
+    def __init__(self, app: ASGIApp, folder: Path, max_bytes: int, max_upload_bytes: int) -> None:
+        self._app, self._folder, self._max_bytes, self._max_upload = app, folder, max_bytes, max_upload_bytes
+        self._arriving = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on, or refuse."""
+        if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] != UPLOAD_PATH:
+            await self._app(scope, receive, send)
+            return
+        said = Headers(scope=scope).get("content-length", "")
+        size = int(said) if said.isdecimal() else self._max_upload
+        self._arriving += size
+        try:
+            lying = await asyncio.to_thread(bytes_in, self._folder)
+            if lying + self._arriving <= self._max_bytes:
+                await self._app(scope, receive, send)
+                return
+        finally:
+            self._arriving -= size
+        await read_and_drop(receive)
+        full = "too much was uploaded and not indexed yet; index it, or try again in an hour"
+        await Refusal(507, full, "no_room", {"Connection": "close"})(scope, receive, send)

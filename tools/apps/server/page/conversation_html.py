@@ -1,0 +1,101 @@
+"""The conversation in HTML: the same drawing for a turn under way and for one that was kept."""
+
+from collections.abc import Iterable, Sequence
+
+from langchain_core.messages import HumanMessage
+from langgraph.types import Interrupt
+
+from hopgraph.tools.apps.server.page.answer_html import answer_html
+from hopgraph.tools.apps.server.page.page_text import shown, shown_lines
+from hopgraph.tools.apps.server.page.page_turns import Turn
+from hopgraph.tools.apps.server.page.run_picture import picture
+from hopgraph.tools.apps.server.page.running_turns import take_reply
+from hopgraph.tools.apps.server.page.step_items import steps_html
+from hopgraph.tools.apps.server.page.turn_store import KeptTurns
+from hopgraph.tools.apps.server.service import Service
+from hopgraph.tools.apps.server.threads import thread_key
+
+_WELCOME = (
+    '<div class="hg-welcome"><h2>Ask your documents</h2><p>A question may take several steps: what is found for one'
+    " tells what to look for next. Each step is shown while it happens, and each answer names the sentences that it"
+    " rests on.</p></div>"
+)
+_STAND_IN = "by the stand-in, no language model"
+_ENDS = {
+    "stopped": "Stopped before there was an answer.",
+    "paused": "Waiting for your review.",
+    "elsewhere": "This is being answered elsewhere; open the conversation again to see what came of it.",
+}
+
+
+def conversation_html(turns: Iterable[Turn], *, welcome: bool = False) -> str:
+    """Draw turns, the oldest first; of none a greeting if that is wanted, else nothing."""
+    drawn = "".join(_turn_html(turn) for turn in turns)
+    return well_formed(drawn or (_WELCOME if welcome else ""))
+
+
+def picture_html(turn: Turn | None) -> str:
+    """Draw a turn's tree or chain; a line instead where there is none."""
+    drawn = picture(turn.told.get("question") or turn.asked, turn.events, turn.passages) if turn else ""
+    return well_formed(drawn or '<p class="hg-nothing">The picture of the search grows here.</p>')
+
+
+def _turn_html(turn: Turn) -> str:
+    about = " · ".join(filter(None, [str(turn.told.get("method", "")), _STAND_IN if turn.stand_in else ""]))
+    return (
+        f'<article class="hg-turn" data-turn="{shown(turn.id)}">'
+        f'<div class="hg-asked"><span class="hg-unseen">You: </span>{shown_lines(turn.asked)}</div>'
+        f"{steps_html(turn.lines, running=not turn.ended, about=about, asked_with=turn.about)}"
+        f'<div class="hg-reply" aria-live="polite">{_reply_html(turn)}</div>'
+        "</article>"
+    )
+
+
+def _reply_html(turn: Turn) -> str:
+    if turn.ended == "failed":
+        return f'<p class="hg-problem" role="alert">{shown(turn.problem)}</p>'
+    if turn.ended in _ENDS:
+        return f'<p class="hg-note">{_ENDS[turn.ended]}</p>'
+    if turn.told:
+        return answer_html(turn.told, list(turn.passages.values()))
+    return f'<p class="hg-said">{shown_lines(turn.said)}</p>' if turn.said else ""
+
+
+def well_formed(html: str) -> str:
+    """Replace halves of surrogate pairs, which a model may send and no browser can be sent."""
+    return html.encode("utf-8", "replace").decode()
+
+
+def problem_html(text: str) -> str:
+    """Draw an error that belongs to no turn."""
+    return f'<p class="hg-problem" role="alert">{shown(text)}</p>' if text else ""
+
+
+async def turns_of(service: Service, kept: KeptTurns, user: str, thread: str) -> tuple[list[Turn], Sequence[Interrupt]]:
+    """Find a thread's turns, the oldest first, and what the person is asked if the last one waits for that.
+
+    A turn that came through another door of the app has no steps here. One that ended before the thread had its
+    question stands where it was asked.
+
+    Raises:
+        SettingsError: the thread has a name that is not taken.
+    """
+    state = await service.chat.aget_state(service.threads.config(user, thread))
+    known = await kept.of(user, thread)
+    turns: list[Turn] = []
+    for message in state.values.get("messages", ()):
+        if isinstance(message, HumanMessage):
+            key = message.id or ""
+            turns.append(known.pop(key, None) or Turn(message.text, key, asked_at=0, ended="stopped"))
+        elif turns:
+            take_reply(turns[-1], message)
+            turns[-1].ended = "done"
+    for turn in sorted(known.values(), key=lambda each: each.asked_at):
+        earlier = [at for at, each in enumerate(turns, start=1) if each.asked_at <= turn.asked_at]
+        turns.insert(max(earlier, default=0), turn)
+    for turn in turns[:-1]:
+        turn.ended = "stopped" if turn.ended == "paused" else turn.ended  # another question came instead of a review
+    if turns and turns[-1].ended == "stopped" and service.admission.holds(thread_key(user, thread)):
+        turns[-1].ended = "elsewhere"
+    waits = bool(turns) and turns[-1].ended == "paused"
+    return turns, state.interrupts if waits else ()

@@ -1,0 +1,58 @@
+"""The picture of a run: its growing tree or chain of reasoning, narrow enough for a phone.
+
+It is the drawing of `hopgraph draw --run` (`hopgraph.tools.apps.drawing`) at another width, with its colours left to
+the page's style, which has them for light and dark.
+"""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+
+from hopgraph.state import Passage, StepEvent
+from hopgraph.tools.apps.runs.run_cards import CardSizes, cards_of
+from hopgraph.tools.apps.runs.run_svg import summary_of
+from hopgraph.tools.apps.runs.trees import RunNode, folded, tree_of, view_of
+from hopgraph.tools.text.sanitize import shortened
+
+_SIZES = CardSizes(width=336.0, margin=2.0, indent=14.0, most_indent=84.0, side=0.0, gap=8.0, spoken=240)
+_MOST = 60
+"""Nodes that are drawn; of a larger run those on the way to the answer come first."""
+_SUMMARY = 1_500
+"""Characters of the text alternative."""
+_UNTITLED = 80
+"""Characters of a passage that stand for its title where it has none."""
+
+
+def picture(question: str, events: Sequence[StepEvent], passages: Mapping[str, Passage]) -> str:
+    """Draw a run so far as HTML, for `gr.HTML`; empty for a run without events.
+
+    All texts in it are escaped and cut to what a card has room for; a run of 500 nodes takes some 65 kB. It is drawn
+    anew from all events each time, in about 0.1 s for such a run, so a page that follows a run gathers a few events.
+
+    Args:
+        question: the question as it was looked up.
+        events: the step events of the run so far, in any order.
+        passages: what is known of the passages that the events name, by id; may lack any of them.
+    """
+    if not events:
+        return ""
+    tree = tree_of(question, events)
+    for node in tree["nodes"]:
+        if node["kind"] == "paragraph":
+            node["text"] = _named(node, passages)
+    cards, bottom = cards_of(folded(view_of(tree), _MOST), _SIZES, _SIZES.margin)
+    about = shortened(f"The run as a tree. {summary_of(tree)}", _SUMMARY)
+    width, height = _SIZES.width, round(bottom + _SIZES.margin)
+    return (
+        f'<div class="hg-tree"><svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" '
+        f'style="max-width:{1.25 * width:.0f}px" role="img" aria-label="{escape(about)}">{"".join(cards)}</svg></div>'
+    )
+
+
+def _named(node: RunNode, passages: Mapping[str, Passage]) -> str:
+    """Name paragraphs by their titles; by how they begin where they have none."""
+    if len(node["passage_ids"]) == 0:
+        return node["text"]
+    found = [(key, passages.get(key)) for key in node["passage_ids"]]
+    if any(passage is None for _, passage in found):
+        return node["text"]
+    return " · ".join(passage["title"] or shortened(passage["text"], _UNTITLED) for _, passage in found if passage)

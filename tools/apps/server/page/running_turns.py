@@ -1,0 +1,110 @@
+"""Turns under way on the page: each runs as a task that its browser session can stop."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage
+from langgraph.types import Interrupt
+
+from hopgraph.nodes.chat.reply import unescaped
+from hopgraph.tools.apps.runs.telling.watch import Watcher
+from hopgraph.tools.apps.runs.trees import TREE_EVENTS
+from hopgraph.tools.apps.server.page.page_turns import Turn
+from hopgraph.tools.apps.server.relay import under_way
+from hopgraph.tools.apps.server.turn import Learnt, TurnEnd, TurnStep, said_of, told
+
+_PAUSE = 0.05
+"""Seconds in which steps are gathered before they are shown together; less is not seen, and costs drawing."""
+
+
+class Running:
+    """The turns that run, by browser session; a session has one at a time."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def stop(self, session: str) -> None:
+        """Cancel the session's turn; nothing happens if none runs."""
+        if task := self._tasks.get(session):
+            task.cancel()
+
+    async def stop_all(self) -> None:
+        """Cancel every turn, and wait until none runs."""
+        for task in (tasks := list(self._tasks.values())):
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def watch(
+        self, session: str, steps: AsyncGenerator[TurnStep], seconds: float, turn: Turn
+    ) -> AsyncGenerator[Sequence[Interrupt]]:
+        """Run a turn to its end and write into it what happens; yields whenever there is something new.
+
+        Yields:
+            What a person is asked, which is empty but at the end of a run that paused.
+        """
+        watcher = Watcher(passages=turn.passages)
+        async with under_way(steps, seconds) as (task, arrived):
+            self._tasks[session] = task
+            try:
+                end: TurnEnd | None = None
+                while (batch := await _batch(arrived)) is not None:
+                    for step in batch:
+                        _write(step, turn, watcher)
+                        end = step if isinstance(step, TurnEnd) else end
+                    yield ()
+                turn.lines += watcher.flush()
+                # Not before the task has ended: until then the thread takes no other question.
+                _end(turn, task, end, seconds)
+                yield end.paused if end else ()
+            finally:
+                # Also when whoever watches went away: then nobody is left whom the turn could be for.
+                turn.ended = turn.ended or "stopped"
+                if self._tasks.get(session) is task:
+                    del self._tasks[session]
+
+
+async def _batch(arrived: asyncio.Queue[TurnStep | None]) -> list[TurnStep] | None:
+    """Wait for steps and take all that are there; None when no more will come."""
+    first = await arrived.get()
+    if first is None:
+        return None
+    await asyncio.sleep(_PAUSE)
+    batch = [first]
+    while not arrived.empty():
+        step = arrived.get_nowait()
+        if step is None:
+            arrived.put_nowait(None)
+            break
+        batch.append(step)
+    return batch
+
+
+def _write(step: TurnStep, turn: Turn, watcher: Watcher) -> None:
+    """Write a step into the turn."""
+    turn.lines += told(step, watcher)
+    if isinstance(step, TurnEnd):
+        if not step.paused:
+            take_reply(turn, step.state["messages"][-1])
+    elif not isinstance(step, Learnt) and (step["event"] in TREE_EVENTS or step["event"] == "answered"):
+        turn.events.append(step)
+
+
+def take_reply(turn: Turn, message: Any) -> None:
+    """Write the reply's message into the turn that it ends."""
+    found = message.additional_kwargs if isinstance(message, AIMessage) else {}
+    looked_up = bool(found.get("method"))
+    turn.told = dict(found) if looked_up else {}
+    turn.said = "" if looked_up else unescaped(message.text)
+
+
+def _end(turn: Turn, task: asyncio.Task[None], end: TurnEnd | None, seconds: float) -> None:
+    """Write down how a run ended."""
+    if end:
+        turn.ended = "paused" if end.paused else "done"
+    elif task.cancelled():
+        turn.ended = "stopped"
+    elif error := task.exception():
+        turn.ended = "failed"
+        turn.problem = said_of(error, seconds)

@@ -1,0 +1,160 @@
+"""Reading uploaded files, which nobody vouches for, into one stream of passages."""
+
+import json
+import os
+import stat
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TextIO
+
+from hopgraph.state import CorpusError
+from hopgraph.tools.retrieval.corpora import Reading, SourceRecord, open_corpus
+from hopgraph.tools.text.sanitize import on_one_line, shortened
+
+SUFFIXES = (".txt", ".md", ".json", ".jsonl", ".tsv")
+"""Of the files that can be read."""
+_LONGEST_NAME = 100
+_BLOCK = 4096
+"""Bytes that even an empty file takes."""
+_EVERY = 500
+"""Records between two reports."""
+
+
+def named(files: Sequence[Path], max_bytes: int) -> dict[str, Path]:
+    """Check uploaded files before any is read; gives name → place, in their order, no name twice.
+
+    Raises:
+        CorpusError: there is none, one is no file, is empty or of another kind, or they have too many bytes.
+    """
+    found: dict[str, Path] = {}
+    total = 0
+    for path in files:
+        name = _free(shortened(path.name, _LONGEST_NAME) or "document", found)
+        total += _size(name, path)
+        if path.suffix.lower() not in SUFFIXES:
+            raise CorpusError(f"{name}: this kind of file cannot be read; upload files of {', '.join(SUFFIXES)}")
+        found[name] = path
+    if not found:
+        raise CorpusError("no file was uploaded; choose one or more")
+    if total > max_bytes:
+        raise CorpusError(f"the files have {total:,} bytes together, and {max_bytes:,} are taken at once; upload fewer")
+    return found
+
+
+def _free(name: str, taken: dict[str, Path]) -> str:
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name} ({number})"
+    return free
+
+
+def _size(name: str, path: Path) -> int:
+    try:
+        found = path.lstat()
+    except OSError as error:
+        raise CorpusError(f"{name}: cannot be read: {error.strerror}") from None
+    if not stat.S_ISREG(found.st_mode):  # a link could lead to any file of this machine
+        raise CorpusError(f"{name}: this is no file")
+    if not found.st_size:
+        raise CorpusError(f"{name}: the file is empty")
+    return found.st_size
+
+
+def sweep(folder: Path, seconds: float) -> None:
+    """Remove the files of a folder that were written longer ago than this; nothing happens if it is not there.
+
+    What another one removes meanwhile is passed over, here and in `bytes_in`.
+    """
+    for place, folders, files in os.walk(folder, topdown=False):  # what is in a folder before the folder
+        for name in files:
+            path = Path(place, name)
+            with suppress(OSError):
+                if time.time() - path.lstat().st_mtime > seconds:
+                    path.unlink()
+        for name in folders:
+            with suppress(OSError):
+                Path(place, name).rmdir()  # refused where something is left
+
+
+def bytes_in(folder: Path) -> int:
+    """Add up the files of a folder, each as at least a block; 0 if it is not there."""
+    total = 0
+    for place, _, files in os.walk(folder):
+        for name in files:
+            with suppress(OSError):
+                total += max(Path(place, name).lstat().st_size, _BLOCK)
+    return total
+
+
+def gather(files: dict[str, Path], out: Path, progress: Callable[[int, int], None]) -> Reading:
+    """Write the passages of all files as one corpus in BEIR's format, a few at a time.
+
+    Args:
+        files: as `named` gives them. Where there are several, a passage's id begins with its file's name.
+        out: the file to write.
+        progress: called now and then with the bytes that were read, and of how many.
+
+    Returns:
+        What was passed over: records that are no passage, have no text, or repeat an id.
+
+    Raises:
+        CorpusError: a file of an unknown format or without a passage, by its name.
+    """
+    done, total = 0, sum(path.stat().st_size for path in files.values())
+    skipped = Reading(skip_bad=True)
+    with out.open("w", encoding="utf-8") as written:
+        for name, path in files.items():
+            reading = Reading(skip_bad=True)
+
+            def report(reading: Reading = reading, done: int = done) -> None:
+                progress(min(done + reading.bytes_read, total), total)
+
+            try:
+                count = _copied(path, name if len(files) > 1 else "", reading, written, report)
+            except CorpusError as error:
+                raise CorpusError(_told(str(error), path, name)) from None
+            if not count:
+                why = f"; {_told(reading.first_skipped[0], path, name)}" if reading.skipped else ""
+                raise CorpusError(f"{name}: there is no text in it{why}")
+            skipped.skipped += reading.skipped
+            room = 5 - len(skipped.first_skipped)
+            skipped.first_skipped += [_told(each, path, name) for each in reading.first_skipped[:room]]
+            done += path.stat().st_size
+    progress(total, total)
+    return skipped
+
+
+def _copied(path: Path, name: str, reading: Reading, written: TextIO, report: Callable[[], None]) -> int:
+    """Write the good passages of one file, with its name in their ids if one is given; gives their number."""
+    seen = set[str]()
+    for count, record in enumerate(open_corpus(path).records(reading)):
+        if count % _EVERY == 0:
+            report()
+        if wrong := _wrong(record, seen):
+            reading.bad(record.file, record.line, wrong)
+            continue
+        seen.add(record.id)
+        # Of a text the id is the file's name already, with a number.
+        key = f"{name}#{record.id.removeprefix(f'{path.name}#')}" if name else record.id
+        written.write(json.dumps({"_id": key, "title": record.title, "text": record.text}, ensure_ascii=False) + "\n")
+    return len(seen)
+
+
+def _wrong(record: SourceRecord, seen: set[str]) -> str:
+    if not record.id.strip() or not record.text.strip():
+        return "the passage has no id or no text"
+    if record.id in seen:
+        return f"the id {record.id!r:.80} is there already"
+    try:
+        f"{record.id}{record.title}{record.text}".encode()
+    except UnicodeEncodeError:
+        return "the passage is not valid UTF-8"
+    return ""
+
+
+def _told(message: str, path: Path, name: str) -> str:
+    """Put a file's name in place of where it lies, which is nobody's business."""
+    return on_one_line(message.replace(str(path), name))

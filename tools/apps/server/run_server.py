@@ -1,0 +1,87 @@
+"""Serving the web app until it is told to stop: answers under way get a few seconds."""
+
+import asyncio
+import logging
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+import uvicorn
+from fastapi import FastAPI
+from typing_extensions import override
+
+from hopgraph.tools.apps.server.server_options import ServingOptions
+from hopgraph.tools.apps.server.service import Service
+from hopgraph.tools.apps.server.web_app import create_app
+
+_LAST_SECONDS = 8.0
+"""For turns that are under way when the app is told to stop; then they are cancelled. Docker kills after 10."""
+_STOPPING = (signal.SIGINT, signal.SIGTERM)
+
+
+async def serve(options: ServingOptions, listener: socket.socket, ready: Callable[[], None]) -> None:
+    """Serve at a socket until SIGINT or SIGTERM; a second SIGINT does not wait for anything.
+
+    Args:
+        options: what the app is started with.
+        listener: bound and listening; it is closed at the end.
+        ready: is called once requests are answered.
+
+    Raises:
+        HopgraphError: the app cannot be opened.
+    """
+    app = create_app(options)
+    # Opened here and not by uvicorn, which would tell a failure as a traceback.
+    async with app.router.lifespan_context(app):
+        await _Server(app, ready).serve(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    """A uvicorn server that lets turns end, but not idle streams, and does not die of the signal that stops it."""
+
+    def __init__(self, app: FastAPI, ready: Callable[[], None]) -> None:
+        config = uvicorn.Config(
+            app,
+            lifespan="off",
+            log_config=None,
+            access_log=False,  # the guards write it
+            server_header=False,
+            timeout_graceful_shutdown=1,
+        )
+        super().__init__(config)
+        self._app = app
+        self._ready = ready
+
+    @override
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
+    @contextmanager
+    @override
+    def capture_signals(self) -> Generator[None]:
+        """Take the signals, and do not raise them again afterwards: the service has yet to be closed."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {each: signal.signal(each, self.handle_exit) for each in _STOPPING}
+        try:
+            yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+
+    @override
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        service: Service = self._app.state.service
+        until = time.monotonic() + _LAST_SECONDS
+        while service.admission.inside and time.monotonic() < until and not self.force_exit:  # noqa: ASYNC110 - a signal changes the last
+            await asyncio.sleep(0.05)
+        # What is still open now is idle, as a page's heartbeat, or has had its time; that is no error to be logged.
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        await super().shutdown(sockets)

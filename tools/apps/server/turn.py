@@ -1,0 +1,93 @@
+"""One run of a graph as it happens: step events, then how it ended."""
+
+import logging
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import Interrupt, StreamMode
+
+from hopgraph.nodes.core.method_graph import CompiledMethod
+from hopgraph.state import Context, HopgraphError, Passage, StepEvent
+from hopgraph.tools.apps.runs.telling import Line
+from hopgraph.tools.apps.runs.telling.watch import Watcher
+from hopgraph.tools.io.redact import redact
+from hopgraph.tools.text.sanitize import on_one_line
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """The passages that a run has read so far; events name them by id."""
+
+    passages: list[Passage]
+
+
+@dataclass(frozen=True)
+class TurnEnd:
+    """How a run ended."""
+
+    state: Mapping[str, Any]
+    """The graph's last state; what its input and output schemas have where it kept none."""
+    paused: tuple[Interrupt, ...] = ()
+    """What a person is asked, in the order of the ids; empty where the run came to its end."""
+
+
+TurnStep = StepEvent | Learnt | TurnEnd
+
+
+async def run_turn(
+    graph: CompiledMethod, given: Any, config: RunnableConfig | None, context: Context
+) -> AsyncGenerator[TurnStep]:
+    """Run a graph; gives each step event as it happens, and `TurnEnd` at last.
+
+    To stop it, close the generator; what runs is cancelled.
+
+    Args:
+        graph: the chat, or a method.
+        given: its input, a `Command` that answers what it paused for, or None to go on.
+        config: names the thread of a graph that keeps any.
+        context: the settings.
+    """
+    modes: list[StreamMode] = ["custom", "values"]
+    state: Mapping[str, Any] = {}
+    paused: list[Interrupt] = []
+    stream = graph.astream(given, config, context=context, stream_mode=modes, subgraphs=True)
+    async for namespace, mode, chunk in cast("Any", stream):
+        if mode == "custom":
+            yield cast("StepEvent", chunk)
+            continue
+        paused += chunk.get("__interrupt__", ()) if not namespace else ()
+        if chunk.get("passages"):
+            yield Learnt(chunk["passages"])
+        if not namespace:
+            state = chunk
+    yield TurnEnd(state, tuple(sorted(paused, key=lambda each: each.id)))
+
+
+def took_too_long(seconds: float) -> str:
+    """Say of a turn that it was ended because it took longer than it may."""
+    return f"the answer took longer than {seconds:g} seconds and was ended"
+
+
+def said_of(error: BaseException, seconds: float) -> str:
+    """Say in one line why a turn failed; of an error that nobody foresaw only its kind, the rest is logged."""
+    if isinstance(error, HopgraphError):
+        return redact(on_one_line(str(error)))
+    if isinstance(error, TimeoutError):
+        return took_too_long(seconds)
+    _log.error("a turn failed", exc_info=error)
+    return f"something failed that should not ({type(error).__name__}); the app's log says more"
+
+
+def told(step: TurnStep, watcher: Watcher) -> list[Line]:
+    """Tell what a step says about the steps before and itself: lines, or none yet."""
+    match step:
+        case TurnEnd():
+            return watcher.flush()
+        case Learnt():
+            return watcher.learn(step.passages)
+        case _:
+            return watcher.see(step)

@@ -1,0 +1,85 @@
+"""The web app: every door behind the guards, around one open service.
+
+* `/chat`: the page, which `/` leads to;
+* `/v1/models`, `/v1/chat/completions`: for clients of OpenAI's API;
+* `/ag-ui`: for front ends that speak AG-UI;
+* `/mcp`: the methods as tools of an MCP server;
+* `/health`: for whoever watches the process.
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, nullcontext
+from importlib.metadata import version
+
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse, RedirectResponse, Response
+
+from hopgraph.tools.apps.server.ag_ui import AG_UI_PATH, ag_ui_routes
+from hopgraph.tools.apps.server.guards import Guards
+from hopgraph.tools.apps.server.mcp_server import mcp_over_http
+from hopgraph.tools.apps.server.openai_api import OPENAI_PATH, openai_routes
+from hopgraph.tools.apps.server.page import mount_page, page_open
+from hopgraph.tools.apps.server.server_options import PAGE_PATH, ServingOptions
+from hopgraph.tools.apps.server.service import Service, open_service
+
+_HEALTH_PATH = "/health"
+_DOORS = (PAGE_PATH, OPENAI_PATH, AG_UI_PATH, _HEALTH_PATH)
+
+
+def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
+    """Put the web app together; its lifespan opens the service, as `app.state.service`, and closes it.
+
+    Args:
+        options: what it is started with.
+        alone: False inside a LangGraph server, which has an MCP endpoint and a start page of its own.
+
+    Raises:
+        SettingsError: an address beyond loopback without a key.
+    """
+    options.checked()
+    mcp, mcp_route = mcp_over_http()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
+        async with open_service(options) as service, mcp.running(service):
+            app.state.service = service
+            async with page_open(app, service) if options.page else nullcontext():
+                yield
+
+    # No pages of its own about its routes: they load their scripts from elsewhere.
+    app = FastAPI(title="hopgraph", version=version("hopgraph"), lifespan=lifespan, openapi_url=None)
+    app.include_router(openai_routes(_service))
+    app.include_router(ag_ui_routes(_service))
+    app.add_api_route(_HEALTH_PATH, _health, methods=["GET"])
+    if alone:
+        app.router.routes.append(mcp_route)
+        app.add_api_route("/", _start if options.page else _health, methods=["GET"])
+        app.add_api_route("/favicon.ico", _no_icon, methods=["GET"])
+    if options.page:
+        app.add_api_route(PAGE_PATH, _page, methods=["GET"])
+        app = mount_page(app, options)
+    app.add_middleware(Guards, options=options, paths=() if alone else _DOORS)  # the last one is asked first
+    return app
+
+
+def _service(request: Request) -> Service:
+    return request.app.state.service
+
+
+async def _health(request: Request) -> Response:
+    service = _service(request)
+    return JSONResponse({"status": "ok", "turns": service.admission.inside})
+
+
+async def _no_icon() -> Response:
+    return Response(status_code=204)
+
+
+async def _start() -> Response:
+    return RedirectResponse(f"{PAGE_PATH}/")
+
+
+async def _page(request: Request) -> Response:
+    """Lead to the page with the slash that its own addresses hang on; a LangGraph server does not."""
+    query = request.url.query
+    return RedirectResponse(f"{PAGE_PATH.strip('/')}/{'?' if query else ''}{query}")

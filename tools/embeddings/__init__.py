@@ -1,6 +1,0 @@
-"""Embedding models: from texts to vectors."""
-
-from hopgraph.tools.embeddings.model import EmbeddingFacts, EmbeddingModel
-from hopgraph.tools.embeddings.resolve import VALID_SPECS, resolve_embeddings
-
-__all__ = ["VALID_SPECS", "EmbeddingFacts", "EmbeddingModel", "resolve_embeddings"]

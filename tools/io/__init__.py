@@ -1,0 +1,1 @@
+"""Files, locks, background work, HTTP and keys: what every tool may use."""

@@ -1,0 +1,20 @@
+"""Packages that may be missing."""
+
+import importlib
+from typing import Any
+
+from hopgraph.state import SpecError
+
+
+def require(package: str, extra: str = "models") -> Any:
+    """Import an optional package.
+
+    Raises:
+        SpecError: it is not installed; the message names the extra to install.
+    """
+    try:
+        return importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        raise SpecError(
+            f"the package {error.name or package} is not installed; run: pip install 'hopgraph[{extra}]'"
+        ) from None

@@ -1,0 +1,62 @@
+"""The offline model: a LangChain chat model without weights that reads its prompt and nothing else."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages.ai import UsageMetadata
+from langchain_core.outputs import ChatGeneration, ChatResult
+from typing_extensions import override
+
+from hopgraph.tools.models.offline.prompt_blocks import read_prompt
+from hopgraph.tools.models.offline.role_replies import reply
+
+
+def _count(text: str) -> int:
+    """Estimate tokens: one for each four characters, rounded up."""
+    return (len(text) + 3) // 4
+
+
+def as_result(messages: Sequence[BaseMessage], text: str, name: str) -> ChatResult:
+    """Make the result of a stand-in model out of its reply to messages, with estimated token counts."""
+    read, written = sum(_count(message.text) for message in messages), _count(text)
+    usage = UsageMetadata(input_tokens=read, output_tokens=written, total_tokens=read + written)
+    message = AIMessage(content=text, usage_metadata=usage, response_metadata={"model_name": name})
+    return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+class OfflineExtractive(BaseChatModel):
+    """Answer every role of the project's prompts from the passages in the prompt alone (spec `offline:extractive`).
+
+    Deterministic, without weights, network or knowledge of its own: it copies sentences and spans. The reply is
+    one JSON object of the role's shape; it says "unanswerable", "I don't know", "irrelevant" or gives an empty
+    list where it finds nothing. Token counts in `usage_metadata` are estimates.
+    """
+
+    @property
+    @override
+    def _llm_type(self) -> str:
+        return "offline-extractive"
+
+    @override
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        return as_result(messages, json.dumps(reply(read_prompt(messages)), ensure_ascii=False), "extractive")
+
+    @override
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        return self._generate(messages, stop, None, **kwargs)

@@ -1,5 +1,0 @@
-"""`rehearsal:DATASET`: a stand-in that plays every role from a data set's gold annotations."""
-
-from hopgraph.tools.models.rehearsal.model import RehearsalModel, make_rehearsal
-
-__all__ = ["RehearsalModel", "make_rehearsal"]

@@ -1,6 +1,0 @@
-"""What scores passages and sentences against a query."""
-
-from hopgraph.tools.rerankers.lexical import LexicalReranker
-from hopgraph.tools.rerankers.resolve import resolve_reranker
-
-__all__ = ["LexicalReranker", "resolve_reranker"]

@@ -1,0 +1,84 @@
+"""From the settings to the things that they name: models, retrievers, rerankers, entailment checkers.
+
+The only place where a spec becomes an object. Specs are resolved off the event loop, since they open files
+and import packages, and are cached by spec; ready objects pass through.
+"""
+
+import asyncio
+
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.retrievers import BaseRetriever
+
+from hopgraph.state import Context, EntailmentChecker, Reranker
+from hopgraph.state.context import DEFAULT_MODEL, DEFAULT_RETRIEVER
+from hopgraph.tools.models import ModelHandle, Sampling, model_name, resolve_model
+from hopgraph.tools.retrieval.resolve import resolve_retriever
+from hopgraph.tools.scoring.entailment.resolve import resolve_entailment
+from hopgraph.tools.scoring.rerankers.resolve import resolve_reranker
+
+_rerankers: dict[str, Reranker] = {}
+_checkers: dict[str, EntailmentChecker] = {}
+
+
+async def model_of(settings: Context, role: str) -> ModelHandle:
+    """Get the model of a role: bound to the role itself, else to its longest prefix, else the general one.
+
+    Raises:
+        SpecError: the spec cannot be resolved.
+    """
+    sampling = Sampling(settings.temperature, settings.seed, settings.request_timeout)
+    return await resolve_model(model_given(settings, role), sampling)
+
+
+def model_given(settings: Context, role: str) -> str | BaseChatModel:
+    """Find what the settings give for a role: bound to the role itself, else to its longest prefix, else in general."""
+    bound = [name for name in settings.models if role == name or role.startswith(f"{name}/")]
+    return settings.models[max(bound, key=len)] if bound else (settings.model or DEFAULT_MODEL)
+
+
+async def retriever_of(given: str | BaseRetriever | None) -> BaseRetriever:
+    """Get a retriever; None is the sample corpus.
+
+    Raises:
+        SpecError, CorpusError: the spec cannot be resolved or its index not be opened.
+    """
+    if isinstance(given, BaseRetriever):
+        return given
+    return await asyncio.to_thread(resolve_retriever, given or DEFAULT_RETRIEVER)
+
+
+async def reranker_of(settings: Context) -> Reranker:
+    """Get the reranker.
+
+    Raises:
+        SpecError: the spec cannot be resolved.
+    """
+    given = settings.reranker
+    if not isinstance(given, str):
+        return given
+    if given not in _rerankers:
+        _rerankers[given] = await asyncio.to_thread(resolve_reranker, given)
+    return _rerankers[given]
+
+
+async def entailment_of(settings: Context) -> EntailmentChecker:
+    """Get the entailment checker.
+
+    Raises:
+        SpecError: the spec cannot be resolved.
+    """
+    given = settings.entailment
+    if not isinstance(given, str):
+        return given
+    if given not in _checkers:
+        _checkers[given] = await asyncio.to_thread(resolve_entailment, given)
+    return _checkers[given]
+
+
+def describe(settings: Context) -> tuple[str, str]:
+    """Name the model and the retriever that these settings lead to, for people."""
+    retriever = settings.retriever or DEFAULT_RETRIEVER
+    return (
+        model_name(settings.model or DEFAULT_MODEL),
+        retriever if isinstance(retriever, str) else type(retriever).__name__,
+    )

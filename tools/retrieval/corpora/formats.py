@@ -1,0 +1,131 @@
+"""The formats of corpora: telling them apart by their content, and reading any of them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from hopgraph.state import CorpusError, SettingsError
+from hopgraph.tools.retrieval.corpora.dpr import has_dpr_header, read_dpr
+from hopgraph.tools.retrieval.corpora.json_corpora import read_beir, read_pooled
+from hopgraph.tools.retrieval.corpora.json_values import first_bytes, json_values
+from hopgraph.tools.retrieval.corpora.passages_of import Object, of_contexts, of_hotpotqa, of_musique
+from hopgraph.tools.retrieval.corpora.source_records import Reading, SourceRecord
+from hopgraph.tools.retrieval.corpora.text_files import SUFFIXES, read_text_files, text_files
+
+Reader = Callable[[Path, Reading], Iterator[SourceRecord]]
+
+
+class Format(NamedTuple):
+    """One format of a corpus."""
+
+    read: Reader
+    keys: tuple[str, ...] = ()
+    """The keys by which its first object is told; empty when it is not in JSON."""
+
+
+FORMATS: dict[str, Format] = {
+    "musique": Format(partial(read_pooled, paragraphs_of=of_musique), ("question", "paragraphs")),
+    "nq": Format(partial(read_pooled, paragraphs_of=of_contexts), ("question", "ctxs")),
+    "2wikimultihopqa": Format(partial(read_pooled, paragraphs_of=of_hotpotqa), ("question", "context", "evidences")),
+    "hotpotqa": Format(partial(read_pooled, paragraphs_of=of_hotpotqa), ("question", "context")),
+    "beir": Format(read_beir, ("_id", "text")),
+    "dpr": Format(read_dpr),
+    "text": Format(read_text_files),
+}
+"""By name; those in JSON in the order in which they are tried."""
+
+_BEIR_FILE = "corpus.jsonl"
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A source whose format is known."""
+
+    path: Path
+    format: str
+    size: int
+    """Bytes of the files to read, for progress."""
+
+    def records(self, reading: Reading) -> Iterator[SourceRecord]:
+        """Yield the passages in the source's order; texts are not checked.
+
+        Raises:
+            BadRecordError: naming file and line, unless `reading` skips bad records.
+            CorpusError: a file cannot be read.
+        """
+        try:
+            yield from FORMATS[self.format].read(self.path, reading)
+        except OSError as error:
+            raise _unreadable(self.path, error) from None
+
+
+def open_corpus(source: Path, format_name: str | None = None) -> Corpus:
+    """Find out what a source holds.
+
+    Args:
+        source: a file, or a folder with `corpus.jsonl` (BEIR) or with `.txt` and `.md` files.
+        format_name: one of FORMATS; None to tell it from the content.
+
+    Raises:
+        SettingsError: no format has this name.
+        CorpusError: the source is missing, unreadable, without text, or of no known format.
+    """
+    if format_name is not None and format_name not in FORMATS:
+        raise SettingsError(f"corpus format {format_name!r} is unknown; use one of: {', '.join(sorted(FORMATS))}")
+    try:
+        if not source.exists():
+            raise CorpusError(f"{source}: no such file or folder")
+        if source.is_dir():
+            return _open_folder(source, format_name)
+        return Corpus(source, format_name or _told_by_content(source), source.stat().st_size)
+    except OSError as error:
+        raise _unreadable(source, error) from None
+
+
+def _open_folder(folder: Path, format_name: str | None) -> Corpus:
+    beir = folder / _BEIR_FILE
+    if format_name == "beir" or (format_name is None and beir.is_file()):
+        return Corpus(beir, "beir", beir.stat().st_size)
+    if format_name not in (None, "text"):
+        raise CorpusError(f"{folder} is a folder; for the format {format_name} name the file itself")
+    files = text_files(folder)
+    size = sum(file.stat().st_size for file in files)
+    if not size:
+        raise CorpusError(f"{folder}: no text in this folder; it needs {_BEIR_FILE}, or .txt or .md files with text")
+    return Corpus(folder, "text", size)
+
+
+def _told_by_content(path: Path) -> str:
+    if has_dpr_header(path):
+        return "dpr"
+    if path.suffix.lower() in SUFFIXES:
+        return "text"
+    first, why = _first_object(path)
+    for name, form in FORMATS.items():
+        if form.keys and all(key in first or key.removeprefix("_") in first for key in form.keys):
+            return name
+    found = f"its first object has the keys {', '.join(list(first)[:12])}" if first else why
+    tried = "; ".join(f"{name}: {', '.join(form.keys)}" for name, form in FORMATS.items() if form.keys)
+    raise CorpusError(
+        f"{path}: unknown format: {found}; tried {tried}; dpr: a first line with id, text, title; "
+        "text: a folder of .txt and .md files; name the format if the file is one of these"
+    )
+
+
+def _first_object(path: Path) -> tuple[Object, str]:
+    """Return the first object of a JSON file; where there is none, an empty one and why."""
+    start = first_bytes(path, 1)
+    if start not in (b"{", b"["):
+        return {}, "it does not begin as JSON does" if start else "it is empty"
+    reading = Reading(skip_bad=True)
+    values = (value for _, value in json_values(path, reading))
+    for value in values:
+        if isinstance(value, dict) and value:
+            return value, ""
+    return {}, (reading.first_skipped or ["it holds no JSON object"])[0]
+
+
+def _unreadable(source: Path, error: OSError) -> CorpusError:
+    return CorpusError(f"{error.filename or source}: cannot be read: {error.strerror or error}")

@@ -1,0 +1,154 @@
+"""The JSON values of a file, one after the other, whether it holds one list or one value on each line."""
+
+import codecs
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from pydantic import JsonValue
+
+from hopgraph.state import BadRecordError
+from hopgraph.tools.retrieval.corpora.source_records import Reading
+
+_CHUNK = 1 << 20
+_LONGEST_TOKEN = 16
+"""Characters of the longest JSON token but strings and numbers, `-Infinity`, with some to spare."""
+_WRAPPED = re.compile(rb'\{\s*"[Dd]ata"\s*:\s*\[')
+"""How an object begins whose only content of interest is a list, as TriviaQA's files are written."""
+_WHITE_SPACE = re.compile(r"[ \t\n\r]*")
+
+
+def json_values(path: Path, reading: Reading) -> Iterator[tuple[int, JsonValue]]:
+    """Read a list of JSON values, such a list below the key `Data`, or JSON lines; holds a few values at a time.
+
+    Yields:
+        Each value with the line on which it begins, from 1. Blank lines are passed over.
+
+    Raises:
+        BadRecordError: a line that is not UTF-8 or not JSON, unless bad records are skipped; a list that
+            is broken, always, as nothing tells where its next value begins.
+        OSError: the file cannot be read.
+    """
+    start = first_bytes(path, 64)
+    if start[:1] == b"[":
+        return _list_values(path, reading)
+    return _list_values(path, reading, wrapped=True) if _WRAPPED.match(start) else _line_values(path, reading)
+
+
+def first_bytes(path: Path, count: int) -> bytes:
+    """Return the first bytes of a file after a byte order mark and white space; fewer where it is shorter.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    with path.open("rb") as file:
+        start = file.read(_CHUNK).removeprefix(codecs.BOM_UTF8).lstrip()
+        while not start and (more := file.read(_CHUNK)):
+            start = more.lstrip()
+    return start[:count]
+
+
+def _line_values(path: Path, reading: Reading) -> Iterator[tuple[int, JsonValue]]:
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            reading.bytes_read += len(line)
+            if not line.strip():
+                continue
+            try:
+                value = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+            except UnicodeDecodeError as error:
+                reading.bad(path, number, f"byte {error.start + 1} of the line is not UTF-8")
+            except json.JSONDecodeError as error:
+                reading.bad(path, number, f"not valid JSON: {error.msg} at character {error.pos + 1}")
+            except (ValueError, RecursionError) as error:  # a huge number, a deep nesting
+                reading.bad(path, number, f"not usable JSON: {error}")
+            else:
+                yield number, value
+
+
+def _list_values(path: Path, reading: Reading, *, wrapped: bool = False) -> Iterator[tuple[int, JsonValue]]:
+    with path.open("rb") as file:
+        scanner = _Scanner(file, path, reading)
+        if wrapped:
+            scanner.expect("{")
+            scanner.value()
+            scanner.expect(":")
+        scanner.expect("[")
+        mark = scanner.expect("]") if scanner.peek() == "]" else ","
+        while mark == ",":
+            yield scanner.value()
+            mark = scanner.expect(",", "]")
+        if (mark := scanner.peek()) and not wrapped:
+            raise scanner.error(f"{mark!r} after the end of the list")
+
+
+class _Scanner:
+    """A window on a long JSON text that moves on as values are taken from it."""
+
+    def __init__(self, file: BinaryIO, path: Path, reading: Reading) -> None:
+        self._file, self._path, self._reading = file, path, reading
+        # Bytes that are not UTF-8 become lone surrogates, so that only the record that has them is bad.
+        self._decode = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape").decode
+        self._json = json.JSONDecoder()
+        self._text, self._position, self._lines_before = "", 0, 0
+
+    def peek(self) -> str:
+        """Return the next character that is not white space; empty at the end of the file."""
+        while True:
+            space = _WHITE_SPACE.match(self._text, self._position)
+            self._position = space.end() if space else self._position
+            if self._position < len(self._text):
+                return self._text[self._position]
+            if not self._read_on():
+                return ""
+
+    def expect(self, *marks: str) -> str:
+        """Take the next character, which must be one of these."""
+        mark = self.peek()
+        if mark not in marks:
+            found = repr(mark) if mark else "the end of the file"
+            raise self.error(f"expected {' or '.join(map(repr, marks))}, found {found}")
+        self._position += 1
+        return mark
+
+    def value(self) -> tuple[int, JsonValue]:
+        """Take the next value; return it with its line."""
+        self.peek()
+        while True:
+            try:
+                value, end = self._json.raw_decode(self._text, self._position)
+            except json.JSONDecodeError as error:
+                if self._may_be_cut(error) and self._read_on():
+                    continue
+                raise self.error(f"{error.msg}", error.pos) from None
+            except (ValueError, RecursionError) as error:  # a huge number, a deep nesting
+                raise self.error(str(error)) from None
+            if end == len(self._text) and self._read_on():
+                continue  # a number may go on
+            line = self._line(self._position)
+            self._position = end
+            return line, value
+
+    def error(self, reason: str, position: int | None = None) -> BadRecordError:
+        """Make the error for a list that is broken here."""
+        line = self._line(self._position if position is None else position)
+        return BadRecordError(
+            f"{self._path}:{line}: not valid JSON: {reason}; mend the file: a broken list cannot be read on"
+        )
+
+    def _line(self, position: int) -> int:
+        return self._lines_before + self._text.count("\n", 0, position) + 1
+
+    def _may_be_cut(self, error: json.JSONDecodeError) -> bool:
+        return error.msg.startswith("Unterminated string") or error.pos >= len(self._text) - _LONGEST_TOKEN
+
+    def _read_on(self) -> bool:
+        """Drop what was taken and read more, as much as there is at least; False at the end of the file."""
+        more = self._file.read(max(_CHUNK, len(self._text) - self._position))
+        self._reading.bytes_read += len(more)
+        self._lines_before += self._text.count("\n", 0, self._position)
+        self._text = self._text[self._position :] + self._decode(more, final=not more)
+        self._position = 0
+        return bool(more)

@@ -1,0 +1,123 @@
+"""Folders of `.txt` and `.md` files, cut into passages of about 100 words at sentence ends."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from hopgraph.tools.retrieval.corpora.source_records import Reading, SourceRecord
+from hopgraph.tools.text import split_sentences
+
+SUFFIXES = frozenset({".txt", ".md"})
+PASSAGE_WORDS = 100
+"""What a passage aims at, as the passages of DPR's Wikipedia have."""
+_LONGEST_SENTENCE = 200
+"""Words; a longer one (a table, a list, a log) is cut into pieces."""
+_LONGEST_BLOCK = 1 << 16
+"""Characters; a longer paragraph is taken in parts, so that a file may be of any size."""
+_HEADING = re.compile(r"#{1,6}\s+(.*?)[\s#]*$")
+_PIECE = re.compile(r"\S(?:.{0,698}\S)?(?!\S)|\S{700}", re.DOTALL)
+"""About 100 words, or 700 characters of a text without spaces."""
+
+Block = tuple[int, str]
+"""A paragraph with the line on which it begins."""
+
+
+def text_files(source: Path) -> list[Path]:
+    """List the text files of a folder and its sub-folders by path, but hidden ones; of a file, itself.
+
+    Raises:
+        OSError: a folder cannot be read.
+    """
+    if source.is_file():
+        return [source]
+    found: list[Path] = []
+    for folder, subfolders, names in os.walk(source, onerror=_refuse):
+        subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
+        kept = (name for name in names if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES)
+        found.extend(Path(folder, name) for name in kept)
+    return sorted(found)
+
+
+def _refuse(error: OSError) -> None:
+    raise error
+
+
+def read_text_files(source: Path, reading: Reading) -> Iterator[SourceRecord]:
+    """Cut every text file into passages, with `path#number` for an id.
+
+    The title is the file's first heading, else its name. White space within a passage is made single spaces.
+
+    Raises:
+        BadRecordError: a line that is not UTF-8, unless bad records are skipped.
+        OSError: a file or a folder cannot be read.
+    """
+    for path in text_files(source):
+        name = path.relative_to(source).as_posix() if source.is_dir() else path.name
+        title = _title(path)
+        for number, (line, text) in enumerate(_passages(_blocks(path, reading)), 1):
+            yield SourceRecord(f"{name}#{number}", title, text, path, line)
+
+
+def _title(path: Path) -> str:
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        headings = (heading[1] for line in file if (heading := _HEADING.match(line)))
+        return next((heading for heading in headings if heading), path.stem)
+
+
+def _blocks(path: Path, reading: Reading) -> Iterator[Block]:
+    """Yield the paragraphs of a file; headings and blank lines part them."""
+    lines: list[str] = []
+    start, length = 1, 0
+    for number, line in _lines(path, reading):
+        is_break = not line.strip() or _HEADING.match(line) is not None
+        if lines and (is_break or length > _LONGEST_BLOCK):
+            yield start, "".join(lines)
+            lines, length = [], 0
+        if not is_break:
+            start = start if lines else number
+            lines.append(line)
+            length += len(line)
+    if lines:
+        yield start, "".join(lines)
+
+
+def _lines(path: Path, reading: Reading) -> Iterator[tuple[int, str]]:
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            reading.bytes_read += len(line)
+            try:
+                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                reading.bad(path, number, f"byte {error.start + 1} of the line is not UTF-8")
+
+
+def _passages(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Gather sentences until another one would lead further away from 100 words."""
+    sentences: list[str] = []
+    start, words = 1, 0
+    for line, sentence in _sentences(blocks):
+        more = _words(sentence)
+        if sentences and abs(words - PASSAGE_WORDS) <= abs(words + more - PASSAGE_WORDS):
+            yield start, " ".join(sentences)
+            sentences, words = [], 0
+        start = start if sentences else line
+        sentences.append(sentence)
+        words += more
+    if sentences:
+        yield start, " ".join(sentences)
+
+
+def _sentences(blocks: Iterable[Block]) -> Iterator[Block]:
+    for line, text in blocks:
+        for start, end in split_sentences(text):
+            sentence = " ".join(text[start:end].split())
+            if _words(sentence) <= _LONGEST_SENTENCE:
+                yield line, sentence
+            else:
+                yield from ((line, piece[0]) for piece in _PIECE.finditer(sentence))
+
+
+def _words(text: str) -> int:
+    """Count the words of a text, and a word for every ten letters where it has no spaces."""
+    return max(text.count(" ") + 1, len(text) // 10)

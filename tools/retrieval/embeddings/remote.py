@@ -1,0 +1,114 @@
+"""Embedding models behind OpenAI's `/embeddings`, as OpenAI, vLLM, TEI, Ollama and llama.cpp serve it."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import numpy as np
+
+from hopgraph.state import SpecError
+from hopgraph.tools.io.background import run_in_background
+from hopgraph.tools.io.json_server import Server
+from hopgraph.tools.io.redact import redact
+from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingModel, Text, Vector
+from hopgraph.tools.retrieval.embeddings.prefixes import prefixes_by_name
+from hopgraph.tools.scoring.weights import number_option, read_spec
+
+KEY_VARIABLE = "OPENAI_API_KEY"
+TEXTS_PER_REQUEST = 64
+_OPENAI = "https://api.openai.com/v1"
+_OPTIONS = ("base_url", "batch", "dimensions", "query_prefix", "passage_prefix")
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+@dataclass(frozen=True)
+class RemoteEncoder:
+    """Sends texts in batches, some of them side by side."""
+
+    server: Server
+    model: str
+    batch: int
+    dimensions: int
+    """Of the vectors, for models that can shorten theirs; 0: the model's own."""
+
+    def __call__(self, items: Sequence[Text]) -> list[Vector]:
+        """Embed texts and wait; from a thread that is not the background loop's."""
+        return run_in_background(self.acall(items)) if items else []
+
+    async def acall(self, items: Sequence[Text]) -> list[Vector]:
+        """Embed texts, in order.
+
+        Raises:
+            ModelError: the server cannot be reached, refuses, or answers in another form.
+        """
+        parts = [items[first : first + self.batch] for first in range(0, len(items), self.batch)]
+        found = await asyncio.gather(*(self._request(part) for part in parts))
+        return [vector for vectors in found for vector in vectors]
+
+    async def _request(self, part: Sequence[Text]) -> list[Vector]:
+        body: dict[str, Any] = {"model": self.model, "input": [item.prefix + item.text for item in part]}
+        body["encoding_format"] = "float"
+        if self.dimensions:
+            body["dimensions"] = self.dimensions
+        flat = await self.server.post(body, lambda answer: _in_order(answer, len(part)))
+        return list(np.asarray(flat, dtype=np.float32).reshape(len(part), -1))
+
+
+def _in_order(answer: Any, texts: int) -> list[float]:
+    """Read the vectors of an answer in the order of the texts, one after the other."""
+    vectors = {int(each["index"]): each["embedding"] for each in answer["data"]}
+    if vectors.keys() != set(range(texts)):
+        raise ValueError(f"{len(vectors)} vectors for {texts} texts")
+    if len({len(vector) for vector in vectors.values()}) != 1:
+        raise ValueError("vectors of several lengths")
+    return [float(number) for index in range(texts) for number in vectors[index]]
+
+
+def openai_embeddings(spec: str) -> EmbeddingModel:
+    """Make an embedding model of an OpenAI-compatible server; nothing is sent before the first text.
+
+    The key is read from OPENAI_API_KEY, the address from `?base_url=`, else OPENAI_BASE_URL, else it is OpenAI's.
+
+    Raises:
+        SpecError: no address, an address with a password, or no key for OpenAI itself.
+    """
+    named = read_spec(spec, _OPTIONS)
+    given = named.options.get("base_url")
+    address = given or os.environ.get("OPENAI_BASE_URL") or _OPENAI
+    if urlsplit(address).password or urlsplit(address).username:
+        raise SpecError(f"{redact(spec)!r}: leave the key out of base_url; set {KEY_VARIABLE}")
+    if address == _OPENAI and not os.environ.get(KEY_VARIABLE):
+        raise SpecError(
+            f"{named.spec!r} needs a key: set {KEY_VARIABLE}, or name a local server with "
+            f"openai:{named.name}?base_url=http://HOST:PORT/v1"
+        )
+    encoder = RemoteEncoder(
+        Server(f"{address.rstrip('/')}/embeddings", KEY_VARIABLE),
+        named.name,
+        number_option(named, "batch", TEXTS_PER_REQUEST),
+        number_option(named, "dimensions", 0) if "dimensions" in named.options else 0,
+    )
+    kept = {key: value for key, value in named.options.items() if key != "batch"}
+    prefixes = prefixes_by_name(named.name)
+    return EmbeddingModel(
+        f"openai:{named.name}" + (f"?{urlencode(kept, safe=':/')}" if kept else ""),
+        encoder,
+        normalise=True,
+        query_prefix=named.options.get("query_prefix", prefixes.query),
+        passage_prefix=named.options.get("passage_prefix", prefixes.passage),
+    )
+
+
+def sends_elsewhere(spec: str) -> str | None:
+    """Tell whether a spec out of an index would send queries, and the key, to an address that nobody here named.
+
+    Returns:
+        The address; None for this machine, for the environment's own address, and for models without one.
+    """
+    address = read_spec(spec, _OPTIONS).options.get("base_url") if spec.startswith("openai:") else None
+    if not address or urlsplit(address).hostname in _LOOPBACK or address == os.environ.get("OPENAI_BASE_URL"):
+        return None
+    return address

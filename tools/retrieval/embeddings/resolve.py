@@ -1,0 +1,65 @@
+"""From an embedding model's spec, or a LangChain `Embeddings` object, to the model."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from langchain_core.embeddings import Embeddings
+
+from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingModel, Text, Vector
+from hopgraph.tools.retrieval.embeddings.local import contriever, flag, sentence_transformer
+from hopgraph.tools.retrieval.embeddings.remote import openai_embeddings
+from hopgraph.tools.scoring.weights.kinds import made_by_kind
+
+KINDS: dict[str, Callable[[str], EmbeddingModel]] = {
+    "sentence-transformers": sentence_transformer,
+    "st": sentence_transformer,
+    "contriever": contriever,
+    "flag": flag,
+    "openai": openai_embeddings,
+}
+"""What makes the model of each kind of spec."""
+OBJECT = "object:"
+"""Begins the spec of a model that was given as an object."""
+VALID_SPECS = (
+    "sentence-transformers:NAME_OR_PATH (or st:), contriever:NAME_OR_PATH, flag:NAME_OR_PATH (BGE), "
+    "openai:MODEL?base_url=http://HOST:PORT/v1"
+)
+
+
+def resolve_embeddings(given: str | Embeddings) -> EmbeddingModel:
+    """Get an embedding model. Loads weights, so it belongs in a thread; each is loaded once for the process.
+
+    Args:
+        given: a spec, as `st:sentence-transformers/all-MiniLM-L6-v2`, or any LangChain `Embeddings`.
+
+    Raises:
+        SpecError: no model has this spec, or it cannot be loaded; the message names the valid specs.
+    """
+    if isinstance(given, EmbeddingModel):
+        return given
+    if isinstance(given, Embeddings):
+        return EmbeddingModel(f"{OBJECT}{type(given).__name__}", _Given(given), normalise=True)
+    spec = given.strip()
+    hint = "; it was given as an object in code: give it again" if spec.startswith(OBJECT) else ""
+    return made_by_kind("embedding model", spec, KINDS, VALID_SPECS, hint)
+
+
+class _Given:
+    """Asks a LangChain `Embeddings`, which knows itself what goes before a query."""
+
+    def __init__(self, embeddings: Embeddings) -> None:
+        self._embeddings = embeddings
+
+    def __call__(self, items: Sequence[Text]) -> list[Vector]:
+        if items and items[0].is_query:
+            return [_array(self._embeddings.embed_query(item.text)) for item in items]
+        return [_array(each) for each in self._embeddings.embed_documents([item.text for item in items])]
+
+    async def acall(self, items: Sequence[Text]) -> list[Vector]:
+        if items and items[0].is_query:
+            return [_array(await self._embeddings.aembed_query(item.text)) for item in items]
+        return [_array(each) for each in await self._embeddings.aembed_documents([item.text for item in items])]
+
+
+def _array(vector: list[float]) -> Vector:
+    return np.asarray(vector, dtype=np.float32)

@@ -1,0 +1,1 @@
+"""Rerankers and entailment checkers, and the models with weights that they run on."""
