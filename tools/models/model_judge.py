@@ -2,8 +2,8 @@
 
 The requests go the way of all others: rendered prompt, one limit per model, retries, structured replies,
 tolerant parsing, re-asking. They are counted, and whoever scores inside a graph adds the counts to the run's
-(`nodes.core.pair_scoring`). What they do not have is a method's settings: requests are sampled at temperature 0, and the
-run's budget does not cut them off, though what they spent counts for the steps after them.
+(`nodes.core.pair_scoring`). What they do not have is a method's settings: requests are sampled at temperature 0, and
+the run's budget does not cut them off, though what they spent counts for the steps after them.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Text of others as it can be shown to people: on one line, cut, and with nothing in it that acts."""
+"""Untrusted text made safe to show: one line, at most so long, without control sequences."""
 
 import re
 import unicodedata
@@ -28,26 +28,26 @@ _ASCII = str.maketrans(
 )
 
 
-def on_one_line(text: str) -> str:
-    """Write foreign text so that a terminal shows it and does nothing else; white space becomes one space.
+def sanitize_line(text: str) -> str:
+    """Return untrusted text as one line that a terminal shows and does not act on; white space runs become one space.
 
-    Terminal escape sequences are taken out whole, other control and format characters one by one.
+    Terminal escape sequences are removed whole, other control and format characters one by one.
     """
     plain = " ".join(_ESCAPES.sub("", text).split())
     return "".join(char for char in plain if char in _JOINERS or unicodedata.category(char) not in _UNPRINTABLE)
 
 
-def shortened(text: str, columns: int) -> str:
-    """Cut foreign text, on one line, to about `columns` characters, with `…` for what is left out."""
-    line = on_one_line(text)
+def truncate_line(text: str, columns: int) -> str:
+    """Return untrusted text as one line of at most `columns` characters, ending in `…` where it was cut."""
+    line = sanitize_line(text)
     return line if len(line) <= columns else f"{line[: columns - 1].rstrip()}…"
 
 
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """Write a number with its noun: `1 passage`, `2,000 passages`."""
+def pluralize(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun: `1 passage`, `2,000 passages`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def in_ascii_text(text: str) -> str:
-    """Write our own signs in ASCII."""
+def to_ascii(text: str) -> str:
+    """Replace the signs that hopgraph itself prints (`…`, `→`, `✓`) by ASCII."""
     return text.translate(_ASCII)

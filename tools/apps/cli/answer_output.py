@@ -8,7 +8,7 @@ from rich.text import Text
 
 from hopgraph.state import Citation, Usage
 from hopgraph.tools.apps.cli.console import print_hanging
-from hopgraph.tools.text.sanitize import counted, on_one_line
+from hopgraph.tools.text.sanitize import pluralize, sanitize_line
 
 _ENDS = {
     "answered": "answered",
@@ -41,13 +41,13 @@ def _print_conclusion(console: Console, state: Mapping[str, Any], *, short: bool
     if state["answer"]:
         label = Text() if short else Text("Answer", "bold")
         indent = 0 if short else 9
-        print_hanging(console, label, Text(on_one_line(state["answer"]), "bold green"), indent=indent)
-        why = on_one_line(state["explanation"])
+        print_hanging(console, label, Text(sanitize_line(state["answer"]), "bold green"), indent=indent)
+        why = sanitize_line(state["explanation"])
     else:
         print_hanging(console, Text(), Text("No answer", "bold red"), indent=0)
-        indent, missing = 9, on_one_line(state.get("missing") or "")
-        known = not missing or missing == on_one_line(state["question"])
-        why = on_one_line(state["explanation"]) or ("" if known else f"still missing: {missing}")
+        indent, missing = 9, sanitize_line(state.get("missing") or "")
+        known = not missing or missing == sanitize_line(state["question"])
+        why = sanitize_line(state["explanation"]) or ("" if known else f"still missing: {missing}")
     if why and not short:
         print_hanging(console, Text(), Text(why), indent=indent)
 
@@ -58,20 +58,20 @@ def _print_citations(console: Console, citations: Sequence[Citation]) -> None:
     width = len(f"[{len(citations)}] ")
     for number, citation in enumerate(citations, start=1):
         label = Text(f"[{number}]", "cyan")
-        title = on_one_line(citation["title"]) or on_one_line(citation["passage_id"])
+        title = sanitize_line(citation["title"]) or sanitize_line(citation["passage_id"])
         said = " (said by the model, not found in the corpus)" if citation["kind"] == "model" else ""
         print_hanging(console, label, Text.assemble((title, "bold"), said), indent=width)
-        print_hanging(console, Text(), Text(f"“{on_one_line(citation['quote'])}”"), indent=width)
+        print_hanging(console, Text(), Text(f"“{sanitize_line(citation['quote'])}”"), indent=width)
 
 
 def _usage_line(usage: Usage, seconds: float) -> str:
     parts = [
-        counted(usage["iterations"], "iteration"),
-        counted(usage["llm_calls"], "model call"),
+        pluralize(usage["iterations"], "iteration"),
+        pluralize(usage["llm_calls"], "model call"),
         f"{usage['prompt_tokens']:,} + {usage['completion_tokens']:,} tokens",
-        counted(usage["retrievals"], "search", "searches"),
-        f"{counted(usage['passages'], 'passage')} read",
+        pluralize(usage["retrievals"], "search", "searches"),
+        f"{pluralize(usage['passages'], 'passage')} read",
     ]
     if usage["parse_failures"]:
-        parts.append(counted(usage["parse_failures"], "unusable reply", "unusable replies"))
+        parts.append(pluralize(usage["parse_failures"], "unusable reply", "unusable replies"))
     return " · ".join([*parts, f"{seconds:.1f} s"])

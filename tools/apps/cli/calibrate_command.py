@@ -15,7 +15,7 @@ from hopgraph.tools.apps.evaluation.datasets import read_questions
 from hopgraph.tools.apps.evaluation.threshold_calibration import Calibration, calibrate
 from hopgraph.tools.retrieval import resolve_retriever
 from hopgraph.tools.scoring.rerankers import resolve_reranker
-from hopgraph.tools.text.sanitize import on_one_line
+from hopgraph.tools.text.sanitize import sanitize_line
 
 
 def run_calibrate(dataset: Path, corpus: str, *, reranker: str, keep: float, as_json: bool) -> None:
@@ -46,7 +46,7 @@ def _print(found: Calibration, reranker: str) -> None:
     quantiles = " · ".join(f"{share:.0%}: {score:.3f}" for share, score in found.quantiles.items())
     without = f" ({found.without_passages} found no passage)" if found.without_passages else ""
     kept = f"{found.kept:.1%} of {found.questions:,} questions keep a passage{without}"
-    name = on_one_line(reranker)
+    name = sanitize_line(reranker)
     # Rounded down: a δ just above the one that was found would drop the question that it comes from.
     threshold = f"{math.floor(found.threshold * 10_000) / 10_000:.4f}"
     rows = [

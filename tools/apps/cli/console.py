@@ -5,7 +5,7 @@ import sys
 from rich.console import Console
 from rich.text import Text
 
-from hopgraph.tools.text.sanitize import in_ascii_text
+from hopgraph.tools.text.sanitize import to_ascii
 
 LABEL_WIDTH = 11
 """Columns of the left column, which names the steps."""
@@ -40,7 +40,7 @@ def print_hanging(console: Console, label: Text, body: Text, *, indent: int = LA
 
 def in_ascii(text: Text) -> Text:
     """Write our own signs in ASCII, for a terminal that has no others."""
-    return Text.assemble(*((in_ascii_text(str(part)), part.style) for part in text.split("\n")))
+    return Text.assemble(*((to_ascii(str(part)), part.style) for part in text.split("\n")))
 
 
 def tolerate_encoding() -> None:

@@ -13,7 +13,7 @@ from hopgraph.tools.apps.runs.run_svg import svg_of_run
 from hopgraph.tools.apps.runs.run_text import text_of_run
 from hopgraph.tools.apps.runs.trees import tree_of
 from hopgraph.tools.io.atomic_files import write_files
-from hopgraph.tools.text.sanitize import on_one_line
+from hopgraph.tools.text.sanitize import sanitize_line
 
 Format = Literal["mermaid", "ascii", "svg", "png"]
 TextFormat = Literal["mermaid", "ascii", "svg"]
@@ -73,7 +73,7 @@ def run_picture(path: Path, format_name: Format | None) -> bytes:
         raise SettingsError("a run is drawn as ascii, svg or png; mermaid is for a method's graph")
     run = read_run(path.expanduser())
     module = METHODS.get(run["method"])
-    title = str(module.graph.get_name()) if module else on_one_line(run["method"])
+    title = str(module.graph.get_name()) if module else sanitize_line(run["method"])
     tree = tree_of(run["question"], run["trace"])
     if format_name in (None, "ascii"):
         return f"{text_of_run(tree, title)}\n".encode("utf-8", "replace")

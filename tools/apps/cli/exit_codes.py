@@ -16,9 +16,9 @@ WRONG_USE, FAILED, INTERRUPTED = 2, 1, 130
 
 def say(message: str) -> None:
     """Write one line on standard error, whatever the message holds."""
-    from hopgraph.tools.text.sanitize import on_one_line
+    from hopgraph.tools.text.sanitize import sanitize_line
 
-    sys.stderr.write(f"hopgraph: {on_one_line(message)}\n")
+    sys.stderr.write(f"hopgraph: {sanitize_line(message)}\n")
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from hopgraph.tools.retrieval import IndexReport, build_index
 from hopgraph.tools.retrieval.index_manifest import DenseFacts
 from hopgraph.tools.retrieval.shards import kept_shards
 from hopgraph.tools.retrieval.stages import Progress
-from hopgraph.tools.text.sanitize import counted, on_one_line
+from hopgraph.tools.text.sanitize import pluralize, sanitize_line
 
 _STAGES = {
     "read": "reading",
@@ -60,13 +60,13 @@ def run_index(
         )
         vectors = encode(report.path, progress) if encode else 0
     for problem in report.first_skipped:
-        print_hanging(errors, Text(), Text(f"skipped {on_one_line(problem)}", "yellow"), indent=0)
+        print_hanging(errors, Text(), Text(f"skipped {sanitize_line(problem)}", "yellow"), indent=0)
     if (unnamed := report.skipped - len(report.first_skipped)) > 0:
         errors.print(f"skipped {unnamed:,} more", style="yellow")
     console = console_on()
     print_hanging(console, Text(), Text(_summary(report)), indent=0)
     if vectors:
-        print_hanging(console, Text(), Text(f"Added {counted(vectors, 'vector')} of {colbert}."), indent=0)
+        print_hanging(console, Text(), Text(f"Added {pluralize(vectors, 'vector')} of {colbert}."), indent=0)
     if report.dense:
         print_hanging(console, Text(), Text(_about_vectors(report.dense)), indent=0)
     corpus = shlex.quote(f"colbert:{out}" if vectors else f"hybrid:{out}" if report.dense else str(out))
@@ -110,7 +110,7 @@ def _telling_what_is_kept(out: Path, errors: Console) -> Generator[None]:
     except (HopgraphError, KeyboardInterrupt):
         if kept := kept_shards(out.expanduser().resolve()):
             line = f"what was embedded is kept in {kept[0]}; the same command goes on from there"
-            print_hanging(errors, Text(), Text(on_one_line(line), "yellow"), indent=0)
+            print_hanging(errors, Text(), Text(sanitize_line(line), "yellow"), indent=0)
         raise
 
 
@@ -122,10 +122,10 @@ def _summary(report: IndexReport) -> str:
     if report.before:
         known = f"; {report.known:,} were there already" if report.known else ""
         return (
-            f"Added {counted(report.passages - report.before, 'passage')} to {report.before:,} in "
-            f"{report.seconds:.1f} s{known}; {counted(report.skipped, 'bad record')} skipped."
+            f"Added {pluralize(report.passages - report.before, 'passage')} to {report.before:,} in "
+            f"{report.seconds:.1f} s{known}; {pluralize(report.skipped, 'bad record')} skipped."
         )
     return (
-        f"Indexed {counted(report.passages, 'passage')} ({counted(report.terms, 'term')}, {report.format} format) "
-        f"in {report.seconds:.1f} s; {counted(report.skipped, 'bad record')} skipped."
+        f"Indexed {pluralize(report.passages, 'passage')} ({pluralize(report.terms, 'term')}, {report.format} format) "
+        f"in {report.seconds:.1f} s; {pluralize(report.skipped, 'bad record')} skipped."
     )

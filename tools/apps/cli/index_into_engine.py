@@ -8,7 +8,7 @@ from rich.text import Text
 from hopgraph.tools.apps.cli.console import console_on, print_hanging
 from hopgraph.tools.apps.cli.progress_bars import progress_on
 from hopgraph.tools.retrieval.engines import FillReport, index_into
-from hopgraph.tools.text.sanitize import counted, on_one_line
+from hopgraph.tools.text.sanitize import pluralize, sanitize_line
 
 _STAGES = {"read": "sending", "save": "making searchable"}
 
@@ -27,7 +27,7 @@ def run_index_into(
             target, source, dense=dense, format=format_name, skip_bad=skip_bad, language=language, progress=progress
         )
     for problem in report.first_skipped:
-        print_hanging(errors, Text(), Text(f"skipped {on_one_line(problem)}", "yellow"), indent=0)
+        print_hanging(errors, Text(), Text(f"skipped {sanitize_line(problem)}", "yellow"), indent=0)
     if (unnamed := report.skipped - len(report.first_skipped)) > 0:
         errors.print(f"skipped {unnamed:,} more", style="yellow")
     console = console_on()
@@ -39,6 +39,7 @@ def run_index_into(
 def _summary(report: FillReport) -> str:
     before = f" ({report.resumed_at:,} of them by an earlier run)" if report.resumed_at else ""
     return (
-        f"Sent {counted(report.passages, 'passage')}{before} ({report.format} format) in {report.seconds:.1f} s; "
-        f"{counted(report.skipped, 'bad record')} skipped. {report.target} has {counted(report.total, 'passage')} now."
+        f"Sent {pluralize(report.passages, 'passage')}{before} ({report.format} format) in {report.seconds:.1f} s; "
+        f"{pluralize(report.skipped, 'bad record')} skipped. "
+        f"{report.target} has {pluralize(report.total, 'passage')} now."
     )

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.cli.console import print_hanging
-from hopgraph.tools.text.sanitize import on_one_line, shortened
+from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 
 Reviewed = Literal["queries", "evidence", "all"]
 """What `--review` asks about."""
@@ -106,7 +106,7 @@ class Reviewing:
                 self.items.append({"text": text, "why": ""})
             return ""
         if command not in ("d", "e"):
-            return f"not understood: {shortened(command, 20)!r}"
+            return f"not understood: {truncate_line(command, 20)!r}"
         named = re.match(r"[\d\s,]*", rest)
         numbers = [int(digits) for digits in re.findall(r"\d{1,6}", named[0] if named else "")]
         if not numbers or not all(1 <= number <= len(self.items) for number in numbers):
@@ -128,12 +128,12 @@ class Reviewing:
     def _show(self) -> None:
         width = len(str(len(self.items))) + 3
         for number, each in enumerate(self.items, start=1):
-            text = shortened(each["text"], _PASSAGE_SHOWN)
+            text = truncate_line(each["text"], _PASSAGE_SHOWN)
             print_hanging(self.console, Text(f"  {number}", "cyan"), Text(text), indent=width)
             about = " · ".join(each.get("titles", ())) or each.get("why", "")
             if about:
-                print_hanging(self.console, Text(), Text(on_one_line(about), "dim"), indent=width)
+                print_hanging(self.console, Text(), Text(sanitize_line(about), "dim"), indent=width)
         self._say(_HELP[self.kind] if self.items else "nothing is left; Enter goes on without", "dim")
 
     def _say(self, text: str, style: str) -> None:
-        print_hanging(self.console, Text(), Text(on_one_line(text), style), indent=0)
+        print_hanging(self.console, Text(), Text(sanitize_line(text), style), indent=0)

@@ -16,7 +16,7 @@ from hopgraph.tools.apps.cli.console import LABEL_WIDTH, print_hanging
 from hopgraph.tools.apps.cli.tree_output import RunPicture
 from hopgraph.tools.apps.runs.telling import Line
 from hopgraph.tools.apps.runs.telling.header import header
-from hopgraph.tools.text.sanitize import on_one_line
+from hopgraph.tools.text.sanitize import sanitize_line
 
 _STYLES = {"heading": "bold", "plain": "", "dim": "dim", "good": "green", "bad": "red", "warning": "bold yellow"}
 _EMPTY = Text()
@@ -67,7 +67,7 @@ class Shown:
 
     def step(self, node: str) -> None:
         """Say which node is at work, where that can be wiped out again."""
-        self._busy.update(text=Text(on_one_line(node).replace("_", " "), "dim"))
+        self._busy.update(text=Text(sanitize_line(node).replace("_", " "), "dim"))
 
     def picture(self, picture: RunPicture) -> None:
         """Show the tree so far, where it can be wiped out again."""

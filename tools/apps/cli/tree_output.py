@@ -12,7 +12,7 @@ from rich.tree import Tree
 from hopgraph.state import StepEvent
 from hopgraph.tools.apps.cli.console import in_ascii
 from hopgraph.tools.apps.runs.trees import EVIDENCE, ShownNode, depth_below, grows, tree_of, view_of
-from hopgraph.tools.text.sanitize import on_one_line, shortened
+from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 
 _STYLES = {
     "open": "",
@@ -58,7 +58,7 @@ def _label(shown: ShownNode, *, full: bool) -> Text:
         label.append(f"{EVIDENCE} ", "bold yellow")
     label.append(f"{shown.sign} {shown.word} ", style)
     if shown.label:
-        label.append(f"{on_one_line(shown.label)}: ", "cyan")
+        label.append(f"{sanitize_line(shown.label)}: ", "cyan")
     label.append(_cut(shown.text, _TEXT_SHOWN, full=full), "bold" if shown.kind == "question" else "")
     if shown.answer:
         label.append(f" → {_cut(shown.answer, _TEXT_SHOWN, full=full)}", "bold green")
@@ -68,7 +68,7 @@ def _label(shown: ShownNode, *, full: bool) -> Text:
 
 
 def _cut(text: str, columns: int, *, full: bool) -> str:
-    return on_one_line(text) if full else shortened(text, columns)
+    return sanitize_line(text) if full else truncate_line(text, columns)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Final
 from hopgraph.tools.apps.drawing.measure import text_width, wrapped
 from hopgraph.tools.apps.runs.run_signs import evidence_mark, sign
 from hopgraph.tools.apps.runs.trees import ShownNode, Status, depth_below
-from hopgraph.tools.text.sanitize import on_one_line, shortened
+from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 
 PADDING, LINE, SMALL_LINE = 10.0, 18.0, 15.5
 TEXT, SMALL = 13.5, 12.0
@@ -147,7 +147,7 @@ def _lines(shown: ShownNode, width: float) -> list[TextLine]:
 
 def wrapped_text(text: str, size: float, width: float, most: int, *, bold: bool = False) -> list[str]:
     """Break foreign text into lines; none for a text that is empty."""
-    line = on_one_line(text[:_READ])
+    line = sanitize_line(text[:_READ])
     return wrapped(line, size, width, most=most, bold=bold) if line else []
 
 
@@ -163,4 +163,4 @@ def texts(lines: list[TextLine], x: float, y: float) -> list[str]:
 def _spoken(shown: ShownNode, most: int) -> str:
     said = [f"{shown.label} {shown.word}".strip(), shown.text, shown.answer, *shown.notes]
     marked = "evidence: " if shown.evidence else ""
-    return marked + "; ".join(shortened(part[:_READ], most) for part in said if part)
+    return marked + "; ".join(truncate_line(part[:_READ], most) for part in said if part)

@@ -20,7 +20,7 @@ from hopgraph.tools.apps.runs.run_cards import (
 )
 from hopgraph.tools.apps.runs.run_signs import SIGN_STYLE
 from hopgraph.tools.apps.runs.trees import RunTree, view_of
-from hopgraph.tools.text.sanitize import on_one_line, shortened
+from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 
 WIDTH = 880.0
 """Of the picture, in its own units; it is as high as it needs to be."""
@@ -58,7 +58,7 @@ def svg_of_run(tree: RunTree, title: str) -> str:
     body, bottom = cards_of(view_of(tree), _SIZES, _SIZES.margin + 34)
     end, bottom = _end(tree, bottom + 14)
     height = round(bottom + _SIZES.margin)
-    about = escape(f"{title}: {shortened(tree['nodes'][0]['text'], 200)}")
+    about = escape(f"{title}: {truncate_line(tree['nodes'][0]['text'], 200)}")
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:.0f} {height}" width="{WIDTH:.0f}" '
         f'height="{height}" role="img" aria-labelledby="title about">\n'
@@ -66,7 +66,7 @@ def svg_of_run(tree: RunTree, title: str) -> str:
         f"<style>{_STYLE}</style>\n"
         f'<rect class="background" x="0.5" y="0.5" width="{WIDTH - 1:.0f}" height="{height - 1}" rx="10"/>\n'
         f'<text class="title" x="{_SIZES.margin:.0f}" y="{_SIZES.margin + 12:.0f}">'
-        f"{escape(shortened(title, 80))}</text>"
+        f"{escape(truncate_line(title, 80))}</text>"
     )
     return "\n".join([head, *body, *end, "</svg>"]) + "\n"
 
@@ -75,8 +75,8 @@ def summary_of(tree: RunTree) -> str:
     """Say in words what the picture shows."""
     counts = Counter(f"{node['kind']} {node['status']}" for node in tree["nodes"][1:])
     told = ", ".join(f"{count} {what}" for what, count in counts.items())
-    answer = f"Answer: {shortened(tree['answer'], _FULL_TEXT)}." if tree["answer"] else "No answer."
-    quotes = (f"{on_one_line(quote['title'])}: {shortened(quote['quote'], 300)}" for quote in tree["quotes"])
+    answer = f"Answer: {truncate_line(tree['answer'], _FULL_TEXT)}." if tree["answer"] else "No answer."
+    quotes = (f"{sanitize_line(quote['title'])}: {truncate_line(quote['quote'], 300)}" for quote in tree["quotes"])
     return " ".join([answer, f"Nodes: {told or 'none below the question'}.", *quotes])
 
 
@@ -84,7 +84,7 @@ def _end(tree: RunTree, y: float) -> tuple[list[str], float]:
     """Draw how the run ended: its answer, and what it cites."""
     width = WIDTH - 2 * _SIZES.margin
     known = bool(tree["answer"])
-    reason = on_one_line(tree["stop_reason"]).replace("_", " ")
+    reason = sanitize_line(tree["stop_reason"]).replace("_", " ")
     said = f"Answer: {tree['answer']}" if known else f"No answer{f' ({reason})' if reason else ' yet'}"
     lines = [TextLine(line, "end", 25.0) for line in wrapped_text(said, 18, width - 2 * PADDING, 4, bold=True)]
     for number, quote in enumerate(tree["quotes"], start=1):

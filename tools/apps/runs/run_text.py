@@ -1,7 +1,7 @@
 """A run's tree as plain text."""
 
 from hopgraph.tools.apps.runs.trees import EVIDENCE, RunTree, ShownNode, view_of
-from hopgraph.tools.text.sanitize import in_ascii_text, on_one_line
+from hopgraph.tools.text.sanitize import sanitize_line, to_ascii
 
 
 def text_of_run(tree: RunTree, title: str) -> str:
@@ -10,10 +10,10 @@ def text_of_run(tree: RunTree, title: str) -> str:
     All signs are ASCII; texts stay as they are, on one line each and with nothing that a terminal would obey.
     """
     lines = [title, "=" * len(title), "", *_nodes(view_of(tree))]
-    lines += ["", f"Answer: {on_one_line(tree['answer'])}" if tree["answer"] else "No answer"]
+    lines += ["", f"Answer: {sanitize_line(tree['answer'])}" if tree["answer"] else "No answer"]
     for number, quote in enumerate(tree["quotes"], start=1):
-        name = on_one_line(quote["title"] or quote["passage_id"])
-        lines.append(f'[{number}] {name}: "{on_one_line(quote["quote"])}"')
+        name = sanitize_line(quote["title"] or quote["passage_id"])
+        lines.append(f'[{number}] {name}: "{sanitize_line(quote["quote"])}"')
     return "\n".join(lines)
 
 
@@ -31,10 +31,10 @@ def _nodes(root: ShownNode) -> list[str]:
 
 
 def _node(shown: ShownNode, first: str, rest: str) -> list[str]:
-    parts = [f"{EVIDENCE} {shown.sign}" if shown.evidence else shown.sign, shown.word, on_one_line(shown.label)]
-    head = in_ascii_text(" ".join(part for part in parts if part))
-    answer = f" -> {on_one_line(shown.answer)}" if shown.answer else ""
+    parts = [f"{EVIDENCE} {shown.sign}" if shown.evidence else shown.sign, shown.word, sanitize_line(shown.label)]
+    head = to_ascii(" ".join(part for part in parts if part))
+    answer = f" -> {sanitize_line(shown.answer)}" if shown.answer else ""
     return [
-        f"{first}{head}: {on_one_line(shown.text)}{answer}",
-        *(f"{rest}{on_one_line(note)}" for note in shown.notes),
+        f"{first}{head}: {sanitize_line(shown.text)}{answer}",
+        *(f"{rest}{sanitize_line(note)}" for note in shown.notes),
     ]

@@ -5,7 +5,7 @@ import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hopgraph.tools.text.sanitize import shortened
+from hopgraph.tools.text.sanitize import truncate_line
 
 LOGGER = logging.getLogger("hopgraph.access")
 _CLIENT_LEFT = 499
@@ -35,7 +35,7 @@ class AccessLog:
             took = 1000 * (time.perf_counter() - began)
             user = scope.get("state", {}).get("user", "-")
             # What follows `=` in a path of the page is a file's name.
-            path = shortened(scope["path"].partition("=")[0], 120)
+            path = truncate_line(scope["path"].partition("=")[0], 120)
             shown = status if ended or status >= 400 else _CLIENT_LEFT
             # A page asks for a hundred files as it opens.
             level = logging.DEBUG if scope["method"] == "GET" and status < 400 else logging.INFO

@@ -50,7 +50,7 @@ from hopgraph.tools.apps.server.service import AUTO, Service
 from hopgraph.tools.apps.server.turn import Learnt, TurnEnd, said_of
 from hopgraph.tools.apps.server.turn_result import answered, encodable
 from hopgraph.tools.io.redact import redact
-from hopgraph.tools.text.sanitize import on_one_line
+from hopgraph.tools.text.sanitize import sanitize_line
 
 AG_UI_PATH = "/ag-ui"
 
@@ -92,7 +92,7 @@ def ag_ui_routes(service: Callable[[Request], Service]) -> APIRouter:
 
 
 def _refusal(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    return JSONResponse({"detail": redact(on_one_line(message))}, status, headers)
+    return JSONResponse({"detail": redact(sanitize_line(message))}, status, headers)
 
 
 def _status(error: Exception) -> int:

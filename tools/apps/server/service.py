@@ -18,7 +18,7 @@ from hopgraph.tools.apps.server.admission import Admission, BusyError
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.threads import Threads, open_threads, thread_key
 from hopgraph.tools.apps.server.turn import TurnStep, run_turn
-from hopgraph.tools.text.sanitize import shortened
+from hopgraph.tools.text.sanitize import truncate_line
 
 AUTO = "auto"
 """The name under which the chat itself is offered: it chooses the method by the question."""
@@ -156,7 +156,7 @@ class Service:
 def _title(given: Any) -> str:
     """Name a thread after its first question; a thread that is there keeps its name."""
     messages = cast("Mapping[str, Sequence[Any]]", given)["messages"] if isinstance(given, Mapping) else ()
-    return next((shortened(each.text, TITLE) for each in messages if isinstance(each, HumanMessage)), "")
+    return next((truncate_line(each.text, TITLE) for each in messages if isinstance(each, HumanMessage)), "")
 
 
 @asynccontextmanager

@@ -13,7 +13,7 @@ from hopgraph.state import Context, HopgraphError, Passage, StepEvent
 from hopgraph.tools.apps.runs.telling import Line
 from hopgraph.tools.apps.runs.telling.watch import Watcher
 from hopgraph.tools.io.redact import redact
-from hopgraph.tools.text.sanitize import on_one_line
+from hopgraph.tools.text.sanitize import sanitize_line
 
 _log = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ def took_too_long(seconds: float) -> str:
 def said_of(error: BaseException, seconds: float) -> str:
     """Say in one line why a turn failed; of an error that nobody foresaw only its kind, the rest is logged."""
     if isinstance(error, HopgraphError):
-        return redact(on_one_line(str(error)))
+        return redact(sanitize_line(str(error)))
     if isinstance(error, TimeoutError):
         return took_too_long(seconds)
     _log.error("a turn failed", exc_info=error)

@@ -8,19 +8,19 @@ from rich.console import Console
 from rich.text import Text
 
 from hopgraph.tools.apps.cli.console import print_hanging
-from hopgraph.tools.text.sanitize import on_one_line, shortened
+from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 from support.hostile_text import ANY_TEXT, is_harmless
 
 
 @given(ANY_TEXT)
 def test_foreign_text_is_one_harmless_line(text: str) -> None:
-    assert is_harmless(on_one_line(text))
+    assert is_harmless(sanitize_line(text))
 
 
 @given(ANY_TEXT)
 def test_text_without_controls_only_has_its_white_space_joined(text: str) -> None:
     harmless = "".join(char for char in text if is_harmless(char))
-    assert on_one_line(harmless) == " ".join(harmless.split())
+    assert sanitize_line(harmless) == " ".join(harmless.split())
 
 
 @pytest.mark.parametrize(
@@ -37,19 +37,19 @@ def test_text_without_controls_only_has_its_white_space_joined(text: str) -> Non
     ],
 )
 def test_escape_sequences_vanish_and_brackets_stay(text: str, shown: str) -> None:
-    assert on_one_line(text) == shown
+    assert sanitize_line(text) == shown
 
 
 def test_shortened_marks_what_is_left_out() -> None:
-    assert shortened("word " * 10, 12) == "word word w…"
-    assert shortened("short", 12) == "short"
+    assert truncate_line("word " * 10, 12) == "word word w…"
+    assert truncate_line("short", 12) == "short"
 
 
 @given(st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), max_size=300), st.integers(30, 120))
 def test_hanging_lines_fit_and_lose_nothing(text: str, width: int) -> None:
     out = io.StringIO()
     console = Console(file=out, width=width, markup=False, highlight=False, emoji=False)
-    shown = on_one_line(text)
+    shown = sanitize_line(text)
     print_hanging(console, Text("  label"), Text(shown))
     lines = out.getvalue().splitlines()
     assert all(cell_len(line) <= width and line == line.rstrip() for line in lines)

@@ -17,7 +17,7 @@ from hopgraph.tools.apps.evaluation.report.writers import WRITERS
 from hopgraph.tools.apps.evaluation.trec import trec_files
 from hopgraph.tools.io.atomic_files import write_files
 from hopgraph.tools.io.optional_packages import require
-from hopgraph.tools.text.sanitize import counted, on_one_line
+from hopgraph.tools.text.sanitize import pluralize, sanitize_line
 
 
 def run_compare(
@@ -57,13 +57,13 @@ def run_compare(
         written += draw_figures(comparison, figures.expanduser())
     if written:
         console.print()
-        text = f"Written: {', '.join(on_one_line(str(path)) for path in written)}"
+        text = f"Written: {', '.join(sanitize_line(str(path)) for path in written)}"
         print_hanging(console, Text(), Text(text, "dim"), indent=0)
 
 
 def _heading(comparison: Comparison) -> str:
     facts = comparison.methods[0].reader.manifest.dataset
-    return f"{facts.name}, {facts.sample}: {counted(facts.questions, 'question')}"
+    return f"{facts.name}, {facts.sample}: {pluralize(facts.questions, 'question')}"
 
 
 def _notes(comparison: Comparison) -> list[str]:
@@ -86,7 +86,7 @@ def _renamings(comparison: Comparison) -> list[str]:
 
 
 def _print_head(console: Console, heading: str, notes: Sequence[str]) -> None:
-    print_hanging(console, Text(), Text(on_one_line(heading), "bold"), indent=0)
+    print_hanging(console, Text(), Text(sanitize_line(heading), "bold"), indent=0)
     for note in notes:
         warns = note.startswith("Not a language model")
-        print_hanging(console, Text(), Text(on_one_line(note), "yellow" if warns else "dim"), indent=0)
+        print_hanging(console, Text(), Text(sanitize_line(note), "yellow" if warns else "dim"), indent=0)

@@ -6,12 +6,12 @@ from rich.text import Text
 
 from hopgraph.tools.apps.cli.console import print_hanging
 from hopgraph.tools.apps.evaluation.cost_estimate import Estimate, MethodEstimate
-from hopgraph.tools.text.sanitize import on_one_line
+from hopgraph.tools.text.sanitize import sanitize_line
 
 
 def print_estimate(console: Console, estimate: Estimate) -> None:
     """Print one line per method: calls and tokens of all its questions, and what they cost where prices are known."""
-    print_hanging(console, Text(), Text(f"{on_one_line(estimate.label)}.", "yellow"), indent=0)
+    print_hanging(console, Text(), Text(f"{sanitize_line(estimate.label)}.", "yellow"), indent=0)
     priced = any(each.cost is not None for each in estimate.methods)
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     table.add_column("method", no_wrap=True)

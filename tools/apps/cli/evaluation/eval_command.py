@@ -35,7 +35,7 @@ from hopgraph.tools.apps.evaluation.prices import PriceTable, read_prices
 from hopgraph.tools.apps.evaluation.question_sampling import parse_sample
 from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.resources import model_of
-from hopgraph.tools.text.sanitize import on_one_line
+from hopgraph.tools.text.sanitize import sanitize_line
 
 _STAGES = {"read": "reading the corpus", "score": "scoring", "save": "saving"}
 ALL = "all"
@@ -218,7 +218,7 @@ async def _check_models(methods: Mapping[str, Context]) -> None:
 
 def say_stopped(errors: Console, why: str) -> None:
     """Say that a limit ended a run before its end."""
-    text = f"Stopped: {on_one_line(why)}. The same command with a higher limit goes on from here."
+    text = f"Stopped: {sanitize_line(why)}. The same command with a higher limit goes on from here."
     print_hanging(errors, Text(), Text(text, "yellow"), indent=0)
 
 

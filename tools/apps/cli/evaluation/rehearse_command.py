@@ -15,7 +15,7 @@ from hopgraph.tools.apps.evaluation.rehearsal.plan_book import read_book
 from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_model import RehearsalModel
 from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_options import RehearsalOptions
 from hopgraph.tools.io.optional_packages import require
-from hopgraph.tools.text.sanitize import counted
+from hopgraph.tools.text.sanitize import pluralize
 
 HOST = "127.0.0.1"
 """Only this machine: the server has no keys."""
@@ -78,6 +78,6 @@ def _log_file(path: Path) -> Any:
 def _tell(port: int, dataset: Path, questions: int) -> None:
     console = console_on(stderr=True)
     spec = f"openai:rehearsal-{dataset.stem}?base_url=http://{HOST}:{port}/v1"
-    lines = f"Playing from {counted(questions, 'question')} (a simulation, no language model); stop with Ctrl-C."
+    lines = f"Playing from {pluralize(questions, 'question')} (a simulation, no language model); stop with Ctrl-C."
     print_hanging(console, Text(), Text(lines, "dim"), indent=0)
     console.print(Text(f"--model '{spec}'"), soft_wrap=True)

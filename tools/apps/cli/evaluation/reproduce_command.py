@@ -29,7 +29,7 @@ from hopgraph.tools.apps.evaluation.reproduce.run_plan import PlannedRow, RowRun
 from hopgraph.tools.io.atomic_files import write_files
 from hopgraph.tools.retrieval import build_index
 from hopgraph.tools.retrieval.index_manifest import is_index
-from hopgraph.tools.text.sanitize import counted, on_one_line
+from hopgraph.tools.text.sanitize import pluralize, sanitize_line
 
 _STAGES = {"read": "reading the corpus", "score": "scoring", "save": "saving"}
 _REPORT = "reproduction"
@@ -107,12 +107,12 @@ def _list(console: Console, names: Sequence[str], *, with_tables: bool) -> None:
         paper = read_paper(name)
         rows = [row for table in paper.tables.values() for row in table.rows]
         runnable = sum(row.available for row in rows)
-        facts = f"{counted(len(paper.tables), 'table')}, {runnable} of {counted(len(rows), 'row')} can be run"
+        facts = f"{pluralize(len(paper.tables), 'table')}, {runnable} of {pluralize(len(rows), 'row')} can be run"
         print_hanging(console, Text(name, "bold"), Text(f"{paper.title} ({facts})"), indent=14)
         if with_tables:
             for key, table in paper.tables.items():
                 can = sum(row.available for row in table.rows)
-                told = f"{table.title}: {', '.join(table.datasets)}; {can} of {counted(len(table.rows), 'row')}"
+                told = f"{table.title}: {', '.join(table.datasets)}; {can} of {pluralize(len(table.rows), 'row')}"
                 print_hanging(console, Text(f"{name}/{key}"), Text(told), indent=20)
 
 
@@ -202,7 +202,7 @@ def _evaluate(options: ReproduceOptions, asked: dict[str, EvalOptions]) -> None:
     shared = _pooled_index(options) if options.corpus is None else None
     errors = console_on(stderr=True)
     for number, (folder, each) in enumerate(asked.items(), 1):
-        heading = f"Run {number} of {len(asked)}: {on_one_line(folder)} ({each.methods})"
+        heading = f"Run {number} of {len(asked)}: {sanitize_line(folder)} ({each.methods})"
         print_hanging(errors, Text(), Text(heading, "bold"), indent=0)
         if shared is not None:
             _lend(shared, each.out / CORPUS)

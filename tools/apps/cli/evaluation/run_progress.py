@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.text import Text
 
 from hopgraph.tools.apps.evaluation.batch.local_engine import Tally
-from hopgraph.tools.text.sanitize import counted
+from hopgraph.tools.text.sanitize import pluralize
 
 
 class RunProgress:
@@ -65,13 +65,13 @@ def figures(tally: Tally) -> str:
     """Write a tally on one line."""
     seconds = max(time.monotonic() - tally.began, 1e-9)
     parts = [
-        f"{counted(tally.calls, 'model call')} ({tally.calls / seconds:.1f}/s)",
+        f"{pluralize(tally.calls, 'model call')} ({tally.calls / seconds:.1f}/s)",
         f"{tally.prompt_tokens:,} + {tally.completion_tokens:,} tokens",
     ]
     if tally.cost:
         parts.append(f"cost {tally.cost:.2f}")
     if tally.parse_failures:
-        parts.append(counted(tally.parse_failures, "unusable reply", "unusable replies"))
+        parts.append(pluralize(tally.parse_failures, "unusable reply", "unusable replies"))
     if tally.failed:
         parts.append(f"{tally.failed:,} failed")
     return " · ".join(parts)

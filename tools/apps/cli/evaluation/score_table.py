@@ -11,7 +11,7 @@ from rich.text import Text
 from hopgraph.tools.apps.cli.console import console_on, print_hanging
 from hopgraph.tools.apps.evaluation.batch.run_manifest import RunManifest
 from hopgraph.tools.apps.evaluation.batch.stand_ins import stand_in
-from hopgraph.tools.text.sanitize import counted, on_one_line
+from hopgraph.tools.text.sanitize import pluralize, sanitize_line
 
 Row = Mapping[str, Any]
 
@@ -51,7 +51,7 @@ _FIRST_TO_GO = ("Acc", "R@5", "tokens", "gap closed", "EM", "n", "R@15")
 def print_summary(console: Console, manifest: RunManifest, summary: Mapping[str, Row]) -> None:
     """Print one line per method: scores in percent, costs per question, failures."""
     facts = manifest.dataset
-    heading = f"{on_one_line(facts.name)}, {facts.sample}: {counted(facts.questions, 'question')}"
+    heading = f"{sanitize_line(facts.name)}, {facts.sample}: {pluralize(facts.questions, 'question')}"
     print_hanging(console, Text(), Text(heading, "bold"), indent=0)
     if label := stand_in(manifest):
         print_hanging(console, Text(), Text(label, "yellow"), indent=0)

@@ -25,7 +25,7 @@ from hopgraph.tools.apps.evaluation.batch.stand_ins import stand_in
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.runs.telling.watch import Watcher
 from hopgraph.tools.retrieval.passages import PassageFile
-from hopgraph.tools.text.sanitize import on_one_line
+from hopgraph.tools.text.sanitize import sanitize_line
 
 _SCORES = {"em": "EM", "f1": "F1", "grounded_f1": "grounded F1", "recall@15": "R@15"}
 
@@ -51,7 +51,7 @@ def run_show(
     console = console_on()
     _print_head(console, reader, name, question, outcome)
     if outcome["error"]:
-        print_hanging(console, Text(), Text(f"Failed: {on_one_line(outcome['error'])}", "bold red"), indent=0)
+        print_hanging(console, Text(), Text(f"Failed: {sanitize_line(outcome['error'])}", "bold red"), indent=0)
         return
     record = reader.trace(outcome)
     _replay(console, question, record["trace"], _passages(reader, outcome, record["trace"]), verbose=verbose)
@@ -115,12 +115,12 @@ def _print_head(console: Console, reader: RunReader, name: str, question: EvalQu
     settings = reader.manifest.methods[name]
     title = METHODS[name].graph.get_name()
     line = f"{title} · model {settings.get('model')} · corpus {reader.manifest.corpus.retriever} · {question.id}"
-    print_hanging(console, Text(), Text(on_one_line(line), "bold"), indent=0)
+    print_hanging(console, Text(), Text(sanitize_line(line), "bold"), indent=0)
     if label := stand_in(reader.manifest):
-        print_hanging(console, Text(), Text(f"A{on_one_line(label)[1:]}.", "yellow"), indent=0)
-    print_hanging(console, Text("Question", "bold"), Text(on_one_line(question.question)))
+        print_hanging(console, Text(), Text(f"A{sanitize_line(label)[1:]}.", "yellow"), indent=0)
+    print_hanging(console, Text("Question", "bold"), Text(sanitize_line(question.question)))
     if question.answers is not None:
-        gold = " | ".join(map(on_one_line, question.answers)) or "none: it cannot be answered"
+        gold = " | ".join(map(sanitize_line, question.answers)) or "none: it cannot be answered"
         print_hanging(console, Text("Gold", "bold"), Text(gold))
     _print_gold_passages(console, reader, question, outcome)
 
@@ -132,7 +132,9 @@ def _print_gold_passages(console: Console, reader: RunReader, question: EvalQues
     titles = {each.id: each.title for each in question.contexts}
     for number, name in enumerate(gold_names(question, gold_by)):
         rank = f"found, {found.index(name) + 1} of {len(found)}" if name in found else "not found"
-        text = Text.assemble(f"{on_one_line(titles.get(name) or name)}: ", (rank, "green" if name in found else "red"))
+        text = Text.assemble(
+            f"{sanitize_line(titles.get(name) or name)}: ", (rank, "green" if name in found else "red")
+        )
         print_hanging(console, Text("" if number else "Passages", "bold"), text)
 
 

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from hopgraph.tools.apps.cli.console import print_hanging
 from hopgraph.tools.apps.evaluation.report.cells import Table
-from hopgraph.tools.text.sanitize import on_one_line, shortened
+from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 
 _GAP = 2
 _NAME_SHOWN, _HEAD_SHOWN = 32, 24
@@ -19,9 +19,9 @@ _NAME_SHOWN, _HEAD_SHOWN = 32, 24
 def print_table(console: Console, table: Table) -> None:
     """Print a table with its title and note, in lines that fit."""
     console.print()
-    print_hanging(console, Text(), Text(on_one_line(table.title), "bold"), indent=0)
+    print_hanging(console, Text(), Text(sanitize_line(table.title), "bold"), indent=0)
     if table.note:
-        print_hanging(console, Text(), Text(on_one_line(table.note), "dim"), indent=0)
+        print_hanging(console, Text(), Text(sanitize_line(table.note), "dim"), indent=0)
     whole = _texts(table, brief=False)
     lines = whole if _width(whole) <= console.width else _texts(table, brief=True)
     for columns in _blocks(lines, console.width):
@@ -30,9 +30,9 @@ def print_table(console: Console, table: Table) -> None:
 
 def _texts(table: Table, *, brief: bool) -> list[list[str]]:
     """Write all entries as text, the head first."""
-    head = [shortened(name, _HEAD_SHOWN) for name in table.columns]
-    rows = [[on_one_line(cell.brief if brief else cell.text) for cell in row] for row in table.rows]
-    return [head, *([shortened(row[0], _NAME_SHOWN), *row[1:]] for row in rows)]
+    head = [truncate_line(name, _HEAD_SHOWN) for name in table.columns]
+    rows = [[sanitize_line(cell.brief if brief else cell.text) for cell in row] for row in table.rows]
+    return [head, *([truncate_line(row[0], _NAME_SHOWN), *row[1:]] for row in rows)]
 
 
 def _widths(lines: Sequence[Sequence[str]]) -> list[int]:

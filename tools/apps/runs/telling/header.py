@@ -5,16 +5,16 @@ from hopgraph.state.context import DEFAULT_MODEL, DEFAULT_RETRIEVER
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.models import model_name
 from hopgraph.tools.resources import describe
-from hopgraph.tools.text.sanitize import on_one_line
+from hopgraph.tools.text.sanitize import sanitize_line
 
 
 def header(title: str, settings: Context) -> tuple[str, str]:
     """Say which method, model and corpus are used, and what the embedded model is; that is empty for another."""
-    model, corpus = (on_one_line(redact(name)) for name in describe(settings))
-    more = [f"{on_one_line(role)}: {on_one_line(model_name(given))}" for role, given in settings.models.items()]
+    model, corpus = (sanitize_line(redact(name)) for name in describe(settings))
+    more = [f"{sanitize_line(role)}: {sanitize_line(model_name(given))}" for role, given in settings.models.items()]
     second = settings.second_retriever
     name = second if isinstance(second, str) else type(second).__name__
-    corpora = [corpus, *([on_one_line(redact(name))] if second else [])]
+    corpora = [corpus, *([sanitize_line(redact(name))] if second else [])]
     about = " (bundled sample)" if corpora == [DEFAULT_RETRIEVER] else ""
     line = f"{title} · model {', '.join([model, *more])} · corpus {' + '.join(corpora)}{about}"
     stand_in = f"{model} is the embedded stand-in: no language model, only fixed rules that extract text."

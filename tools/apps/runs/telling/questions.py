@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 from hopgraph.tools.apps.runs.telling.told import Line, Told
-from hopgraph.tools.text.sanitize import counted, on_one_line
+from hopgraph.tools.text.sanitize import pluralize, sanitize_line
 
 _UNKNOWN_BECAUSE = {
     "unsolved": "nothing answers it",
@@ -23,8 +23,8 @@ def decomposed(told: Told) -> list[Line]:
     parts = cast("list[dict[str, Any]]", told.data["sub_questions"])
     if not parts:
         return [Line("split", f"{told.question()}: no parts", "bad")]
-    lines = [Line("split", f"{told.question()} into {counted(len(parts), 'part')}")]
-    return [*lines, *(Line("", on_one_line(part["question"]), "plain", "•") for part in parts)]
+    lines = [Line("split", f"{told.question()} into {pluralize(len(parts), 'part')}")]
+    return [*lines, *(Line("", sanitize_line(part["question"]), "plain", "•") for part in parts)]
 
 
 def judged(told: Told) -> list[Line]:
@@ -34,7 +34,7 @@ def judged(told: Told) -> list[Line]:
         text = "the model knows the answer" if known else "the model does not know the answer"
         return [Line("know", f"{told.question()}: {text}", "good" if known else "plain")]
     keys, relevant = cast("list[str]", told.data["passage_ids"]), cast("list[str]", told.data["relevant"])
-    text = f"{told.question()}: {len(relevant)} of {counted(len(keys), 'passage')} relevant"
+    text = f"{told.question()}: {len(relevant)} of {pluralize(len(keys), 'passage')} relevant"
     lines = [Line("judge", text, "plain" if relevant else "bad")]
     return [*lines, *(Line("", told.title(key), "good", "+") for key in relevant)]
 
@@ -50,7 +50,7 @@ def composed(told: Told) -> list[Line]:
 
 
 def _settled(told: Told, label: str) -> list[Line]:
-    how, answer = str(told.data["how"]), on_one_line(told.data["answer"])
+    how, answer = str(told.data["how"]), sanitize_line(told.data["answer"])
     if not answer:
         why = _UNKNOWN_BECAUSE.get(how, "")
         return [Line(label, f"{told.question()}: unknown{f', {why}' if why else ''}", "bad", "?")]
@@ -63,7 +63,7 @@ def deduced(told: Told) -> list[Line]:
     data = told.data
     lines = [Line("think", told.cut(data["thought"]))] if data["thought"] else []
     if data["generated"]:
-        lines.append(Line("memory", f"{told.question()}: {on_one_line(data['generated'])}"))
+        lines.append(Line("memory", f"{told.question()}: {sanitize_line(data['generated'])}"))
     if data["repeated"] or data["limit"]:
         why = "no more hops are allowed" if data["limit"] else "it was asked before"
         lines.append(Line("next", f"{told.question()} is not followed: {why}", "bad"))
@@ -73,7 +73,7 @@ def deduced(told: Told) -> list[Line]:
 def grounded(told: Told) -> list[Line]:
     """Tell whether a batch of passages carries an answer."""
     data = told.data
-    batch = f"batch {data['batch']}, {counted(len(data['passage_ids']), 'passage')}"
+    batch = f"batch {data['batch']}, {pluralize(len(data['passage_ids']), 'passage')}"
     if data["outcome"] == "cited":
         text = f"{batch}: {told.title(data['passage_id'])}: “{told.cut(data['cited'])}”"
         return [Line("ground", text, "good", "✓")]
@@ -85,7 +85,7 @@ def grounded(told: Told) -> list[Line]:
 
 def revised(told: Told) -> list[Line]:
     """Tell a hop's answer, and what passages made of the one from memory."""
-    data, answer, generated = told.data, on_one_line(told.data["answer"]), on_one_line(told.data["generated"])
+    data, answer, generated = told.data, sanitize_line(told.data["answer"]), sanitize_line(told.data["generated"])
     if not answer:
         return [Line("answer", f"{told.question()}: unknown", "bad", "?")]
     if not data["grounded"]:

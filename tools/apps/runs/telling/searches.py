@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from hopgraph.tools.apps.runs.telling.told import Line, Told
-from hopgraph.tools.text.sanitize import counted, on_one_line
+from hopgraph.tools.text.sanitize import pluralize, sanitize_line
 
 
 def query(told: Told) -> list[Line]:
     """Tell what is searched."""
-    return [Line("search", on_one_line(told.data["query"]))]
+    return [Line("search", sanitize_line(told.data["query"]))]
 
 
 def retrieved(told: Told) -> list[Line]:
@@ -17,7 +17,7 @@ def retrieved(told: Told) -> list[Line]:
     keys = cast("list[str]", told.data["passage_ids"])
     if not keys:
         return [Line("found", f"{told.about()}no passage", "bad")]
-    return [Line("found", f"{told.about()}{counted(len(keys), 'passage')}: {told.titles(keys)}")]
+    return [Line("found", f"{told.about()}{pluralize(len(keys), 'passage')}: {told.titles(keys)}")]
 
 
 def filtered(told: Told) -> list[Line]:
@@ -26,9 +26,9 @@ def filtered(told: Told) -> list[Line]:
     if not data["passages_in"]:
         return []
     sentences = (
-        f", {counted(data['sentences_in'], 'sentence')} read" if data["sentences_in"] else ", passages stay whole"
+        f", {pluralize(data['sentences_in'], 'sentence')} read" if data["sentences_in"] else ", passages stay whole"
     )
-    counts = f"{len(kept)} of {counted(data['passages_in'], 'passage')} kept{sentences}"
+    counts = f"{len(kept)} of {pluralize(data['passages_in'], 'passage')} kept{sentences}"
     lines = [Line("filter", told.about() + counts, "plain" if kept else "bad")]
     lines += [_kept(told, each) for each in kept]
     return [*lines, *_dropped(told, kept)]
@@ -37,7 +37,7 @@ def filtered(told: Told) -> list[Line]:
 def _kept(told: Told, kept: dict[str, Any]) -> Line:
     passage = told.passages.get(kept["passage_id"])
     parts = [passage["text"][start:end] for start, end in kept["spans"]] if passage and passage["text"] else []
-    amount = "whole" if kept["whole"] else counted(kept["sentences"], "sentence")
+    amount = "whole" if kept["whole"] else pluralize(kept["sentences"], "sentence")
     text = f"{told.title(kept['passage_id'])} ({amount})"
     return Line("", f"{text}: {told.cut(' … '.join(parts))}" if parts else text, "good", "+")
 
@@ -52,7 +52,7 @@ def _dropped(told: Told, kept: Sequence[dict[str, Any]]) -> list[Line]:
             lines.append(Line("", text, "dim", "-"))
     passages = told.data["passages_in"] - len(kept)
     if passages:
-        lines.append(Line("", f"{counted(passages, 'passage')} dropped", "dim", "-"))
+        lines.append(Line("", f"{pluralize(passages, 'passage')} dropped", "dim", "-"))
     return lines
 
 
@@ -66,7 +66,7 @@ def _gaps(text: str, spans: Sequence[Sequence[int]]) -> list[str]:
 def compressed(told: Told) -> list[Line]:
     """Tell what passages were cut down to."""
     kept = cast("list[dict[str, Any]]", told.data["kept"])
-    counts = f"{told.data['how']}: {len(kept)} of {counted(told.data['passages_in'], 'passage')} kept"
+    counts = f"{told.data['how']}: {len(kept)} of {pluralize(told.data['passages_in'], 'passage')} kept"
     shown = [Line("", f"{told.title(each['passage_id'])}: {told.cut(each['text'])}", "good", "+") for each in kept]
     return [Line("compress", told.about() + counts, "plain" if kept else "bad"), *shown]
 
@@ -80,7 +80,7 @@ def recalled(told: Told) -> list[Line]:
 
 def reranked(told: Told) -> list[Line]:
     """Tell which passages a reranker kept."""
-    keys, before = cast("list[str]", told.data["passage_ids"]), counted(told.data["passages_in"], "passage")
+    keys, before = cast("list[str]", told.data["passage_ids"]), pluralize(told.data["passages_in"], "passage")
     titles = f": {told.titles(keys)}" if keys else ""
     return [Line("rerank", f"{told.about()}{len(keys)} of {before} kept{titles}", "plain" if keys else "bad")]
 
@@ -98,14 +98,14 @@ def weighed(told: Told) -> list[Line]:
 def blended(told: Told) -> list[Line]:
     """Tell the queries that are searched side by side."""
     queries = cast("dict[str, str]", told.data["queries"])
-    lines = [Line("blend", counted(len(queries), "query", "queries"))]
-    names = ((on_one_line(name).replace("_", " "), text) for name, text in queries.items())
+    lines = [Line("blend", pluralize(len(queries), "query", "queries"))]
+    names = ((sanitize_line(name).replace("_", " "), text) for name, text in queries.items())
     return [*lines, *(Line("", f"{name}: {told.cut(text)}", "plain", "•") for name, text in names)]
 
 
 def topic(told: Told) -> list[Line]:
     """Tell the topic that the model named."""
-    named = on_one_line(told.data["topic"])
+    named = sanitize_line(told.data["topic"])
     return [Line("topic", named or "none named", "plain" if named else "dim")]
 
 

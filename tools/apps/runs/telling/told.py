@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hopgraph.state import Passage
-from hopgraph.tools.text.sanitize import counted, on_one_line, shortened
+from hopgraph.tools.text.sanitize import pluralize, sanitize_line, truncate_line
 
 Style = Literal["heading", "plain", "dim", "good", "bad", "warning"]
 
@@ -42,21 +42,21 @@ class Told:
 
     def about(self) -> str:
         """Name the query when there are several."""
-        return f"“{on_one_line(self.data['query'])}”: " if self.several else ""
+        return f"“{sanitize_line(self.data['query'])}”: " if self.several else ""
 
     def question(self) -> str:
         """Name the question, shortened."""
-        return f"“{shortened(self.data['question'], _QUESTION_SHOWN)}”"
+        return f"“{truncate_line(self.data['question'], _QUESTION_SHOWN)}”"
 
     def titled(self, keys: Sequence[str], noun: str = "passage") -> str:
         """Count passages and name the first: `2 passages: Berlin · Riga`; without any, only the count."""
-        count = counted(len(keys), noun)
+        count = pluralize(len(keys), noun)
         return f"{count}: {self.titles(keys)}" if keys else count
 
     def title(self, key: str) -> str:
         """Name a passage by its title; by its id where it has none."""
         passage = self.passages.get(key)
-        return on_one_line(passage["title"] if passage and passage["title"] else key)
+        return sanitize_line(passage["title"] if passage and passage["title"] else key)
 
     def titles(self, keys: Sequence[str]) -> str:
         """Name the first passages of a list, and say how many more there are."""
@@ -66,4 +66,4 @@ class Told:
 
     def cut(self, text: str) -> str:
         """Shorten a text, unless everything is to be shown."""
-        return on_one_line(text) if self.verbose else shortened(text, TEXT_SHOWN)
+        return sanitize_line(text) if self.verbose else truncate_line(text, TEXT_SHOWN)

@@ -8,7 +8,7 @@ from typing import Any
 from hopgraph.nodes.core.step_events import event_order
 from hopgraph.state import Passage, StepEvent
 from hopgraph.tools.apps.runs.telling import AT_ONCE, TELLERS, TEXT_SHOWN, Line, Told
-from hopgraph.tools.text.sanitize import on_one_line, shortened
+from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 
 _NUMBERED = frozenset({"query", "deduced"})
 """The events that say which iteration they belong to, and may begin it."""
@@ -72,7 +72,7 @@ class Watcher:
         if hop == self._hop:
             return []
         self._hop = hop
-        return [Line("", f"Iteration {on_one_line(str(hop))}", "heading")]
+        return [Line("", f"Iteration {sanitize_line(str(hop))}", "heading")]
 
     def _lines(self, event: StepEvent, several: bool) -> list[Line]:
         tell = TELLERS.get(event["event"])
@@ -84,9 +84,9 @@ class Watcher:
             return self._unknown(event)
 
     def _unknown(self, event: StepEvent) -> list[Line]:
-        shown = ", ".join(f"{key}: {shortened(str(value), 60)}" for key, value in event["data"].items())
-        text = on_one_line(f"{event['event']} ({event['node']}) {shown}")
-        return [Line("step", text if self.verbose else shortened(text, 2 * TEXT_SHOWN), "dim")]
+        shown = ", ".join(f"{key}: {truncate_line(str(value), 60)}" for key, value in event["data"].items())
+        text = sanitize_line(f"{event['event']} ({event['node']}) {shown}")
+        return [Line("step", text if self.verbose else truncate_line(text, 2 * TEXT_SHOWN), "dim")]
 
 
 def _labelled_once(lines: Iterable[Line]) -> Iterator[Line]:

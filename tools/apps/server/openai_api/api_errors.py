@@ -10,7 +10,7 @@ from hopgraph.state import HopgraphError, ModelError, QuestionError, SettingsErr
 from hopgraph.tools.apps.server.admission import BusyError
 from hopgraph.tools.apps.server.turn import took_too_long
 from hopgraph.tools.io.redact import redact
-from hopgraph.tools.text.sanitize import on_one_line
+from hopgraph.tools.text.sanitize import sanitize_line
 
 
 class RequestError(SettingsError):
@@ -37,7 +37,7 @@ class Problem:
 
     def body(self) -> dict[str, JsonValue]:
         """Write the body."""
-        said = redact(on_one_line(self.message))
+        said = redact(sanitize_line(self.message))
         return {"error": {"message": said, "type": self.kind, "param": self.param, "code": self.code}}
 
     def response(self) -> JSONResponse:

@@ -7,7 +7,7 @@ is looked up.
 import json
 import re
 
-from hopgraph.tools.text.sanitize import shortened
+from hopgraph.tools.text.sanitize import truncate_line
 
 _BEGIN = "### Task:\n"
 _WANTED = re.compile(r'\{\s*"(title|tags|follow_ups|queries|text)"\s*:')
@@ -22,6 +22,6 @@ def task_reply(message: str) -> str | None:
     if not wanted:
         return None
     said = _FIRST_SAID.search(message)
-    title = shortened(said[1], _TITLE) if said else ""
+    title = truncate_line(said[1], _TITLE) if said else ""
     nothing: dict[str, str | list[str]] = {"title": title, "text": ""}
     return json.dumps({wanted[1]: nothing.get(wanted[1], [])}, ensure_ascii=False)

@@ -28,7 +28,7 @@ from hopgraph.tools.apps.server.page.turn_store import KeptTurns
 from hopgraph.tools.apps.server.page.user_documents import Documents, documents_folder
 from hopgraph.tools.apps.server.service import AUTO, TITLE, Service
 from hopgraph.tools.apps.server.threads import thread_key
-from hopgraph.tools.text.sanitize import shortened
+from hopgraph.tools.text.sanitize import truncate_line
 
 _LAST_LOOKS = 40
 """How often it is looked, when the page closes, whether all watchers have ended: for two seconds."""
@@ -171,7 +171,7 @@ class Talking:
             settings = self.settings(user, wanted)
             turn.about, stand_in = await self.about(user, wanted)
             turn.stand_in = bool(stand_in)
-            opened = before.thread or await self.service().threads.create(user, shortened(text, TITLE))
+            opened = before.thread or await self.service().threads.create(user, truncate_line(text, TITLE))
         except HopgraphError as error:
             yield replace(before, problem=str(error))
             return

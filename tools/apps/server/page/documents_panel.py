@@ -14,7 +14,7 @@ from hopgraph.tools.apps.server.page.uploads import SUFFIXES
 from hopgraph.tools.apps.server.page.user_documents import Documents, OwnCorpus, Stage
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.text.languages import language_names
-from hopgraph.tools.text.sanitize import counted
+from hopgraph.tools.text.sanitize import pluralize
 
 _APPS = ("The app's documents", "")
 _DELETE, _SURE = "Delete the chosen documents", "Press again to delete them for good"
@@ -37,7 +37,7 @@ def documents_panel() -> tuple[Any, Any, Any, Any, Any, Any, Any]:
 
 def corpus_choices(own: Iterable[OwnCorpus]) -> list[tuple[str, str]]:
     """Name the corpora that can be chosen, with their ids; the app's own first."""
-    return [_APPS, *((f"{each['name']} ({counted(each['passages'], 'passage')})", each["id"]) for each in own)]
+    return [_APPS, *((f"{each['name']} ({pluralize(each['passages'], 'passage')})", each["id"]) for each in own)]
 
 
 def connect_documents(parts: Parts, documents: Callable[[], Documents], user_of: Callable[[Request], str]) -> None:
@@ -95,6 +95,6 @@ def _stage_html(stage: Stage) -> str:
 
 
 def _corpus_html(corpus: OwnCorpus) -> str:
-    skipped = [f"{counted(corpus['skipped'], 'record')} could not be used"] if corpus["skipped"] else []
-    told = "; ".join([f"{counted(corpus['passages'], 'passage')} indexed", *skipped, *corpus["first_skipped"]])
+    skipped = [f"{pluralize(corpus['skipped'], 'record')} could not be used"] if corpus["skipped"] else []
+    told = "; ".join([f"{pluralize(corpus['passages'], 'passage')} indexed", *skipped, *corpus["first_skipped"]])
     return f'<p role="status">“{shown(corpus["name"])}”: {shown(told)}.</p>'

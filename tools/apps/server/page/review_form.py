@@ -12,7 +12,7 @@ from langgraph.types import Command, Interrupt
 
 from hopgraph.tools.apps.server.page.page_text import shown
 from hopgraph.tools.io.optional_packages import require
-from hopgraph.tools.text.sanitize import on_one_line
+from hopgraph.tools.text.sanitize import sanitize_line
 
 Action = Literal["approve", "edit", "reject"]
 
@@ -144,7 +144,7 @@ def _rows(gr: Any, one: Asked) -> tuple[list[Any], list[Any]]:
     texts: list[Any] = []
     for number, item in enumerate(one.items, start=1):
         about = " · ".join(item.get("titles", ())) or item.get("why", "")
-        name = f"{number}. {on_one_line(str(about))}".strip()
+        name = f"{number}. {sanitize_line(str(about))}".strip()
         with gr.Row(elem_classes="hg-review-row"):
             keep.append(
                 gr.Checkbox(True, label=f"keep {number}", container=False, interactive=True, scale=0, min_width=90)

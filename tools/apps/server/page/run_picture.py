@@ -11,7 +11,7 @@ from hopgraph.state import Passage, StepEvent
 from hopgraph.tools.apps.runs.run_cards import CardSizes, cards_of
 from hopgraph.tools.apps.runs.run_svg import summary_of
 from hopgraph.tools.apps.runs.trees import RunNode, folded, tree_of, view_of
-from hopgraph.tools.text.sanitize import shortened
+from hopgraph.tools.text.sanitize import truncate_line
 
 _SIZES = CardSizes(width=336.0, margin=2.0, indent=14.0, most_indent=84.0, side=0.0, gap=8.0, spoken=240)
 _MOST = 60
@@ -40,7 +40,7 @@ def picture(question: str, events: Sequence[StepEvent], passages: Mapping[str, P
         if node["kind"] == "paragraph":
             node["text"] = _named(node, passages)
     cards, bottom = cards_of(folded(view_of(tree), _MOST), _SIZES, _SIZES.margin)
-    about = shortened(f"The run as a tree. {summary_of(tree)}", _SUMMARY)
+    about = truncate_line(f"The run as a tree. {summary_of(tree)}", _SUMMARY)
     width, height = _SIZES.width, round(bottom + _SIZES.margin)
     return (
         f'<div class="hg-tree"><svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" '
@@ -55,4 +55,4 @@ def _named(node: RunNode, passages: Mapping[str, Passage]) -> str:
     found = [(key, passages.get(key)) for key in node["passage_ids"]]
     if any(passage is None for _, passage in found):
         return node["text"]
-    return " · ".join(passage["title"] or shortened(passage["text"], _UNTITLED) for _, passage in found if passage)
+    return " · ".join(passage["title"] or truncate_line(passage["text"], _UNTITLED) for _, passage in found if passage)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from hopgraph.tools.apps.runs.telling import Line
 from hopgraph.tools.apps.server.page.page_text import shown
-from hopgraph.tools.text.sanitize import counted
+from hopgraph.tools.text.sanitize import pluralize
 
 
 @dataclass
@@ -41,7 +41,7 @@ def steps_html(lines: Sequence[Line], *, running: bool, about: str = "", asked_w
     count = sum(len(group.items) for group in groups)
     if not count and not running:
         return ""
-    said = " · ".join(filter(None, ["Working" if running else "", counted(count, "step"), about]))
+    said = " · ".join(filter(None, ["Working" if running else "", pluralize(count, "step"), about]))
     inner = f'<p class="hg-about">{shown(asked_with)}</p>' if asked_with else ""
     inner += "".join(_group_html(group, unfolded=running and group is groups[-1]) for group in groups)
     return (

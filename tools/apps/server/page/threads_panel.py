@@ -5,7 +5,7 @@ from typing import Any
 from hopgraph.tools.apps.server.page.parts import Left
 from hopgraph.tools.apps.server.threads import MAX_TITLE, Thread
 from hopgraph.tools.io.optional_packages import require
-from hopgraph.tools.text.sanitize import on_one_line
+from hopgraph.tools.text.sanitize import sanitize_line
 
 
 def threads_panel() -> Left:
@@ -28,4 +28,4 @@ def threads_panel() -> Left:
 
 def thread_choices(threads: list[Thread]) -> list[tuple[str, str]]:
     """Name threads for the list: their titles, with their ids."""
-    return [(on_one_line(each["title"]) or "untitled", each["id"]) for each in threads]
+    return [(sanitize_line(each["title"]) or "untitled", each["id"]) for each in threads]

@@ -11,7 +11,7 @@ from typing import TextIO
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval.corpora import Reading, SourceRecord, open_corpus
-from hopgraph.tools.text.sanitize import on_one_line, shortened
+from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 
 SUFFIXES = (".txt", ".md", ".json", ".jsonl", ".tsv")
 """Of the files that can be read."""
@@ -31,7 +31,7 @@ def named(files: Sequence[Path], max_bytes: int) -> dict[str, Path]:
     found: dict[str, Path] = {}
     total = 0
     for path in files:
-        name = _free(shortened(path.name, _LONGEST_NAME) or "document", found)
+        name = _free(truncate_line(path.name, _LONGEST_NAME) or "document", found)
         total += _size(name, path)
         if path.suffix.lower() not in SUFFIXES:
             raise CorpusError(f"{name}: this kind of file cannot be read; upload files of {', '.join(SUFFIXES)}")
@@ -157,4 +157,4 @@ def _wrong(record: SourceRecord, seen: set[str]) -> str:
 
 def _told(message: str, path: Path, name: str) -> str:
     """Put a file's name in place of where it lies, which is nobody's business."""
-    return on_one_line(message.replace(str(path), name))
+    return sanitize_line(message.replace(str(path), name))

@@ -29,7 +29,7 @@ from hopgraph.tools.apps.server.page.uploads import gather, named
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.threads import USER, default_path
 from hopgraph.tools.retrieval.resolve import close_index
-from hopgraph.tools.text.sanitize import on_one_line, shortened
+from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 
 MOST_CORPORA = 20
 """Of one user; then one has to be deleted first, so that a disk is not filled."""
@@ -151,7 +151,7 @@ class Documents:
         if len(await self.of(user)) + self._adding[user] >= MOST_CORPORA:
             raise SettingsError(f"you have {MOST_CORPORA} corpora of your own; delete one before you add another")
         named_files = named(files, self.max_bytes)
-        title = shortened(name, _NAME) or _called_after(list(named_files))
+        title = truncate_line(name, _NAME) or _called_after(list(named_files))
         loop, stages, stop = asyncio.get_running_loop(), asyncio.Queue[Stage | None](), Event()
 
         def tell(stage: Stage | None) -> None:
@@ -218,7 +218,7 @@ def _told_to(tell: Callable[[Stage], None], stop: Event) -> Callable[[Stage], No
 
 def _called_after(names: Sequence[str]) -> str:
     more = len(names) - 1
-    return shortened(names[0], _NAME - 20) + (f" and {more:,} more" if more else "")
+    return truncate_line(names[0], _NAME - 20) + (f" and {more:,} more" if more else "")
 
 
 def _listed(of_user: Path) -> list[OwnCorpus]:
@@ -272,7 +272,7 @@ def _built(
         if isinstance(error, OSError):
             raise CorpusError(f"the documents cannot be kept: {error.strerror or error}") from None
         if isinstance(error, CorpusError):
-            raise CorpusError(on_one_line(str(error).replace(str(folder / _GATHERED), name))) from None
+            raise CorpusError(sanitize_line(str(error).replace(str(folder / _GATHERED), name))) from None
         raise
     return corpus
 
