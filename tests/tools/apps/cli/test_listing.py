@@ -9,6 +9,7 @@ import pytest
 from hopgraph.graphs import ALIASES, METHODS, migres
 from hopgraph.state.papers import PAPERS
 from hopgraph.tools.prompts import prompt_files
+from support.paths import ROOT
 
 Run = Callable[..., Any]
 
@@ -44,7 +45,7 @@ def test_the_papers_are_those_of_the_docstrings_and_of_the_readme() -> None:
     for name in PAPERS.keys() - {"vanilla_s"}:  # which names its paper by the method
         words, paper = " ".join((METHODS[name].__doc__ or "").split()), PAPERS[name]
         assert paper["title"] in words or paper["authors"].split()[0] in words, name
-    readme = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
     linked = dict(re.findall(r"^\| `(\w+)`.*arxiv\.org/abs/([\d.]+)\)", readme, re.MULTILINE))
     assert linked["migres"]
     assert {name: PAPERS[name]["arxiv"] for name in linked} == linked

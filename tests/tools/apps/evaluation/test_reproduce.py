@@ -16,9 +16,9 @@ from hopgraph.tools.apps.evaluation.reproduce.experiments import EXPERIMENTS
 from hopgraph.tools.apps.evaluation.reproduce.paper_comparison import METRICS, warnings_for
 from hopgraph.tools.apps.evaluation.reproduce.paper_tables import PAPERS, PaperTable, read_paper, read_table
 from hopgraph.tools.apps.evaluation.reproduce.run_plan import planned, settings_of_row
+from support.paths import SAMPLE
 
 TABLES = [f"{paper}/{table}" for paper in PAPERS for table in read_paper(paper).tables]
-SAMPLE = Path(__file__).resolve().parents[3] / "tools" / "sample"
 
 
 def table_named(name: str) -> PaperTable:

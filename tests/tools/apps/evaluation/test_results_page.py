@@ -11,8 +11,9 @@ import typer
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.tools.apps.cli.app import app
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
+from support.paths import ROOT
 
-PAGE = (Path(__file__).resolve().parents[3] / "tools" / "evaluation" / "RESULTS.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "tools" / "apps" / "evaluation" / "RESULTS.md").read_text(encoding="utf-8")
 SECTIONS = {part.partition("\n")[0]: part for part in PAGE.split("\n## ")[1:]}
 DATA_SETS = {
     "HotpotQA": "hotpotqa/train_100.json",

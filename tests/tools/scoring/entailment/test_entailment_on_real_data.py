@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hopgraph.tools.scoring.entailment import LexicalEntailment, lexical
+from support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 SETS = {
     "WiCE dev": ("wice/oracle_chunks_claim_dev.jsonl", "supported"),
     "FEVER-symmetric": ("fever_symmetric/dev.jsonl", "SUPPORTS"),

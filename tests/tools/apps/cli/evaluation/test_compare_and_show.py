@@ -14,9 +14,9 @@ from hopgraph.tools.apps.cli.evaluation.table_blocks import print_table
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.report.tables import Cell, Table
 from support.hand_made_runs import failed, outcome, question, write_run
+from support.paths import SAMPLE
 
 Run = Callable[..., Any]
-SAMPLE = Path(__file__).resolve().parents[4] / "tools" / "sample"
 
 
 @pytest.fixture(scope="module")

@@ -13,14 +13,14 @@ import pytest
 
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.models.offline import OfflineExtractive
+from support.paths import SAMPLE
 from support.servers.openai_server import OpenAIServer
 
 Run = Callable[..., Any]
-SAMPLE = str(Path(__file__).resolve().parents[4] / "tools" / "sample")
 
 
 def evaluate(out: Path, *more: str, methods: str = "one_step,migres") -> list[str]:
-    return ["eval", SAMPLE, "--methods", methods, "--out", str(out), "--limit", "3", *more]
+    return ["eval", str(SAMPLE), "--methods", methods, "--out", str(out), "--limit", "3", *more]
 
 
 def test_it_scores_and_the_same_command_again_goes_on(run_script: Run, tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_every_option_reaches_the_run(run: Run, tmp_path: Path) -> None:
 def test_questions_by_id(run: Run, tmp_path: Path) -> None:
     run(*evaluate(tmp_path / "all", methods="direct"))
     chosen = RunReader(tmp_path / "all").questions()[2].id
-    arguments = ["eval", SAMPLE, "--methods", "direct", "--out", str(tmp_path / "one"), "--id", chosen]
+    arguments = ["eval", str(SAMPLE), "--methods", "direct", "--out", str(tmp_path / "one"), "--id", chosen]
     assert run(*arguments).code == 0
     assert [each.id for each in RunReader(tmp_path / "one").questions()] == [chosen]
 

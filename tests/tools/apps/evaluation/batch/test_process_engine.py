@@ -22,11 +22,11 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.batch.summary import summarise
 from hopgraph.tools.apps.evaluation.batch.worker_protocol import travelling
 from hopgraph.tools.models.offline import OfflineExtractive
+from support.paths import SAMPLE
 from support.servers.openai_server import OpenAIServer
 
 pytestmark = pytest.mark.slow
 
-SAMPLE = Path(__file__).resolve().parents[4] / "tools" / "sample"
 METHODS = "migres,cot_sc,gold_passages"
 
 

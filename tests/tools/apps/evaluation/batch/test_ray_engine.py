@@ -25,13 +25,13 @@ from hopgraph.tools.apps.evaluation.batch.ray_engine import ray_workers
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.models.offline import OfflineExtractive
+from support.paths import SAMPLE
 from support.servers.openai_server import OpenAIServer
 
 needs_ray = pytest.mark.skipif(
     find_spec("ray") is None or not Path("/proc/self/stat").exists(), reason="needs Linux and hopgraph[ray]"
 )
 
-SAMPLE = Path(__file__).resolve().parents[4] / "tools" / "sample"
 RUN_METHODS = "migres,gold_passages"
 QUESTIONS = 6
 CONCURRENCY = 4

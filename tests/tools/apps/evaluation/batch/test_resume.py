@@ -19,10 +19,10 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.batch.summary import summarise
 from hopgraph.tools.models.offline import OfflineExtractive
 from hopgraph.tools.retrieval.sample import sample_questions
+from support.paths import SAMPLE
 from support.servers import faults
 from support.servers.openai_server import OpenAIServer
 
-SAMPLE = Path(__file__).resolve().parents[4] / "tools" / "sample"
 METHODS = "migres,cot_sc,gold_passages"
 QUESTIONS = 6
 CONCURRENCY = 4
