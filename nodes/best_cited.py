@@ -12,7 +12,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.vote import VoteState, reading_of
 from hopgraph.state import Context, EntailmentChecker, Passage
 from hopgraph.state.blendfilter import Draft
-from hopgraph.tools.resources import entailment_of
+from hopgraph.tools.resources import get_entailment_checker
 from hopgraph.tools.text import split_sentences
 
 
@@ -33,7 +33,7 @@ async def best_cited(state: CitedState, runtime: Runtime[Context]) -> Mapping[st
     Writes what a final answer is made of; no call.
     """
     drafts, passages = state["drafts"], by_id(state["passages"])
-    checker = await entailment_of(runtime.context)
+    checker = await get_entailment_checker(runtime.context)
     recalls = await asyncio.to_thread(citation_recalls, checker, drafts, passages, state["question"])
     answered = [number for number, draft in enumerate(drafts) if draft["answer"]]
     chosen = max(answered, key=lambda number: recalls[number], default=None)  # max takes the first

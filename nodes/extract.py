@@ -16,7 +16,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Evidence, Excerpt, Knowledge, Passage, Spent
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.prompts import clean
-from hopgraph.tools.text.quotes import best_quote
+from hopgraph.tools.text.quotes import find_quote
 
 
 def numbers_in(value: object) -> object:
@@ -131,7 +131,7 @@ def _statements(
         if not statement or not cited:
             continue
         first = passages[cited[0]]
-        start, end = best_quote(statement, first["text"], first["title"])
+        start, end = find_quote(statement, first["text"], first["title"])
         found.append(
             Evidence(
                 id=f"{prefix}.{number}",

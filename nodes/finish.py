@@ -15,7 +15,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.recall_knowledge import MODEL_SOURCE
 from hopgraph.state import Call, Citation, Context, Evidence, Passage, Spent, StopReason, Usage
 from hopgraph.tools.text import content_terms
-from hopgraph.tools.text.quotes import best_quote
+from hopgraph.tools.text.quotes import find_quote
 
 _KINDS: dict[str, Literal["model", "reviewer"]] = {MODEL_SOURCE: "model", REVIEWER_SOURCE: "reviewer"}
 """The kinds of citation that quote no passage of the corpus, by the source of what they quote."""
@@ -88,7 +88,7 @@ def cite(evidence: Sequence[Evidence], passages: Mapping[str, Passage]) -> list[
             if key in citations:
                 continue
             passage = passages[key]
-            start, end = best_quote(each["statement"], passage["text"], passage["title"])
+            start, end = find_quote(each["statement"], passage["text"], passage["title"])
             citations[key] = Citation(
                 passage_id=key,
                 title=passage["title"],

@@ -11,7 +11,7 @@ from hopgraph.nodes.core.pair_scoring import score_pairs
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Evidence, Passage
 from hopgraph.state.migres import MigresContext
-from hopgraph.tools.resources import entailment_of
+from hopgraph.tools.resources import get_entailment_checker
 
 
 class VerifyState(TypedDict):
@@ -32,7 +32,7 @@ async def nli_verify(state: VerifyState, runtime: Runtime[MigresContext]) -> Map
     drafts = _without_repeats(state["drafts"])
     if not runtime.context.verify:
         return {"evidence": _new(drafts, state["evidence"])}
-    checker = await entailment_of(runtime.context)
+    checker = await get_entailment_checker(runtime.context)
     passages = by_id(state["passages"])
     pairs = [
         ("\n\n".join(titled(passages[key]) for key in draft["passage_ids"]), draft["statement"]) for draft in drafts

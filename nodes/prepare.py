@@ -14,8 +14,8 @@ from hopgraph.state import Context, Query, QuestionError, QuestionInput, Setting
 from hopgraph.state.context import record_settings
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.models.reply_cache import check_cache
-from hopgraph.tools.prompts import check_demonstrations, check_folder, clean
-from hopgraph.tools.resources import entailment_of, model_of, reranker_of, retriever_of
+from hopgraph.tools.prompts import check_demonstrations, check_prompts_dir, clean
+from hopgraph.tools.resources import get_entailment_checker, get_model, get_reranker, get_retriever
 
 
 def prepare_for(
@@ -102,15 +102,15 @@ async def check_settings(settings: Context) -> None:
     if settings.cache_dir:
         await asyncio.to_thread(check_cache, settings.cache_dir)
     if settings.prompts_dir:
-        await asyncio.to_thread(check_folder, settings.prompts_dir, settings.method, settings.steps)
+        await asyncio.to_thread(check_prompts_dir, settings.prompts_dir, settings.method, settings.steps)
     await asyncio.to_thread(
         check_demonstrations, settings.method, settings.steps, settings.demonstrations, settings.prompts_dir
     )
-    await side_by_side([model_of(settings, role) for role in (f"{settings.method}/", *settings.models)])
+    await side_by_side([get_model(settings, role) for role in (f"{settings.method}/", *settings.models)])
     if "retriever" in settings.uses:
         given = [settings.retriever, *([settings.second_retriever] if settings.second_retriever else [])]
-        await side_by_side([retriever_of(each) for each in given])
+        await side_by_side([get_retriever(each) for each in given])
     if "reranker" in settings.uses:
-        await reranker_of(settings)
+        await get_reranker(settings)
     if "entailment" in settings.uses:
-        await entailment_of(settings)
+        await get_entailment_checker(settings)

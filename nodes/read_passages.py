@@ -13,7 +13,7 @@ from hopgraph.nodes.core.excerpts import by_id, candidate_excerpts, shown
 from hopgraph.nodes.hops.hop_history import calls_after, closed, is_whole, standing
 from hopgraph.state import Candidates, Context, Evidence, Passage, Spent
 from hopgraph.state.hops import Hop, HopsContext
-from hopgraph.tools.text.quotes import best_quote
+from hopgraph.tools.text.quotes import find_quote
 
 
 class ReadState(Spent):
@@ -62,7 +62,7 @@ async def read_passages(state: ReadState, runtime: Runtime[HopsContext]) -> Mapp
 
 def _quoted(evidence: Evidence, passages: Mapping[str, Passage]) -> Evidence:
     passage = passages[evidence["passage_ids"][0]]
-    start, end = best_quote(evidence["statement"], passage["text"], passage["title"])
+    start, end = find_quote(evidence["statement"], passage["text"], passage["title"])
     return Evidence({**evidence, "quote": passage["text"][start:end]})
 
 

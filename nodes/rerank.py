@@ -12,7 +12,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.take_top import take_top_with
 from hopgraph.state import Candidates, Passage
 from hopgraph.state.baselines.one_retrieval import RerankedContext
-from hopgraph.tools.resources import reranker_of
+from hopgraph.tools.resources import get_reranker
 
 
 class RerankState(TypedDict):
@@ -29,7 +29,7 @@ async def rerank(state: RerankState, runtime: Runtime[RerankedContext]) -> Mappi
     `threshold`, if there is one, are dropped. All pairs of all queries are scored in one batch.
     """
     settings, passages = runtime.context, by_id(state["passages"])
-    reranker = await reranker_of(settings)
+    reranker = await get_reranker(settings)
     pairs = [(each["query"], titled(passages[key])) for each in state["candidates"] for key in each["passage_ids"]]
     found, calls = await score_pairs(runtime, reranker, pairs)
     scores = iter(found)

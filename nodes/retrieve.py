@@ -13,7 +13,7 @@ from hopgraph.nodes.core.search import Search, search_with
 from hopgraph.nodes.core.step_events import emit, place
 from hopgraph.state import Call, Candidates, Context, Query, nothing_spent
 from hopgraph.state.context import ContextT
-from hopgraph.tools.resources import retriever_of
+from hopgraph.tools.resources import get_retriever
 
 
 class RetrieveState(TypedDict):
@@ -69,7 +69,7 @@ async def _retrieve(
     # First of all: a node that pauses runs again from its top.
     approved = approve_queries(state["queries"], runtime, question=state["question"], hop=state["iteration"])
     given = [settings.retriever, *([settings.second_retriever] if settings.second_retriever else [])]
-    retrievers = await side_by_side([retriever_of(each) for each in given])
+    retrievers = await side_by_side([get_retriever(each) for each in given])
     queries = [query for query in [*approved.queries, *approved.added] if query]
     excluded, hop = frozenset(state["excluded"]), state["iteration"]
     emit_first = place().take(2 * len(queries))

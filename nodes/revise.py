@@ -12,7 +12,7 @@ from hopgraph.nodes.hops.hop_history import closed, standing
 from hopgraph.state import Context, Evidence, Passage
 from hopgraph.state.genground import Grounding
 from hopgraph.state.hops import Hop
-from hopgraph.tools.text.quotes import best_quote
+from hopgraph.tools.text.quotes import find_quote
 
 
 class ReviseState(TypedDict):
@@ -41,7 +41,7 @@ async def revise(state: ReviseState, runtime: Runtime[Context]) -> Mapping[str, 
     if grounding is None:  # the graph comes here only with one
         return {}
     passage = by_id(state["passages"])[grounding["passage_id"]]
-    start, end = best_quote(grounding["cited"], passage["text"], passage["title"])
+    start, end = find_quote(grounding["cited"], passage["text"], passage["title"])
     evidence = Evidence(
         id=f"{state['hops'][-1]['number']}.{grounding['batch']}.1",
         statement=grounding["cited"],

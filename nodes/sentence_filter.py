@@ -14,7 +14,7 @@ from hopgraph.nodes.core.pair_scoring import score_pairs
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Candidates, Excerpt, Knowledge, Passage, Reranker
 from hopgraph.state.passage_filtering import FilterContext
-from hopgraph.tools.resources import reranker_of
+from hopgraph.tools.resources import get_reranker
 from hopgraph.tools.text import split_sentences
 
 
@@ -37,7 +37,7 @@ async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -
     "He was born there" names nobody. Where the settings compress in another way passages stay whole.
     """
     settings = runtime.context
-    reranker = await reranker_of(settings)
+    reranker = await get_reranker(settings)
     passages = by_id(state["passages"])
     spans, pairs = await asyncio.to_thread(_pairs, state["candidates"], passages, settings.by_sentences)
     scores, calls = await score_pairs(runtime, reranker, pairs)

@@ -20,23 +20,23 @@ _rerankers: dict[str, Reranker] = {}
 _checkers: dict[str, EntailmentChecker] = {}
 
 
-async def model_of(settings: Context, role: str) -> ModelHandle:
+async def get_model(settings: Context, role: str) -> ModelHandle:
     """Get the model of a role: bound to the role itself, else to its longest prefix, else the general one.
 
     Raises:
         SpecError: the spec cannot be resolved.
     """
     sampling = Sampling(settings.temperature, settings.seed, settings.request_timeout)
-    return await resolve_model(model_given(settings, role), sampling)
+    return await resolve_model(find_model_spec(settings, role), sampling)
 
 
-def model_given(settings: Context, role: str) -> str | BaseChatModel:
+def find_model_spec(settings: Context, role: str) -> str | BaseChatModel:
     """Find what the settings give for a role: bound to the role itself, else to its longest prefix, else in general."""
     bound = [name for name in settings.models if role == name or role.startswith(f"{name}/")]
     return settings.models[max(bound, key=len)] if bound else (settings.model or DEFAULT_MODEL)
 
 
-async def retriever_of(given: str | BaseRetriever | None) -> BaseRetriever:
+async def get_retriever(given: str | BaseRetriever | None) -> BaseRetriever:
     """Get a retriever; None is the sample corpus.
 
     Raises:
@@ -47,7 +47,7 @@ async def retriever_of(given: str | BaseRetriever | None) -> BaseRetriever:
     return await asyncio.to_thread(resolve_retriever, given or DEFAULT_RETRIEVER)
 
 
-async def reranker_of(settings: Context) -> Reranker:
+async def get_reranker(settings: Context) -> Reranker:
     """Get the reranker.
 
     Raises:
@@ -61,7 +61,7 @@ async def reranker_of(settings: Context) -> Reranker:
     return _rerankers[given]
 
 
-async def entailment_of(settings: Context) -> EntailmentChecker:
+async def get_entailment_checker(settings: Context) -> EntailmentChecker:
     """Get the entailment checker.
 
     Raises:
@@ -75,7 +75,7 @@ async def entailment_of(settings: Context) -> EntailmentChecker:
     return _checkers[given]
 
 
-def describe(settings: Context) -> tuple[str, str]:
+def describe_settings(settings: Context) -> tuple[str, str]:
     """Name the model and the retriever that these settings lead to, for people."""
     retriever = settings.retriever or DEFAULT_RETRIEVER
     return (

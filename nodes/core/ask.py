@@ -22,8 +22,8 @@ from hopgraph.tools.models import ModelHandle, UnusableReplyError, count_tokens,
 from hopgraph.tools.models.reply_cache import KeptReply, cache_key, kept_reply, write_cache
 from hopgraph.tools.models.send import Reply, Sending, send
 from hopgraph.tools.models.structured import json_schema
-from hopgraph.tools.prompts import Value, clean, is_at_hand, render
-from hopgraph.tools.resources import model_of
+from hopgraph.tools.prompts import Value, clean, is_prompt_loaded, render
+from hopgraph.tools.resources import get_model
 
 LONG_WORK = 200_000
 """Characters from which on text is worked on in a thread, so that the event loop is not held up."""
@@ -112,7 +112,7 @@ def _size(prompt: Sequence[BaseMessage]) -> int:
 
 async def _rendered(settings: Context, wanted: Sequence[Ask[Any]]) -> list[list[BaseMessage]]:
     """Render the prompts; off the event loop where files have to be read, or where the passages are long."""
-    at_hand = all(is_at_hand(f"{settings.method}/{each.step}", settings.prompts_dir) for each in wanted)
+    at_hand = all(is_prompt_loaded(f"{settings.method}/{each.step}", settings.prompts_dir) for each in wanted)
     size = sum(len(str(value)) for each in wanted for value in each.variables.values())
     if at_hand and settings.demonstrations is None and size < LONG_WORK:
         return _render_all(settings, wanted)
@@ -176,7 +176,7 @@ class _Conversation(Generic[RecordT]):
 
     async def hold(self) -> Answered[RecordT]:
         began = time.perf_counter()
-        handle = await model_of(self.runtime.context, self.call["role"])
+        handle = await get_model(self.runtime.context, self.call["role"])
         record, outcome = await self._within_budget(handle)
         emit(
             self.runtime,

@@ -13,7 +13,7 @@ from hopgraph.nodes.core.human_review import approve_evidence
 from hopgraph.nodes.core.review_decision import Item
 from hopgraph.state import Call, Candidates, Evidence, Excerpt, Knowledge, Passage
 from hopgraph.tools.text import content_terms
-from hopgraph.tools.text.quotes import best_quote
+from hopgraph.tools.text.quotes import find_quote
 
 REVIEWER_SOURCE = "reviewer"
 """The `source` of a passage that holds what the person who reviewed the evidence wrote."""
@@ -168,5 +168,5 @@ def _is_carried(evidence: Evidence, passages: Mapping[str, Passage]) -> bool:
 
 def _quoted(evidence: Evidence, passages: Mapping[str, Passage]) -> Evidence:
     first = passages[evidence["passage_ids"][0]]
-    start, end = best_quote(evidence["statement"], first["text"], first["title"])
+    start, end = find_quote(evidence["statement"], first["text"], first["title"])
     return Evidence({**evidence, "quote": first["text"][start:end]})

@@ -16,7 +16,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from hopgraph.graphs import migres
 from hopgraph.nodes import sentence_filter
-from hopgraph.tools.retrieval.sample import sample_passages
+from hopgraph.tools.retrieval.sample import read_sample_passages
 from hopgraph.tools.scoring.rerankers.lexical import LexicalReranker
 from support.servers.scripted_model import ScriptedChatModel
 
@@ -90,7 +90,7 @@ def replies() -> Callable[[str, Any], str]:
 def settings(model: ScriptedChatModel) -> migres.Context:
     documents = [
         Document(id=each["id"], page_content=each["text"], metadata={"title": each["title"]})
-        for each in sample_passages()
+        for each in read_sample_passages()
     ]
     return migres.Context(
         model=model, retriever=Retriever(documents=documents), threshold=-1.0, memory=False, verify=False

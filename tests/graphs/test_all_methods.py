@@ -19,13 +19,13 @@ from typing_extensions import TypedDict
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.state import AnswerOutput, SettingsError
-from hopgraph.tools.retrieval.sample import sample_passages
+from hopgraph.tools.retrieval.sample import read_sample_passages
 
 QUESTION = "In which city was the director of the film Pan's Labyrinth born?"
 ANSWER = "Guadalajara"
 GOLD = [
     {"title": each["title"], "text": each["text"]}
-    for each in sample_passages()
+    for each in read_sample_passages()
     if each["id"] in {"pans-labyrinth", "guillermo-del-toro"}
 ]
 DRAWINGS = Path(__file__).parent / "drawings"

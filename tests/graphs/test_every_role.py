@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from hopgraph.graphs import ALIASES, METHODS
-from hopgraph.tools.retrieval.sample import sample_passages
+from hopgraph.tools.retrieval.sample import read_sample_passages
 from support.honest import model, ways
 from support.walks import walk
 
@@ -102,7 +102,7 @@ def test_the_run_ends_in_a_clear_way(method: str, step: str, kind: str) -> None:
 
 def assert_nothing_is_invented(result: Mapping[str, Any]) -> None:
     """Check that every citation quotes a passage of the corpus or given, or is marked as the model's own words."""
-    texts = {each["id"]: each["text"] for each in sample_passages()}
+    texts = {each["id"]: each["text"] for each in read_sample_passages()}
     texts |= {each["id"]: each["text"] for each in result["passages"] if each["source"] == "given"}
     for citation in result["citations"]:
         if citation["passage_id"].startswith("model:"):

@@ -7,11 +7,11 @@ import pytest
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
-from hopgraph.tools.retrieval.sample import sample_questions
+from hopgraph.tools.retrieval.sample import read_sample_questions
 from support.servers.remote_graphs import GRAPHS, EveryGraph, RemoteThread, asking
 
 AT_ONCE = 20
-QUESTIONS = [each["text"] for each in sample_questions()]
+QUESTIONS = [each["text"] for each in read_sample_questions()]
 
 
 async def answers(remote: LangGraphClient, name: str, questions: list[str]) -> list[dict[str, Any]]:

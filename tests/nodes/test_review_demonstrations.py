@@ -10,7 +10,7 @@ from hopgraph.nodes.fuse import Fusion
 from hopgraph.nodes.review import ReviewWithQuery
 from hopgraph.tools.models import parse_reply
 from hopgraph.tools.prompts import read_demonstrations
-from hopgraph.tools.retrieval.sample import sample_passages
+from hopgraph.tools.retrieval.sample import read_sample_passages
 
 SCHEMAS: dict[str, type[BaseModel]] = {
     "review": ReviewWithQuery,
@@ -40,7 +40,7 @@ def test_one_goes_each_way(step: str) -> None:
 
 @pytest.mark.parametrize("step", SCHEMAS)
 def test_none_is_about_the_sample_corpus(step: str) -> None:
-    titles = {passage["title"] for passage in sample_passages()}
+    titles = {passage["title"] for passage in read_sample_passages()}
     for example in read_demonstrations(f"tree_of_reviews/{step}", "multi_hop"):
         shown = example.input.get("passages", [])
         assert isinstance(shown, list)

@@ -11,7 +11,7 @@ from langchain_core.messages import BaseMessage
 
 from hopgraph.graphs import METHODS
 from hopgraph.tools.models.offline import OfflineExtractive
-from hopgraph.tools.retrieval.sample import sample_passages
+from hopgraph.tools.retrieval.sample import read_sample_passages
 from support.servers.scripted_model import ScriptedChatModel
 
 QUESTIONS = [
@@ -21,7 +21,7 @@ QUESTIONS = [
 """One that the sample corpus answers, and one that nothing does."""
 GOLD = [
     {"title": each["title"], "text": each["text"]}
-    for each in sample_passages()
+    for each in read_sample_passages()
     if each["id"] in {"pans-labyrinth", "guillermo-del-toro"}
 ]
 _OFFLINE = OfflineExtractive()

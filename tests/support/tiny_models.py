@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.tools.retrieval.sample import sample_passages
+from hopgraph.tools.retrieval.sample import read_sample_passages
 
 torch = pytest.importorskip("torch", reason="needs the models extra")
 transformers = pytest.importorskip("transformers", reason="needs the models extra")
@@ -21,7 +21,7 @@ VOCABULARY = 600
 
 @cache
 def corpus() -> list[str]:
-    return [f"{each['title']}\n{each['text']}" for each in sample_passages()]
+    return [f"{each['title']}\n{each['text']}" for each in read_sample_passages()]
 
 
 def _unigram(special: list[str]) -> Any:

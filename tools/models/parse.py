@@ -8,7 +8,7 @@ from typing import TypeVar, cast
 import json_repair
 from pydantic import BaseModel, JsonValue, ValidationError
 
-from hopgraph.tools.prompts import restore
+from hopgraph.tools.prompts import unescape
 
 RecordT = TypeVar("RecordT", bound=BaseModel)
 
@@ -116,7 +116,7 @@ def _leaves(value: JsonValue) -> Iterator[str]:
 def _restored(value: JsonValue) -> JsonValue:
     """Undo the delimiters' escapes, and drop lone surrogates, which no UTF-8 file could hold."""
     if isinstance(value, str):
-        return restore(value.encode("utf-16", "surrogatepass").decode("utf-16", "ignore"))
+        return unescape(value.encode("utf-16", "surrogatepass").decode("utf-16", "ignore"))
     if isinstance(value, list):
         return [_restored(entry) for entry in value]
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
 """Put untrusted text into a prompt so that it cannot leave its place.
 
 Every variable becomes a block `<name>…</name>`. Inside a block, a `<` that could begin a tag is written as
-`&lt;`; `restore` undoes exactly that in what a model copies back.
+`&lt;`; `unescape` undoes exactly that in what a model copies back.
 """
 
 import re
@@ -30,18 +30,18 @@ def escape(text: str) -> str:
     return _TAG_START.sub("&lt;", _LOOKS_ESCAPED.sub("&amp;", clean(text)))
 
 
-def restore(text: str) -> str:
+def unescape(text: str) -> str:
     """Undo `escape` in text that a model copied; other text stays as it is."""
     plain = text.replace("&lt;", "<").replace("&quot;", '"')
     return re.sub(r"&amp;(?=(?:amp;)*(?:lt|quot);)", "&", plain)
 
 
-def attribute(text: str) -> str:
+def format_attribute(text: str) -> str:
     """Write text as the value of a tag's attribute, on one line."""
     return " ".join(escape(text).replace('"', "&quot;").split())
 
 
-def block(name: str, value: Value) -> str:
+def format_block(name: str, value: Value) -> str:
     """Write a variable as a delimited block.
 
     Passages and texts of a list are numbered from 1 in their order; an empty list or a blank text is
@@ -58,5 +58,5 @@ def block(name: str, value: Value) -> str:
 def _entry(number: int, entry: str | Mapping[str, str]) -> str:
     if isinstance(entry, str):
         return f'<item id="{number}">{escape(entry)}</item>'
-    title, text = attribute(entry["title"]), escape(entry["text"])
+    title, text = format_attribute(entry["title"]), escape(entry["text"])
     return f'<passage id="{number}" title="{title}">\n{text}\n</passage>'

@@ -19,11 +19,11 @@ from hopgraph.tools.prompts.delimit import Value
 from hopgraph.tools.prompts.prompt_files import (
     FAMILIES,
     PromptFile,
-    built_in_steps,
+    check_file_name,
     find_file,
+    list_built_in_steps,
     read_prompt,
     read_text,
-    refuse_unknown_name,
 )
 
 
@@ -87,7 +87,7 @@ def check_demonstrations(
     """
     if demonstrations is None:
         return
-    own = frozenset(steps) or built_in_steps(method)
+    own = frozenset(steps) or list_built_in_steps(method)
     if demonstrations not in FAMILIES:
         _check_names(_folder(demonstrations), method, own)
     for step in sorted(own):
@@ -103,7 +103,7 @@ def _folder(demonstrations: str) -> Path:
 
 def _check_names(folder: Path, method: str, own: Collection[str]) -> None:
     found = sorted(folder.glob("*.jsonl"))
-    known = built_in_steps(method) | set(own)
+    known = list_built_in_steps(method) | set(own)
     for path in found:
         step, _, family = path.stem.partition(".")
         if family in FAMILIES and step in known:
@@ -111,7 +111,7 @@ def _check_names(folder: Path, method: str, own: Collection[str]) -> None:
                 f"{path}: here a file is called {step}.jsonl; files of a family are used with "
                 f"demonstrations={family}, and edited ones by prompts_dir=DIR with DIR/{method}/{path.name}"
             )
-        refuse_unknown_name(path, {f"{each}.jsonl" for each in known})
+        check_file_name(path, {f"{each}.jsonl" for each in known})
     if not any(path.stem in own for path in found):
         names = ", ".join(f"{step}.jsonl" for step in sorted(own))
         raise SettingsError(f"demonstrations {str(folder)!r}: the folder has no file for {method}; it reads {names}")

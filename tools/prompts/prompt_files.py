@@ -60,7 +60,7 @@ def prompts_root() -> Path:
     return Path(str(files("hopgraph.nodes"))) / "prompts"
 
 
-def built_in_steps(method: str) -> frozenset[str]:
+def list_built_in_steps(method: str) -> frozenset[str]:
     """List the steps that have a built-in prompt for a method, its own or the common one."""
     return frozenset(path.stem for part in (method, "common") for path in (prompts_root() / part).glob("*.md"))
 
@@ -112,12 +112,12 @@ _built_in: dict[str, PromptFile] = {}
 """Built-in prompts that were read: they do not change while the program runs."""
 
 
-def is_at_hand(role: str, prompts_dir: str | None) -> bool:
+def is_prompt_loaded(role: str, prompts_dir: str | None) -> bool:
     """Tell whether a role's prompt can be had without reading a file."""
     return prompts_dir is None and role in _built_in
 
 
-def check_folder(prompts_dir: str, method: str, steps: Collection[str] = ()) -> None:
+def check_prompts_dir(prompts_dir: str, method: str, steps: Collection[str] = ()) -> None:
     """Check the files that a folder replaces for a method, before anything is spent.
 
     Of demonstrations only the names are checked here; `check_demonstrations` reads those that are used.
@@ -138,16 +138,16 @@ def check_folder(prompts_dir: str, method: str, steps: Collection[str] = ()) -> 
     found = [path for path in inside if path.suffix in {".md", ".jsonl"}]
     if not found:
         raise SettingsError(f"prompts_dir {prompts_dir!r} holds no common/STEP.md and no {method}/STEP.md")
-    known = built_in_steps(method) | set(steps)
+    known = list_built_in_steps(method) | set(steps)
     prompts = {f"{step}.md" for step in known}
     demonstrations = {f"{step}.{family}.jsonl" for step in known for family in FAMILIES}
     for path in found:
-        refuse_unknown_name(path, prompts if path.suffix == ".md" else demonstrations)
+        check_file_name(path, prompts if path.suffix == ".md" else demonstrations)
         if path.suffix == ".md":
             _checked(path, path.stat().st_mtime_ns)
 
 
-def refuse_unknown_name(path: Path, known: Iterable[str]) -> None:
+def check_file_name(path: Path, known: Iterable[str]) -> None:
     """Refuse a file that nothing would ever read.
 
     Raises:
@@ -209,7 +209,7 @@ def parse_prompt(text: str, source: str) -> PromptFile:
     )
 
 
-def prompt_files(method: str, steps: Collection[str] = ()) -> Iterator[tuple[str, Path]]:
+def list_prompt_files(method: str, steps: Collection[str] = ()) -> Iterator[tuple[str, Path]]:
     """List the built-in files of a method's steps: (path relative to the prompts folder, file).
 
     Args:
@@ -219,7 +219,7 @@ def prompt_files(method: str, steps: Collection[str] = ()) -> Iterator[tuple[str
     Yields:
         By step: the prompt, then the demonstrations, family by family.
     """
-    for step in sorted(steps or built_in_steps(method)):
+    for step in sorted(steps or list_built_in_steps(method)):
         for ending in (".md", *(f".{family}.jsonl" for family in FAMILIES)):
             path = find_file(f"{method}/{step}", ending)
             if path:

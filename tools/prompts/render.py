@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from hopgraph.state import PromptError
-from hopgraph.tools.prompts.delimit import Value, block, clean
+from hopgraph.tools.prompts.delimit import Value, clean, format_block
 from hopgraph.tools.prompts.demonstrations import read_demonstrations
 from hopgraph.tools.prompts.prompt_files import PLACEHOLDER, PromptFile, read_prompt
 
@@ -52,6 +52,6 @@ def _fill(prompt: PromptFile, text: str, variables: Mapping[str, Value]) -> str:
         text = re.sub(rf"\{{\{{{name}\}}\}}\n*", "", text)
 
     def place(match: re.Match[str]) -> str:
-        return block(match[1], variables[match[1]])
+        return format_block(match[1], variables[match[1]])
 
     return PLACEHOLDER.sub(place, text).strip()

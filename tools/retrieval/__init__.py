@@ -1,7 +1,7 @@
 """BM25 indexes of corpora, and retrievers over them."""
 
 from hopgraph.tools.retrieval.bm25_retriever import Bm25Retriever
-from hopgraph.tools.retrieval.index import Hit, Index, memory_index, open_index
+from hopgraph.tools.retrieval.index import Hit, Index, index_in_memory, open_index
 from hopgraph.tools.retrieval.index_builder import IndexReport, build_index
 from hopgraph.tools.retrieval.resolve import resolve_retriever
 
@@ -11,7 +11,7 @@ __all__ = [
     "Index",
     "IndexReport",
     "build_index",
-    "memory_index",
+    "index_in_memory",
     "open_index",
     "resolve_retriever",
 ]

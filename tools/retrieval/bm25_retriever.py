@@ -40,10 +40,10 @@ class Bm25Retriever(BaseRetriever):
         return await asyncio.get_running_loop().run_in_executor(_searching, self._search, query, k)
 
     def _search(self, query: str, k: int | None) -> list[Document]:
-        return documents_of(self.index.search(query, self.k if k is None else k), self.index.source)
+        return to_documents(self.index.search(query, self.k if k is None else k), self.index.source)
 
 
-def documents_of(hits: Sequence[Hit], source: str) -> list[Document]:
+def to_documents(hits: Sequence[Hit], source: str) -> list[Document]:
     """Turn hits into documents, in their order; metadata: title, score and source."""
     return [
         Document(

@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, Field, InstanceOf
 
 from hopgraph.state import CorpusError, SpecError
-from hopgraph.tools.retrieval.bm25_retriever import documents_of
+from hopgraph.tools.retrieval.bm25_retriever import to_documents
 from hopgraph.tools.retrieval.embeddings import EmbeddingModel, resolve_embeddings
 from hopgraph.tools.retrieval.embeddings.embedding_model import Vector
 from hopgraph.tools.retrieval.embeddings.remote import sends_elsewhere
 from hopgraph.tools.retrieval.faiss_store import VectorStore
-from hopgraph.tools.retrieval.fusion import DEPTH, fused
+from hopgraph.tools.retrieval.fusion import DEPTH, fuse_rankings
 from hopgraph.tools.retrieval.index import Hit, Index, open_index
 from hopgraph.tools.retrieval.index_manifest import DenseFacts, read_manifest
 from hopgraph.tools.retrieval.passages import PassageFile, PassageStore
 from hopgraph.tools.retrieval.ranking import RANKS
-from hopgraph.tools.retrieval.staging import restore
+from hopgraph.tools.retrieval.staging import recover_stages
 
 
 class DenseIndex:
@@ -83,7 +83,7 @@ def open_dense(path: Path, model: str | Embeddings | None = None, source: str | 
     """
     path = path.expanduser()
     if not path.exists():
-        restore(path.absolute())
+        recover_stages(path.absolute())
     manifest = read_manifest(path)
     facts = manifest.dense
     if facts is None:
@@ -94,10 +94,10 @@ def open_dense(path: Path, model: str | Embeddings | None = None, source: str | 
     except (OSError, ValueError) as error:
         raise CorpusError(f"{path}: the index is damaged ({error}); build it again with `hopgraph index`") from None
     store = VectorStore(path, facts.kind, facts.embedding.dimension, manifest.corpus.passages)
-    return DenseIndex(source or f"faiss:{path}", passages, store, query_model(path, facts, model), ranks)
+    return DenseIndex(source or f"faiss:{path}", passages, store, load_query_model(path, facts, model), ranks)
 
 
-def query_model(path: Path, facts: DenseFacts, given: str | Embeddings | None) -> EmbeddingModel:
+def load_query_model(path: Path, facts: DenseFacts, given: str | Embeddings | None) -> EmbeddingModel:
     """Load the model of an index and make sure that it is the one that made the vectors.
 
     Raises:
@@ -126,12 +126,12 @@ class DenseRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
     ) -> list[Document]:
-        return documents_of(self.index.search(query, self.k if k is None else k), self.index.source)
+        return to_documents(self.index.search(query, self.k if k is None else k), self.index.source)
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int | None = None
     ) -> list[Document]:
-        return documents_of(await self.index.asearch(query, self.k if k is None else k), self.index.source)
+        return to_documents(await self.index.asearch(query, self.k if k is None else k), self.index.source)
 
 
 class HybridRetriever(BaseRetriever):
@@ -151,7 +151,9 @@ class HybridRetriever(BaseRetriever):
     ) -> list[Document]:
         k = self.k if k is None else k
         depth = max(k, DEPTH)
-        return documents_of(fused([self.bm25.search(query, depth), self.dense.search(query, depth)], k), self.source)
+        return to_documents(
+            fuse_rankings([self.bm25.search(query, depth), self.dense.search(query, depth)], k), self.source
+        )
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int | None = None
@@ -161,10 +163,10 @@ class HybridRetriever(BaseRetriever):
         found = await asyncio.gather(
             asyncio.to_thread(self.bm25.search, query, depth), self.dense.asearch(query, depth)
         )
-        return documents_of(fused(found, k), self.source)
+        return to_documents(fuse_rankings(found, k), self.source)
 
 
-def open_by_vectors(spec: str) -> DenseRetriever | HybridRetriever:
+def open_dense_retriever(spec: str) -> DenseRetriever | HybridRetriever:
     """Open `faiss:DIR` or `hybrid:DIR`, each with `?model=SPEC` to embed queries by another copy of the model.
 
     Raises:

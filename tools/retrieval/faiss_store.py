@@ -43,7 +43,7 @@ Told = Callable[[int, int], None]
 """Called with how many vectors are in, and of how many."""
 
 
-def kind_for(passages: int, asked: str | None = None) -> Kind:
+def choose_kind(passages: int, asked: str | None = None) -> Kind:
     """Choose the kind of index for a number of passages, or check the one that was asked for.
 
     Raises:

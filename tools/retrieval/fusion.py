@@ -10,7 +10,7 @@ DEPTH = 100
 """Hits of each ranking that are fused at least, so that fewer documents are a part of more."""
 
 
-def fused(rankings: Sequence[Sequence[Hit]], k: int) -> list[Hit]:
+def fuse_rankings(rankings: Sequence[Sequence[Hit]], k: int) -> list[Hit]:
     """Unite rankings by reciprocal rank fusion (Cormack, Clarke and Büttcher 2009).
 
     Args:

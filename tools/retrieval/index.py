@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval.corpora import SourceRecord
-from hopgraph.tools.retrieval.index_manifest import manifest_analyser, read_manifest
+from hopgraph.tools.retrieval.index_manifest import load_analyser, read_manifest
 from hopgraph.tools.retrieval.passages import PassageFile, PassageList, PassageStore, StoredPassage
 from hopgraph.tools.retrieval.ranking import Ranking, compute_ranking, load_ranking
-from hopgraph.tools.retrieval.staging import restore
+from hopgraph.tools.retrieval.staging import recover_stages
 from hopgraph.tools.retrieval.term_ids import TermIds
 from hopgraph.tools.text import DEFAULT_ANALYSER, Analyser
 
@@ -66,15 +66,15 @@ def open_index(path: Path, source: str | None = None) -> Index:
     path = path.expanduser()
     try:
         if not path.exists():
-            restore(path.absolute())
-        analyser = manifest_analyser(path, read_manifest(path))
+            recover_stages(path.absolute())
+        analyser = load_analyser(path, read_manifest(path))
         passages, ranking = PassageFile(path), load_ranking(path)
     except (OSError, ValueError, KeyError) as error:
         raise CorpusError(f"{path}: the index is damaged ({error}); build it again with `hopgraph index`") from None
     return Index(source or f"bm25:{path}", passages, ranking, analyser)
 
 
-def memory_index(records: Iterable[SourceRecord], source: str, analyser: Analyser = DEFAULT_ANALYSER) -> Index:
+def index_in_memory(records: Iterable[SourceRecord], source: str, analyser: Analyser = DEFAULT_ANALYSER) -> Index:
     """Index a small corpus in memory.
 
     Raises:
@@ -86,12 +86,12 @@ def memory_index(records: Iterable[SourceRecord], source: str, analyser: Analyse
         raise CorpusError(f"{source}: an id occurs twice")
     term_ids = TermIds(analyser)
     for passage in passages:
-        term_ids.add(searched_text(passage))
+        term_ids.add(searchable_text(passage))
     if not term_ids.vocab:
         raise CorpusError(f"{source}: no word that could be searched for")
     return Index(source, PassageList(passages), compute_ranking(term_ids, ids), analyser)
 
 
-def searched_text(passage: StoredPassage) -> str:
+def searchable_text(passage: StoredPassage) -> str:
     """Return what of a passage is searched: its title and its text."""
     return f"{passage.title} {passage.text}"

@@ -7,9 +7,9 @@ from pathlib import Path
 from langchain_core.embeddings import Embeddings
 
 from hopgraph.state import CorpusError, SettingsError
-from hopgraph.tools.retrieval.corpora import Corpus, Reading, SourceRecord, open_corpus
+from hopgraph.tools.retrieval.corpora import Corpus, ReadState, SourceRecord, open_corpus
 from hopgraph.tools.retrieval.faiss_store import FOLDER as FAISS
-from hopgraph.tools.retrieval.index import searched_text
+from hopgraph.tools.retrieval.index import searchable_text
 from hopgraph.tools.retrieval.index_manifest import (
     COLBERT,
     MANIFEST,
@@ -18,18 +18,18 @@ from hopgraph.tools.retrieval.index_manifest import (
     DenseFacts,
     Manifest,
     is_index,
-    manifest_analyser,
+    load_analyser,
     read_manifest,
     write_manifest,
 )
 from hopgraph.tools.retrieval.passages import OFFSETS, PASSAGES, PassageFile, PassageWriter, StoredPassage
+from hopgraph.tools.retrieval.progress import Progress, ignore_progress
 from hopgraph.tools.retrieval.ranking import FOLDER, RANKS, compute_ranking
 from hopgraph.tools.retrieval.shards import remove_shards
-from hopgraph.tools.retrieval.stages import Progress, silent
-from hopgraph.tools.retrieval.staging import restore, staged
+from hopgraph.tools.retrieval.staging import recover_stages, stage_folder
 from hopgraph.tools.retrieval.term_ids import TermIds
 from hopgraph.tools.retrieval.vector_build import plan_vectors
-from hopgraph.tools.text import Analyser, analyser_for
+from hopgraph.tools.text import Analyser, get_analyser
 
 __all__ = ["IndexReport", "Progress", "build_index"]
 _OWN_FILES = frozenset({MANIFEST, PASSAGES, OFFSETS, FOLDER, RANKS, FAISS, COLBERT})
@@ -100,19 +100,19 @@ def build_index(
         CorpusError: a source without passages or of no known format, or a place that cannot be written.
     """
     started = time.perf_counter()
-    progress = progress or silent
-    analyser = analyser_for(language or "en")
+    progress = progress or ignore_progress
+    analyser = get_analyser(language or "en")
     analyser.describe()  # a package that is missing is told before anything is read
     corpus = open_corpus(source.expanduser(), format)
     goal = _checked_place(out.expanduser())
     old = _added_to(goal, language) if add else None
     if old:
-        analyser = manifest_analyser(goal, old)
+        analyser = load_analyser(goal, old)
     plan = plan_vectors(dense, faiss, goal, old)
     vectors, reused = None, 0
     try:
-        with staged(goal) as folder:
-            build = _Build(corpus, folder, analyser, Reading(skip_bad), progress)
+        with stage_folder(goal) as folder:
+            build = _Build(corpus, folder, analyser, ReadState(skip_bad), progress)
             if old:
                 build.take_over(PassageFile(goal))
             build.read()
@@ -145,7 +145,9 @@ def build_index(
 class _Build:
     """One build in a folder of its own."""
 
-    def __init__(self, corpus: Corpus, folder: Path, analyser: Analyser, reading: Reading, progress: Progress) -> None:
+    def __init__(
+        self, corpus: Corpus, folder: Path, analyser: Analyser, reading: ReadState, progress: Progress
+    ) -> None:
         self.corpus, self.folder, self.reading, self.progress = corpus, folder, reading, progress
         self.analyser = analyser
         self.rows: dict[str, int] = {}
@@ -180,21 +182,21 @@ class _Build:
     def _add(self, record: SourceRecord, writer: PassageWriter) -> None:
         passage = StoredPassage(record.id, record.title, record.text)
         if not record.text.strip() or not record.id.strip():
-            self.reading.bad(record.file, record.line, f"the passage {record.id!r} has no text or no id")
+            self.reading.reject(record.file, record.line, f"the passage {record.id!r} has no text or no id")
         elif record.id in self.old:
             if self._taken(self.old[record.id]) == passage:
                 self.known += 1
             else:
-                self.reading.bad(
+                self.reading.reject(
                     record.file, record.line, f"the id {record.id!r} is in the index already, with another text"
                 )
         elif (first := self.rows.get(record.id)) is not None:
-            self.reading.bad(record.file, record.line, f"the id {record.id!r} is that of line {first}, too")
+            self.reading.reject(record.file, record.line, f"the id {record.id!r} is that of line {first}, too")
         else:
             try:
                 self._write(passage, record.line, writer)
             except UnicodeEncodeError:
-                self.reading.bad(record.file, record.line, f"the passage {record.id!r} is not valid UTF-8")
+                self.reading.reject(record.file, record.line, f"the passage {record.id!r} is not valid UTF-8")
 
     def _taken(self, row: int) -> StoredPassage:
         assert self.old_passages is not None  # noqa: S101 - there are no rows without it
@@ -203,7 +205,7 @@ class _Build:
     def _write(self, passage: StoredPassage, line: int, writer: PassageWriter) -> None:
         writer.add(passage)
         self.rows[passage.id] = line
-        self.term_ids.add(searched_text(passage))
+        self.term_ids.add(searchable_text(passage))
 
     def score(self) -> int:
         """Compute and save the scores; return the number of distinct terms."""
@@ -233,7 +235,7 @@ def _added_to(goal: Path, language: str | None) -> Manifest:
     """
     manifest = read_manifest(goal)
     had = manifest.analyser.get("language")
-    if language is not None and analyser_for(language).describe().get("language") != had:
+    if language is not None and get_analyser(language).describe().get("language") != had:
         raise SettingsError(f"{goal} is in the language {had!r}; leave --language out when adding to it")
     if (goal / COLBERT).exists():
         raise SettingsError(f"{goal} has vectors of --colbert, which cannot be added to; build the index anew")
@@ -251,7 +253,7 @@ def _checked_place(out: Path) -> Path:
         nearest = next(path for path in (goal, *goal.parents) if path.exists())
         if not nearest.is_dir():
             raise CorpusError(f"{out}: {nearest} is a file; choose another place for the index")
-        restore(goal / COLBERT)  # clears away what a killed encoding left in the index
+        recover_stages(goal / COLBERT)  # clears away what a killed encoding left in the index
         names = {path.name for path in goal.iterdir()} if goal.exists() else set[str]()
     except OSError as error:
         raise _unwritable(out, error) from None

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from hopgraph.state import CorpusError, SettingsError, SpecError
 from hopgraph.tools.retrieval.embeddings import EmbeddingFacts
-from hopgraph.tools.text import Analyser, analyser_for
+from hopgraph.tools.text import Analyser, get_analyser
 
 MANIFEST = "manifest.json"
 COLBERT = "colbert"
@@ -167,14 +167,14 @@ def _corrupt(folder: Path, reason: str) -> CorpusError:
     return CorpusError(f"{folder / MANIFEST} is corrupt: {reason}; build the index again with `hopgraph index`")
 
 
-def manifest_analyser(folder: Path, manifest: Manifest) -> Analyser:
+def load_analyser(folder: Path, manifest: Manifest) -> Analyser:
     """Get the analyser that an index was built with, for its queries.
 
     Raises:
         CorpusError: this hopgraph has no such analyser, or another version of it, or lacks its package.
     """
     try:
-        analyser = analyser_for(str(manifest.analyser.get("language")))
+        analyser = get_analyser(str(manifest.analyser.get("language")))
         ours = analyser.describe()
     except SettingsError as error:
         remedy = "" if isinstance(error, SpecError) else "; build it again with `hopgraph index`"

@@ -15,15 +15,15 @@ from pydantic import ConfigDict, Field, SkipValidation
 
 from hopgraph.state import CorpusError, SpecError
 from hopgraph.tools.io.background import run_in_background
-from hopgraph.tools.retrieval.bm25_retriever import documents_of
-from hopgraph.tools.retrieval.index import Hit, Index, open_index, searched_text
+from hopgraph.tools.retrieval.bm25_retriever import to_documents
+from hopgraph.tools.retrieval.index import Hit, Index, open_index, searchable_text
 from hopgraph.tools.retrieval.index_manifest import COLBERT, read_manifest
 from hopgraph.tools.retrieval.late_interaction_model import MODEL_OPTIONS, LateInteractionModel, load_late_interaction
 from hopgraph.tools.retrieval.late_interaction_store import TokenVectors, TokenVectorWriter, read_facts
 from hopgraph.tools.retrieval.passages import PassageFile
+from hopgraph.tools.retrieval.progress import Progress
 from hopgraph.tools.retrieval.ranking import RANKS
-from hopgraph.tools.retrieval.stages import Progress
-from hopgraph.tools.retrieval.staging import staged
+from hopgraph.tools.retrieval.staging import stage_folder
 
 EXACT_TOKENS = 4_000_000
 """Vectors up to which every passage is scored: some 35,000 passages of Wikipedia."""
@@ -49,12 +49,12 @@ def add_late_interaction(folder: Path, model: LateInteractionModel, progress: Pr
     facts = read_manifest(folder).corpus
     passages = PassageFile(folder)
     try:
-        with staged(folder / COLBERT) as new, TokenVectorWriter(new, model, facts.fingerprint) as writer:
+        with stage_folder(folder / COLBERT) as new, TokenVectorWriter(new, model, facts.fingerprint) as writer:
             for start in range(0, len(passages), _PASSAGES_AT_ONCE):
                 if progress:
                     progress("encode", start, len(passages))
                 rows = range(start, min(start + _PASSAGES_AT_ONCE, len(passages)))
-                for vectors in model.passages([searched_text(passages[row]) for row in rows]):
+                for vectors in model.passages([searchable_text(passages[row]) for row in rows]):
                     writer.add(vectors)
     except OSError as error:
         raise CorpusError(f"{folder}: the vectors cannot be written: {error.strerror or error}") from None
@@ -120,7 +120,7 @@ class LateInteractionRetriever(BaseRetriever):
     async def _search(self, query: str, k: int | None) -> list[Document]:
         """Return documents best first, equal scores by id; metadata: title, score and source."""
         hits = await self.index.search(query, self.k if k is None else k)
-        return documents_of(hits, self.index.index.source)
+        return to_documents(hits, self.index.index.source)
 
 
 def open_late_interaction(spec: str) -> LateInteractionRetriever:

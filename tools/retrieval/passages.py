@@ -42,7 +42,7 @@ class PassageStore(Protocol):
         ...
 
 
-def stored_line(passage: StoredPassage) -> bytes:
+def encode_passage(passage: StoredPassage) -> bytes:
     """Return a passage as it is stored, and as fingerprints of a corpus are taken over it.
 
     Raises:
@@ -70,7 +70,7 @@ class PassageWriter:
             UnicodeEncodeError: it has lone surrogates, which no UTF-8 text has; nothing is written.
             OSError: the file cannot be written.
         """
-        line = stored_line(passage)
+        line = encode_passage(passage)
         self._file.write(line)
         self._digest.update(line)
         self._offsets.append(self._offsets[-1] + len(line))

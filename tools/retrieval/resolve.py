@@ -9,9 +9,9 @@ from langchain_core.retrievers import BaseRetriever
 
 from hopgraph.state import SpecError
 from hopgraph.tools.retrieval.bm25_retriever import Bm25Retriever
-from hopgraph.tools.retrieval.corpora import Reading, open_corpus
+from hopgraph.tools.retrieval.corpora import ReadState, open_corpus
 from hopgraph.tools.retrieval.engines.address import VALID_ENGINE_SPECS, is_engine
-from hopgraph.tools.retrieval.index import Index, memory_index, open_index
+from hopgraph.tools.retrieval.index import Index, index_in_memory, open_index
 from hopgraph.tools.retrieval.index_manifest import COLBERT, MANIFEST
 
 SAMPLE = "sample"
@@ -84,9 +84,9 @@ def _by_model(spec: str) -> BaseRetriever:
 
             signature = _signature(folder) + _signature(folder / COLBERT, FACTS)
             return _kept(spec, signature, lambda: open_late_interaction(spec))
-        from hopgraph.tools.retrieval.dense import open_by_vectors
+        from hopgraph.tools.retrieval.dense import open_dense_retriever
 
-        return _kept(spec, _signature(folder), lambda: open_by_vectors(spec))
+        return _kept(spec, _signature(folder), lambda: open_dense_retriever(spec))
 
 
 def _kept(key: str, signature: _Signature, opened: Callable[[], BaseRetriever]) -> BaseRetriever:
@@ -111,4 +111,4 @@ def _signature(folder: Path, name: str = MANIFEST) -> _Signature:
 
 def _sample() -> Index:
     with resources.as_file(resources.files("hopgraph.tools.retrieval.sample") / "corpus.jsonl") as path:
-        return memory_index(open_corpus(path, "beir").records(Reading()), SAMPLE)
+        return index_in_memory(open_corpus(path, "beir").records(ReadState()), SAMPLE)

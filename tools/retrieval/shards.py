@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval.embeddings import EmbeddingFacts, EmbeddingModel
 from hopgraph.tools.retrieval.embeddings.embedding_model import Matrix
-from hopgraph.tools.retrieval.index import searched_text
+from hopgraph.tools.retrieval.index import searchable_text
 from hopgraph.tools.retrieval.passages import PassageStore
 
 SHARD = 4096
@@ -73,7 +73,7 @@ def embed_passages(
     paths: list[Path] = []
     done = reused = 0
     for start in range(first, len(passages), SHARD):
-        texts = [searched_text(passages[row]) for row in range(start, min(start + SHARD, len(passages)))]
+        texts = [searchable_text(passages[row]) for row in range(start, min(start + SHARD, len(passages)))]
         path = folder / f"{sha256(chr(0).join(texts).encode()).hexdigest()}.npy"
         if _fits(path, len(texts), facts.dimension):
             reused += len(texts)
@@ -121,11 +121,11 @@ def _put(path: Path, vectors: Matrix) -> None:
 
 def remove_shards(goal: Path) -> None:
     """Remove the vectors beside an index, once it is complete."""
-    for folder in kept_shards(goal):
+    for folder in find_shards(goal):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def kept_shards(goal: Path) -> list[Path]:
+def find_shards(goal: Path) -> list[Path]:
     """List the folders with vectors that builds of this index have left behind."""
     if not goal.parent.is_dir():
         return []

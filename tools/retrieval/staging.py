@@ -18,7 +18,7 @@ _LOCK, _NEW, _OLD = "lock", "new", "old"
 
 
 @contextmanager
-def staged(goal: Path) -> Generator[Path]:
+def stage_folder(goal: Path) -> Generator[Path]:
     """Give a new empty folder that takes the place of `goal` when the block ends well; else it vanishes.
 
     Args:
@@ -30,7 +30,7 @@ def staged(goal: Path) -> Generator[Path]:
         OSError: the place cannot be written.
     """
     goal.parent.mkdir(parents=True, exist_ok=True)
-    restore(goal)
+    recover_stages(goal)
     if _stages(goal):
         raise CorpusError(f"{goal}: another build of it is running; wait for it, or choose another place")
     stage = Path(tempfile.mkdtemp(prefix=_prefix(goal), dir=goal.parent))
@@ -50,7 +50,7 @@ def staged(goal: Path) -> Generator[Path]:
         shutil.rmtree(stage, ignore_errors=True)
 
 
-def restore(goal: Path) -> None:
+def recover_stages(goal: Path) -> None:
     """Clear away what killed builds of `goal` left, and bring back an old folder that one had moved aside.
 
     Raises:

@@ -6,13 +6,13 @@ from pathlib import Path
 from langchain_core.embeddings import Embeddings
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.retrieval.dense import query_model
+from hopgraph.tools.retrieval.dense import load_query_model
 from hopgraph.tools.retrieval.embeddings import EmbeddingModel, resolve_embeddings
-from hopgraph.tools.retrieval.faiss_store import KINDS, build_store, extend_store, kind_for
+from hopgraph.tools.retrieval.faiss_store import KINDS, build_store, choose_kind, extend_store
 from hopgraph.tools.retrieval.index_manifest import DenseFacts, Manifest
 from hopgraph.tools.retrieval.passages import PassageFile
+from hopgraph.tools.retrieval.progress import Progress
 from hopgraph.tools.retrieval.shards import embed_passages
-from hopgraph.tools.retrieval.stages import Progress
 from hopgraph.tools.scoring.weights import require
 
 
@@ -34,7 +34,7 @@ class VectorPlan:
         Raises:
             SettingsError: too few.
         """
-        kind_for(passages, self.kind)
+        choose_kind(passages, self.kind)
 
     def build(self, goal: Path, folder: Path, progress: Progress) -> tuple[DenseFacts, int]:
         """Embed the passages of `folder` that have no vector yet, and write its FAISS file.
@@ -61,7 +61,7 @@ class VectorPlan:
         if self.old:
             extend_store(goal, folder, shards, told)
             return self.old, shards.reused
-        kind = kind_for(len(passages), self.kind)
+        kind = choose_kind(len(passages), self.kind)
         build_store(folder, kind, shards, told)
         return DenseFacts(kind=kind, embedding=shards.facts), shards.reused
 
@@ -96,7 +96,7 @@ def plan_vectors(
     if old and have:
         if kind not in (None, have.kind):
             raise SettingsError(f"{goal} stays {have.kind} when passages are added; build it anew for {kind}")
-        return VectorPlan(query_model(goal, have, dense), have.kind, have, old.corpus.passages)
+        return VectorPlan(load_query_model(goal, have, dense), have.kind, have, old.corpus.passages)
     model = resolve_embeddings(dense or "")
     model.facts()  # a server that does not answer is told now
     return VectorPlan(model, kind)

@@ -2,15 +2,15 @@
 
 from hopgraph.tools.text.analyser import DEFAULT_ANALYSER, Analyser, content_terms
 from hopgraph.tools.text.contains import contains
-from hopgraph.tools.text.languages import analyser_for, language_codes
+from hopgraph.tools.text.languages import get_analyser, list_language_codes
 from hopgraph.tools.text.sentences import split_sentences
 
 __all__ = [
     "DEFAULT_ANALYSER",
     "Analyser",
-    "analyser_for",
     "contains",
     "content_terms",
-    "language_codes",
+    "get_analyser",
+    "list_language_codes",
     "split_sentences",
 ]

@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from hopgraph.tools.text.unspaced import SPACED_WORD, UNSPACED, tokeniser_version, unspaced_splitter
+from hopgraph.tools.text.unspaced import SPACED_WORD, UNSPACED, make_splitter, tokeniser_version
 
 _DISTINCT_WORDS = 1 << 17
 _DISTINCT_TEXTS = 1 << 13
@@ -87,7 +87,7 @@ class Analyser:
     def _split(self) -> Callable[[str], list[str]]:
         lower = _turkish_lower if self.lower_case == "turkish" else str.lower
         if self.tokeniser != "none":
-            split = unspaced_splitter(self.tokeniser, self.word_pattern)
+            split = make_splitter(self.tokeniser, self.word_pattern)
         else:
             split: Callable[[str], list[str]] = re.compile(self.word_pattern).findall
         if (form := self.normal_form) == "none":

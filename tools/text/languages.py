@@ -39,17 +39,17 @@ _KNOWN = frozenset(_CODES.values())
 _WITHOUT_SPACES = frozenset(_named(_UNSPACED).values())
 
 
-def language_codes() -> list[str]:
+def list_language_codes() -> list[str]:
     """List the codes of all languages, sorted: ISO 639-1, some with `-words`."""
     return sorted(_CODES)
 
 
-def language_names() -> list[str]:
+def list_language_names() -> list[str]:
     """List the English names of the languages that need no extra package, sorted."""
     return sorted(_named(f"{_SNOWBALL}, {_UNSPACED}").values())
 
 
-def analyser_for(language: str) -> Analyser:
+def get_analyser(language: str) -> Analyser:
     """Get the analyser of a language; always the same object.
 
     Args:
@@ -60,7 +60,7 @@ def analyser_for(language: str) -> Analyser:
     """
     name = _CODES.get(language.lower(), language.lower())
     if name not in _KNOWN:
-        raise SettingsError(f"language {language!r:.40} is unknown; known: {', '.join(language_codes())}")
+        raise SettingsError(f"language {language!r:.40} is unknown; known: {', '.join(list_language_codes())}")
     return _analyser(name)
 
 

@@ -17,7 +17,7 @@ _WORD = re.compile(r"\w+")
 _CHUNK = re.compile(r"\S+")
 
 
-def best_quote(statement: str, text: str, title: str = "") -> tuple[int, int]:
+def find_quote(statement: str, text: str, title: str = "") -> tuple[int, int]:
     """Find the sentence of a text that carries most of a statement's words, names and numbers counting more.
 
     Words of the passage's title count little: every sentence is about it, also one that says "she".

@@ -41,7 +41,7 @@ _GRAMMAR = ("助詞", "助動詞", "補助記号", "空白")
 Splitter = Callable[[str], list[str]]
 
 
-def unspaced_splitter(tokeniser: str, word_pattern: str) -> Splitter:
+def make_splitter(tokeniser: str, word_pattern: str) -> Splitter:
     """Make what splits a text into words: unspaced stretches by a tokeniser, the rest by a pattern.
 
     Args:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from hopgraph.tools.models import UnusableReplyError, parse_reply
-from hopgraph.tools.prompts import restore
+from hopgraph.tools.prompts import unescape
 
 
 class Answer(BaseModel):
@@ -85,14 +85,14 @@ def test_arbitrary_text_never_crashes_and_never_yields_what_it_does_not_hold(tex
             found = parse_reply(said, Reply).answer.text
         except UnusableReplyError:
             continue
-        assert found in restore(said) or found in restore(_escapes_decoded(said))
+        assert found in unescape(said) or found in unescape(_escapes_decoded(said))
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=100), st.booleans())
 @example("&lt;b&gt;", False)
 def test_a_well_formed_reply_comes_through_letter_by_letter(text: str, ascii_only: bool) -> None:
     said = json.dumps({"answer": {"text": text}}, ensure_ascii=ascii_only)
-    assert parse_reply(said, Reply).answer.text == restore(text)
+    assert parse_reply(said, Reply).answer.text == unescape(text)
 
 
 def test_hostile_replies_take_no_time() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hopgraph.tools.prompts import block, clean, escape, restore
+from hopgraph.tools.prompts import clean, escape, format_block, unescape
 
 TAG = re.compile(r"<[/\s]*[a-z_]+[^>]*>", re.IGNORECASE)
 ATTACKS = [
@@ -27,13 +27,13 @@ ATTACKS = [
 @given(st.text(max_size=300))
 @example("".join(ATTACKS))
 def test_a_text_adds_no_tag(text: str) -> None:
-    assert TAG.findall(block("question", text)) == ["<question>", "</question>"]
+    assert TAG.findall(format_block("question", text)) == ["<question>", "</question>"]
 
 
 @given(st.lists(st.fixed_dictionaries({"title": st.text(max_size=60), "text": st.text(max_size=200)}), max_size=4))
 @example([{"title": attack, "text": attack} for attack in ATTACKS])
 def test_passages_add_no_tag_beyond_their_own(passages: list[dict[str, str]]) -> None:
-    shown = block("passages", passages)
+    shown = format_block("passages", passages)
     tags = TAG.findall(shown)
     assert tags[0] == "<passages>"
     assert tags[-1] == "</passages>"
@@ -45,8 +45,8 @@ def test_passages_add_no_tag_beyond_their_own(passages: list[dict[str, str]]) ->
 @given(st.text(max_size=300))
 @example("&amp;&lt;&quot; <b>bold</b> 1 < 2")
 def test_what_a_model_copies_back_is_the_text_that_was_shown(text: str) -> None:
-    assert restore(escape(text)) == clean(text).replace("&quot;", '"') or "&quot;" in text
-    assert restore(escape(text)) == clean(text)
+    assert unescape(escape(text)) == clean(text).replace("&quot;", '"') or "&quot;" in text
+    assert unescape(escape(text)) == clean(text)
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -61,12 +61,12 @@ def test_lone_surrogates_do_not_reach_the_wire() -> None:
 
 def test_a_passage_of_a_megabyte_is_quick() -> None:
     began = time.perf_counter()
-    shown = block("passages", [{"title": "T", "text": "< <\t</" * 200_000}])
+    shown = format_block("passages", [{"title": "T", "text": "< <\t</" * 200_000}])
     assert time.perf_counter() - began < 2
     assert shown.endswith("</passage>\n</passages>")
 
 
 def test_empty_values_say_so() -> None:
-    assert block("information", []) == "<information>\n(none)\n</information>"
-    assert block("missing", "  ") == "<missing>\n(none)\n</missing>"
-    assert block("max_queries", 3) == "3"
+    assert format_block("information", []) == "<information>\n(none)\n</information>"
+    assert format_block("missing", "  ") == "<missing>\n(none)\n</missing>"
+    assert format_block("max_queries", 3) == "3"

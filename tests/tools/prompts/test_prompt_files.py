@@ -6,7 +6,7 @@ import pytest
 
 from hopgraph.graphs import METHODS
 from hopgraph.state import PromptError, SettingsError
-from hopgraph.tools.prompts import check_folder, prompt_files, prompts_root, read_prompt, render
+from hopgraph.tools.prompts import check_prompts_dir, list_prompt_files, prompts_root, read_prompt, render
 
 DECIDE = (prompts_root() / "common" / "decide.md").read_text(encoding="utf-8")
 
@@ -19,14 +19,17 @@ def decide(tmp_path: Path) -> Path:
 
 def test_a_file_that_is_not_utf8_is_named_with_the_byte(decide: Path, tmp_path: Path) -> None:
     decide.write_bytes("variables: é".encode("latin-1") + b"\n")
-    for read in (lambda: read_prompt("migres/decide", str(tmp_path)), lambda: check_folder(str(tmp_path), "migres")):
+    for read in (
+        lambda: read_prompt("migres/decide", str(tmp_path)),
+        lambda: check_prompts_dir(str(tmp_path), "migres"),
+    ):
         with pytest.raises(PromptError, match=r"decide\.md: not UTF-8 \(.* at byte 12\)"):
             read()
 
 
 def test_a_byte_order_mark_and_foreign_line_ends_do_no_harm(decide: Path, tmp_path: Path) -> None:
     decide.write_bytes(b"\xef\xbb\xbf" + DECIDE.replace("\n", "\r\n").encode())
-    check_folder(str(tmp_path), "migres")
+    check_prompts_dir(str(tmp_path), "migres")
     given = {"information": ["a"], "question": "q"}
     assert render("migres/decide", given, prompts_dir=str(tmp_path)) == render("migres/decide", given)
 
@@ -46,36 +49,36 @@ def test_a_file_that_no_step_reads_is_refused(name: str, meant: str, decide: Pat
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text(DECIDE, encoding="utf-8")
     with pytest.raises(SettingsError) as caught:
-        check_folder(str(tmp_path), "migres")
+        check_prompts_dir(str(tmp_path), "migres")
     assert str(caught.value).startswith(f"{tmp_path / name}: no step reads a file of this name; {meant}")
 
 
 def test_a_step_of_a_methods_own_needs_no_built_in_prompt(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "ponder.md").write_text(DECIDE, encoding="utf-8")
-    check_folder(str(tmp_path), "mine", ("ponder",))
+    check_prompts_dir(str(tmp_path), "mine", ("ponder",))
     with pytest.raises(SettingsError, match=r"ponder\.md"):
-        check_folder(str(tmp_path), "mine")
+        check_prompts_dir(str(tmp_path), "mine")
 
 
 def test_a_folder_with_demonstrations_alone_will_do_and_an_empty_one_will_not(tmp_path: Path) -> None:
     (tmp_path / "migres").mkdir()
     with pytest.raises(SettingsError, match=r"holds no common/STEP\.md"):
-        check_folder(str(tmp_path), "migres")
+        check_prompts_dir(str(tmp_path), "migres")
     (tmp_path / "migres" / "decide.multi_hop.jsonl").write_text("", encoding="utf-8")
-    check_folder(str(tmp_path), "migres")
+    check_prompts_dir(str(tmp_path), "migres")
 
 
 def test_a_variable_that_is_not_always_given_must_stay_optional(decide: Path, tmp_path: Path) -> None:
     decide.write_text(DECIDE.replace("answer_type?", "answer_type"), encoding="utf-8")
     with pytest.raises(PromptError, match=r"declare it as 'answer_type\?'"):
-        check_folder(str(tmp_path), "migres")
+        check_prompts_dir(str(tmp_path), "migres")
 
 
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_a_methods_files_are_those_of_its_steps(name: str) -> None:
     context = METHODS[name].Context
-    listed = dict(prompt_files(context.method, context.steps))
+    listed = dict(list_prompt_files(context.method, context.steps))
     assert {Path(each).name.split(".")[0] for each in listed} == set(context.steps)
     assert sum(each.endswith(".md") for each in listed) == len(context.steps)
     for each, path in listed.items():
@@ -85,10 +88,10 @@ def test_a_methods_files_are_those_of_its_steps(name: str) -> None:
 
 
 def test_a_methods_own_file_stands_for_the_common_one() -> None:
-    assert "least_to_most/decompose.md" in dict(prompt_files("least_to_most", ("decompose",)))
-    assert "common/decompose.md" not in dict(prompt_files("least_to_most", ("decompose",)))
+    assert "least_to_most/decompose.md" in dict(list_prompt_files("least_to_most", ("decompose",)))
+    assert "common/decompose.md" not in dict(list_prompt_files("least_to_most", ("decompose",)))
 
 
 def test_without_steps_all_files_are_listed() -> None:
-    listed = dict(prompt_files("migres"))
+    listed = dict(list_prompt_files("migres"))
     assert {path.name for path in (prompts_root() / "common").glob("*.md")} <= {Path(each).name for each in listed}

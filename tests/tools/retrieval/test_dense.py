@@ -13,11 +13,11 @@ import pytest
 from hopgraph.state import CorpusError, SettingsError, SpecError
 from hopgraph.tools.retrieval import build_index, open_index, resolve_retriever
 from hopgraph.tools.retrieval.dense import DenseRetriever, HybridRetriever, open_dense
-from hopgraph.tools.retrieval.faiss_store import FILE, kind_for
-from hopgraph.tools.retrieval.fusion import fused
+from hopgraph.tools.retrieval.faiss_store import FILE, choose_kind
+from hopgraph.tools.retrieval.fusion import fuse_rankings
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.passages import StoredPassage
-from hopgraph.tools.retrieval.sample import sample_passages
+from hopgraph.tools.retrieval.sample import read_sample_passages
 from support.hashed_words import HashedWords
 
 faiss: Any = pytest.importorskip("faiss", reason="needs the models extra")
@@ -25,7 +25,7 @@ QUERIES = ["Who designed the statue?", "the film's director", "a city in France"
 
 
 def write_corpus(path: Path, passages: int, first: int = 0) -> Path:
-    sample = list(sample_passages())
+    sample = list(read_sample_passages())
     with path.open("w") as file:
         for number in range(first, first + passages):
             each = sample[number % len(sample)]
@@ -84,18 +84,18 @@ def test_every_kind_finds_what_is_nearest(tmp_path: Path, kind: str, share: floa
 
 
 def test_the_kind_follows_from_the_number_of_passages() -> None:
-    assert [kind_for(n) for n in (1, 100_000, 100_001, 2_000_000, 2_000_001)] == [
+    assert [choose_kind(n) for n in (1, 100_000, 100_001, 2_000_000, 2_000_001)] == [
         "flat",
         "flat",
         "hnsw",
         "hnsw",
         "ivfpq",
     ]
-    assert kind_for(5, "hnsw") == "hnsw"
+    assert choose_kind(5, "hnsw") == "hnsw"
     with pytest.raises(SettingsError, match="'tree' is unknown; use one of: flat, hnsw, ivfpq"):
-        kind_for(5, "tree")
+        choose_kind(5, "tree")
     with pytest.raises(SettingsError, match="ivfpq needs 10,000 passages to learn from, got 9,999"):
-        kind_for(9_999, "ivfpq")
+        choose_kind(9_999, "ivfpq")
 
 
 async def test_retrievers_answer_alike_sync_and_async(built: Path) -> None:
@@ -114,11 +114,11 @@ async def test_retrievers_answer_alike_sync_and_async(built: Path) -> None:
 
 def test_fusion_adds_the_reciprocals_of_the_ranks() -> None:
     a, b, c = (Hit(StoredPassage(name, "", name), 1.0) for name in "abc")
-    hits = fused([[a, b], [b, c]], 5)
+    hits = fuse_rankings([[a, b], [b, c]], 5)
     assert [hit.passage.id for hit in hits] == ["b", "a", "c"]
     assert [hit.score for hit in hits] == pytest.approx([1 / 62 + 1 / 61, 1 / 61, 1 / 62])
-    assert [hit.passage.id for hit in fused([[b], [a]], 1)] == ["a"]
-    assert fused([], 5) == fused([[], []], 5) == []
+    assert [hit.passage.id for hit in fuse_rankings([[b], [a]], 1)] == ["a"]
+    assert fuse_rankings([], 5) == fuse_rankings([[], []], 5) == []
 
 
 def test_the_manifest_says_which_model_made_the_vectors(built: Path) -> None:

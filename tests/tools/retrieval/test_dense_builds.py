@@ -12,7 +12,7 @@ from hopgraph.state import BadRecordError, CorpusError, ModelError, SettingsErro
 from hopgraph.tools.retrieval import build_index, open_index
 from hopgraph.tools.retrieval.dense import open_dense
 from hopgraph.tools.retrieval.faiss_store import FILE
-from hopgraph.tools.retrieval.shards import SHARD, kept_shards
+from hopgraph.tools.retrieval.shards import SHARD, find_shards
 from support.hashed_words import HashedWords
 
 pytest.importorskip("faiss", reason="needs the models extra")
@@ -54,7 +54,7 @@ def test_a_killed_build_goes_on_and_embeds_nothing_twice(tmp_path: Path) -> None
     source, out = write_corpus(tmp_path / "corpus.jsonl", range(PASSAGES)), tmp_path / "index"
     killed_while_embedding(source, out, 2 * SHARD + 100)
     assert not out.exists()
-    (kept,) = kept_shards(out)
+    (kept,) = find_shards(out)
     assert len(list(kept.glob("*.npy"))) == 2
     steps: list[tuple[int, int | None]] = []
 
@@ -78,7 +78,7 @@ def test_a_killed_build_goes_on_and_embeds_nothing_twice(tmp_path: Path) -> None
 def test_what_does_not_fit_is_embedded_anew(tmp_path: Path) -> None:
     source, out = write_corpus(tmp_path / "corpus.jsonl", range(PASSAGES)), tmp_path / "index"
     killed_while_embedding(source, out, 2 * SHARD + 100)
-    (kept,) = kept_shards(out)
+    (kept,) = find_shards(out)
     first = min(kept.glob("*.npy"), key=lambda path: path.stat().st_mtime_ns)
     first.write_bytes(first.read_bytes()[:1000])  # damaged
     lines = source.read_text().splitlines(keepends=True)

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopgraph.state import CorpusError
-from hopgraph.tools.retrieval import Index, build_index, memory_index, open_index
-from hopgraph.tools.retrieval.corpora import Reading, SourceRecord, open_corpus
+from hopgraph.tools.retrieval import Index, build_index, index_in_memory, open_index
+from hopgraph.tools.retrieval.corpora import ReadState, SourceRecord, open_corpus
 
 bm25s: Any = import_module("bm25s")
 Stemmer: Any = import_module("Stemmer")
@@ -59,7 +59,7 @@ def hotpotqa(shared_data: Path) -> Path:
 def test_real_questions_find_what_bm25s_finds(hotpotqa: Path, tmp_path: Path) -> None:
     build_index(hotpotqa, tmp_path / "index")
     index = open_index(tmp_path / "index")
-    records = list(open_corpus(hotpotqa).records(Reading()))
+    records = list(open_corpus(hotpotqa).records(ReadState()))
     direct = DirectBm25s(records)
     assert len(index) == len(records)
     for question in json.loads(hotpotqa.read_bytes()):
@@ -79,7 +79,7 @@ def test_any_search_finds_what_bm25s_finds_with_ties_by_id(texts: list[str], que
     random.Random(seed).shuffle(names)
     records = [record(name, text) for name, text in zip(names, [*texts[:-1], "fox anchor"], strict=True)]
     expected = DirectBm25s(records).best(query, k) if "anchor" not in query and _known(query) else []
-    assert found(memory_index(records, "test"), query, k) == expected
+    assert found(index_in_memory(records, "test"), query, k) == expected
 
 
 def _known(query: str) -> bool:
@@ -90,7 +90,7 @@ def _known(query: str) -> bool:
 def test_ties_are_cut_by_id() -> None:
     names = [f"p{number:03}" for number in range(500)]
     random.Random(3).shuffle(names)
-    index = memory_index([record(name, "same words") for name in names] + [record("q", "same words here")], "test")
+    index = index_in_memory([record(name, "same words") for name in names] + [record("q", "same words here")], "test")
     assert [name for name, _ in found(index, "words", 5)] == [f"p{number:03}" for number in range(5)]
     assert [name for name, _ in found(index, "words here", 2)] == ["q", "p000"]
     assert len(found(index, "words", 1000)) == 501
@@ -98,24 +98,24 @@ def test_ties_are_cut_by_id() -> None:
 
 @pytest.mark.parametrize("query", ["", "  ", "the of and", "unheardof", "?!", "\x00\ud800"])
 def test_a_query_without_known_terms_finds_nothing(query: str) -> None:
-    assert memory_index([record("1", "some words")], "test").search(query, 5) == []
+    assert index_in_memory([record("1", "some words")], "test").search(query, 5) == []
 
 
 def test_passages_without_the_terms_are_not_found() -> None:
-    index = memory_index([record("1", "red fox"), record("2", "blue hen"), record("3", "the")], "test")
+    index = index_in_memory([record("1", "red fox"), record("2", "blue hen"), record("3", "the")], "test")
     assert [name for name, _ in found(index, "foxes", 50)] == ["1"]
     assert found(index, "fox", 0) == []
 
 
 def test_titles_are_searched_too() -> None:
-    index = memory_index([record("1", "It runs.", title="Fox"), record("2", "It sits.", title="Hen")], "test")
+    index = index_in_memory([record("1", "It runs.", title="Fox"), record("2", "It sits.", title="Hen")], "test")
     assert [name for name, _ in found(index, "hens", 5)] == ["2"]
 
 
 def test_a_query_of_100000_characters_works(hotpotqa: Path) -> None:
-    records = list(open_corpus(hotpotqa).records(Reading()))
+    records = list(open_corpus(hotpotqa).records(ReadState()))
     query = " ".join(r.text for r in records)[:100_000]
-    assert len(found(memory_index(records, "test"), query, 50)) == 50
+    assert len(found(index_in_memory(records, "test"), query, 50)) == 50
 
 
 def test_threads_may_share_an_index(hotpotqa: Path, tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_threads_may_share_an_index(hotpotqa: Path, tmp_path: Path) -> None:
 )
 def test_memory_indexes_refuse_what_cannot_be_searched(records: list[SourceRecord], reason: str) -> None:
     with pytest.raises(CorpusError, match=reason):
-        memory_index(records, "test")
+        index_in_memory(records, "test")
 
 
 def edit(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from hopgraph.state import CorpusError, SettingsError
-from hopgraph.tools.retrieval import build_index, memory_index, open_index
+from hopgraph.tools.retrieval import build_index, index_in_memory, open_index
 from hopgraph.tools.retrieval.corpora import SourceRecord
-from hopgraph.tools.text import analyser_for
+from hopgraph.tools.text import get_analyser
 
 PASSAGES = {
     "de": {
@@ -61,11 +61,11 @@ def test_questions_find_their_passage(language: str, question: str, expected: st
     source = corpus(tmp_path / "corpus.jsonl", language)
     build_index(source, tmp_path / "index", language=language)
     index = open_index(tmp_path / "index")
-    assert index.analyser == analyser_for(language)
+    assert index.analyser == get_analyser(language)
     hits = index.search(question, 3)
     assert hits[0].passage.id == expected
     records = [SourceRecord(name, "", text, source, 1) for name, text in PASSAGES[language].items()]
-    assert memory_index(records, "test", analyser_for(language)).search(question, 3) == hits
+    assert index_in_memory(records, "test", get_analyser(language)).search(question, 3) == hits
 
 
 def test_an_english_analyser_would_miss_them(tmp_path: Path) -> None:

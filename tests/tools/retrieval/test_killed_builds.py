@@ -10,7 +10,7 @@ import pytest
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval import build_index, open_index
-from hopgraph.tools.retrieval.staging import staged
+from hopgraph.tools.retrieval.staging import stage_folder
 
 BUILD = """
 import sys
@@ -89,7 +89,7 @@ def test_a_build_that_cannot_be_put_in_place_puts_the_old_one_back(tmp_path: Pat
     goal = tmp_path / "index"
     goal.mkdir()
     (goal / "old").touch()
-    with pytest.raises(FileNotFoundError), staged(goal) as new:
+    with pytest.raises(FileNotFoundError), stage_folder(goal) as new:
         new.rmdir()
     assert [path.name for path in goal.iterdir()] == ["old"]
     assert [path.name for path in tmp_path.iterdir()] == ["index"]

@@ -12,7 +12,7 @@ from hopgraph.nodes.sentence_filter import sentence_filter
 from hopgraph.state import Query
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.retrieval import build_index, resolve_retriever
-from hopgraph.tools.retrieval.sample import sample_passages
+from hopgraph.tools.retrieval.sample import read_sample_passages
 from hopgraph.tools.scoring.rerankers import resolve_reranker
 from support.servers.embedding_app import EmbeddingApp
 from support.servers.loopback import LoopbackServer
@@ -24,7 +24,7 @@ QUERIES = ["Who designed the Statue of Liberty?", "the director of the film Pan'
 @pytest.fixture
 def index(tmp_path: Path) -> Generator[Path]:
     source = tmp_path / "corpus.jsonl"
-    lines = [{"_id": each["id"], "title": each["title"], "text": each["text"]} for each in sample_passages()]
+    lines = [{"_id": each["id"], "title": each["title"], "text": each["text"]} for each in read_sample_passages()]
     source.write_text("".join(json.dumps(each) + "\n" for each in lines))
     with LoopbackServer(EmbeddingApp().app()) as server:
         yield build_index(source, tmp_path / "index", dense=f"openai:any?base_url={server.url}/v1").path

@@ -11,7 +11,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda
 
 from hopgraph.state import CorpusError, SpecError
-from hopgraph.tools.retrieval import Bm25Retriever, build_index, memory_index, resolve_retriever
+from hopgraph.tools.retrieval import Bm25Retriever, build_index, index_in_memory, resolve_retriever
 from hopgraph.tools.retrieval import bm25_retriever as module
 from hopgraph.tools.retrieval.corpora import SourceRecord
 
@@ -24,7 +24,7 @@ RECORDS = [
 
 @pytest.fixture
 def retriever() -> Bm25Retriever:
-    return Bm25Retriever(index=memory_index(RECORDS, "test"))
+    return Bm25Retriever(index=index_in_memory(RECORDS, "test"))
 
 
 def test_documents_come_best_first_with_score_title_and_source(retriever: Bm25Retriever) -> None:
@@ -121,7 +121,7 @@ def test_the_sample_corpus_is_bundled_and_searched_from_anywhere(
     retriever = resolve_retriever("sample")
     assert resolve_retriever("sample") is retriever
     module_file = resolve_retriever.__globals__["__file__"]
-    lines = (Path(module_file).parents[1] / "sample" / "corpus.jsonl").read_text().splitlines()
+    lines = (Path(module_file).parent / "sample" / "corpus.jsonl").read_text().splitlines()
     wanted = [json.loads(line) for line in lines[:20]]
     for passage in wanted:
         found = retriever.invoke(f"{passage['title']} {passage['text']}", k=1)[0]

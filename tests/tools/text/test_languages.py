@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopgraph.state import SettingsError, SpecError
-from hopgraph.tools.text import DEFAULT_ANALYSER, analyser_for, content_terms, language_codes
-from hopgraph.tools.text.quotes import best_quote
+from hopgraph.tools.text import DEFAULT_ANALYSER, content_terms, get_analyser, list_language_codes
+from hopgraph.tools.text.quotes import find_quote
 
-ALL = language_codes()
+ALL = list_language_codes()
 CORE = [code for code in ALL if not code.endswith("-words")]
 
 
 def terms(language: str, text: str) -> list[str]:
-    return analyser_for(language).terms(text)
+    return get_analyser(language).terms(text)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_terms_are_those_of_the_language(language: str, text: str, expected: str
 @pytest.mark.parametrize("word", ["हिन्दी", "कविताएँ", "தமிழ்", "كِتَابٌ"])
 def test_vowel_signs_and_accents_do_not_cut_words(word: str) -> None:
     language = {"D": "hi", "T": "ta", "A": "ar"}[unicodedata.name(word[0])[0]]
-    assert analyser_for(language).words(word) == [unicodedata.normalize("NFKC", word)]
+    assert get_analyser(language).words(word) == [unicodedata.normalize("NFKC", word)]
 
 
 @pytest.mark.parametrize(("language", "word"), [("de", "Häuser"), ("fr", "élève"), ("ja", "ガラス"), ("ko", "서울")])
@@ -50,27 +50,27 @@ def test_a_word_is_the_same_however_it_was_typed(language: str, word: str) -> No
 
 
 def test_languages_are_found_by_code_or_name_and_unknown_ones_named() -> None:
-    assert analyser_for("de") is analyser_for("DE")
-    assert analyser_for("german") is analyser_for("de")
-    assert analyser_for("en") is DEFAULT_ANALYSER
+    assert get_analyser("de") is get_analyser("DE")
+    assert get_analyser("german") is get_analyser("de")
+    assert get_analyser("en") is DEFAULT_ANALYSER
     with pytest.raises(SettingsError, match=r"language 'tlh' is unknown; known: ar, ca, cs, da, de,.* zh-words$"):
-        analyser_for("tlh")
+        get_analyser("tlh")
 
 
 @pytest.mark.parametrize("language", CORE)
 def test_every_language_stems_and_describes_itself(language: str) -> None:
-    analyser = analyser_for(language)
+    analyser = get_analyser(language)
     description = analyser.describe()
     assert json.loads(json.dumps(description)) == description
     assert description["language"] == analyser.language
     assert analyser.terms("2024 Xyzzy")[0] == "2024"
-    others = [analyser_for(code).describe() for code in CORE if code != language]
+    others = [get_analyser(code).describe() for code in CORE if code != language]
     assert description not in others
 
 
 @pytest.mark.parametrize("language", ["da", "de", "es", "fr", "it", "nl", "no", "pt", "ru", "sv", "tr"])
 def test_stop_words_are_those_of_bm25s(language: str) -> None:
-    words = getattr(import_module("bm25s.stopwords"), f"STOPWORDS_{analyser_for(language).language.upper()}")
+    words = getattr(import_module("bm25s.stopwords"), f"STOPWORDS_{get_analyser(language).language.upper()}")
     assert len(words) > 90
     assert terms(language, " ".join(word for word in words if word.isalpha())) == []
 
@@ -84,7 +84,7 @@ def test_any_text_has_terms_in_every_kind_of_writing(text: str) -> None:
 def test_texts_without_spaces_are_compared_by_pairs_of_characters() -> None:
     assert content_terms("巴黎 is running") == ["巴黎", "run"]
     text = "东京是日本的首都。巴黎是法国的首都和最大城市。"
-    assert text[slice(*best_quote("法国的首都是巴黎。", text))] == "巴黎是法国的首都和最大城市。"
+    assert text[slice(*find_quote("法国的首都是巴黎。", text))] == "巴黎是法国的首都和最大城市。"
 
 
 PACKAGES = {"zh-words": "rjieba", "ja-words": "sudachipy", "th-words": "pythainlp"}
@@ -104,11 +104,11 @@ def test_words_come_from_a_dictionary_where_the_extra_is_installed(
     package = PACKAGES[language]
     if find_spec(package) is None:
         with pytest.raises(SpecError, match=rf"{package}.*pip install 'hopgraph\[languages\]'"):
-            analyser_for(language).terms(text)
+            get_analyser(language).terms(text)
         with pytest.raises(SpecError, match="languages"):
-            analyser_for(language).describe()
+            get_analyser(language).describe()
         return
-    analyser = analyser_for(language)
+    analyser = get_analyser(language)
     assert analyser.terms(text) == expected
     assert f"{package} " in str(analyser.describe()["tokeniser_version"])
     assert len(analyser.terms(text * 8000)) >= 3 * 8000

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopgraph.tools.text import split_sentences
-from hopgraph.tools.text.quotes import LONGEST_QUOTE, best_quote
+from hopgraph.tools.text.quotes import LONGEST_QUOTE, find_quote
 
 TEXT = "Ed Wood is a film of 1994. It was directed by Tim Burton. Burton was born in 1958. It was a film."
 words = st.sampled_from(["Tim", "Burton", "film.", "the", "1994", "It", "x" * 150, "\n\n", "é"])
@@ -22,26 +22,26 @@ texts = st.one_of(st.text(), st.lists(words, max_size=40).map(" ".join))
     ],
 )
 def test_the_sentence_that_supports_best(statement: str, quote: str) -> None:
-    start, end = best_quote(statement, TEXT)
+    start, end = find_quote(statement, TEXT)
     assert TEXT[start:end] == quote
 
 
 def test_words_of_the_title_count_little() -> None:
     text = "Mary Anning was a collector. She found the skeleton in Lyme Regis."
     statement = "Mary Anning found a skeleton."
-    start, end = best_quote(statement, text, "Mary Anning")
+    start, end = find_quote(statement, text, "Mary Anning")
     assert text[start:end] == "She found the skeleton in Lyme Regis."
-    assert best_quote(statement, text) == (0, 28)
+    assert find_quote(statement, text) == (0, 28)
 
 
 @pytest.mark.parametrize("text", ["", " \n\t"])
 def test_a_blank_text_has_no_quote(text: str) -> None:
-    assert best_quote("Tim Burton", text) == (0, 0)
+    assert find_quote("Tim Burton", text) == (0, 0)
 
 
 def test_a_long_sentence_is_cut_around_its_best_stretch() -> None:
     text = f"{'alpha beta ' * 90}he was born on 22 February 1981 in Rome {'gamma delta ' * 90}."
-    start, end = best_quote("Born in Rome in 1981.", text)
+    start, end = find_quote("Born in Rome in 1981.", text)
     assert end - start <= LONGEST_QUOTE
     assert "born on 22 February 1981 in Rome" in text[start:end]
     assert text[start - 1] == " "
@@ -49,12 +49,12 @@ def test_a_long_sentence_is_cut_around_its_best_stretch() -> None:
 
 
 def test_a_sentence_without_white_space_is_cut_hard() -> None:
-    assert best_quote("x", "x" * 1000) == (0, LONGEST_QUOTE)
+    assert find_quote("x", "x" * 1000) == (0, LONGEST_QUOTE)
 
 
 @given(texts, texts)
 def test_a_quote_is_a_whole_sentence_or_a_cut_of_one(statement: str, text: str) -> None:
-    start, end = best_quote(statement, text)
+    start, end = find_quote(statement, text)
     assert 0 <= start <= end <= len(text)
     assert end - start <= LONGEST_QUOTE
     sentences = split_sentences(text)

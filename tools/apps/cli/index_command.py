@@ -13,8 +13,8 @@ from hopgraph.tools.apps.cli.console import console_on, print_hanging
 from hopgraph.tools.apps.cli.progress_bars import progress_on
 from hopgraph.tools.retrieval import IndexReport, build_index
 from hopgraph.tools.retrieval.index_manifest import DenseFacts
-from hopgraph.tools.retrieval.shards import kept_shards
-from hopgraph.tools.retrieval.stages import Progress
+from hopgraph.tools.retrieval.progress import Progress
+from hopgraph.tools.retrieval.shards import find_shards
 from hopgraph.tools.text.sanitize import pluralize, sanitize_line
 
 _STAGES = {
@@ -108,7 +108,7 @@ def _telling_what_is_kept(out: Path, errors: Console) -> Generator[None]:
     try:
         yield
     except (HopgraphError, KeyboardInterrupt):
-        if kept := kept_shards(out.expanduser().resolve()):
+        if kept := find_shards(out.expanduser().resolve()):
             line = f"what was embedded is kept in {kept[0]}; the same command goes on from there"
             print_hanging(errors, Text(), Text(sanitize_line(line), "yellow"), indent=0)
         raise

@@ -9,7 +9,7 @@ from hopgraph.state import Context, SettingsError
 from hopgraph.tools.apps.cli.console import console_on, print_hanging
 from hopgraph.tools.apps.cli.settings_options import method_named
 from hopgraph.tools.io.atomic_files import write_files
-from hopgraph.tools.prompts import FAMILIES, prompt_files
+from hopgraph.tools.prompts import FAMILIES, list_prompt_files
 
 
 def run_prompts(method: str, out: Path, *, force: bool) -> None:
@@ -20,7 +20,7 @@ def run_prompts(method: str, out: Path, *, force: bool) -> None:
     """
     cls: type[Context] = method_named(method).Context
     out = out.expanduser()
-    files = dict(prompt_files(cls.method, cls.steps))
+    files = dict(list_prompt_files(cls.method, cls.steps))
     contents = {out / name: path.read_bytes() for name, path in files.items()}
     there = [path for path in contents if path.exists()]
     if there and not force:

@@ -11,7 +11,7 @@ from hopgraph.tools.apps.evaluation.batch.question_job import Job, answer
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.prices import PriceTable
 from hopgraph.tools.models import model_name
-from hopgraph.tools.resources import model_given
+from hopgraph.tools.resources import find_model_spec
 
 FIRST = 10
 """Questions that are tried. Of 100 of HotpotQA's, the first 3 told half of the calls that MIGRES then took, the first
@@ -128,7 +128,7 @@ class _Count:
             return
         data = event["data"]
         prompt, completion = int(str(data["prompt_tokens"])), int(str(data["completion_tokens"]))
-        model = model_name(model_given(self.settings, str(data["role"])))
+        model = model_name(find_model_spec(self.settings, str(data["role"])))
         before = self.tokens.get(model, (0, 0))
         self.tokens[model] = (before[0] + prompt, before[1] + completion)
         self.calls += int(str(data["attempts"]))

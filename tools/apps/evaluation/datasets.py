@@ -17,8 +17,8 @@ from hopgraph.tools.apps.evaluation.question_formats import (
     from_strategyqa,
     from_triviaqa,
 )
-from hopgraph.tools.retrieval.corpora import Reading
-from hopgraph.tools.retrieval.corpora.json_values import json_values
+from hopgraph.tools.retrieval.corpora import ReadState
+from hopgraph.tools.retrieval.corpora.json_values import read_json_values
 from hopgraph.tools.retrieval.corpora.source_records import MalformedError
 
 
@@ -47,7 +47,7 @@ _SPLITS = ("test", "dev", "train")
 
 
 def read_questions(
-    path: Path, format_name: str | None = None, reading: Reading | None = None
+    path: Path, format_name: str | None = None, reading: ReadState | None = None
 ) -> Iterator[EvalQuestion]:
     """Read the questions of a data set in the file's order, one at a time.
 
@@ -64,7 +64,7 @@ def read_questions(
     """
     if format_name not in (None, BEIR, *FORMATS):
         raise SettingsError(f"question format {format_name!r} is unknown; use one of: {', '.join([*FORMATS, BEIR])}")
-    reading = reading or Reading()
+    reading = reading or ReadState()
     try:
         if format_name == BEIR or (format_name is None and path.is_dir()):
             yield from _beir_questions(path, reading)
@@ -87,23 +87,23 @@ def format_of(path: Path) -> str:
         raise CorpusError(f"{error.filename or path}: cannot be read: {error.strerror or error}") from None
 
 
-def _questions(path: Path, reading: Reading, read: Callable[[Object, int], EvalQuestion]) -> Iterator[EvalQuestion]:
-    for line, value in json_values(path, reading):
+def _questions(path: Path, reading: ReadState, read: Callable[[Object, int], EvalQuestion]) -> Iterator[EvalQuestion]:
+    for line, value in read_json_values(path, reading):
         try:
             if not isinstance(value, dict):
                 raise MalformedError(f"expected a question, found a {type(value).__name__}")
             question = read(value, line)
         except MalformedError as error:
-            reading.bad(path, line, str(error))
+            reading.reject(path, line, str(error))
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(str(part) for part in first["loc"])
-            reading.bad(path, line, f"{place}: {first['msg']}")
+            reading.reject(path, line, f"{place}: {first['msg']}")
         else:
             yield question
 
 
-def _beir_questions(folder: Path, reading: Reading) -> Iterator[EvalQuestion]:
+def _beir_questions(folder: Path, reading: ReadState) -> Iterator[EvalQuestion]:
     """Yield the queries that the qrels judge; all of them, without gold passages, where there are no qrels."""
     judged = next((file for split in _SPLITS if (file := folder / "qrels" / f"{split}.tsv").is_file()), None)
     gold = _read_qrels(judged, reading) if judged else {}
@@ -112,7 +112,7 @@ def _beir_questions(folder: Path, reading: Reading) -> Iterator[EvalQuestion]:
             yield question
 
 
-def _read_qrels(path: Path, reading: Reading) -> dict[str, list[str]]:
+def _read_qrels(path: Path, reading: ReadState) -> dict[str, list[str]]:
     """Read the relevant passage ids of each judged query, an empty list where none is relevant."""
     gold: dict[str, list[str]] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
@@ -120,7 +120,7 @@ def _read_qrels(path: Path, reading: Reading) -> dict[str, list[str]]:
         if number == 1 and fields[0] == "query-id":
             continue
         if len(fields) != 3 or not fields[2].strip().lstrip("-").isdecimal():
-            reading.bad(path, number, "expected query-id, corpus-id and a whole score, parted by tabs")
+            reading.reject(path, number, "expected query-id, corpus-id and a whole score, parted by tabs")
             continue
         relevant = gold.setdefault(fields[0], [])
         if int(fields[2]) > 0 and fields[1] not in relevant:
@@ -130,7 +130,7 @@ def _read_qrels(path: Path, reading: Reading) -> dict[str, list[str]]:
 
 def _told_by_content(path: Path) -> str:
     first: Object = {}
-    for _, value in json_values(path, Reading(skip_bad=True)):
+    for _, value in read_json_values(path, ReadState(skip_bad=True)):
         if isinstance(value, dict):
             first = value
             break

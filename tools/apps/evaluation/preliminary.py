@@ -32,7 +32,7 @@ from hopgraph.state.migres import MigresContext
 from hopgraph.tools.apps.evaluation.batch.question_job import Job, Watch
 from hopgraph.tools.apps.evaluation.metrics import COVER_EM
 from hopgraph.tools.apps.evaluation.preliminary_cases import SubQuestion, drawn_passages, sub_questions_of, told_part
-from hopgraph.tools.resources import retriever_of
+from hopgraph.tools.resources import get_retriever
 
 Measures = dict[str, int]
 """Counts of one question; added up over questions they give the rates."""
@@ -163,7 +163,7 @@ def _told(statements: Sequence[Evidence], holding: set[str], gold: set[str]) -> 
 
 async def _shown(job: Job) -> list[Passage]:
     """Draw five of the passages that a search for the question finds and of those that come with it."""
-    retriever = await retriever_of(job.settings.retriever)
+    retriever = await get_retriever(job.settings.retriever)
     wanted = Search(job.question.question, job.settings.passages_per_query, frozenset(), 1, "")
     return drawn_passages(job.question, (await search_with([retriever], wanted)).passages)
 

@@ -7,8 +7,12 @@ from typing import Annotated
 from pydantic import AliasChoices, BaseModel, Field, JsonValue, StringConstraints
 
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop, GoldSentence
-from hopgraph.tools.retrieval.corpora import passage_id
-from hopgraph.tools.retrieval.corpora.passages_of import join_sentences, of_hotpotqa, sentences_of_hotpotqa
+from hopgraph.tools.retrieval.corpora import hash_passage
+from hopgraph.tools.retrieval.corpora.question_contexts import (
+    join_sentences,
+    read_hotpotqa_context,
+    split_hotpotqa_context,
+)
 
 Object = Mapping[str, JsonValue]
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -95,7 +99,7 @@ def from_hotpotqa(value: Object, line: int) -> EvalQuestion:
     record = _HotpotQa.model_validate(value)
     facts = _facts(record)
     titles = tuple(dict.fromkeys(title for title, _ in facts))
-    contexts = _contexts(of_hotpotqa(value))
+    contexts = _contexts(read_hotpotqa_context(value))
     return EvalQuestion(
         id=record.id,
         question=record.question,
@@ -119,8 +123,8 @@ def _facts(record: _HotpotQa) -> list[tuple[str, int]]:
 
 def _supporting(value: Object, facts: list[tuple[str, int]]) -> Iterator[GoldSentence]:
     """Find the sentences of the supporting facts; a number beyond the paragraph's end, as some are, is left out."""
-    for paragraph in sentences_of_hotpotqa(value):
-        name = passage_id(paragraph.title, join_sentences(paragraph.sentences))
+    for paragraph in split_hotpotqa_context(value):
+        name = hash_passage(paragraph.title, join_sentences(paragraph.sentences))
         for title, number in facts:
             if title == paragraph.title and 0 <= number < len(paragraph.sentences):
                 yield GoldSentence(name, paragraph.sentences[number].strip())
@@ -132,7 +136,7 @@ def from_musique(value: Object, line: int) -> EvalQuestion:
     record = _Musique.model_validate(value)
     answers = tuple(dict.fromkeys([record.answer, *record.answer_aliases])) if record.answerable else ()
     kind, parted, _ = record.id.partition("__")
-    ids = [passage_id(each.title, each.text.strip()) for each in record.paragraphs]
+    ids = [hash_passage(each.title, each.text.strip()) for each in record.paragraphs]
     gold, titles = _gold(record.paragraphs)
     return EvalQuestion(
         id=record.id,
@@ -214,13 +218,13 @@ def from_beir(value: Object, gold: Mapping[str, list[str]]) -> EvalQuestion:
 
 def _gold(paragraphs: list[_Paragraph]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     gold = [paragraph for paragraph in paragraphs if paragraph.gold]
-    ids = dict.fromkeys(passage_id(paragraph.title, paragraph.text.strip()) for paragraph in gold)
+    ids = dict.fromkeys(hash_passage(paragraph.title, paragraph.text.strip()) for paragraph in gold)
     return tuple(ids), tuple(dict.fromkeys(paragraph.title for paragraph in gold))
 
 
 def _contexts(paragraphs: Iterable[tuple[str, str]]) -> tuple[ContextPassage, ...]:
     """Give paragraphs the ids that they have in an index of the file; those without text are left out."""
-    found = (ContextPassage(passage_id(title, text), title, text) for title, text in paragraphs if text)
+    found = (ContextPassage(hash_passage(title, text), title, text) for title, text in paragraphs if text)
     return tuple({each.id: each for each in found}.values())
 
 

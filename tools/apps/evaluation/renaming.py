@@ -26,7 +26,7 @@ from hopgraph.tools.apps.evaluation.named_titles import (
     words_of,
 )
 from hopgraph.tools.apps.evaluation.new_titles import NameMap, Words, folded, make_names
-from hopgraph.tools.retrieval.corpora import SourceRecord, passage_id
+from hopgraph.tools.retrieval.corpora import SourceRecord, hash_passage
 
 RENAMING = "renaming.json"
 _ARTICLES = frozenset({"the", "a", "an"})
@@ -119,7 +119,7 @@ class Renaming:
 
     def record_id(self, old: str, title: str, text: str) -> str:
         """Tell a passage's new id: hashes follow the text, ids of the data set's own stay."""
-        return passage_id(*self.passage(title, text)) if old == passage_id(title, text) else old
+        return hash_passage(*self.passage(title, text)) if old == hash_passage(title, text) else old
 
     def question(self, question: EvalQuestion) -> EvalQuestion:
         """Rename a question with everything that it carries."""
@@ -263,7 +263,7 @@ def renamed_records(renaming: Renaming, records: Iterable[SourceRecord]) -> Iter
     """Rename the passages of a corpus, in its order."""
     for each in records:
         title, text = renaming.passage(each.title, each.text)
-        new = passage_id(title, text) if each.id == passage_id(each.title, each.text) else each.id
+        new = hash_passage(title, text) if each.id == hash_passage(each.title, each.text) else each.id
         yield each._replace(id=new, title=title, text=text)
 
 

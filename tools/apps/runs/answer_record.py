@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from hopgraph.state import Context, StepEvent
 from hopgraph.tools.io.redact import redact
-from hopgraph.tools.resources import describe
+from hopgraph.tools.resources import describe_settings
 
 
 def answer_record(settings: Context, state: Mapping[str, Any], trace: Sequence[StepEvent]) -> dict[str, Any]:
@@ -15,7 +15,7 @@ def answer_record(settings: Context, state: Mapping[str, Any], trace: Sequence[S
 
     Numbers that JSON does not know (an endless threshold) become null. Keys do not appear.
     """
-    model, retriever = describe(settings)
+    model, retriever = describe_settings(settings)
     record = {
         "question": state["question"],
         "method": settings.method,

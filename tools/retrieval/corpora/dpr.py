@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from hopgraph.tools.retrieval.corpora.source_records import Reading, SourceRecord
+from hopgraph.tools.retrieval.corpora.source_records import ReadState, SourceRecord
 
 COLUMNS = ["id", "text", "title"]
 
@@ -20,7 +20,7 @@ def has_dpr_header(path: Path) -> bool:
     return line.strip().replace('"', "").split("\t") == COLUMNS
 
 
-def read_dpr(path: Path, reading: Reading) -> Iterator[SourceRecord]:
+def read_dpr(path: Path, reading: ReadState) -> Iterator[SourceRecord]:
     """Read passages; a field in quotation marks has its own ones doubled.
 
     Each line is read by itself, so that a stray quotation mark spoils no more than its own line.
@@ -35,15 +35,15 @@ def read_dpr(path: Path, reading: Reading) -> Iterator[SourceRecord]:
             try:
                 columns = _columns(line.decode("utf-8-sig" if number == 1 else "utf-8"))
             except UnicodeDecodeError as error:
-                reading.bad(path, number, f"byte {error.start + 1} of the line is not UTF-8")
+                reading.reject(path, number, f"byte {error.start + 1} of the line is not UTF-8")
                 continue
             except csv.Error as error:
-                reading.bad(path, number, f"not tab-separated fields: {error}")
+                reading.reject(path, number, f"not tab-separated fields: {error}")
                 continue
             if not columns or (number == 1 and columns == COLUMNS):
                 continue
             if len(columns) != len(COLUMNS):
-                reading.bad(path, number, f"expected 3 fields (id, text, title), found {len(columns)}")
+                reading.reject(path, number, f"expected 3 fields (id, text, title), found {len(columns)}")
                 continue
             yield SourceRecord(columns[0], columns[2], columns[1], path, number)
 

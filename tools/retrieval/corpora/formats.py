@@ -9,15 +9,20 @@ from typing import NamedTuple
 from hopgraph.state import CorpusError, SettingsError
 from hopgraph.tools.retrieval.corpora.dpr import has_dpr_header, read_dpr
 from hopgraph.tools.retrieval.corpora.json_corpora import read_beir, read_pooled
-from hopgraph.tools.retrieval.corpora.json_values import first_bytes, json_values
-from hopgraph.tools.retrieval.corpora.passages_of import Object, of_contexts, of_hotpotqa, of_musique
-from hopgraph.tools.retrieval.corpora.source_records import Reading, SourceRecord
-from hopgraph.tools.retrieval.corpora.text_files import SUFFIXES, read_text_files, text_files
+from hopgraph.tools.retrieval.corpora.json_values import read_first_bytes, read_json_values
+from hopgraph.tools.retrieval.corpora.question_contexts import (
+    Object,
+    read_dpr_contexts,
+    read_hotpotqa_context,
+    read_musique_paragraphs,
+)
+from hopgraph.tools.retrieval.corpora.source_records import ReadState, SourceRecord
+from hopgraph.tools.retrieval.corpora.text_files import SUFFIXES, list_text_files, read_text_files
 
-Reader = Callable[[Path, Reading], Iterator[SourceRecord]]
+Reader = Callable[[Path, ReadState], Iterator[SourceRecord]]
 
 
-class Format(NamedTuple):
+class CorpusFormat(NamedTuple):
     """One format of a corpus."""
 
     read: Reader
@@ -25,14 +30,16 @@ class Format(NamedTuple):
     """The keys by which its first object is told; empty when it is not in JSON."""
 
 
-FORMATS: dict[str, Format] = {
-    "musique": Format(partial(read_pooled, paragraphs_of=of_musique), ("question", "paragraphs")),
-    "nq": Format(partial(read_pooled, paragraphs_of=of_contexts), ("question", "ctxs")),
-    "2wikimultihopqa": Format(partial(read_pooled, paragraphs_of=of_hotpotqa), ("question", "context", "evidences")),
-    "hotpotqa": Format(partial(read_pooled, paragraphs_of=of_hotpotqa), ("question", "context")),
-    "beir": Format(read_beir, ("_id", "text")),
-    "dpr": Format(read_dpr),
-    "text": Format(read_text_files),
+FORMATS: dict[str, CorpusFormat] = {
+    "musique": CorpusFormat(partial(read_pooled, paragraphs_of=read_musique_paragraphs), ("question", "paragraphs")),
+    "nq": CorpusFormat(partial(read_pooled, paragraphs_of=read_dpr_contexts), ("question", "ctxs")),
+    "2wikimultihopqa": CorpusFormat(
+        partial(read_pooled, paragraphs_of=read_hotpotqa_context), ("question", "context", "evidences")
+    ),
+    "hotpotqa": CorpusFormat(partial(read_pooled, paragraphs_of=read_hotpotqa_context), ("question", "context")),
+    "beir": CorpusFormat(read_beir, ("_id", "text")),
+    "dpr": CorpusFormat(read_dpr),
+    "text": CorpusFormat(read_text_files),
 }
 """By name; those in JSON in the order in which they are tried."""
 
@@ -48,7 +55,7 @@ class Corpus:
     size: int
     """Bytes of the files to read, for progress."""
 
-    def records(self, reading: Reading) -> Iterator[SourceRecord]:
+    def records(self, reading: ReadState) -> Iterator[SourceRecord]:
         """Yield the passages in the source's order; texts are not checked.
 
         Raises:
@@ -90,7 +97,7 @@ def _open_folder(folder: Path, format_name: str | None) -> Corpus:
         return Corpus(beir, "beir", beir.stat().st_size)
     if format_name not in (None, "text"):
         raise CorpusError(f"{folder} is a folder; for the format {format_name} name the file itself")
-    files = text_files(folder)
+    files = list_text_files(folder)
     size = sum(file.stat().st_size for file in files)
     if not size:
         raise CorpusError(f"{folder}: no text in this folder; it needs {_BEIR_FILE}, or .txt or .md files with text")
@@ -116,11 +123,11 @@ def _told_by_content(path: Path) -> str:
 
 def _first_object(path: Path) -> tuple[Object, str]:
     """Return the first object of a JSON file; where there is none, an empty one and why."""
-    start = first_bytes(path, 1)
+    start = read_first_bytes(path, 1)
     if start not in (b"{", b"["):
         return {}, "it does not begin as JSON does" if start else "it is empty"
-    reading = Reading(skip_bad=True)
-    values = (value for _, value in json_values(path, reading))
+    reading = ReadState(skip_bad=True)
+    values = (value for _, value in read_json_values(path, reading))
     for value in values:
         if isinstance(value, dict) and value:
             return value, ""

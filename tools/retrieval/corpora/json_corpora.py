@@ -4,25 +4,25 @@ from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from pathlib import Path
 
-from hopgraph.tools.retrieval.corpora.json_values import json_values
-from hopgraph.tools.retrieval.corpora.passages_of import Object, Paragraph
-from hopgraph.tools.retrieval.corpora.source_records import MalformedError, Reading, SourceRecord
+from hopgraph.tools.retrieval.corpora.json_values import read_json_values
+from hopgraph.tools.retrieval.corpora.question_contexts import Object, Paragraph
+from hopgraph.tools.retrieval.corpora.source_records import MalformedError, ReadState, SourceRecord
 
 
-def read_beir(path: Path, reading: Reading) -> Iterator[SourceRecord]:
+def read_beir(path: Path, reading: ReadState) -> Iterator[SourceRecord]:
     """Read passages with `_id` (or `id`), `title` and `text`; the title may be missing.
 
     Raises:
         BadRecordError: a record of another shape, unless bad records are skipped.
         OSError: the file cannot be read.
     """
-    for line, value in json_values(path, reading):
+    for line, value in read_json_values(path, reading):
         try:
             if not isinstance(value, dict):
                 raise MalformedError(f"expected an object, found a {type(value).__name__}")
             yield _passage(value, path, line)
         except MalformedError as error:
-            reading.bad(path, line, str(error))
+            reading.reject(path, line, str(error))
 
 
 def _passage(value: Object, path: Path, line: int) -> SourceRecord:
@@ -40,9 +40,9 @@ def _passage(value: Object, path: Path, line: int) -> SourceRecord:
 
 
 def read_pooled(
-    path: Path, reading: Reading, paragraphs_of: Callable[[Object], Iterator[Paragraph]]
+    path: Path, reading: ReadState, paragraphs_of: Callable[[Object], Iterator[Paragraph]]
 ) -> Iterator[SourceRecord]:
-    """Read the paragraphs of all questions, each title with its text once, with the ids of `passage_id`.
+    """Read the paragraphs of all questions, each title with its text once, with the ids of `hash_passage`.
 
     Paragraphs without text, which some data sets have, are left out.
 
@@ -51,22 +51,22 @@ def read_pooled(
         OSError: the file cannot be read.
     """
     seen: set[str] = set()
-    for line, value in json_values(path, reading):
+    for line, value in read_json_values(path, reading):
         try:
             if not isinstance(value, dict):
                 raise MalformedError(f"expected a question, found a {type(value).__name__}")
             paragraphs = list(paragraphs_of(value))
         except MalformedError as error:
-            reading.bad(path, line, str(error))
+            reading.reject(path, line, str(error))
             continue
         for title, text in paragraphs:
-            name = passage_id(title, text)
+            name = hash_passage(title, text)
             if text and name not in seen:
                 seen.add(name)
                 yield SourceRecord(name, title, text, path, line)
 
 
-def passage_id(title: str, text: str) -> str:
+def hash_passage(title: str, text: str) -> str:
     """Make the id of a pooled paragraph: 20 hexadecimal digits that depend on nothing but title and text."""
     content = f"{title}\0{text}".encode(errors="surrogatepass")
     return blake2b(content, digest_size=10).hexdigest()

@@ -10,7 +10,7 @@ from typing import BinaryIO
 from pydantic import JsonValue
 
 from hopgraph.state import BadRecordError
-from hopgraph.tools.retrieval.corpora.source_records import Reading
+from hopgraph.tools.retrieval.corpora.source_records import ReadState
 
 _CHUNK = 1 << 20
 _LONGEST_TOKEN = 16
@@ -20,7 +20,7 @@ _WRAPPED = re.compile(rb'\{\s*"[Dd]ata"\s*:\s*\[')
 _WHITE_SPACE = re.compile(r"[ \t\n\r]*")
 
 
-def json_values(path: Path, reading: Reading) -> Iterator[tuple[int, JsonValue]]:
+def read_json_values(path: Path, reading: ReadState) -> Iterator[tuple[int, JsonValue]]:
     """Read a list of JSON values, such a list below the key `Data`, or JSON lines; holds a few values at a time.
 
     Yields:
@@ -31,13 +31,13 @@ def json_values(path: Path, reading: Reading) -> Iterator[tuple[int, JsonValue]]
             is broken, always, as nothing tells where its next value begins.
         OSError: the file cannot be read.
     """
-    start = first_bytes(path, 64)
+    start = read_first_bytes(path, 64)
     if start[:1] == b"[":
         return _list_values(path, reading)
     return _list_values(path, reading, wrapped=True) if _WRAPPED.match(start) else _line_values(path, reading)
 
 
-def first_bytes(path: Path, count: int) -> bytes:
+def read_first_bytes(path: Path, count: int) -> bytes:
     """Return the first bytes of a file after a byte order mark and white space; fewer where it is shorter.
 
     Raises:
@@ -50,7 +50,7 @@ def first_bytes(path: Path, count: int) -> bytes:
     return start[:count]
 
 
-def _line_values(path: Path, reading: Reading) -> Iterator[tuple[int, JsonValue]]:
+def _line_values(path: Path, reading: ReadState) -> Iterator[tuple[int, JsonValue]]:
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             reading.bytes_read += len(line)
@@ -59,16 +59,16 @@ def _line_values(path: Path, reading: Reading) -> Iterator[tuple[int, JsonValue]
             try:
                 value = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
             except UnicodeDecodeError as error:
-                reading.bad(path, number, f"byte {error.start + 1} of the line is not UTF-8")
+                reading.reject(path, number, f"byte {error.start + 1} of the line is not UTF-8")
             except json.JSONDecodeError as error:
-                reading.bad(path, number, f"not valid JSON: {error.msg} at character {error.pos + 1}")
+                reading.reject(path, number, f"not valid JSON: {error.msg} at character {error.pos + 1}")
             except (ValueError, RecursionError) as error:  # a huge number, a deep nesting
-                reading.bad(path, number, f"not usable JSON: {error}")
+                reading.reject(path, number, f"not usable JSON: {error}")
             else:
                 yield number, value
 
 
-def _list_values(path: Path, reading: Reading, *, wrapped: bool = False) -> Iterator[tuple[int, JsonValue]]:
+def _list_values(path: Path, reading: ReadState, *, wrapped: bool = False) -> Iterator[tuple[int, JsonValue]]:
     with path.open("rb") as file:
         scanner = _Scanner(file, path, reading)
         if wrapped:
@@ -87,7 +87,7 @@ def _list_values(path: Path, reading: Reading, *, wrapped: bool = False) -> Iter
 class _Scanner:
     """A window on a long JSON text that moves on as values are taken from it."""
 
-    def __init__(self, file: BinaryIO, path: Path, reading: Reading) -> None:
+    def __init__(self, file: BinaryIO, path: Path, reading: ReadState) -> None:
         self._file, self._path, self._reading = file, path, reading
         # Bytes that are not UTF-8 become lone surrogates, so that only the record that has them is bad.
         self._decode = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape").decode

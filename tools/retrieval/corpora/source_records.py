@@ -27,7 +27,7 @@ class SourceRecord(NamedTuple):
 
 
 @dataclass
-class Reading:
+class ReadState:
     """One pass over a source: how far it is, and the bad records that it met."""
 
     skip_bad: bool = False
@@ -36,7 +36,7 @@ class Reading:
     first_skipped: list[str] = field(default_factory=list[str])
     """The messages of the first few bad records."""
 
-    def bad(self, file: Path, line: int, reason: str) -> None:
+    def reject(self, file: Path, line: int, reason: str) -> None:
         """Refuse a record.
 
         Raises:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from hopgraph.tools.retrieval.corpora.source_records import Reading, SourceRecord
+from hopgraph.tools.retrieval.corpora.source_records import ReadState, SourceRecord
 from hopgraph.tools.text import split_sentences
 
 SUFFIXES = frozenset({".txt", ".md"})
@@ -23,7 +23,7 @@ Block = tuple[int, str]
 """A paragraph with the line on which it begins."""
 
 
-def text_files(source: Path) -> list[Path]:
+def list_text_files(source: Path) -> list[Path]:
     """List the text files of a folder and its sub-folders by path, but hidden ones; of a file, itself.
 
     Raises:
@@ -43,7 +43,7 @@ def _refuse(error: OSError) -> None:
     raise error
 
 
-def read_text_files(source: Path, reading: Reading) -> Iterator[SourceRecord]:
+def read_text_files(source: Path, reading: ReadState) -> Iterator[SourceRecord]:
     """Cut every text file into passages, with `path#number` for an id.
 
     The title is the file's first heading, else its name. White space within a passage is made single spaces.
@@ -52,7 +52,7 @@ def read_text_files(source: Path, reading: Reading) -> Iterator[SourceRecord]:
         BadRecordError: a line that is not UTF-8, unless bad records are skipped.
         OSError: a file or a folder cannot be read.
     """
-    for path in text_files(source):
+    for path in list_text_files(source):
         name = path.relative_to(source).as_posix() if source.is_dir() else path.name
         title = _title(path)
         for number, (line, text) in enumerate(_passages(_blocks(path, reading)), 1):
@@ -65,7 +65,7 @@ def _title(path: Path) -> str:
         return next((heading for heading in headings if heading), path.stem)
 
 
-def _blocks(path: Path, reading: Reading) -> Iterator[Block]:
+def _blocks(path: Path, reading: ReadState) -> Iterator[Block]:
     """Yield the paragraphs of a file; headings and blank lines part them."""
     lines: list[str] = []
     start, length = 1, 0
@@ -82,14 +82,14 @@ def _blocks(path: Path, reading: Reading) -> Iterator[Block]:
         yield start, "".join(lines)
 
 
-def _lines(path: Path, reading: Reading) -> Iterator[tuple[int, str]]:
+def _lines(path: Path, reading: ReadState) -> Iterator[tuple[int, str]]:
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             reading.bytes_read += len(line)
             try:
                 yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
-                reading.bad(path, number, f"byte {error.start + 1} of the line is not UTF-8")
+                reading.reject(path, number, f"byte {error.start + 1} of the line is not UTF-8")
 
 
 def _passages(blocks: Iterable[Block]) -> Iterator[Block]:

@@ -14,12 +14,12 @@ from hopgraph.tools.retrieval.embeddings import resolve_embeddings
 from hopgraph.tools.retrieval.engines.address import VALID_ENGINE_SPECS, EngineAddress, is_engine, parse_address
 from hopgraph.tools.retrieval.engines.elasticsearch import ElasticsearchEngine
 from hopgraph.tools.retrieval.engines.engine import SearchEngine
+from hopgraph.tools.retrieval.engines.engine_facts import analyser_of
 from hopgraph.tools.retrieval.engines.engine_retriever import EngineRetriever
-from hopgraph.tools.retrieval.engines.facts import analyser_of
-from hopgraph.tools.retrieval.engines.filling import FillReport, fill
+from hopgraph.tools.retrieval.engines.fill import FillReport, fill_collection
 from hopgraph.tools.retrieval.engines.milvus import MilvusEngine
-from hopgraph.tools.retrieval.stages import Progress, silent
-from hopgraph.tools.text import analyser_for
+from hopgraph.tools.retrieval.progress import Progress, ignore_progress
+from hopgraph.tools.text import get_analyser
 
 __all__ = ["VALID_ENGINE_SPECS", "EngineRetriever", "FillReport", "index_into", "is_engine", "resolve_engine"]
 
@@ -83,12 +83,12 @@ def index_into(
         CorpusError: the source or the engine cannot be used; the message says why.
         BadRecordError: a record that cannot be read or held; unless `skip_bad`.
     """
-    analyser = analyser_for(language)
+    analyser = get_analyser(language)
     analyser.describe()  # a package that is missing is told before anything is read
     corpus = open_corpus(source.expanduser(), format)
     engine = _connect(parse_address(target))
     model = resolve_embeddings(dense) if dense else None
-    return fill(engine, corpus, analyser, model, skip_bad=skip_bad, progress=progress or silent)
+    return fill_collection(engine, corpus, analyser, model, skip_bad=skip_bad, progress=progress or ignore_progress)
 
 
 def _connect(address: EngineAddress) -> SearchEngine:

@@ -20,12 +20,12 @@ from hopgraph.tools.retrieval.engines.engine import (
     CONNECT_SECONDS,
     TERMS,
     VECTOR,
-    Row,
+    EngineRow,
     SearchEngine,
-    best_first,
-    failed,
+    engine_error,
+    sort_hits,
 )
-from hopgraph.tools.retrieval.engines.facts import EngineFacts, read_facts
+from hopgraph.tools.retrieval.engines.engine_facts import EngineFacts, read_facts
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.passages import StoredPassage
 
@@ -103,7 +103,7 @@ class ElasticsearchEngine(SearchEngine):
             self._client.indices.put_mapping(index=self.address.collection, meta={_META: facts.model_dump_json()})
 
     @override
-    def upsert(self, rows: Sequence[Row]) -> None:
+    def upsert(self, rows: Sequence[EngineRow]) -> None:
         actions = (
             {
                 "_index": self.address.collection,
@@ -119,7 +119,7 @@ class ElasticsearchEngine(SearchEngine):
             self._helpers.bulk(self._client, actions, chunk_size=len(rows))
 
     @override
-    def refusal(self, row: Row) -> str:
+    def refusal(self, row: EngineRow) -> str:
         if len(row.passage.id.encode()) > _LONGEST_ID:
             return f"its id has more than {_LONGEST_ID} bytes, which Elasticsearch cannot hold"
         return ""
@@ -155,7 +155,7 @@ class ElasticsearchEngine(SearchEngine):
             Hit(StoredPassage(hit["_id"], hit["_source"]["title"], hit["_source"]["text"]), float(hit["_score"]))
             for hit in found["hits"]["hits"]
         ]
-        return best_first(hits, k)
+        return sort_hits(hits, k)
 
     @contextmanager
     def _translated(self, what: str) -> Generator[None]:
@@ -167,9 +167,9 @@ class ElasticsearchEngine(SearchEngine):
                 f"{self.address}: the server refuses the key; set {API_KEY}, or write USER:PASSWORD@ before the host"
             ) from None
         except library.ConnectionError:
-            raise failed(self.address, what, "no answer; is the server running at this address?") from None
+            raise engine_error(self.address, what, "no answer; is the server running at this address?") from None
         except (library.ApiError, library.TransportError, self._helpers.BulkIndexError, ValueError) as error:
-            raise failed(self.address, what, str(error)) from None
+            raise engine_error(self.address, what, str(error)) from None
 
 
 def _inner_product(score: float) -> float:

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 from hopgraph.state import CorpusError
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.retrieval.engines.address import EngineAddress
-from hopgraph.tools.retrieval.engines.facts import EngineFacts
+from hopgraph.tools.retrieval.engines.engine_facts import EngineFacts
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.passages import StoredPassage
 
@@ -20,7 +20,7 @@ CONNECT_SECONDS = 5.0
 CALL_SECONDS = 60.0
 
 
-class Row(NamedTuple):
+class EngineRow(NamedTuple):
     """A passage as it goes to an engine."""
 
     passage: StoredPassage
@@ -52,11 +52,11 @@ class SearchEngine(Protocol):
         """Replace what the collection says of itself."""
         ...
 
-    def upsert(self, rows: Sequence[Row]) -> None:
+    def upsert(self, rows: Sequence[EngineRow]) -> None:
         """Put passages in; those with an id that is there are replaced."""
         ...
 
-    def refusal(self, row: Row) -> str:
+    def refusal(self, row: EngineRow) -> str:
         """Say why the engine cannot hold a passage; empty when it can."""
         ...
 
@@ -73,11 +73,11 @@ class SearchEngine(Protocol):
         ...
 
 
-def best_first(hits: list[Hit], k: int) -> list[Hit]:
+def sort_hits(hits: list[Hit], k: int) -> list[Hit]:
     """Order what an engine found: best first, equal scores by id (which of them an engine gives is its own choice)."""
     return sorted(hits, key=lambda hit: (-hit.score, hit.passage.id))[:k]
 
 
-def failed(address: EngineAddress, what: str, said: str) -> CorpusError:
+def engine_error(address: EngineAddress, what: str, said: str) -> CorpusError:
     """Turn what an engine says of a failure into our error, on one line and without the keys of the environment."""
     return CorpusError(f"{address}: {what}: {' '.join(redact(said).split())[:300]}")

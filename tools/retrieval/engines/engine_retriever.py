@@ -12,7 +12,7 @@ from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval.embeddings import EmbeddingModel
 from hopgraph.tools.retrieval.engines.address import Mode
 from hopgraph.tools.retrieval.engines.engine import SearchEngine
-from hopgraph.tools.retrieval.fusion import DEPTH, fused
+from hopgraph.tools.retrieval.fusion import DEPTH, fuse_rankings
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.text import Analyser
 
@@ -83,5 +83,5 @@ class EngineRetriever(BaseRetriever):
                 page_content=hit.passage.text,
                 metadata={"title": hit.passage.title, "score": hit.score, "source": str(self.engine.address)},
             )
-            for hit in (rankings[0] if len(rankings) == 1 else fused(rankings, k))
+            for hit in (rankings[0] if len(rankings) == 1 else fuse_rankings(rankings, k))
         ]

@@ -26,12 +26,12 @@ from hopgraph.tools.retrieval.engines.engine import (
     CONNECT_SECONDS,
     TERMS,
     VECTOR,
-    Row,
+    EngineRow,
     SearchEngine,
-    best_first,
-    failed,
+    engine_error,
+    sort_hits,
 )
-from hopgraph.tools.retrieval.engines.facts import EngineFacts, read_facts
+from hopgraph.tools.retrieval.engines.engine_facts import EngineFacts, read_facts
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.passages import StoredPassage
 
@@ -130,7 +130,7 @@ class MilvusEngine(SearchEngine):
             )
 
     @override
-    def upsert(self, rows: Sequence[Row]) -> None:
+    def upsert(self, rows: Sequence[EngineRow]) -> None:
         data: list[dict[str, Any]] = [
             {
                 **row.passage._asdict(),
@@ -143,7 +143,7 @@ class MilvusEngine(SearchEngine):
             self._client.upsert(self.address.collection, data, timeout=self._seconds)
 
     @override
-    def refusal(self, row: Row) -> str:
+    def refusal(self, row: EngineRow) -> str:
         for name, value in {**row.passage._asdict(), TERMS: self._words(row.terms)}.items():
             limit = _LONGEST_ID if name == "id" else _LONGEST_FIELD
             if len(value.encode()) > limit:
@@ -162,12 +162,12 @@ class MilvusEngine(SearchEngine):
     def by_terms(self, terms: Sequence[str], k: int) -> list[Hit]:
         query = self._words(terms)
         found = self._found(lambda: self._by_words.similarity_search_with_score(query, k=k, param=_BM25))
-        return best_first([Hit(passage, abs(score)) for passage, score in found], k)
+        return sort_hits([Hit(passage, abs(score)) for passage, score in found], k)
 
     @override
     def by_vector(self, vector: list[float], k: int) -> list[Hit]:
         search = self._by_meaning.similarity_search_with_score_by_vector
-        return best_first(self._found(lambda: search(vector, k=k, param=_DENSE)), k)
+        return sort_hits(self._found(lambda: search(vector, k=k, param=_DENSE)), k)
 
     def _found(self, search: Callable[[], Any]) -> list[Hit]:
         with self._translated("cannot be searched"):
@@ -220,9 +220,9 @@ class MilvusEngine(SearchEngine):
         try:
             yield
         except self._milvus.MilvusException as error:
-            raise failed(self.address, what, error.message) from None
+            raise engine_error(self.address, what, error.message) from None
         except self._grpc.RpcError as error:  # pymilvus passes a time-out on as it is
-            raise failed(self.address, what, error.details()) from None
+            raise engine_error(self.address, what, error.details()) from None
 
 
 def _plain(term: str) -> str:

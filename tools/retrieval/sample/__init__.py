@@ -40,14 +40,14 @@ class SampleQuestion(TypedDict):
     """Ids of the passages on the way to the answer; for an unanswerable question those that go part of it."""
 
 
-def sample_passages() -> Iterator[SamplePassage]:
+def read_sample_passages() -> Iterator[SamplePassage]:
     """Read the passages one by one, in the order of the file."""
     for record in _records("corpus.jsonl"):
         passage = cast("dict[str, str]", record)
         yield SamplePassage(id=passage["_id"], title=passage["title"], text=passage["text"])
 
 
-def sample_questions() -> Iterator[SampleQuestion]:
+def read_sample_questions() -> Iterator[SampleQuestion]:
     """Read the questions one by one, in the order of the file, which goes by type."""
     for record in _records("queries.jsonl"):
         labels = cast("SampleQuestion", record["metadata"])

@@ -13,7 +13,7 @@ from hopgraph.nodes.core.step_events import event_order
 from hopgraph.tools.apps.cli.run_output import print_header
 from hopgraph.tools.apps.runs.answer_record import answer_record
 from hopgraph.tools.models.offline import OfflineExtractive
-from hopgraph.tools.retrieval.sample import sample_passages
+from hopgraph.tools.retrieval.sample import read_sample_passages
 
 Run = Callable[..., Any]
 QUESTION = "Which film was released first, Metropolis or Nosferatu?"
@@ -74,7 +74,7 @@ def test_json_is_one_object_with_a_trace_in_the_order_of_the_run(run: Run) -> No
 
 
 def test_quotes_of_citations_occur_in_their_passages(run: Run) -> None:
-    texts = {passage["id"]: passage["text"] for passage in sample_passages()}
+    texts = {passage["id"]: passage["text"] for passage in read_sample_passages()}
     cited = json.loads(run("ask", QUESTION, "--json").out)["citations"]
     assert cited
     for citation in cited:

@@ -7,7 +7,7 @@ import pytest
 from hopgraph.state import BadRecordError, CorpusError, SettingsError
 from hopgraph.tools.apps.evaluation.datasets import read_questions
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop, GoldSentence
-from hopgraph.tools.retrieval.corpora import Reading, open_corpus, passage_id
+from hopgraph.tools.retrieval.corpora import ReadState, hash_passage, open_corpus
 
 HOTPOT = {
     "_id": "h1",
@@ -48,7 +48,7 @@ NQ = {
 }
 
 
-FILM = passage_id("Film", "It was made.")
+FILM = hash_passage("Film", "It was made.")
 
 
 def write(folder: Path, *records: Any, name: str = "file.jsonl") -> Path:
@@ -70,17 +70,17 @@ def test_hotpotqa(tmp_path: Path) -> None:
         question="Who directed the film?",
         answers=("Ann Lee",),
         type="bridge",
-        gold=(passage_id("Film", "It was made."), passage_id("Ann Lee", "She directed.")),
+        gold=(hash_passage("Film", "It was made."), hash_passage("Ann Lee", "She directed.")),
         gold_titles=("Film", "Ann Lee"),
         sentences=(
             GoldSentence(FILM, "It was"),
             GoldSentence(FILM, "made."),
-            GoldSentence(passage_id("Ann Lee", "She directed."), "directed."),
+            GoldSentence(hash_passage("Ann Lee", "She directed."), "directed."),
         ),
         contexts=(
             ContextPassage(FILM, "Film", "It was made."),
-            ContextPassage(passage_id("Other", "No."), "Other", "No."),
-            ContextPassage(passage_id("Ann Lee", "She directed."), "Ann Lee", "She directed."),
+            ContextPassage(hash_passage("Other", "No."), "Other", "No."),
+            ContextPassage(hash_passage("Ann Lee", "She directed."), "Ann Lee", "She directed."),
         ),
     )
 
@@ -104,17 +104,17 @@ def test_hotpotqa_with_its_facts_and_contexts_in_columns(tmp_path: Path) -> None
         "context": {"title": ["Film", "Ann Lee"], "sentences": [["It was", " made."], ["She", " directed."]]},
     }
     question = only(write(tmp_path, columns))
-    assert question.gold == (passage_id("Film", "It was made."), passage_id("Ann Lee", "She directed."))
+    assert question.gold == (hash_passage("Film", "It was made."), hash_passage("Ann Lee", "She directed."))
 
 
 def test_musique_keeps_both_passages_of_one_title(tmp_path: Path) -> None:
     question = only(write(tmp_path, MUSIQUE))
     assert question.answers == ("Hall", "G. Hall")
     assert question.type == "2hop"
-    assert question.gold == (passage_id("X", "one"), passage_id("X", "three"))
+    assert question.gold == (hash_passage("X", "one"), hash_passage("X", "three"))
     assert question.gold_titles == ("X",)
     assert question.hops == (
-        GoldHop("X >> maker", "Lee", (passage_id("X", "three"),)),
+        GoldHop("X >> maker", "Lee", (hash_passage("X", "three"),)),
         GoldHop("Who taught #1 ?", "Hall", ()),
     )
     assert [(each.title, each.text) for each in question.contexts] == [("X", "one"), ("Y", "two"), ("X", "three")]
@@ -160,7 +160,7 @@ def test_triviaqa_in_lines_with_small_keys(tmp_path: Path) -> None:
 def test_nq_takes_the_line_as_id(tmp_path: Path) -> None:
     path = write(tmp_path, NQ, {"question": "who lost", "answer": ["C"]})
     first, second = read_questions(path)
-    assert (first.id, first.answers, first.gold) == ("1", ("A", "B"), (passage_id("T", "x"),))
+    assert (first.id, first.answers, first.gold) == ("1", ("A", "B"), (hash_passage("T", "x"),))
     assert (second.id, second.answers, second.gold) == ("2", ("C",), ())
 
 
@@ -212,7 +212,7 @@ def test_a_bad_record_is_named_by_file_and_line(tmp_path: Path, record: Any, mes
     path = write(tmp_path, HOTPOT, record, HOTPOT)
     with pytest.raises(BadRecordError, match=message):
         list(read_questions(path))
-    reading = Reading(skip_bad=True)
+    reading = ReadState(skip_bad=True)
     assert len(list(read_questions(path, reading=reading))) == 2
     assert reading.skipped == 1
 
@@ -248,5 +248,5 @@ def test_real_files_have_their_gold_passages_in_their_own_corpus(
     assert {question.type for question in questions} <= kinds
     assert all(question.answers for question in questions)
     if "strategyqa" not in file:  # it names paragraphs of Wikipedia without their text
-        known = {record.id for record in open_corpus(shared_data / file).records(Reading())}
+        known = {record.id for record in open_corpus(shared_data / file).records(ReadState())}
         assert all(question.gold and known.issuperset(question.gold) for question in questions)

@@ -10,7 +10,7 @@ import pytest
 
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.models.offline import OfflineExtractive
-from hopgraph.tools.retrieval.sample import sample_passages
+from hopgraph.tools.retrieval.sample import read_sample_passages
 from support.servers.openai_server import OpenAIServer
 from support.servers.web_app import WebApp, open_app
 
@@ -29,7 +29,7 @@ async def chat(app: WebApp, client: httpx.AsyncClient, title: str, *, stream: bo
 
 async def test_of_two_hundred_chats_each_gets_its_own_answer_or_429(tmp_path: Path) -> None:
     """The question of each comes back in its steps, and the record of one is no other's."""
-    titles = list(dict.fromkeys(passage["title"] for passage in sample_passages()))[:CHATS]
+    titles = list(dict.fromkeys(passage["title"] for passage in read_sample_passages()))[:CHATS]
     options = ServingOptions(
         threads=tmp_path / "t.sqlite", page=False, max_running=8, max_waiting=100, requests_per_minute=10_000
     )

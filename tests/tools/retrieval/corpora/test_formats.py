@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from hopgraph.state import BadRecordError, CorpusError, SettingsError
-from hopgraph.tools.retrieval.corpora import FORMATS, Reading, SourceRecord, open_corpus, passage_id
+from hopgraph.tools.retrieval.corpora import FORMATS, ReadState, SourceRecord, hash_passage, open_corpus
 
 
 def records(source: Path, format_name: str | None = None, *, skip_bad: bool = False) -> list[SourceRecord]:
-    return list(open_corpus(source, format_name).records(Reading(skip_bad)))
+    return list(open_corpus(source, format_name).records(ReadState(skip_bad)))
 
 
 def contents(source: Path, format_name: str | None = None) -> list[tuple[str, str, str]]:
@@ -57,7 +57,7 @@ def test_hotpotqa_is_pooled_each_paragraph_once(tmp_path: Path) -> None:
     expected = [("Fox", "A fox runs. It hides."), ("Hen", "A hen."), ("Hen", "Another hen. It flies.")]
     for path in both_ways(tmp_path, HOTPOT):
         assert open_corpus(path).format == "hotpotqa"
-        assert contents(path) == [(passage_id(title, text), title, text) for title, text in expected]
+        assert contents(path) == [(hash_passage(title, text), title, text) for title, text in expected]
     (tmp_path / "reversed.json").write_text(json.dumps(HOTPOT[::-1]))
     assert sorted(contents(tmp_path / "reversed.json")) == sorted(contents(tmp_path / "a.dat"))
 
@@ -68,7 +68,7 @@ def test_2wikimultihopqa_and_the_column_form_of_hotpotqa(tmp_path: Path) -> None
     for path in both_ways(tmp_path, [wiki]):
         assert open_corpus(path).format == "2wikimultihopqa"
     (tmp_path / "columns.json").write_text(lines([columns]))
-    name = passage_id("Fox", "A fox runs. It hides.")
+    name = hash_passage("Fox", "A fox runs. It hides.")
     assert contents(tmp_path / "a.dat") == contents(tmp_path / "columns.json")
     assert contents(tmp_path / "a.dat") == [(name, "Fox", "A fox runs. It hides.")]
 
@@ -79,7 +79,7 @@ def test_musique_and_contexts_of_open_questions(tmp_path: Path) -> None:
     for values, name in ((musique, "musique"), (contexts, "nq")):
         for path in both_ways(tmp_path, values):
             assert open_corpus(path).format == name
-            assert contents(path) == [(passage_id("Fox", "A fox."), "Fox", "A fox.")]
+            assert contents(path) == [(hash_passage("Fox", "A fox."), "Fox", "A fox.")]
 
 
 def test_dpr(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_bad_record_is_named_or_skipped(tmp_path: Path, name: str, text: str, 
     assert str(error.value).startswith(f"{path}:{line}: ")
     assert reason in str(error.value)
     assert "\n" not in str(error.value)
-    reading = Reading(skip_bad=True)
+    reading = ReadState(skip_bad=True)
     good = list(open_corpus(path, name).records(reading))
     assert (len(good), reading.skipped) == (2 if name == "dpr" and len(text.splitlines()) == 4 else 1, 1)
 

@@ -4,10 +4,10 @@ from importlib.resources import files
 
 import pytest
 
-from hopgraph.tools.retrieval.sample import SampleQuestion, sample_passages, sample_questions
+from hopgraph.tools.retrieval.sample import SampleQuestion, read_sample_passages, read_sample_questions
 
-PASSAGES = {passage["id"]: passage for passage in sample_passages()}
-QUESTIONS = list(sample_questions())
+PASSAGES = {passage["id"]: passage for passage in read_sample_passages()}
+QUESTIONS = list(read_sample_questions())
 
 
 def shown(passage_id: str) -> str:
@@ -20,7 +20,7 @@ def question_id(question: SampleQuestion) -> str:
 
 
 def test_ids_titles_and_texts_are_unique() -> None:
-    passages = list(sample_passages())
+    passages = list(read_sample_passages())
     assert 140 <= len(passages) <= 170
     for key in ("id", "title", "text"):
         seen = Counter(passage[key] for passage in passages)

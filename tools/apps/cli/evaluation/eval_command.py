@@ -34,7 +34,7 @@ from hopgraph.tools.apps.evaluation.dataset_hub import PREFIX, fetch
 from hopgraph.tools.apps.evaluation.prices import PriceTable, read_prices
 from hopgraph.tools.apps.evaluation.question_sampling import parse_sample
 from hopgraph.tools.io.background import run_in_background
-from hopgraph.tools.resources import model_of
+from hopgraph.tools.resources import get_model
 from hopgraph.tools.text.sanitize import sanitize_line
 
 _STAGES = {"read": "reading the corpus", "score": "scoring", "save": "saving"}
@@ -213,7 +213,7 @@ async def _check_models(methods: Mapping[str, Context]) -> None:
     """
     for name, settings in methods.items():
         for step in settings.steps:
-            await model_of(settings, f"{name}/{step}")
+            await get_model(settings, f"{name}/{step}")
 
 
 def say_stopped(errors: Console, why: str) -> None:

@@ -14,7 +14,7 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import packed
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.runs.answer_record import answer_record
 from hopgraph.tools.io.redact import redact
-from hopgraph.tools.resources import entailment_of
+from hopgraph.tools.resources import get_entailment_checker
 
 Watch = Callable[[StepEvent], None]
 
@@ -146,7 +146,7 @@ def _blank(job: Job, seconds: float) -> Outcome:
 
 async def _is_supported(job: Job, state: Mapping[str, Any]) -> bool:
     """Ask the entailment checker whether the cited passages entail the question with its answer."""
-    checker = await entailment_of(job.settings)
+    checker = await get_entailment_checker(job.settings)
     texts = {passage["id"]: passage["text"] for passage in state["passages"]}
     cited = [texts[each["passage_id"]] for each in state["citations"] if each["passage_id"] in texts]
     claim = f"{job.question.question} {state['answer']}"

@@ -14,7 +14,7 @@ from hopgraph.tools.apps.evaluation.batch.run_spec import Wanted
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.renaming import Renaming, renamed_records
 from hopgraph.tools.retrieval import build_index, open_index
-from hopgraph.tools.retrieval.corpora import Reading, open_corpus
+from hopgraph.tools.retrieval.corpora import ReadState, open_corpus
 from hopgraph.tools.retrieval.index_builder import Progress
 from hopgraph.tools.retrieval.index_manifest import is_index, read_manifest
 
@@ -52,7 +52,7 @@ def corpus_of(
         refuse_without_passages(wanted, questions, "; name a corpus with --corpus")
         if not is_index(own):
             if renaming:
-                records = renamed_records(renaming, open_corpus(wanted.dataset, None).records(Reading()))
+                records = renamed_records(renaming, open_corpus(wanted.dataset, None).records(ReadState()))
                 _build_from(records, own, progress)
             else:
                 build_index(wanted.dataset, own, progress=progress)
@@ -82,7 +82,7 @@ def _united(wanted: Wanted) -> Iterator[_Titled]:
         raise SettingsError(f"--add-contexts adds to a local index (bm25:DIR), not to {wanted.corpus!r}")
     stored = open_index(Path(folder)).passages
     yield from (stored[number] for number in range(len(stored)))
-    yield from open_corpus(wanted.dataset, None).records(Reading())
+    yield from open_corpus(wanted.dataset, None).records(ReadState())
 
 
 def _build_from(passages: Iterable[_Titled], own: Path, progress: Progress | None) -> None:

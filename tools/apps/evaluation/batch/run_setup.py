@@ -36,7 +36,7 @@ from hopgraph.tools.apps.evaluation.renaming import (
     renaming_seed,
     write_renaming,
 )
-from hopgraph.tools.retrieval.corpora import Reading, open_corpus
+from hopgraph.tools.retrieval.corpora import ReadState, open_corpus
 from hopgraph.tools.retrieval.index_builder import Progress
 from hopgraph.tools.retrieval.index_manifest import is_index
 from hopgraph.tools.retrieval.resolve import resolve_retriever
@@ -116,7 +116,7 @@ def _renaming(wanted: Wanted, questions: Sequence[EvalQuestion]) -> Renaming | N
     if wanted.corpus is not None:
         raise SettingsError("--rename renames the passages that come with the data set; leave --corpus out")
     refuse_without_passages(wanted, questions, ", which --rename needs; choose another data set")
-    renaming = read_renaming(open_corpus(wanted.dataset, None).records(Reading()), wanted.rename)
+    renaming = read_renaming(open_corpus(wanted.dataset, None).records(ReadState()), wanted.rename)
     if not is_index(wanted.out / CORPUS):
         wanted.out.mkdir(parents=True, exist_ok=True)
         write_renaming(wanted.out / RENAMING, renaming)

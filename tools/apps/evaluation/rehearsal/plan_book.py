@@ -10,7 +10,7 @@ from hopgraph.tools.apps.evaluation.rehearsal.chance import Chance
 from hopgraph.tools.apps.evaluation.rehearsal.plan_derivation import plan_of
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import Plan, PlanHop, keyed, wordings
 from hopgraph.tools.apps.evaluation.renaming import read_renaming
-from hopgraph.tools.retrieval.corpora import Reading, open_corpus
+from hopgraph.tools.retrieval.corpora import ReadState, open_corpus
 
 _TRIES = 20
 
@@ -86,5 +86,5 @@ def read_book(path: Path, rename: int | None = None) -> Book:
     questions = with_gold_texts(path, list(read_questions(path)))
     if rename is None:
         return Book(map(plan_of, questions))
-    renaming = read_renaming(open_corpus(path, None).records(Reading()), rename)
+    renaming = read_renaming(open_corpus(path, None).records(ReadState()), rename)
     return Book(plan_of(renaming.question(question)) for question in questions)

@@ -4,13 +4,13 @@ from hopgraph.state import Context
 from hopgraph.state.context import DEFAULT_MODEL, DEFAULT_RETRIEVER
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.models import model_name
-from hopgraph.tools.resources import describe
+from hopgraph.tools.resources import describe_settings
 from hopgraph.tools.text.sanitize import sanitize_line
 
 
 def header(title: str, settings: Context) -> tuple[str, str]:
     """Say which method, model and corpus are used, and what the embedded model is; that is empty for another."""
-    model, corpus = (sanitize_line(redact(name)) for name in describe(settings))
+    model, corpus = (sanitize_line(redact(name)) for name in describe_settings(settings))
     more = [f"{sanitize_line(role)}: {sanitize_line(model_name(given))}" for role, given in settings.models.items()]
     second = settings.second_retriever
     name = second if isinstance(second, str) else type(second).__name__

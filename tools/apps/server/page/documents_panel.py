@@ -13,7 +13,7 @@ from hopgraph.tools.apps.server.page.parts import Parts
 from hopgraph.tools.apps.server.page.uploads import SUFFIXES
 from hopgraph.tools.apps.server.page.user_documents import Documents, OwnCorpus, Stage
 from hopgraph.tools.io.optional_packages import require
-from hopgraph.tools.text.languages import language_names
+from hopgraph.tools.text.languages import list_language_names
 from hopgraph.tools.text.sanitize import pluralize
 
 _APPS = ("The app's documents", "")
@@ -27,7 +27,7 @@ def documents_panel() -> tuple[Any, Any, Any, Any, Any, Any, Any]:
     with gr.Accordion("Add your own documents", open=False, elem_id="hg-documents"):
         files = gr.File(label="Files", file_count="multiple", file_types=list(SUFFIXES), height=140)
         name = gr.Textbox(label="What to call them", max_lines=1, max_length=80)
-        languages = [(each.capitalize(), each) for each in language_names()]
+        languages = [(each.capitalize(), each) for each in list_language_names()]
         language = gr.Dropdown(languages, value="english", label="Their language", elem_id="hg-language")
         index = gr.Button("Index them", variant="primary", size="sm", elem_id="hg-index")
         indexed = gr.HTML(elem_id="hg-indexed")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from hopgraph.state import CorpusError
-from hopgraph.tools.retrieval.corpora import Reading, SourceRecord, open_corpus
+from hopgraph.tools.retrieval.corpora import ReadState, SourceRecord, open_corpus
 from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 
 SUFFIXES = (".txt", ".md", ".json", ".jsonl", ".tsv")
@@ -89,7 +89,7 @@ def bytes_in(folder: Path) -> int:
     return total
 
 
-def gather(files: dict[str, Path], out: Path, progress: Callable[[int, int], None]) -> Reading:
+def gather(files: dict[str, Path], out: Path, progress: Callable[[int, int], None]) -> ReadState:
     """Write the passages of all files as one corpus in BEIR's format, a few at a time.
 
     Args:
@@ -104,12 +104,12 @@ def gather(files: dict[str, Path], out: Path, progress: Callable[[int, int], Non
         CorpusError: a file of an unknown format or without a passage, by its name.
     """
     done, total = 0, sum(path.stat().st_size for path in files.values())
-    skipped = Reading(skip_bad=True)
+    skipped = ReadState(skip_bad=True)
     with out.open("w", encoding="utf-8") as written:
         for name, path in files.items():
-            reading = Reading(skip_bad=True)
+            reading = ReadState(skip_bad=True)
 
-            def report(reading: Reading = reading, done: int = done) -> None:
+            def report(reading: ReadState = reading, done: int = done) -> None:
                 progress(min(done + reading.bytes_read, total), total)
 
             try:
@@ -127,14 +127,14 @@ def gather(files: dict[str, Path], out: Path, progress: Callable[[int, int], Non
     return skipped
 
 
-def _copied(path: Path, name: str, reading: Reading, written: TextIO, report: Callable[[], None]) -> int:
+def _copied(path: Path, name: str, reading: ReadState, written: TextIO, report: Callable[[], None]) -> int:
     """Write the good passages of one file, with its name in their ids if one is given; gives their number."""
     seen = set[str]()
     for count, record in enumerate(open_corpus(path).records(reading)):
         if count % _EVERY == 0:
             report()
         if wrong := _wrong(record, seen):
-            reading.bad(record.file, record.line, wrong)
+            reading.reject(record.file, record.line, wrong)
             continue
         seen.add(record.id)
         # Of a text the id is the file's name already, with a number.

@@ -18,7 +18,7 @@ from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eva
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.batch.summary import summarise
 from hopgraph.tools.models.offline import OfflineExtractive
-from hopgraph.tools.retrieval.sample import sample_questions
+from hopgraph.tools.retrieval.sample import read_sample_questions
 from support.paths import SAMPLE
 from support.servers import faults
 from support.servers.openai_server import OpenAIServer
@@ -167,7 +167,7 @@ def test_a_limit_stops_cleanly_and_a_higher_one_goes_on(
 
 
 def test_a_failing_question_is_counted_as_wrong_and_can_be_tried_again(server: OpenAIServer, tmp_path: Path) -> None:
-    bad = next(each["text"] for each in sample_questions())
+    bad = next(each["text"] for each in read_sample_questions())
     server.fail_when(lambda request: bad in json.dumps(request.body), faults.ErrorStatus(400, "no"))
     try:
         run_eval(options(tmp_path, server, methods="direct", limit=4))

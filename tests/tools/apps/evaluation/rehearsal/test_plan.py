@@ -8,7 +8,7 @@ from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQu
 from hopgraph.tools.apps.evaluation.rehearsal.plan_book import Book, read_book
 from hopgraph.tools.apps.evaluation.rehearsal.plan_derivation import plan_of
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import GoldPassage, Plan, wordings
-from hopgraph.tools.retrieval.sample import sample_questions
+from hopgraph.tools.retrieval.sample import read_sample_questions
 
 TEXT = "Ada Brink was a painter. She was born in Larvik, near the sea, in 1950. Her brother went to Oslo."
 
@@ -139,7 +139,7 @@ def test_a_beir_folder_gives_the_texts_of_its_gold_passages() -> None:
     from hopgraph.tools.retrieval import sample
 
     book = read_book(Path(sample.__file__).parent)
-    assert len(book.plans) == len(list(sample_questions()))
+    assert len(book.plans) == len(list(read_sample_questions()))
     assert all(gold.text for plan in book.plans for hop in plan.hops for gold in hop.passages)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from langchain_core.messages import HumanMessage, SystemMessage
 
 from hopgraph.tools.apps.evaluation.rehearsal import RehearsalModel
-from hopgraph.tools.prompts.delimit import Value, block
+from hopgraph.tools.prompts.delimit import Value, format_block
 
 QUESTION = "Where was the director of Night Harbour born?"
 FILM = {
@@ -26,7 +26,7 @@ OTHER = {
 
 def ask(model: RehearsalModel, step: str, question: str = QUESTION, **variables: Value) -> Mapping[str, Any]:
     """Show a prompt as the project's prompts are written, and read the reply."""
-    blocks = [block(name, value) for name, value in {**variables, "question": question}.items()]
+    blocks = [format_block(name, value) for name, value in {**variables, "question": question}.items()]
     said = model.said_to([SystemMessage(f"Role: any/{step}\nAt most 3."), HumanMessage("\n\n".join(blocks))])
     return json.loads(said)
 

@@ -10,5 +10,5 @@ passages. The first report of `embed` says how many passages a build that was br
 """
 
 
-def silent(_stage: str, _done: int, _total: int | None) -> None:
+def ignore_progress(_stage: str, _done: int, _total: int | None) -> None:
     """Show no progress."""

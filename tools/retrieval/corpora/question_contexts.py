@@ -24,14 +24,14 @@ class SplitParagraph(NamedTuple):
     sentences: list[str]
 
 
-def of_hotpotqa(question: Object) -> Iterator[Paragraph]:
+def read_hotpotqa_context(question: Object) -> Iterator[Paragraph]:
     """Read `context` of HotpotQA and 2WikiMultihopQA: (title, sentences) pairs, or two lists side by side."""
-    for title, sentences in sentences_of_hotpotqa(question):
+    for title, sentences in split_hotpotqa_context(question):
         yield Paragraph(title, join_sentences(sentences))
 
 
-def sentences_of_hotpotqa(question: Object) -> Iterator[SplitParagraph]:
-    """Read `context` as `of_hotpotqa` does, with the sentences still apart."""
+def split_hotpotqa_context(question: Object) -> Iterator[SplitParagraph]:
+    """Read `context` as `read_hotpotqa_context` does, with the sentences still apart."""
     context = question.get("context")
     if isinstance(context, dict):
         titles, paragraphs = (_list(context, key) for key in ("title", "sentences"))
@@ -47,12 +47,12 @@ def sentences_of_hotpotqa(question: Object) -> Iterator[SplitParagraph]:
         yield SplitParagraph(_string(pair[0], f"the title of paragraph {number}"), sentences)
 
 
-def of_musique(question: Object) -> Iterator[Paragraph]:
+def read_musique_paragraphs(question: Object) -> Iterator[Paragraph]:
     """Read `paragraphs` of MuSiQue: objects with `title` and `paragraph_text`."""
     return _titled(question, "paragraphs", "paragraph_text")
 
 
-def of_contexts(question: Object) -> Iterator[Paragraph]:
+def read_dpr_contexts(question: Object) -> Iterator[Paragraph]:
     """Read `ctxs` of open-domain question sets in DPR's form: objects with `title` and `text`."""
     return _titled(question, "ctxs", "text")
 

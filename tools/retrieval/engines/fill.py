@@ -7,14 +7,14 @@ from hashlib import sha256
 from itertools import islice
 
 from hopgraph.state import CorpusError
-from hopgraph.tools.retrieval.corpora import Corpus, Reading
+from hopgraph.tools.retrieval.corpora import Corpus, ReadState
 from hopgraph.tools.retrieval.embeddings import EmbeddingModel
-from hopgraph.tools.retrieval.engines.engine import Row, SearchEngine
-from hopgraph.tools.retrieval.engines.facts import Checkpoint, EngineFacts
-from hopgraph.tools.retrieval.index import searched_text
+from hopgraph.tools.retrieval.engines.engine import EngineRow, SearchEngine
+from hopgraph.tools.retrieval.engines.engine_facts import Checkpoint, EngineFacts
+from hopgraph.tools.retrieval.index import searchable_text
 from hopgraph.tools.retrieval.index_manifest import CorpusFacts
-from hopgraph.tools.retrieval.passages import StoredPassage, stored_line
-from hopgraph.tools.retrieval.stages import Progress
+from hopgraph.tools.retrieval.passages import StoredPassage, encode_passage
+from hopgraph.tools.retrieval.progress import Progress
 from hopgraph.tools.text import Analyser
 
 _BATCH = 500
@@ -43,7 +43,7 @@ class FillReport:
     seconds: float
 
 
-def fill(
+def fill_collection(
     engine: SearchEngine,
     corpus: Corpus,
     analyser: Analyser,
@@ -63,7 +63,7 @@ def fill(
     facts = _agreed(engine, analyser, model)
     if model and facts.embedding:
         model = model.as_recorded(facts.embedding)
-    run = _Run(engine, corpus, analyser, model, Reading(skip_bad), progress)
+    run = _Run(engine, corpus, analyser, model, ReadState(skip_bad), progress)
     done = run.already_done(facts.unfinished)
     if not run.passages_in(facts, done):
         raise CorpusError(f"{corpus.path}: no passage with a word that could be searched for")
@@ -113,7 +113,7 @@ class _Run:
         corpus: Corpus,
         analyser: Analyser,
         model: EmbeddingModel | None,
-        reading: Reading,
+        reading: ReadState,
         progress: Progress,
     ) -> None:
         self.engine, self.corpus, self.analyser, self.model = engine, corpus, analyser, model
@@ -126,8 +126,8 @@ class _Run:
         if unfinished is None or unfinished.source != self.corpus.path.name:
             return 0
         digest, count = sha256(), 0
-        for row in islice(self._rows(Reading(skip_bad=True)), unfinished.passages):
-            digest.update(stored_line(row.passage))
+        for row in islice(self._rows(ReadState(skip_bad=True)), unfinished.passages):
+            digest.update(encode_passage(row.passage))
             count += 1
         return count if digest.hexdigest() == unfinished.fingerprint else 0
 
@@ -137,7 +137,7 @@ class _Run:
         for number, batch in enumerate(_in_batches(self._rows(self.reading)), start=1):
             self.progress("read", self.reading.bytes_read, self.corpus.size)
             for row in batch:
-                self._digest.update(stored_line(row.passage))
+                self._digest.update(encode_passage(row.passage))
                 terms_met = terms_met or bool(row.terms)
             self.passages += len(batch)
             if self.passages <= done:
@@ -147,23 +147,23 @@ class _Run:
                 self.engine.keep(facts.model_copy(update={"unfinished": self._checkpoint()}))
         return terms_met
 
-    def _rows(self, reading: Reading) -> Iterator[Row]:
+    def _rows(self, reading: ReadState) -> Iterator[EngineRow]:
         """Yield the passages that the engine can hold; the others are bad records."""
         for record in self.corpus.records(reading):
             passage = StoredPassage(record.id, record.title, record.text)
             if not record.text.strip() or not record.id.strip():
-                reading.bad(record.file, record.line, f"the passage {record.id!r} has no text or no id")
+                reading.reject(record.file, record.line, f"the passage {record.id!r} has no text or no id")
                 continue
-            row = Row(passage, tuple(self.analyser.terms(searched_text(passage))))
+            row = EngineRow(passage, tuple(self.analyser.terms(searchable_text(passage))))
             if reason := _not_unicode(passage) or self.engine.refusal(row):
-                reading.bad(record.file, record.line, f"the passage {record.id!r}: {reason}")
+                reading.reject(record.file, record.line, f"the passage {record.id!r}: {reason}")
             else:
                 yield row
 
-    def _with_vectors(self, batch: list[Row]) -> list[Row]:
+    def _with_vectors(self, batch: list[EngineRow]) -> list[EngineRow]:
         if not self.model:
             return batch
-        vectors = self.model.passages([searched_text(row.passage) for row in batch]).tolist()
+        vectors = self.model.passages([searchable_text(row.passage) for row in batch]).tolist()
         return [row._replace(vector=vector) for row, vector in zip(batch, vectors, strict=True)]
 
     def _checkpoint(self) -> Checkpoint:
@@ -182,12 +182,12 @@ class _Run:
 
 def _not_unicode(passage: StoredPassage) -> str:
     try:
-        stored_line(passage)
+        encode_passage(passage)
     except UnicodeEncodeError:
         return "it is not valid UTF-8"
     return ""
 
 
-def _in_batches(rows: Iterator[Row]) -> Iterator[list[Row]]:
+def _in_batches(rows: Iterator[EngineRow]) -> Iterator[list[EngineRow]]:
     while batch := list(islice(rows, _BATCH)):
         yield batch

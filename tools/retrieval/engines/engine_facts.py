@@ -8,7 +8,7 @@ from hopgraph.state import CorpusError, SettingsError, SpecError
 from hopgraph.tools.retrieval.embeddings import EmbeddingFacts
 from hopgraph.tools.retrieval.index_manifest import CorpusFacts
 from hopgraph.tools.retrieval.ranking import K1, B
-from hopgraph.tools.text import Analyser, analyser_for
+from hopgraph.tools.text import Analyser, get_analyser
 
 FORMAT_VERSION = 1
 """Grows whenever an older hopgraph could not read, or would misread, a new collection."""
@@ -86,7 +86,7 @@ def analyser_of(place: str, facts: EngineFacts) -> Analyser:
         CorpusError: this hopgraph has no such analyser. SpecError: the analyser's package is not installed.
     """
     try:
-        analyser = analyser_for(str(facts.analyser.get("language")))
+        analyser = get_analyser(str(facts.analyser.get("language")))
         if facts.analyser == analyser.describe():
             return analyser
     except SpecError:
