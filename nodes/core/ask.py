@@ -19,8 +19,8 @@ from hopgraph.nodes.core.budget import allowances, seconds_left
 from hopgraph.nodes.core.step_events import emit, place
 from hopgraph.state import Call, Context, PromptError, Spent, nothing_spent
 from hopgraph.tools.models import ModelHandle, UnusableReplyError, count_tokens, parse_reply
-from hopgraph.tools.models.reply_cache import KeptReply, cache_key, kept_reply, write_cache
-from hopgraph.tools.models.send import Reply, Sending, send
+from hopgraph.tools.models.reply_cache import ModelReply, cache_key, cached_reply, write_cache
+from hopgraph.tools.models.send import SendOptions, send
 from hopgraph.tools.models.structured import json_schema
 from hopgraph.tools.prompts import Value, clean, is_prompt_loaded, render
 from hopgraph.tools.resources import get_model
@@ -220,39 +220,32 @@ class _Conversation(Generic[RecordT]):
                 return parse_reply(reply.text, self.wanted.schema), "replied"
             except UnusableReplyError as problem:
                 self.call["parse_failures"] += 1
-                self.messages = [*self.messages, *_again(reply.text, problem)]
+                self.messages = [*self.messages, *_ask_again(reply.text, problem)]
         return self.wanted.fallback, "fallback"
 
-    async def _reply(self, handle: ModelHandle) -> Reply:
+    async def _reply(self, handle: ModelHandle) -> ModelReply:
         """Send the messages as they are now, or take the reply that was kept for them."""
         settings: Context = self.runtime.context
         sampling = tuple(sorted(self.wanted.sampling.items()))
-        sending = Sending(settings.max_parallel_calls, settings.request_retries, sampling, told=self._tell_retry)
+        options = SendOptions(settings.max_parallel_calls, settings.request_retries, sampling, self._report_retry)
         if not settings.cache_dir:
-            return await send(handle, self.messages, self.wanted.schema, sending)
+            return await send(handle, self.messages, self.wanted.schema, options)
         key = self._cache_key(handle)
-        async with kept_reply(settings.cache_dir, key) as kept:
-            if kept is not None:
+        async with cached_reply(settings.cache_dir, key) as cached:
+            if cached is not None:
                 self.call["cached"] += 1
-                return Reply(kept.reply, kept.problem, kept.prompt_tokens, kept.completion_tokens)
-            reply = await send(handle, self.messages, self.wanted.schema, sending)
-            await self._keep(settings.cache_dir, key, reply)
+                return cached
+            reply = await send(handle, self.messages, self.wanted.schema, options)
+            await self._store(settings.cache_dir, key, reply)
             return reply
 
-    async def _keep(self, folder: str, key: str, reply: Reply) -> None:
-        kept = KeptReply(
-            role=self.call["role"],
-            reply=reply.text,
-            problem=reply.problem,
-            prompt_tokens=reply.prompt_tokens,
-            completion_tokens=reply.completion_tokens,
-        )
+    async def _store(self, folder: str, key: str, reply: ModelReply) -> None:
         try:
-            await asyncio.to_thread(write_cache, folder, key, kept)
+            await asyncio.to_thread(write_cache, folder, key, self.call["role"], reply)
         except OSError as error:  # a reply that was paid for is not lost because the disk is full
             emit(self.runtime, "cache_failed", role=self.call["role"], problem=error.strerror or str(error))
 
-    def _tell_retry(self, failed: int, status: int | None, seconds: float) -> None:
+    def _report_retry(self, failed: int, status: int | None, seconds: float) -> None:
         emit(self.runtime, "retrying", role=self.call["role"], attempt=failed, status=status, wait=round(seconds, 3))
 
     def _cache_key(self, handle: ModelHandle) -> str:
@@ -271,9 +264,9 @@ class _Conversation(Generic[RecordT]):
         )
 
 
-def _again(said: str, problem: UnusableReplyError) -> list[BaseMessage]:
+def _ask_again(text: str, problem: UnusableReplyError) -> list[BaseMessage]:
     return [
-        AIMessage(clean(said)[:4000] or "(empty)"),
+        AIMessage(clean(text)[:4000] or "(empty)"),
         HumanMessage(f"That reply cannot be used: {problem}. Reply again, with the JSON object only."),
     ]
 

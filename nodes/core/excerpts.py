@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from hopgraph.state import Candidates, Excerpt, Passage
-from hopgraph.tools.models.tokens import end_of_tokens
+from hopgraph.tools.models.tokens import token_offset
 
 
 def by_id(passages: Iterable[Passage]) -> dict[str, Passage]:
@@ -46,7 +46,7 @@ def cut(passage: Passage, score: float, tokens: int | None) -> Excerpt:
     """Make the excerpt that is the first `tokens` tokens of a passage, by the offline counter; None: the whole."""
     excerpt = whole(passage, score)
     if tokens is not None:
-        excerpt["spans"] = [[0, end_of_tokens(passage["text"], tokens)]]
+        excerpt["spans"] = [[0, token_offset(passage["text"], tokens)]]
     return excerpt
 
 

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from hopgraph.nodes.core.ask import Answered, Ask, ask, ask_all, calls_of
 from hopgraph.state import ModelError, PromptError, Spent, StepEvent
 from hopgraph.state.migres import MigresContext
-from hopgraph.tools.models.reply_cache import kept_reply
+from hopgraph.tools.models.reply_cache import cached_reply
 from support.servers import faults
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel
@@ -253,7 +253,7 @@ async def test_whoever_waits_for_a_reply_that_fails_asks_anew(tmp_path: Path) ->
     asked, folder = asyncio.Event(), str(tmp_path)
 
     async def failing() -> None:
-        async with kept_reply(folder, "0" * 64) as kept:
+        async with cached_reply(folder, "0" * 64) as kept:
             assert kept is None
             asked.set()
             await asyncio.sleep(0.05)
@@ -266,7 +266,7 @@ async def test_whoever_waits_for_a_reply_that_fails_asks_anew(tmp_path: Path) ->
     async def second() -> tuple[float, object]:
         await asked.wait()
         began = time.monotonic()
-        async with kept_reply(folder, "0" * 64) as kept:
+        async with cached_reply(folder, "0" * 64) as kept:
             return time.monotonic() - began, kept
 
     _, (waited, kept) = await asyncio.gather(first(), second())

@@ -24,7 +24,7 @@ from hopgraph.nodes.self_knowledge import SelfKnowledge
 from hopgraph.state import Context, Passage, Spent, StepEvent
 from hopgraph.state.question_tree import QuestionNode
 from hopgraph.state.reducers import merge_ids
-from hopgraph.tools.models.tokens import count_tokens, end_of_tokens
+from hopgraph.tools.models.tokens import count_tokens, token_offset
 
 
 def node(key: str, **fields: Any) -> QuestionNode:
@@ -119,7 +119,7 @@ def test_a_cut_passage_has_at_most_so_many_tokens(text: str, tokens: int) -> Non
     assert text.startswith(shown)
     assert count_tokens(shown) == min(tokens, count_tokens(text))
     assert excerpt_text(cut(passage, 1.0, None), passage) == text
-    assert end_of_tokens(text, tokens) == len(shown)
+    assert token_offset(text, tokens) == len(shown)
 
 
 # the tree

@@ -1,6 +1,6 @@
-"""Which failed requests may succeed later, and how long to wait before they are sent again.
+"""Which failed requests are worth a retry, and how long to wait before it.
 
-The OpenAI packages take half a second to import, so they are looked for among the loaded modules: where
+The OpenAI packages take half a second to import, so they are looked up among the loaded modules: where
 they are not loaded, none of their errors can have been raised.
 """
 
@@ -14,17 +14,17 @@ from typing import Any
 import httpx
 import tenacity
 
-PASSING_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
-"""HTTP statuses that may pass when the request is sent again."""
+TRANSIENT_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
+"""HTTP statuses with which the same request may succeed later."""
 
 
-def may_pass(error: BaseException) -> bool:
-    """Tell whether the same request may succeed later: rate limits, server errors, lost connections."""
-    return status_of(error) in PASSING_STATUS or is_lost(error) or isinstance(error, json.JSONDecodeError)
+def is_transient(error: BaseException) -> bool:
+    """Whether the same request may succeed later: rate limits, server errors, lost connections."""
+    return status_of(error) in TRANSIENT_STATUS or is_connection_error(error) or isinstance(error, json.JSONDecodeError)
 
 
 def status_of(error: BaseException) -> int | None:
-    """Get the HTTP status of any provider's error; None where there is none."""
+    """Return the HTTP status of any provider's error; None where there is none."""
     for holder in (error, getattr(error, "response", None)):
         status = getattr(holder, "status_code", None)
         if isinstance(status, int):
@@ -33,7 +33,7 @@ def status_of(error: BaseException) -> int | None:
 
 
 def retry_after(error: BaseException | None) -> float | None:
-    """Read how many seconds the server wants us to wait, given as seconds or as a date; None if it does not say."""
+    """Return the seconds of a Retry-After header, given as seconds or as a date; None without one."""
     headers = getattr(getattr(error, "response", None), "headers", None)
     value = headers.get("retry-after") if headers is not None else None
     if not value:
@@ -48,35 +48,33 @@ def retry_after(error: BaseException | None) -> float | None:
         return None
 
 
-def patience(first: float, longest: float) -> Callable[[tenacity.RetryCallState], float]:
-    """Make the rule of how long to wait before a request is sent again.
-
-    What the server says in Retry-After; else `first` seconds, doubled for each further time. At most `longest`.
-    """
+def _backoff(first: float, longest: float) -> Callable[[tenacity.RetryCallState], float]:
+    """Wait as Retry-After says, else `first` seconds, doubled for each further retry; at most `longest`."""
 
     def seconds(state: tenacity.RetryCallState) -> float:
-        told = retry_after(state.outcome.exception() if state.outcome else None)
-        return min(told if told is not None else first * 2 ** (state.attempt_number - 1), longest)
+        asked = retry_after(state.outcome.exception() if state.outcome else None)
+        return min(asked if asked is not None else first * 2 ** (state.attempt_number - 1), longest)
 
     return seconds
 
 
-def retrying(attempts: int, first: float, longest: float) -> tenacity.AsyncRetrying:
-    """Make what sends a request up to `attempts` times while its failure may pass; the last failure is raised."""
+def retrying(
+    attempts: int,
+    first: float,
+    longest: float,
+    before_sleep: Callable[[tenacity.RetryCallState], None] | None = None,
+) -> tenacity.AsyncRetrying:
+    """Retry a request up to `attempts` times while its failure is transient; the last failure is raised."""
     return tenacity.AsyncRetrying(
-        retry=tenacity.retry_if_exception(may_pass),
+        retry=tenacity.retry_if_exception(is_transient),
         stop=tenacity.stop_after_attempt(attempts),
-        wait=patience(first, longest),
+        wait=_backoff(first, longest),
+        before_sleep=before_sleep,
         reraise=True,
     )
 
 
-def is_openai_error(error: BaseException, name: str) -> bool:
-    """Tell whether an error is of the named class of the openai package."""
-    return isinstance(error, openai_error(name))
-
-
-def is_lost(error: BaseException) -> bool:
+def is_connection_error(error: BaseException) -> bool:
     """Whether the connection failed or timed out, so that no status came back."""
     kinds = (httpx.TransportError, ConnectionError, TimeoutError, openai_error("APIConnectionError"))
     return isinstance(error, kinds)

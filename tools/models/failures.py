@@ -5,37 +5,37 @@ import json
 import httpx
 
 from hopgraph.state import ModelError
-from hopgraph.tools.io.http_retries import is_lost, openai_error, status_of
+from hopgraph.tools.io.http_retries import is_connection_error, openai_error, status_of
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.models.resolve import ModelHandle
 from hopgraph.tools.models.structured import is_openai
 
 UNSUPPORTED_STATUS = frozenset({400, 404, 405, 415, 422, 501})
-"""HTTP statuses with which servers refuse a way of asking for JSON that they do not know."""
+"""HTTP statuses with which servers refuse a way of asking for JSON that they do not support."""
 
 
 def is_unsupported(error: BaseException) -> bool:
-    """Tell whether the server, or the model's class, does not know this way of asking for JSON."""
+    """Whether the server, or the model's class, does not support this way of asking for JSON."""
     return status_of(error) in UNSUPPORTED_STATUS or isinstance(error, NotImplementedError)
 
 
 def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
-    """Say in one line what a server or a connection did; errors of other kinds stay what they are."""
+    """Describe a failure of the server or the connection in one line; return any other error as it is."""
     status = status_of(error)
-    said = " ".join(redact(str(error), handle.model).split())[:300]
+    detail = " ".join(redact(str(error), handle.model).split())[:300]
     if status == 401:
         which = "OPENAI_API_KEY" if is_openai(handle.model) else "its provider's API key"
-        return ModelError(f"{handle.name}: the server refused the key (HTTP 401: {said}); check {which}")
+        return ModelError(f"{handle.name}: the server refused the key (HTTP 401: {detail}); check {which}")
     if status is not None:
-        hint = "; try temperature=none" if "temperature" in said else ""
-        return ModelError(f"{handle.name}: HTTP {status}: {said}{hint}")
+        hint = "; try temperature=none" if "temperature" in detail else ""
+        return ModelError(f"{handle.name}: HTTP {status}: {detail}{hint}")
     if isinstance(error, TimeoutError | httpx.TimeoutException | openai_error("APITimeoutError")):
         return ModelError(f"{handle.name}: no reply in time; raise request_timeout or try again")
-    if is_lost(error):
+    if is_connection_error(error):
         address = getattr(handle.model, "openai_api_base", None) or "its server"
         return ModelError(f"{handle.name}: cannot reach {redact(str(address))}; is the server running?")
     if isinstance(error, json.JSONDecodeError) or (isinstance(error, TypeError) and is_openai(handle.model)):
-        return ModelError(f"{handle.name}: the server's reply is not in the OpenAI format ({said})")
+        return ModelError(f"{handle.name}: the server's reply is not in the OpenAI format ({detail})")
     if isinstance(error, openai_error("OpenAIError")):
-        return ModelError(f"{handle.name}: {said}")
+        return ModelError(f"{handle.name}: {detail}")
     return error

@@ -1,13 +1,13 @@
 """Ask a model to judge, outside a method's own roles: as a reranker, or as an entailment checker.
 
-The requests go the way of all others: rendered prompt, one limit per model, retries, structured replies,
-tolerant parsing, re-asking. They are counted, and whoever scores inside a graph adds the counts to the run's
-(`nodes.core.pair_scoring`). What they do not have is a method's settings: requests are sampled at temperature 0, and
-the run's budget does not cut them off, though what they spent counts for the steps after them.
+Requests are made as all others: rendered prompt, one limit per model, retries, structured replies, tolerant
+parsing, asking again. Their cost is returned, and `nodes.core.pair_scoring` adds it to the run's. They do not
+follow a method's settings: requests are sampled at temperature 0, and the run's budget does not interrupt
+them, though what they spent counts for the steps after them.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -17,26 +17,27 @@ from pydantic import BaseModel
 from hopgraph.state import Call, SpecError, nothing_spent
 from hopgraph.tools.models.parse import UnusableReplyError, parse_reply
 from hopgraph.tools.models.resolve import Sampling, resolve_model
-from hopgraph.tools.models.send import Sending, send
+from hopgraph.tools.models.send import SendOptions, send
 from hopgraph.tools.prompts import Value, render
 
 RecordT = TypeVar("RecordT", bound=BaseModel)
 
-ASKED_AGAIN = 2
-"""How often an unusable reply is asked for again."""
-SENDING = Sending(parallel=16, retries=4)
+_PARSE_RETRIES = 2
+_SEND_OPTIONS = SendOptions(parallel=16, retries=4)
 
 
 @dataclass(frozen=True)
-class Judgement(Generic[RecordT]):
-    """What a model said."""
+class ModelJudgement(Generic[RecordT]):
+    """A model's judgement and its cost."""
 
     record: RecordT | None
     """None where no reply could be used."""
     call: Call
 
 
-async def judge(model: str, role: str, variables: Mapping[str, Value], schema: type[RecordT]) -> Judgement[RecordT]:
+async def judge(
+    model: str, role: str, variables: Mapping[str, Value], schema: type[RecordT]
+) -> ModelJudgement[RecordT]:
     """Ask a model for one judgement.
 
     Args:
@@ -51,27 +52,22 @@ async def judge(model: str, role: str, variables: Mapping[str, Value], schema: t
     handle = await resolve_model(model, Sampling())
     messages: list[BaseMessage] = await asyncio.to_thread(render, role, variables)
     call = nothing_spent("model", role)
-    for _ in range(1 + ASKED_AGAIN):
-        reply = await send(handle, messages, schema, SENDING)
+    for _ in range(1 + _PARSE_RETRIES):
+        reply = await send(handle, messages, schema, _SEND_OPTIONS)
         call["attempts"] += 1
         call["prompt_tokens"] += reply.prompt_tokens
         call["completion_tokens"] += reply.completion_tokens
         try:
             if reply.problem:
                 raise UnusableReplyError(reply.problem)
-            return Judgement(parse_reply(reply.text, schema), call)
+            return ModelJudgement(parse_reply(reply.text, schema), call)
         except UnusableReplyError:
             call["parse_failures"] += 1
-    return Judgement(None, call)
+    return ModelJudgement(None, call)
 
 
-def calls_of(judgements: Sequence[Judgement[RecordT]]) -> list[Call]:
-    """Collect what judgements cost, in order."""
-    return [each.call for each in judgements]
-
-
-def model_in(spec: str) -> str:
-    """Read the model out of a judge's spec, `model:SPEC`.
+def judge_model(spec: str) -> str:
+    """Return the model of a judge's spec, `model:SPEC`.
 
     Raises:
         SpecError: nothing follows `model:`.

@@ -1,4 +1,4 @@
-"""Read a model's reply as a record: tolerant of wrapping, strict about content, never evaluating anything."""
+"""Parse a model's reply as a record: tolerant of wrapping, strict about content, never evaluating anything."""
 
 import json
 import re
@@ -12,13 +12,13 @@ from hopgraph.tools.prompts import unescape
 
 RecordT = TypeVar("RecordT", bound=BaseModel)
 
-_THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-_THOUGHT = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
+_REASONING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_REASONING_END = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
 _FENCE = re.compile(r"```[\w-]*[ \t]*\n?(.*?)```", re.DOTALL)
 _ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
 _SHORT_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _MAX_REPAIR = {"characters": 50_000, "brackets": 2_000}
-"""A broken reply beyond this is not repaired: it would hold the event loop up for seconds."""
+"""A broken reply beyond this is not repaired: that would block the event loop for seconds."""
 
 
 class UnusableReplyError(Exception):
@@ -30,17 +30,17 @@ def parse_reply(text: str, schema: type[RecordT]) -> RecordT:
 
     Reasoning blocks and code fences are set aside; then the first JSON object that fits the schema is
     taken, repaired (trailing commas, missing brackets, single quotes) only if none is well formed. A
-    repaired object counts only if each of its texts stands in the reply.
+    repaired object counts only if each of its strings occurs in the reply.
 
     Raises:
         UnusableReplyError: empty, no object, or none that fits the schema.
     """
-    # Some servers leave out the opening tag, so that what stands before a lone closing one is reasoning too.
-    said = _THOUGHT.split(_THINKING.sub("", text))[-1].strip()
-    if not said:
+    # Some servers leave out the opening tag, so what precedes a lone closing one is reasoning too.
+    content = _REASONING_END.split(_REASONING.sub("", text))[-1].strip()
+    if not content:
         raise UnusableReplyError("the reply is empty")
     problem = "the reply holds no JSON object"
-    for value in _objects(said):
+    for value in _objects(content):
         try:
             return schema.model_validate(_restored(value))
         except ValidationError as error:
@@ -49,8 +49,8 @@ def parse_reply(text: str, schema: type[RecordT]) -> RecordT:
     raise UnusableReplyError(problem)
 
 
-def _objects(said: str) -> Iterator[dict[str, JsonValue]]:
-    texts = [match[1] for match in _FENCE.finditer(said)] + [said]
+def _objects(content: str) -> Iterator[dict[str, JsonValue]]:
+    texts = [match[1] for match in _FENCE.finditer(content)] + [content]
     for text in texts:
         yield from _well_formed(text)
     for text in texts:
@@ -86,20 +86,18 @@ def _repaired(text: str) -> Iterator[dict[str, JsonValue]]:
     for candidate in values:
         if isinstance(candidate, dict):
             record = cast("dict[str, JsonValue]", candidate)
-            if _stands_in(record, text):
+            if _occurs_in(record, text):
                 yield record
 
 
-def _stands_in(value: JsonValue, text: str) -> bool:
-    """Tell whether every text of a repaired value occurs in the reply, as written or with escapes decoded."""
+def _occurs_in(value: JsonValue, text: str) -> bool:
+    """Whether every string of a repaired value occurs in the reply, as written or with escapes decoded."""
     decoded = _ESCAPE.sub(_decode, text)
     return all(leaf in text or leaf in decoded for leaf in _leaves(value))
 
 
 def _decode(match: re.Match[str]) -> str:
-    if match[1]:
-        return chr(int(match[1], 16))
-    return _SHORT_ESCAPES.get(match[2], match[2])
+    return chr(int(match[1], 16)) if match[1] else _SHORT_ESCAPES.get(match[2], match[2])
 
 
 def _leaves(value: JsonValue) -> Iterator[str]:

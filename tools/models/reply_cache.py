@@ -1,7 +1,7 @@
-"""Keep replies on disk, so that the same prompt is paid for once.
+"""A cache of replies on disk, so that the same prompt is paid for once.
 
-Every reply is kept as it came, also one that could not be used, with its tokens: a run that is replayed
-takes the same way and counts the same. One file per reply, named by a hash of everything that shapes it:
+Every reply is stored as it came, also one that could not be used, with its tokens: a run that is replayed
+takes the same path and counts the same. One file per reply, named by a hash of everything that shapes it:
 role, messages, model, sampling, sample number and schema. Written to a temporary name and renamed, so that
 a crash leaves no half file and two processes may share a folder.
 """
@@ -26,72 +26,71 @@ from hopgraph.state import SettingsError
 _FORMAT = 2
 
 
-def cache_key(parts: Mapping[str, JsonValue]) -> str:
-    """Hash everything that shapes a reply."""
-    text = json.dumps({"format": _FORMAT, **parts}, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
 @dataclass(frozen=True)
-class KeptReply:
-    """One reply as it came, usable or not, with what it cost."""
+class ModelReply:
+    """What came back for one request, usable or not."""
 
-    role: str
-    reply: str
+    text: str
     problem: str = ""
     """Why the text cannot hold the whole record (cut off, refused); empty when nothing is known."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
 
-_SHAPE = ("", "", "", 0, 0)
-_under_way: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str], asyncio.Event]] = WeakKeyDictionary()
+_FIELD_TYPES = (str, str, int, int)
+_pending: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str], asyncio.Event]] = WeakKeyDictionary()
+
+
+def cache_key(parts: Mapping[str, JsonValue]) -> str:
+    """Hash everything that shapes a reply."""
+    text = json.dumps({"format": _FORMAT, **parts}, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @asynccontextmanager
-async def kept_reply(folder: str, key: str) -> AsyncGenerator[KeptReply | None]:
-    """Look a reply up; while the block of a caller who found none runs, others with the same key wait for it.
+async def cached_reply(folder: str, key: str) -> AsyncGenerator[ModelReply | None]:
+    """Look a reply up; while the block of a caller who got None runs, others with the same key wait for it.
 
-    So two questions that lead to the same prompt at the same time pay once. The block keeps the reply that
-    it gets by `write_cache`; if it does not, one of those that wait takes its place.
+    So two questions that lead to the same prompt at the same time pay once. The block stores its reply by
+    `write_cache`; if it does not, one of those that wait gets None in turn.
     """
-    waiting = _under_way.setdefault(asyncio.get_running_loop(), {})
+    pending = _pending.setdefault(asyncio.get_running_loop(), {})
     place = folder, key
-    while (kept := await asyncio.to_thread(read_cache, folder, key)) is None and (other := waiting.get(place)):
+    while (reply := await asyncio.to_thread(read_cache, folder, key)) is None and (other := pending.get(place)):
         await other.wait()
-    if kept is not None:
-        yield kept
+    if reply is not None:
+        yield reply
         return
-    done = waiting[place] = asyncio.Event()
+    done = pending[place] = asyncio.Event()
     try:
         yield None
     finally:
-        del waiting[place]
+        del pending[place]
         done.set()
 
 
-def read_cache(folder: str, key: str) -> KeptReply | None:
-    """Get a kept reply; None when there is none or its file is damaged."""
+def read_cache(folder: str, key: str) -> ModelReply | None:
+    """Return a stored reply; None when there is none or its file is damaged."""
     try:
-        record = cast("object", json.loads(_file(folder, key).read_bytes()))
-        kept = KeptReply(**cast("dict[str, Any]", record)) if isinstance(record, dict) else None
-    except (FileNotFoundError, NotADirectoryError, ValueError, TypeError):
+        record = cast("dict[str, Any]", json.loads(_file(folder, key).read_bytes()))
+        del record["role"]
+        reply = ModelReply(record.pop("reply"), **record)
+    except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, AttributeError, KeyError):
         return None
-    if kept is None or any(not isinstance(value, type(of)) for value, of in zip(astuple(kept), _SHAPE, strict=True)):
-        return None
-    return kept
+    return reply if all(map(isinstance, astuple(reply), _FIELD_TYPES)) else None
 
 
-def write_cache(folder: str, key: str, reply: KeptReply) -> None:
-    """Keep a reply.
+def write_cache(folder: str, key: str, role: str, reply: ModelReply) -> None:
+    """Store a reply.
 
     Raises:
         OSError: it cannot be written; nothing of it is left behind.
     """
     target = _file(folder, key)
     part = f"{target}.{uuid.uuid4().hex}.part"
+    fields = vars(reply).copy()
     # ASCII, since a reply may hold lone surrogates.
-    content = json.dumps(vars(reply)).encode("ascii")
+    content = json.dumps({"role": role, "reply": fields.pop("text"), **fields}).encode("ascii")
     try:
         try:
             opened = open(part, "xb")  # noqa: SIM115 - Path.open is slower, and this is done for every reply
@@ -107,7 +106,7 @@ def write_cache(folder: str, key: str, reply: KeptReply) -> None:
 
 
 def check_cache(folder: str) -> None:
-    """Check that replies can be kept, before anything is spent.
+    """Check that replies can be stored, before anything is spent.
 
     Raises:
         SettingsError: the folder cannot be made or written.

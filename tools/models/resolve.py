@@ -1,8 +1,8 @@
-"""From a model's spec to a model.
+"""Resolve a model's spec.
 
 A model that was made from a spec lives on the background loop, with its HTTP client and its limit of
 parallel requests, so that every event loop of the process shares both. So does a ready object of the openai
-package; any other is used on the loop of whoever gave it.
+package; any other is used on its caller's loop.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ VALID_SPECS = (
 MODEL_PROVIDERS = "hopgraph.models"
 """The entry-point group of installed packages that offer a model: a function from what follows `PROVIDER:` to it.
 
-`rehearsal:`, which reads the data sets of the evaluation above, comes in this way."""
+`rehearsal:`, which reads the data sets of the evaluation, is one of them."""
 _OPENAI_OPTIONS = {"base_url": str, "max_tokens": int, "top_p": float, "reasoning_effort": str}
 
 
@@ -53,8 +53,8 @@ class Sampling:
 
 
 @dataclass
-class Learnt:
-    """What was learnt about a model, and how many of its requests are under way."""
+class SharedModelState:
+    """What all handles of one model share: the way it takes a schema, and its limit of parallel requests."""
 
     mode: Mode | None = None
     """How it takes a schema; None until a first request succeeded."""
@@ -63,7 +63,7 @@ class Learnt:
     )
 
     def limit(self, parallel: int) -> asyncio.Semaphore:
-        """Get the running loop's semaphore that lets `parallel` requests through at once."""
+        """Return the running loop's semaphore for `parallel` requests at a time."""
         for loop, most in list(self.limits):
             if loop.is_closed():
                 del self.limits[loop, most]
@@ -81,11 +81,11 @@ class ModelHandle:
     """True when it was made from a spec, and so samples as the settings say."""
     in_background: bool
     """True when its HTTP client lives on the background loop."""
-    learnt: Learnt
+    shared: SharedModelState
     _bound: dict[_BoundKey, Bound] = field(default_factory=dict[_BoundKey, Bound])
 
     def bound(self, schema: type[BaseModel], mode: Mode, sampling: Options = ()) -> Bound:
-        """Get the model with a mode's request options and sampling options, made once for each."""
+        """Return the model with a mode's request options and sampling options, built once for each."""
         key = (schema, mode, sampling)
         if key not in self._bound:
             model = bind(self.model, schema, mode)
@@ -93,25 +93,25 @@ class ModelHandle:
         return self._bound[key]
 
     def loop(self) -> asyncio.AbstractEventLoop:
-        """Get the event loop on which its requests are made."""
+        """Return the event loop on which its requests are made."""
         return background_loop() if self.in_background else asyncio.get_running_loop()
 
 
 _by_spec: dict[object, ModelHandle] = {}
-_about_objects: dict[int, Learnt] = {}
-_making = threading.Lock()
+_state_by_id: dict[int, SharedModelState] = {}
+_building = threading.Lock()
 
 
-def _begin_anew() -> None:
-    """In a forked child: clients and locks of the parent are of no use."""
-    global _making
+def _reset_after_fork() -> None:
+    """Drop the parent's clients and locks, which a forked child cannot use."""
+    global _building
     _by_spec.clear()
-    _about_objects.clear()
-    _making = threading.Lock()
+    _state_by_id.clear()
+    _building = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)
+    os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 async def resolve_model(given: str | BaseChatModel, sampling: Sampling) -> ModelHandle:
@@ -123,43 +123,43 @@ async def resolve_model(given: str | BaseChatModel, sampling: Sampling) -> Model
         SpecError: an unknown spec, a missing package or a missing key; it names the valid specs.
     """
     if isinstance(given, BaseChatModel):
-        # A client of the openai package is bound to the loop of its first request, so it gets the one that stays.
-        return ModelHandle(model_name(given), given, False, is_openai(given), _learnt_about(given))
+        # A client of the openai package is bound to the loop of its first request, so it gets the permanent one.
+        return ModelHandle(model_name(given), given, False, is_openai(given), _state_of(given))
     key = (given, sampling, _environment())
     if key not in _by_spec:
         # Clients read certificates and import packages: not on an event loop.
-        await asyncio.to_thread(_make_once, key, given, sampling)
+        await asyncio.to_thread(_build_once, key, given, sampling)
     return _by_spec[key]
 
 
 def _environment() -> int:
-    """Fingerprint what clients read from the environment, so that a corrected key is a new client."""
+    """Hash what clients read from the environment, so that a corrected key gives a new client."""
     return hash(frozenset((name, os.environ.get(name)) for name in os.environ if name.endswith(_READ_BY_CLIENTS)))
 
 
-def _learnt_about(model: BaseChatModel) -> Learnt:
-    """Get what is known about a ready model; forgotten when the model goes."""
-    if id(model) not in _about_objects:
-        _about_objects[id(model)] = Learnt()
-        weakref.finalize(model, _about_objects.pop, id(model), None)
-    return _about_objects[id(model)]
+def _state_of(model: BaseChatModel) -> SharedModelState:
+    """Return the state of a ready model; dropped with the model."""
+    if id(model) not in _state_by_id:
+        _state_by_id[id(model)] = SharedModelState()
+        weakref.finalize(model, _state_by_id.pop, id(model), None)
+    return _state_by_id[id(model)]
 
 
-def _make_once(key: object, given: str, sampling: Sampling) -> None:
-    with _making:
+def _build_once(key: object, given: str, sampling: Sampling) -> None:
+    with _building:
         if key not in _by_spec:
-            _by_spec[key] = ModelHandle(redact(given), _make(given, sampling), True, True, Learnt())
+            _by_spec[key] = ModelHandle(redact(given), _build(given, sampling), True, True, SharedModelState())
 
 
 def model_name(given: str | BaseChatModel) -> str:
-    """Name a model for people: its spec, or its class and model name; never with a key."""
+    """Return a model's display name: its spec, or its class and model name; never with a key."""
     if isinstance(given, str):
         return redact(given)
-    own = next((str(name) for key in ("model_name", "model") if (name := getattr(given, key, None))), "")
+    own = getattr(given, "model_name", None) or getattr(given, "model", None)
     return f"{type(given).__name__}({own})" if own else type(given).__name__
 
 
-def _make(given: str, sampling: Sampling) -> BaseChatModel:
+def _build(given: str, sampling: Sampling) -> BaseChatModel:
     provider, colon, rest = given.partition(":")
     if not colon or not provider or not rest:
         raise SpecError(f"model {redact(given)!r} is not a spec; valid: {VALID_SPECS}")

@@ -15,7 +15,7 @@ Mode = Literal["json_schema", "function_calling", "json_mode", "text"]
 
 
 def modes_of(model: BaseChatModel) -> tuple[Mode, ...]:
-    """List the modes to try, strictest first; `text` is always the last."""
+    """Return the modes to try, strictest first; `text` is always the last."""
     if is_openai(model):
         return "json_schema", "function_calling", "json_mode", "text"
     if type(model).bind_tools is not BaseChatModel.bind_tools:
@@ -24,9 +24,9 @@ def modes_of(model: BaseChatModel) -> tuple[Mode, ...]:
 
 
 def is_openai(model: BaseChatModel) -> bool:
-    """Tell whether a model is one of langchain-openai's; importing that package only to ask would be slow."""
+    """Whether a model is one of langchain-openai's; importing that package only to ask would be slow."""
     module = sys.modules.get("langchain_openai.chat_models.base")
-    # While another thread is importing it the module is there and its class is not; then nothing can be of it.
+    # While another thread imports it, the module exists without its class, and so does no instance.
     kind = getattr(module, "BaseChatOpenAI", None)
     return kind is not None and isinstance(model, kind)
 
@@ -41,32 +41,32 @@ def bind(model: BaseChatModel, schema: type[BaseModel], mode: Mode) -> Runnable[
     if mode == "function_calling":
         tool = {"type": "function", "function": {"name": name, "parameters": parameters}}
         return model.bind_tools([tool], tool_choice=name)
-    wanted = {"name": name, "schema": parameters, "strict": True}
-    return _with_format(model, {"type": "json_schema", "json_schema": wanted})
+    strict = {"name": name, "schema": parameters, "strict": True}
+    return _with_format(model, {"type": "json_schema", "json_schema": strict})
 
 
-def _with_format(model: BaseChatModel, wanted: Mapping[str, object]) -> Runnable[list[BaseMessage], AIMessage]:
+def _with_format(model: BaseChatModel, response_format: Mapping[str, object]) -> Runnable[list[BaseMessage], AIMessage]:
     """Send a `response_format` with every request.
 
-    It goes as `extra_body`, which reaches the server as the same request: as an argument of its own the openai package
-    takes it apart by its types in each request and reads the reply a second time, in more time than all the rest of
-    the request takes. Models of the Responses API have another name for it, which langchain-openai knows.
+    It goes as `extra_body`, which makes the same request: given as an argument, the openai package would transform it
+    for each request and parse the reply a second time, which takes longer than all the rest. The Responses API
+    names it differently, which langchain-openai handles.
     """
     if not is_openai(model) or getattr(model, "_use_responses_api")({}):  # noqa: B009 - langchain-openai's own
-        return model.bind(response_format=wanted)
+        return model.bind(response_format=response_format)
     own = cast("Mapping[str, Any] | None", getattr(model, "extra_body", None)) or {}
-    return model.bind(extra_body={**own, "response_format": wanted})
+    return model.bind(extra_body={**own, "response_format": response_format})
 
 
 @cache
 def json_schema(schema: type[BaseModel]) -> dict[str, JsonValue]:
-    """Get a model's JSON schema; made once, since making it takes longer than the rest of a call. Not to be changed."""
+    """Return a model's JSON schema, not to be changed; cached, since making it takes longer than the rest of a call."""
     return cast("dict[str, JsonValue]", schema.model_json_schema())
 
 
 @cache
 def strict_schema(schema: type[BaseModel]) -> dict[str, JsonValue]:
-    """Write a model's JSON schema as strict servers want it: every property required, no others allowed."""
+    """Return a model's JSON schema as strict servers want it: every property required, no others allowed."""
     return cast("dict[str, JsonValue]", _strict(json_schema(schema)))
 
 
@@ -85,7 +85,7 @@ def _strict(node: JsonValue) -> JsonValue:
 
 
 def reply_text(message: AIMessage) -> str:
-    """Get the text that should hold the object: the called function's arguments, else the content."""
+    """Return the text that should hold the object: the called function's arguments, else the content."""
     if message.tool_calls:
         return json.dumps(message.tool_calls[0]["args"])
     if message.invalid_tool_calls:

@@ -11,7 +11,7 @@ def count_tokens(text: str) -> int:
     return len(_PIECE.findall(text))
 
 
-def end_of_tokens(text: str, count: int) -> int:
-    """Find the character offset at which the first `count` tokens of a text end; its length if it has no more."""
+def token_offset(text: str, count: int) -> int:
+    """Return the character offset at which the first `count` tokens of a text end; its length if it has no more."""
     pieces = list(islice(_PIECE.finditer(text), count + 1))
     return pieces[count - 1].end() if len(pieces) > count else len(text)

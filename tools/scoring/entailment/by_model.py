@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from hopgraph.state import Call, EntailmentChecker
 from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.io.redact import redact
-from hopgraph.tools.models.model_judge import calls_of, judge, model_in
+from hopgraph.tools.models.model_judge import judge, judge_model
 
 Pair = tuple[str, str]
 
@@ -51,7 +51,7 @@ class ModelEntailment:
         scores = {
             pair: each.record.supported if each.record else 0.0 for pair, each in zip(distinct, judged, strict=True)
         }
-        return [scores[pair] for pair in pairs], calls_of(judged)
+        return [scores[pair] for pair in pairs], [each.call for each in judged]
 
 
 def model_entailment(spec: str) -> EntailmentChecker:
@@ -60,4 +60,4 @@ def model_entailment(spec: str) -> EntailmentChecker:
     Raises:
         SpecError: nothing follows `model:`.
     """
-    return ModelEntailment(redact(spec), model_in(spec))
+    return ModelEntailment(redact(spec), judge_model(spec))

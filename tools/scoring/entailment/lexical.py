@@ -1,4 +1,4 @@
-"""An entailment check without weights: does the premise carry what the statement is made of?
+"""An entailment check without weights: does the premise hold the words, names and values of the statement?
 
 It sees words, names, numbers, dates and negation. It does not see who did what to whom, opposites ("lost"
 for "won") or paraphrase in other words; it errs on the side of "no". At the threshold of 0.6, on public
@@ -32,8 +32,8 @@ _TOKEN = re.compile(r"\w+(?:['\u2019]\w+)*|[,;:.!?()]")
 NEGATION_REACH = 3
 """Content words after a negator that it turns around, within its clause."""
 
-LONGEST_REMEMBERED = 20_000
-"""Characters; longer texts are analysed anew each time, so that the memory stays small."""
+MAX_CACHED_CHARACTERS = 20_000
+"""Characters; longer texts are not cached, to bound the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class _Text:
 
 
 class LexicalEntailment:
-    """Says how much of a statement a premise carries, and 0.0 where something essential is missing."""
+    """Score how much of a statement a premise covers: 0.0 where something essential is missing."""
 
     name: str = "lexical"
     threshold: float = 0.6
@@ -64,7 +64,7 @@ class LexicalEntailment:
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Score (premise, statement) pairs, each on its own.
 
-        A premise is one or several passages, parted by blank lines, each with its title on a first line.
+        A premise is one or several passages separated by blank lines, each with its title on the first line.
 
         Returns:
             One value in [0, 1] per pair, in order. 0.0 for a blank side, and where the premise lacks a name,
@@ -85,7 +85,7 @@ def _score(premise: _Text, statement: _Text) -> float:
 
 
 def _contradicts(premise: _Text, statement: _Text) -> bool:
-    """Tell whether the statement negates what the premise does not, or affirms what it only negates."""
+    """Whether the statement negates what the premise does not, or affirms what it only negates."""
     if statement.negates and not premise.negates:
         return True
     if statement.negated and statement.negated.isdisjoint(premise.negated):
@@ -94,15 +94,15 @@ def _contradicts(premise: _Text, statement: _Text) -> bool:
 
 
 def _read(text: str) -> _Text:
-    return _remembered(text) if len(text) <= LONGEST_REMEMBERED else _analysed(text)
+    return _analyse_cached(text) if len(text) <= MAX_CACHED_CHARACTERS else _analyse(text)
 
 
 @lru_cache(maxsize=512)
-def _remembered(text: str) -> _Text:
-    return _analysed(text)
+def _analyse_cached(text: str) -> _Text:
+    return _analyse(text)
 
 
-def _analysed(text: str) -> _Text:
+def _analyse(text: str) -> _Text:
     sentences = [part[start:end] for part in _parts(text) for start, end in split_sentences(part)]
     readings = [_negation(sentence) for sentence in sentences]
     words = tuple(tuple(words_of(sentence)) for sentence in sentences)
@@ -117,7 +117,7 @@ def _analysed(text: str) -> _Text:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Part the title of each passage from its text, which a sentence splitter would not do."""
+    """Yield the title and the text of each passage, which a sentence splitter would not separate."""
     for passage in _BLANK_LINE.split(text):
         title, _, rest = passage.strip().partition("\n")
         yield from (title, rest)

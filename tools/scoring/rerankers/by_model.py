@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from hopgraph.state import Call, Reranker
 from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.io.redact import redact
-from hopgraph.tools.models.model_judge import calls_of, judge, model_in
+from hopgraph.tools.models.model_judge import judge, judge_model
 from hopgraph.tools.scoring.rerankers.by_query import Pair, in_order, parts_of
 
 TEXTS_PER_CALL = 20
@@ -58,7 +58,7 @@ class ModelReranker:
             )
         )
         scores = [_ratings(each.record, len(texts)) for (_, texts), each in zip(parts, judged, strict=True)]
-        return in_order(pairs, parts, scores), calls_of(judged)
+        return in_order(pairs, parts, scores), [each.call for each in judged]
 
 
 def _ratings(given: Ratings | None, texts: int) -> list[float]:
@@ -72,4 +72,4 @@ def model_reranker(spec: str) -> Reranker:
     Raises:
         SpecError: nothing follows `model:`.
     """
-    return ModelReranker(redact(spec), model_in(spec))
+    return ModelReranker(redact(spec), judge_model(spec))

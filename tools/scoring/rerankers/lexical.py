@@ -2,7 +2,7 @@
 
 Each sign of relevance takes away a share of the doubt that the text is relevant, and the score is what
 that amounts to: minus the logarithm of the doubt that is left. So the scale is open, and since the query's
-own weight is divided out, scores of short and long queries can be held against one threshold. The weights
+own weight is divided out, scores of short and long queries can be compared with one threshold. The weights
 of the query's words come from the query alone (capitals, numbers, length, a list of common words), never
 from the other pairs of a batch.
 
@@ -40,15 +40,15 @@ SHORTEST, LONG_WORD = 0.4, 10
 COMMON = 0.6
 """Factor for words that are common everywhere."""
 
-LONGEST_REMEMBERED = 20_000
-"""Characters; longer texts are analysed anew each time, so that the memory stays small."""
+MAX_CACHED_CHARACTERS = 20_000
+"""Characters; longer texts are not cached, to bound the memory."""
 
 _WORD = re.compile(r"\w+")
 _IN_BRACKETS = re.compile(r"\([^()]*\)")
 
 
 class LexicalReranker:
-    """Scores a text by the weighted share of the query's terms, its phrases and its title.
+    """Score a text by the weighted share of the query's terms, its phrases and its title.
 
     A text is `title`, line break, `passage or sentence`; a text of one line has no title.
     """
@@ -66,12 +66,12 @@ class LexicalReranker:
             One score per pair, in order: 0.0 for a text that shares no term with the query, about 1.3 for one
             that is worth reading, 3 to 5 for one that has all of the query and its name as title.
         """
-        return [_score(_read_query(query), _read_text(text)) for query, text in pairs]
+        return [_score(_analyse_query(query), _read_text(text)) for query, text in pairs]
 
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """What is looked for. Terms stand between spaces, so that a substring test is a test for whole terms."""
+    """An analysed query. Terms stand between spaces, so that a substring test is a test for whole terms."""
 
     weights: dict[str, float]
     weight: float
@@ -82,7 +82,7 @@ class _Query:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """What is looked in: one string of terms takes a tenth of the memory of a set of them."""
+    """An analysed text: one string of terms takes a tenth of the memory of a set of them."""
 
     line: str
     title: tuple[str, ...]
@@ -106,17 +106,17 @@ def _score(query: _Query, text: _Text) -> float:
 
 def _doubt_after_title(query: _Query, text: _Text) -> float:
     matched = [query.weights[term] for term in text.title if term in query.weights]
-    telling = min(1.0, sum(matched))  # a title such as "Film" tells less than one with a name
-    doubt = 1 - TITLE_SHARE * telling * len(matched) / len(text.title)
+    title_weight = min(1.0, sum(matched))  # a title such as "Film" says less than one with a name
+    doubt = 1 - TITLE_SHARE * title_weight * len(matched) / len(text.title)
     if len(matched) == len(text.title) and text.title_line in query.line:
-        doubt *= 1 - TITLE_QUOTED * telling
+        doubt *= 1 - TITLE_QUOTED * title_weight
     return doubt
 
 
 @lru_cache(maxsize=4096)
-def _read_query(query: str) -> _Query:
+def _analyse_query(query: str) -> _Query:
     words = _WORD.findall(query)
-    # In a query that is all capitals, capitals tell nothing.
+    # In a query that is all capitals, capitals mean nothing.
     names = any(word[0].islower() for word in words)
     stems = [(word, stem) for word in words for stem in DEFAULT_ANALYSER.terms(word)]
     # A query of function words alone, such as the name of a band, is better than none.
@@ -150,15 +150,15 @@ def _stems(words: str) -> frozenset[str]:
 
 
 def _read_text(text: str) -> _Text:
-    return _remembered(text) if len(text) <= LONGEST_REMEMBERED else _analysed(text)
+    return _analyse_cached(text) if len(text) <= MAX_CACHED_CHARACTERS else _analyse(text)
 
 
 @lru_cache(maxsize=8192)
-def _remembered(text: str) -> _Text:
-    return _analysed(text)
+def _analyse_cached(text: str) -> _Text:
+    return _analyse(text)
 
 
-def _analysed(text: str) -> _Text:
+def _analyse(text: str) -> _Text:
     first_line, line_break, _ = text.partition("\n")
     terms = DEFAULT_ANALYSER.terms(text)
     title = DEFAULT_ANALYSER.terms(_IN_BRACKETS.sub(" ", first_line)) if line_break else []
