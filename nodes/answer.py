@@ -7,7 +7,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 from pydantic import Field, field_validator
 
-from hopgraph.nodes.core.ask import Answered, Ask, ask, calls_of
+from hopgraph.nodes.core.ask import Ask, AskResult, ask, calls_of
 from hopgraph.nodes.core.evidence_review import reviewing_passages
 from hopgraph.nodes.core.excerpts import by_id, shown
 from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
@@ -15,6 +15,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.decide import UNANSWERABLE, short_answer
 from hopgraph.nodes.extract import numbers_in
 from hopgraph.state import Context, Evidence, Excerpt, Knowledge, Passage, Spent, StopReason
+from hopgraph.state.events import Decided
 from hopgraph.tools.prompts import Value, clean
 
 
@@ -69,7 +70,7 @@ def answer_ask(
 
 
 def read_answer(
-    answered: Answered[AnswerReply],
+    answered: AskResult[AnswerReply],
     settings: Context,
     excerpts: Sequence[Excerpt] = (),
     *,
@@ -130,7 +131,7 @@ def answer_with(step: str = "answer", *, own_knowledge: bool = False) -> AnswerN
 
 
 def answer_update(
-    reading: Reading, answered: Answered[Any], runtime: Runtime[Any], *, limit: StopReason | None = None
+    reading: Reading, answered: AskResult[Any], runtime: Runtime[Any], *, limit: StopReason | None = None
 ) -> dict[str, Any]:
     """Make a node's update of a final reading, and report it as a `decided` event.
 
@@ -145,13 +146,14 @@ def reading_update(reading: Reading, runtime: Runtime[Any], *, limit: StopReason
     used = [each["id"] for each in reading.evidence]
     emit(
         runtime,
-        "decided",
-        answer=reading.answer,
-        confidence=None,
-        explanation=reading.reasoning,
-        missing="",
-        used=list(used),
-        final=True,
+        Decided(
+            answer=reading.answer,
+            confidence=None,
+            explanation=reading.reasoning,
+            missing="",
+            used=list(used),
+            final=True,
+        ),
     )
     return {
         "answer": reading.answer,

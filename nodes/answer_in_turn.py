@@ -21,6 +21,7 @@ from hopgraph.nodes.question_tree.branch import (
 from hopgraph.nodes.question_tree.settlement import settle, sub_answers
 from hopgraph.state import Candidates, Passage
 from hopgraph.state.decomposing import DecomposingContext
+from hopgraph.state.events import Composed, Solved
 from hopgraph.state.question_tree import ROOT
 
 
@@ -56,5 +57,5 @@ async def answer_in_turn(state: PartState, runtime: Runtime[DecomposingContext])
         how = "passages"
     else:
         how = "composed" if earlier else "known"
-    update = settle(runtime, node, how, reading=reading, event="solved" if node["parent"] else "composed")
+    update = settle(runtime, node, how, reading=reading, event=Solved if node["parent"] else Composed)
     return {**update, "calls": calls_of([answered])}

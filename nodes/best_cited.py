@@ -12,6 +12,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.vote import VoteState, reading_of
 from hopgraph.state import Context, EntailmentChecker, Passage
 from hopgraph.state.blendfilter import Draft
+from hopgraph.state.events import Compared
 from hopgraph.tools.resources import get_entailment_checker
 from hopgraph.tools.text import split_sentences
 
@@ -37,13 +38,7 @@ async def best_cited(state: CitedState, runtime: Runtime[Context]) -> Mapping[st
     recalls = await asyncio.to_thread(citation_recalls, checker, drafts, passages, state["question"])
     answered = [number for number, draft in enumerate(drafts) if draft["answer"]]
     chosen = max(answered, key=lambda number: recalls[number], default=None)  # max takes the first
-    emit(
-        runtime,
-        "compared",
-        answers=[draft["answer"] for draft in drafts],
-        citation_recall=list(recalls),
-        chosen=chosen,
-    )
+    emit(runtime, Compared(answers=[draft["answer"] for draft in drafts], citation_recall=list(recalls), chosen=chosen))
     return reading_update(reading_of(drafts, chosen), runtime, limit=state["stop_reason"])
 
 

@@ -18,6 +18,7 @@ from hopgraph.nodes.write_passages import passage_ask
 from hopgraph.state import Candidates, Passage, Query, Spent
 from hopgraph.state.blendfilter import BlendFilterContext, BlendFilterState, BranchName, Draft, QueryBranch
 from hopgraph.state.context import record_settings
+from hopgraph.state.events import Blended, Reasoned, TopicNamed
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.prompts import clean
 
@@ -80,7 +81,7 @@ async def reason(state: ReasonState, runtime: Runtime[BlendFilterContext]) -> Ma
     )
     answered = await ask(runtime, _spent_beside(state, settings, "reason"), wanted, keep=0)
     draft = draft_of(answered, settings, excerpts, number=1, question=state["question"])
-    emit(runtime, "reasoned", reasoning=draft["reasoning"], answer=draft["answer"])
+    emit(runtime, Reasoned(reasoning=draft["reasoning"], answer=draft["answer"]))
     useful = [draft] if draft["reasoning"] or draft["answer"] else []
     return {"reasoned": useful, "cut_off": answered.outcome == "budget", "calls": calls_of([answered])}
 
@@ -99,7 +100,7 @@ async def topic(state: QuestionState, runtime: Runtime[BlendFilterContext]) -> M
     wanted = Ask("name_topic", {"question": state["question"]}, Topic, Topic(topic=""))
     answered = await ask(runtime, spent, wanted, keep=0)
     named = " ".join(clean(answered.record.topic).split())[:_LONGEST_TOPIC]
-    emit(runtime, "topic", topic=named)
+    emit(runtime, TopicNamed(topic=named))
     return {"topic": named, "cut_off": answered.outcome == "budget", "calls": calls_of([answered])}
 
 
@@ -126,7 +127,7 @@ async def blend(state: BlendState, runtime: Runtime[BlendFilterContext]) -> Mapp
         QueryBranch(name=name, query=query, reserved=share)
         for (name, query), share in zip_longest(queries.items(), shares)
     ]
-    emit(runtime, "blended", queries={each["name"]: each["query"] for each in branches})
+    emit(runtime, Blended(queries={each["name"]: each["query"] for each in branches}))
     return {
         "branches": branches,
         "asked": list(dict.fromkeys([*state["asked"], *queries.values()])),

@@ -20,6 +20,7 @@ from hopgraph.nodes.question_tree.branch import (
 from hopgraph.nodes.question_tree.settlement import evidence_under, resting_on, settle, sub_answers
 from hopgraph.nodes.recall_knowledge import MODEL_SOURCE
 from hopgraph.state import Evidence, Excerpt, Passage, Spent
+from hopgraph.state.events import Composed
 from hopgraph.state.question_tree import ROOT, QuestionNode
 from hopgraph.state.ra_isf import RaIsfContext
 
@@ -49,7 +50,7 @@ async def compose(state: ComposeState, runtime: Runtime[RaIsfContext]) -> Mappin
     answered = await ask(runtime, spent_in(state), wanted, keep=calls_after(node))
     reading = read_answer(answered, settings, carried, evidence_id=node["id"], question=node["question"])
     how = "composed" if reading.answer else "budget" if answered.outcome == "budget" else "unsolved"
-    return {**settle(runtime, node, how, reading=reading, event="composed"), "calls": calls_of([answered])}
+    return {**settle(runtime, node, how, reading=reading, event=Composed), "calls": calls_of([answered])}
 
 
 def _carried(
@@ -95,7 +96,7 @@ async def best_effort(state: BestEffortState, runtime: Runtime[RaIsfContext]) ->
     said = [own_words(root, reading)] if reading.answer and not answered_parts and not excerpts else []
     reading = grounded(root, reading, [each["id"] for each in said])
     how = "best_effort" if reading.answer else "budget"
-    update = settle(runtime, root, how, reading=reading, event="composed")
+    update = settle(runtime, root, how, reading=reading, event=Composed)
     used = [key for part in answered_parts for key in evidence_under(state["tree"], part["id"])]
     return {
         **answer_update(reading, answered, runtime, limit="budget"),

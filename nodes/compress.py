@@ -5,25 +5,26 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.core.ask import Answered, Ask, ask_all, calls_of
+from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import by_id, shown
 from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Excerpt, Knowledge, Passage, Spent
+from hopgraph.state.events import Compressed
 from hopgraph.state.passage_filtering import KnowledgeContext
 from hopgraph.tools.prompts import Value, clean
 
 
-class Compressed(ReplyModel):
+class CompressionReply(ReplyModel):
     """A reply of the roles `summarise` and `snippet`."""
 
     text: ShortText
 
 
-def compress_ask(step: str, query: str, excerpt: Excerpt, passages: Mapping[str, Passage]) -> Ask[Compressed]:
+def compress_ask(step: str, query: str, excerpt: Excerpt, passages: Mapping[str, Passage]) -> Ask[CompressionReply]:
     """Make the call that cuts one passage down to what matters to a query; step is `summarise` or `snippet`."""
     variables: dict[str, Value] = {"passages": shown([excerpt], passages), "question": query}
-    return Ask(step, variables, Compressed, Compressed(text="irrelevant"))
+    return Ask(step, variables, CompressionReply, CompressionReply(text="irrelevant"))
 
 
 class CompressState(Spent):
@@ -59,16 +60,17 @@ async def compress(state: CompressState, runtime: Runtime[KnowledgeContext]) -> 
     for before, after in zip(state["knowledge"], knowledge, strict=True):
         emit(
             runtime,
-            "compressed",
-            query=after["query"],
-            how=step,
-            passages_in=len(before["excerpts"]),
-            kept=[{"passage_id": each["passage_id"], "text": each["text"]} for each in after["excerpts"]],
+            Compressed(
+                query=after["query"],
+                how=step,
+                passages_in=len(before["excerpts"]),
+                kept=[{"passage_id": each["passage_id"], "text": each["text"]} for each in after["excerpts"]],
+            ),
         )
     return {"knowledge": knowledge, "calls": calls_of(answers)}
 
 
-def rewritten(excerpt: Excerpt, answer: Answered[Compressed]) -> Excerpt | None:
+def rewritten(excerpt: Excerpt, answer: AskResult[CompressionReply]) -> Excerpt | None:
     """Put the model's text in place of an excerpt's; None where the passage is irrelevant or the reply unusable."""
     text = clean(answer.record.text).strip()
     if text.casefold().rstrip(".") in {"", "irrelevant"}:

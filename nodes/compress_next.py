@@ -12,6 +12,7 @@ from hopgraph.nodes.core.excerpts import by_id, whole
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Candidates, Excerpt, Knowledge, Passage, Spent, StopReason
 from hopgraph.state.baselines.one_retrieval import CompressedContext
+from hopgraph.state.events import Compressed
 
 
 class CompressNextState(Spent):
@@ -53,11 +54,12 @@ def compress_next_with(step: Literal["summarise", "snippet"]) -> CompressNextNod
             found += [shorter] if shorter else []
         emit(
             runtime,
-            "compressed",
-            query=ranking["query"],
-            how=step,
-            passages_in=len(batch),
-            kept=[{"passage_id": each["passage_id"], "text": each["text"]} for each in found],
+            Compressed(
+                query=ranking["query"],
+                how=step,
+                passages_in=len(batch),
+                kept=[{"passage_id": each["passage_id"], "text": each["text"]} for each in found],
+            ),
         )
         cut_off = any(answered.outcome == "budget" for answered in answers)
         return {

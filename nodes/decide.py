@@ -7,13 +7,14 @@ from typing import Any
 from langgraph.runtime import Runtime
 from pydantic import Field, field_validator
 
-from hopgraph.nodes.core.ask import Answered, Ask, ask, calls_of
+from hopgraph.nodes.core.ask import Ask, AskResult, ask, calls_of
 from hopgraph.nodes.core.budget import is_exhausted
 from hopgraph.nodes.core.evidence_review import reviewing_statements
 from hopgraph.nodes.core.reply_models import ReplyModel
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.extract import numbers_in
 from hopgraph.state import Evidence, Passage, Spent, StopReason
+from hopgraph.state.events import Decided
 from hopgraph.state.migres import MigresContext
 from hopgraph.state.reducers import merge_calls
 from hopgraph.tools.prompts import Value, clean
@@ -115,7 +116,7 @@ def _variables(state: DecideState, settings: MigresContext) -> dict[str, Value]:
     return variables
 
 
-def _read(answered: Answered[Decision], state: DecideState, settings: MigresContext) -> dict[str, Any]:
+def _read(answered: AskResult[Decision], state: DecideState, settings: MigresContext) -> dict[str, Any]:
     decision, evidence = answered.record, state["evidence"]
     text = short_answer(decision.answer.text, yes_no=settings.answer_type == "yes_no")
     used = [evidence[number - 1]["id"] for number in decision.used_information if 1 <= number <= len(evidence)]
@@ -141,11 +142,12 @@ def short_answer(text: str, *, yes_no: bool = False) -> str:
 def _report(runtime: Runtime[MigresContext], update: Mapping[str, Any], *, final: bool) -> None:
     emit(
         runtime,
-        "decided",
-        answer=update["answer"],
-        confidence=update["confidence"],
-        explanation=update["explanation"],
-        missing=update["missing"],
-        used=list(update["used"]),
-        final=final,
+        Decided(
+            answer=update["answer"],
+            confidence=update["confidence"],
+            explanation=update["explanation"],
+            missing=update["missing"],
+            used=list(update["used"]),
+            final=final,
+        ),
     )

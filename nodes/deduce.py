@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from hopgraph.nodes.answer import AnswerReply, answer_update, read_answer
-from hopgraph.nodes.core.ask import Answered, Ask, ask, calls_of
+from hopgraph.nodes.core.ask import Ask, AskResult, ask, calls_of
 from hopgraph.nodes.core.excerpts import by_id, shown
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.decide import short_answer
@@ -22,6 +22,7 @@ from hopgraph.nodes.hops.hop_history import (
 from hopgraph.nodes.hops.next_step import Deduction, NextStep
 from hopgraph.nodes.recall_knowledge import says_nothing
 from hopgraph.state import Evidence, Excerpt, Passage, Query, Spent, StopReason
+from hopgraph.state.events import Deduced
 from hopgraph.state.hops import Hop, HopsContext
 from hopgraph.tools.prompts import Value, clean
 
@@ -66,7 +67,7 @@ def deduce_with(step: str, reply: type[NextStep], *, show_passages: bool = False
             return {"queries": [], "stop_reason": "budget", "calls": calls}
         if wish.final is not None:
             return _finished(
-                state, runtime, Answered(wish.final, answered.outcome, answered.id, answered.call), excerpts
+                state, runtime, AskResult(wish.final, answered.outcome, answered.id, answered.call), excerpts
             )
         return {**_next_hop(state, runtime, wish), "calls": calls}
 
@@ -86,7 +87,7 @@ def _variables(state: DeduceState, settings: HopsContext, excerpts: list[Excerpt
 
 
 def _finished(
-    state: DeduceState, runtime: Runtime[HopsContext], answered: Answered[AnswerReply], excerpts: list[Excerpt]
+    state: DeduceState, runtime: Runtime[HopsContext], answered: AskResult[AnswerReply], excerpts: list[Excerpt]
 ) -> dict[str, Any]:
     number = len(state["hops"]) + 1
     reading = read_answer(answered, runtime.context, excerpts, evidence_id=f"{number}.1.1", question=state["question"])
@@ -107,13 +108,14 @@ def _next_hop(state: DeduceState, runtime: Runtime[HopsContext], wish: Deduction
     )
     emit(
         runtime,
-        "deduced",
-        hop=number,
-        question=question,
-        thought=hop["thought"],
-        generated=hop["generated"],
-        repeated=repeated,
-        limit=at_limit,
+        Deduced(
+            hop=number,
+            question=question,
+            thought=hop["thought"],
+            generated=hop["generated"],
+            repeated=repeated,
+            limit=at_limit,
+        ),
     )
     if at_limit or repeated:
         return {"queries": [], "stop_reason": "max_iterations" if at_limit else None, "iteration": len(hops)}

@@ -7,7 +7,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import AnswerReply, answer_ask, kept_excerpts, read_answer
-from hopgraph.nodes.core.ask import Answered, ask_all, calls_of
+from hopgraph.nodes.core.ask import AskResult, ask_all, calls_of
 from hopgraph.nodes.core.evidence_review import reviewing_passages
 from hopgraph.nodes.core.excerpts import by_id, shown
 from hopgraph.nodes.recall_knowledge import model_passage
@@ -70,7 +70,7 @@ def sampling_at(top_p: float, temperature: float | None) -> dict[str, float]:
 
 
 def draft_of(
-    answered: Answered[AnswerReply], settings: Context, excerpts: Sequence[Excerpt], *, number: int, question: str
+    answered: AskResult[AnswerReply], settings: Context, excerpts: Sequence[Excerpt], *, number: int, question: str
 ) -> Draft:
     """Read a chain of thought; its evidence has the id `1.1.number`."""
     reading = read_answer(answered, settings, excerpts, evidence_id=f"1.1.{number}", question=question)

@@ -6,13 +6,14 @@ from typing import Any, TypeVar
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.core.ask import Answered, Ask, RecordT, ask_all, calls_of
+from hopgraph.nodes.core.ask import Ask, AskResult, RecordT, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import by_id, shown
 from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.recall_knowledge import says_nothing
 from hopgraph.nodes.review_tree.paths import excerpts_of, passages_to
 from hopgraph.state import Passage, Query, Spent, StopReason
+from hopgraph.state.events import Expanded
 from hopgraph.state.review_tree import ReviewContext, ReviewNode
 from hopgraph.tools.prompts import clean
 
@@ -79,7 +80,7 @@ def expand_with(
             query = written or node["query"] or state["question"]
             expanded.append({**node, "status": "expanded", "query": query})
             author = "call" if written else "review" if node["query"] else "question"
-            emit(runtime, "expanded", id=node["id"], depth=node["depth"], query=query, written_by=author)
+            emit(runtime, Expanded(id=node["id"], depth=node["depth"], query=query, written_by=author))
         update: dict[str, Any] = {
             "tree": {node["id"]: node for node in expanded},
             "queries": [Query(text=node["query"], why=node["analysis"]) for node in expanded],
@@ -101,11 +102,11 @@ def _open_path(state: ExpandState, node: ReviewNode) -> OpenPath:
     return OpenPath(state["question"], node, shown(excerpts, passages), state["asked"])
 
 
-def _cut_off(answer: Answered[Any] | None) -> bool:
+def _cut_off(answer: AskResult[Any] | None) -> bool:
     return answer is not None and answer.outcome == "budget"
 
 
-def _written(answer: Answered[RecordT] | None, read: Callable[[RecordT], str]) -> str:
+def _written(answer: AskResult[RecordT] | None, read: Callable[[RecordT], str]) -> str:
     if answer is None or answer.outcome != "replied":
         return ""
     text = " ".join(clean(read(answer.record)).split())

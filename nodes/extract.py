@@ -14,6 +14,7 @@ from hopgraph.nodes.core.excerpts import by_id, shown
 from hopgraph.nodes.core.reply_models import ReplyModel
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Evidence, Excerpt, Knowledge, Passage, Spent
+from hopgraph.state.events import Extracted
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.prompts import clean
 from hopgraph.tools.text.quotes import find_quote
@@ -97,13 +98,14 @@ async def extract(state: ExtractState, runtime: Runtime[MigresContext]) -> Mappi
             shown_ids |= {excerpt["passage_id"] for excerpt in entry["excerpts"]}
         emit(
             runtime,
-            "extracted",
-            query=entry["query"],
-            statements=[
-                {"id": each["id"], "statement": each["statement"], "passage_ids": list(each["passage_ids"])}
-                for each in found
-            ],
-            dropped=len(answer.record.useful_information) - len(found),
+            Extracted(
+                query=entry["query"],
+                statements=[
+                    {"id": each["id"], "statement": each["statement"], "passage_ids": list(each["passage_ids"])}
+                    for each in found
+                ],
+                dropped=len(answer.record.useful_information) - len(found),
+            ),
         )
     cited = {key for draft in drafts for key in draft["passage_ids"]}
     excluded = sorted(shown_ids - cited) if runtime.context.memory else []

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langgraph.runtime import Runtime
-from pydantic import JsonValue
 
 from hopgraph.nodes.blend import FINAL_CALLS
 from hopgraph.nodes.core.ask import Ask, ask_all, calls_of
@@ -15,6 +14,7 @@ from hopgraph.nodes.judge_relevance import Relevance
 from hopgraph.nodes.sentence_filter import reported
 from hopgraph.state import Context, Knowledge, Passage, Spent
 from hopgraph.state.blendfilter import QueryBranch
+from hopgraph.state.events import Filtered, Weighed
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.prompts import Value, clean
 
@@ -65,7 +65,7 @@ async def weigh_passages(state: WeighState, runtime: Runtime[Context]) -> Mappin
         for entry in state["knowledge"]
     ]
     for entry, judgement in zip(state["knowledge"], judgements, strict=True):
-        emit(runtime, "weighed", query=entry["query"], judgement=judgement)
+        emit(runtime, Weighed(query=entry["query"], judgement=judgement))
     cut_off = any(answered.outcome == "budget" for answered in answers)
     return {"judgements": judgements, "cut_off": cut_off, "calls": calls_of(answers)}
 
@@ -132,13 +132,10 @@ def _named(entry: Knowledge, numbers: Sequence[int]) -> list[Any]:
 def _report(state: WeighState, knowledge: Sequence[Knowledge], runtime: Runtime[Context]) -> None:
     passages = by_id(state["passages"])
     for before, after in zip(state["knowledge"], knowledge, strict=True):
-        kept: list[JsonValue] = [reported(each, passages[each["passage_id"]]) for each in after["excerpts"]]
+        kept = [reported(each, passages[each["passage_id"]]) for each in after["excerpts"]]
         emit(
             runtime,
-            "filtered",
-            query=before["query"],
-            threshold=None,
-            passages_in=len(before["excerpts"]),
-            sentences_in=0,
-            kept=kept,
+            Filtered(
+                query=before["query"], threshold=None, passages_in=len(before["excerpts"]), sentences_in=0, kept=kept
+            ),
         )

@@ -2,11 +2,10 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
-from pydantic import JsonValue
 from typing_extensions import TypedDict
 
 from hopgraph.nodes.core.evidence_review import REVIEWER_SOURCE
@@ -14,6 +13,7 @@ from hopgraph.nodes.core.excerpts import by_id
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.recall_knowledge import MODEL_SOURCE
 from hopgraph.state import Call, Citation, Context, Evidence, Passage, Spent, StopReason, Usage
+from hopgraph.state.events import Answered
 from hopgraph.tools.text import content_terms
 from hopgraph.tools.text.quotes import find_quote
 
@@ -51,12 +51,13 @@ async def finish(state: FinishState, runtime: Runtime[Context]) -> Mapping[str, 
     stop_reason = state["stop_reason"] or ("answered" if state["answer"] else "unanswerable")
     emit(
         runtime,
-        "answered",
-        answer=state["answer"],
-        explanation=state["explanation"],
-        stop_reason=stop_reason,
-        citations=cast("JsonValue", citations),
-        usage=cast("JsonValue", usage),
+        Answered(
+            answer=state["answer"],
+            explanation=state["explanation"],
+            stop_reason=stop_reason,
+            citations=citations,
+            usage=usage,
+        ),
     )
     return {
         "citations": citations,

@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from pydantic import Field, field_validator
 
 from hopgraph.nodes.answer import AnswerReply, Reading, answer_ask, answer_update, read_answer
-from hopgraph.nodes.core.ask import Answered, Ask, ask
+from hopgraph.nodes.core.ask import Ask, AskResult, ask
 from hopgraph.nodes.core.excerpts import by_id, shown, titled
 from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
 from hopgraph.nodes.core.step_events import emit
@@ -17,6 +17,7 @@ from hopgraph.nodes.extract import numbers_in
 from hopgraph.nodes.gather import within
 from hopgraph.nodes.review_tree.paths import accepted_in, agreeing, excerpts_of
 from hopgraph.state import Evidence, Excerpt, Passage, Spent, StopReason
+from hopgraph.state.events import Fused
 from hopgraph.state.review_tree import ReviewNode
 from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
 from hopgraph.tools.prompts import Value, clean
@@ -62,7 +63,7 @@ async def fuse(state: FuseState, runtime: Runtime[TreeOfReviewsContext]) -> Mapp
         reader = answer_ask(state["question"], settings, step="answer_step_by_step", passages=shown(excerpts, passages))
         read = await ask(runtime, state, replace(reader, fallback=AnswerReply(answer=best)))
         reading = read_answer(read, settings, excerpts, question=state["question"])
-        answered: Answered[Any] = read
+        answered: AskResult[Any] = read
     else:
         fused = await ask(runtime, state, _ask(state["question"], chosen, excerpts, passages, settings, best))
         reading, answered = _read(fused, chosen, settings), fused
@@ -70,11 +71,12 @@ async def fuse(state: FuseState, runtime: Runtime[TreeOfReviewsContext]) -> Mapp
         reading = replace(reading, evidence=[piece for piece in pool if piece["id"] in agreed])
     emit(
         runtime,
-        "fused",
-        mode=settings.fusion,
-        pieces=[{"id": piece["id"], "passage_ids": list(piece["passage_ids"])} for piece in chosen],
-        left_out=[piece["id"] for piece in pool if piece not in chosen],
-        answer=reading.answer,
+        Fused(
+            mode=settings.fusion,
+            pieces=[{"id": piece["id"], "passage_ids": list(piece["passage_ids"])} for piece in chosen],
+            left_out=[piece["id"] for piece in pool if piece not in chosen],
+            answer=reading.answer,
+        ),
     )
     return answer_update(reading, answered, runtime, limit=state["stop_reason"])
 
@@ -111,7 +113,7 @@ def _ask(
     return Ask("fuse", variables, Fusion, Fusion(answer=best))
 
 
-def _read(fused: Answered[Fusion], chosen: Sequence[Evidence], settings: TreeOfReviewsContext) -> Reading:
+def _read(fused: AskResult[Fusion], chosen: Sequence[Evidence], settings: TreeOfReviewsContext) -> Reading:
     reply = fused.record
     used = [chosen[number - 1] for number in dict.fromkeys(reply.used_assertions) if 1 <= number <= len(chosen)]
     answer = short_answer(reply.answer, yes_no=settings.answer_type == "yes_no")

@@ -10,6 +10,7 @@ from hopgraph.nodes.core.ask import ask, calls_of
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.hops.hop_history import open_hop
 from hopgraph.state import Context, Spent
+from hopgraph.state.events import Deduced
 
 
 class GenerateState(Spent):
@@ -27,14 +28,7 @@ async def generate(state: GenerateState, runtime: Runtime[Context]) -> Mapping[s
     answered = await ask(runtime, state, answer_ask(question, runtime.context), keep=0)
     hop = open_hop(1, question, generated=read_answer(answered, runtime.context).answer)
     emit(
-        runtime,
-        "deduced",
-        hop=1,
-        question=question,
-        thought="",
-        generated=hop["generated"],
-        repeated=False,
-        limit=False,
+        runtime, Deduced(hop=1, question=question, thought="", generated=hop["generated"], repeated=False, limit=False)
     )
     update = {"hops": [hop], "calls": calls_of([answered])}
     return {**update, "stop_reason": "budget"} if answered.outcome == "budget" else update

@@ -11,6 +11,7 @@ from hopgraph.nodes.core.ask import Ask, ask, calls_of
 from hopgraph.nodes.core.reply_models import ReplyModel
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Evidence, Query, Spent, StopReason
+from hopgraph.state.events import QueriesGenerated
 from hopgraph.state.migres import MigresContext
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.prompts import Value, clean
@@ -55,7 +56,7 @@ async def generate_queries(state: GenerateState, runtime: Runtime[MigresContext]
     answered = await ask(runtime, state, wanted, keep=1)  # a final answer
     known = state["asked"] if settings.memory else []
     queries = new_queries(answered.record, known=known, why=state["missing"])[: settings.max_queries]
-    emit(runtime, "generated", queries=[query["text"] for query in queries], missing=state["missing"])
+    emit(runtime, QueriesGenerated(queries=[query["text"] for query in queries], missing=state["missing"]))
     ended: dict[str, StopReason] = {"stop_reason": "budget"} if answered.outcome == "budget" else {}
     return {
         **ended,

@@ -7,7 +7,7 @@ from typing import Any, Self, cast
 from langgraph.runtime import Runtime
 from pydantic import field_validator, model_validator
 
-from hopgraph.nodes.core.ask import Answered, Ask, ask_all, calls_of
+from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import by_id, candidate_excerpts, shown, titled
 from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
 from hopgraph.nodes.core.step_events import emit
@@ -15,6 +15,7 @@ from hopgraph.nodes.decide import short_answer
 from hopgraph.nodes.hops.hop_history import calls_after, is_whole
 from hopgraph.nodes.recall_knowledge import says_nothing
 from hopgraph.state import Candidates, Excerpt, Passage, Spent
+from hopgraph.state.events import Grounded
 from hopgraph.state.genground import GengroundContext, Grounding
 from hopgraph.state.hops import Hop
 from hopgraph.tools.prompts import Value, clean
@@ -111,7 +112,7 @@ def _ask(hop: Hop, batch: Sequence[Mapping[str, str]], *, yes_no: bool) -> Ask[G
 
 
 def _read(
-    answered: Answered[GroundReply],
+    answered: AskResult[GroundReply],
     number: int,
     batch: Sequence[Excerpt],
     passages: Mapping[str, Passage],
@@ -125,16 +126,17 @@ def _read(
     carried = not empty and overlap >= max(runtime.context.min_citation_overlap, 1e-9)
     emit(
         runtime,
-        "grounded",
-        hop=hop["number"],
-        batch=number,
-        question=hop["question"],
-        passage_ids=[excerpt["passage_id"] for excerpt in batch],
-        outcome="cited" if carried else ("empty" if empty else "not carried"),
-        cited="" if empty else cited,
-        answer="" if empty else answer,
-        passage_id=key if carried else "",
-        overlap=round(overlap, 4),
+        Grounded(
+            hop=hop["number"],
+            batch=number,
+            question=hop["question"],
+            passage_ids=[excerpt["passage_id"] for excerpt in batch],
+            outcome="cited" if carried else ("empty" if empty else "not carried"),
+            cited="" if empty else cited,
+            answer="" if empty else answer,
+            passage_id=key if carried else "",
+            overlap=round(overlap, 4),
+        ),
     )
     if not carried:
         return None

@@ -13,6 +13,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.extract import numbers_in
 from hopgraph.nodes.question_tree.branch import BranchState, kept_back, question_of, spent_in
 from hopgraph.state import Candidates, Excerpt, Knowledge, Passage
+from hopgraph.state.events import RelevanceJudged
 from hopgraph.state.ra_isf import RaIsfContext
 
 
@@ -72,12 +73,7 @@ async def judge_relevance(state: JudgeState, runtime: Runtime[RaIsfContext]) -> 
     ]
     emit(
         runtime,
-        "judged",
-        id=node["id"],
-        question=node["question"],
-        of="passages",
-        passage_ids=_ids(excerpts),
-        relevant=_ids(kept),
+        RelevanceJudged(id=node["id"], question=node["question"], passage_ids=_ids(excerpts), relevant=_ids(kept)),
     )
     return {
         "knowledge": [Knowledge(query=node["question"], excerpts=kept)],

@@ -13,6 +13,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.generate_queries import folded
 from hopgraph.state import Knowledge, Passage, Query, Spent, StopReason
 from hopgraph.state.baselines.alternating import IrcotContext
+from hopgraph.state.events import ThoughtAdded
 from hopgraph.tools.prompts import Value, clean
 from hopgraph.tools.text import split_sentences
 
@@ -58,7 +59,9 @@ async def next_thought(state: ThoughtState, runtime: Runtime[IrcotContext]) -> M
     thoughts = [*state["thoughts"], thought] if new else state["thoughts"]
     reached = ANSWER_IS_REACHED in thought.casefold()
     at_limit = len(thoughts) >= settings.max_thoughts
-    emit(runtime, "thought", number=len(state["thoughts"]) + 1, text=thought, new=new, reached=reached, limit=at_limit)
+    emit(
+        runtime, ThoughtAdded(number=len(state["thoughts"]) + 1, text=thought, new=new, reached=reached, limit=at_limit)
+    )
     goes_on = new and not reached and not at_limit
     return {
         "thoughts": thoughts,

@@ -10,6 +10,7 @@ from hopgraph.nodes.core.excerpts import by_id, titled
 from hopgraph.nodes.core.pair_scoring import score_pairs
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Evidence, Passage
+from hopgraph.state.events import Verified
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.resources import get_entailment_checker
 
@@ -45,17 +46,18 @@ async def nli_verify(state: VerifyState, runtime: Runtime[MigresContext]) -> Map
     ]
     emit(
         runtime,
-        "verified",
-        statements=[
-            {
-                "id": draft["id"],
-                "statement": draft["statement"],
-                "score": score,
-                "kept": score >= checker.threshold,
-            }
-            for draft, score in zip(drafts, scores, strict=True)
-        ],
-        repeated=len(state["drafts"]) - len(drafts),
+        Verified(
+            statements=[
+                {
+                    "id": draft["id"],
+                    "statement": draft["statement"],
+                    "score": score,
+                    "kept": score >= checker.threshold,
+                }
+                for draft, score in zip(drafts, scores, strict=True)
+            ],
+            repeated=len(state["drafts"]) - len(drafts),
+        ),
     )
     return {"evidence": _new(kept, state["evidence"]), "calls": calls}
 

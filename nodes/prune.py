@@ -10,6 +10,7 @@ from hopgraph.nodes.core.excerpts import by_id, titled
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.review_tree.paths import Tree, child_of, passages_to, root_of
 from hopgraph.state import Candidates, Evidence, Passage
+from hopgraph.state.events import Grown, Pruned, TreeNode
 from hopgraph.state.review_tree import ROOT, ReviewNode
 from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
 from hopgraph.tools.text.similarity import lexical_similarity
@@ -76,22 +77,17 @@ def grown_update(
     state: PruneState, grown: list[ReviewNode], passages: Mapping[str, Passage], runtime: Runtime[Any]
 ) -> dict[str, Any]:
     """Make a node's update of new tree nodes, and report them."""
-    for event, wanted in (("grown", "open"), ("pruned", "pruned")):
-        nodes = [node for node in grown if node["status"] == wanted]
+    for event, status in ((Grown, "open"), (Pruned, "pruned")):
+        nodes = [_tree_node(node, passages) for node in grown if node["status"] == status]
         if nodes:
-            emit(
-                runtime,
-                event,
-                nodes=[
-                    {
-                        "id": node["id"],
-                        "parent": node["parent"],
-                        "passage_ids": list(node["passage_ids"]),
-                        "titles": [passages[key]["title"] for key in node["passage_ids"]],
-                        **({"why": node["why"]} if node["why"] else {}),
-                    }
-                    for node in nodes
-                ],
-            )
+            emit(runtime, event(nodes=nodes))
     first: Tree = {} if state["tree"] else {ROOT: root_of(state["question"])}
     return {"tree": {**first, **{node["id"]: node for node in grown}}, "frontier": []}
+
+
+def _tree_node(node: ReviewNode, passages: Mapping[str, Passage]) -> TreeNode:
+    titles = [passages[key]["title"] for key in node["passage_ids"]]
+    described = TreeNode(id=node["id"], parent=node["parent"], passage_ids=list(node["passage_ids"]), titles=titles)
+    if node["why"]:
+        described["why"] = node["why"]
+    return described

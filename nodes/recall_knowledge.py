@@ -11,6 +11,7 @@ from hopgraph.nodes.core.excerpts import whole
 from hopgraph.nodes.core.reply_models import ReplyModel
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Context, Knowledge, Passage, Spent
+from hopgraph.state.events import Recalled
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.prompts import clean
 
@@ -35,7 +36,7 @@ def read_recalled(said: str, query: str, runtime: Runtime[Any]) -> str:
     """
     text = clean(said).strip()[:MAX_QUESTION_CHARACTERS]
     known = not says_nothing(text)
-    emit(runtime, "recalled", query=query, known=known, text=text if known else "")
+    emit(runtime, Recalled(query=query, known=known, text=text if known else ""))
     return text if known else ""
 
 
@@ -44,7 +45,7 @@ def model_passage(number: str, text: str, *, title: str = "Model knowledge", hop
     return Passage(id=f"model:{number}", title=title, text=text, score=0.0, source=MODEL_SOURCE, hop=hop)
 
 
-class Recalled(ReplyModel):
+class RecallReply(ReplyModel):
     """A reply of the role `recall_knowledge`."""
 
     knowledge: str
@@ -71,8 +72,8 @@ async def recall_knowledge(state: RecallState, runtime: Runtime[Context]) -> Map
             Ask(
                 "recall_knowledge",
                 {"question": state["knowledge"][index]["query"]},
-                Recalled,
-                Recalled(knowledge=""),
+                RecallReply,
+                RecallReply(knowledge=""),
             )
             for index in empty
         ],

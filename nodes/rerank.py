@@ -12,6 +12,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.take_top import take_top_with
 from hopgraph.state import Candidates, Passage
 from hopgraph.state.baselines.one_retrieval import RerankedContext
+from hopgraph.state.events import Reranked
 from hopgraph.tools.resources import get_reranker
 
 
@@ -42,12 +43,13 @@ async def rerank(state: RerankState, runtime: Runtime[RerankedContext]) -> Mappi
         candidates.append(Candidates(query=each["query"], passage_ids=ids, scores=ranked))
         emit(
             runtime,
-            "reranked",
-            query=each["query"],
-            threshold=settings.threshold,
-            passages_in=len(each["passage_ids"]),
-            passage_ids=list(ids),
-            scores=list(ranked),
+            Reranked(
+                query=each["query"],
+                threshold=settings.threshold,
+                passages_in=len(each["passage_ids"]),
+                passage_ids=list(ids),
+                scores=list(ranked),
+            ),
         )
     return {"candidates": candidates, "calls": calls}
 

@@ -8,11 +8,12 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from hopgraph.nodes.core.ask import side_by_side
-from hopgraph.nodes.core.human_review import Approved, approve_queries
+from hopgraph.nodes.core.human_review import ReviewedQueries, approve_queries
 from hopgraph.nodes.core.search import Search, search_with
 from hopgraph.nodes.core.step_events import emit, place
 from hopgraph.state import Call, Candidates, Context, Query, nothing_spent
 from hopgraph.state.context import ContextT
+from hopgraph.state.events import QuerySent, Retrieved
 from hopgraph.tools.resources import get_retriever
 
 
@@ -72,9 +73,9 @@ async def _retrieve(
     retrievers = await side_by_side([get_retriever(each) for each in given])
     queries = [query for query in [*approved.queries, *approved.added] if query]
     excluded, hop = frozenset(state["excluded"]), state["iteration"]
-    emit_first = place().take(2 * len(queries))
+    emit_first = place().reserve(2 * len(queries))
     for offset, query in enumerate(queries):
-        emit(runtime, "query", number=emit_first + offset, query=query["text"], why=query["why"], hop=hop)
+        emit(runtime, QuerySent(query=query["text"], why=query["why"], hop=hop), number=emit_first + offset)
     question = state["question"] if settings.leave_out_question else ""
     searches = [Search(query["text"], count, excluded, hop, question) for query in queries]
     found = await side_by_side(search_with(retrievers, search) for search in searches)
@@ -91,13 +92,14 @@ async def _retrieve(
     for offset, each in enumerate(candidates):
         emit(
             runtime,
-            "retrieved",
+            Retrieved(
+                query=each["query"],
+                passage_ids=list(each["passage_ids"]),
+                titles=[titles[key] for key in each["passage_ids"]],
+                scores=list(each["scores"]),
+                left_out=found[offset].left_out,
+            ),
             number=emit_first + len(queries) + offset,
-            query=each["query"],
-            passage_ids=list(each["passage_ids"]),
-            titles=[titles[key] for key in each["passage_ids"]],
-            scores=list(each["scores"]),
-            left_out=found[offset].left_out,
         )
     proposed = [query["text"] for query in state["queries"]]
     return {
@@ -112,7 +114,7 @@ async def _retrieve(
 
 
 def _in_places(
-    proposed: Sequence[str], approved: Approved, found: Sequence[Candidates], *, any_number: bool
+    proposed: Sequence[str], approved: ReviewedQueries, found: Sequence[Candidates], *, any_number: bool
 ) -> list[Candidates]:
     """Put what was found where the nodes that follow look for it: at the place of the query that was proposed.
 

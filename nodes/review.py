@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from langgraph.runtime import Runtime
 from pydantic import field_validator, model_validator
 
-from hopgraph.nodes.core.ask import Answered, Ask, ask_all, calls_of
+from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of
 from hopgraph.nodes.core.budget import is_exhausted
 from hopgraph.nodes.core.excerpts import by_id, shown
 from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
@@ -15,6 +15,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.decide import short_answer
 from hopgraph.nodes.review_tree.paths import excerpts_of, passages_to, with_status
 from hopgraph.state import Evidence, Passage, Spent, StopReason
+from hopgraph.state.events import Reviewed
 from hopgraph.state.reducers import merge_calls
 from hopgraph.state.review_tree import ReviewContext, ReviewNode, Verdict
 from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
@@ -144,7 +145,7 @@ def _ask(question: str, path: Sequence[str], passages: Mapping[str, Passage], se
     return Ask(step, variables, schema, Review(relevant=False))
 
 
-def _reviewed(node: ReviewNode, answered: Answered[Review], settings: ReviewContext) -> ReviewNode:
+def _reviewed(node: ReviewNode, answered: AskResult[Review], settings: ReviewContext) -> ReviewNode:
     reply = answered.record
     if answered.outcome == "fallback":
         return {**node, "status": "reviewed", "verdict": "unread"}
@@ -173,7 +174,7 @@ def _evidence(node: ReviewNode, path: list[str], question: str) -> Evidence:
     return Evidence(id=node["id"], statement=statement, passage_ids=path, quote="", verified=False)
 
 
-def _ends(state: ReviewState, answers: Sequence[Answered[Review]], expands: bool, settings: ReviewContext) -> bool:
+def _ends(state: ReviewState, answers: Sequence[AskResult[Review]], expands: bool, settings: ReviewContext) -> bool:
     """Tell whether the budget ends the search: for one step more it takes a review, and the fusion."""
     if any(answer.outcome == "budget" for answer in answers):
         return True
@@ -186,14 +187,15 @@ def _report(runtime: Runtime[Any], reviewed: Sequence[ReviewNode], passages: Map
     for node in reviewed:
         emit(
             runtime,
-            "reviewed",
-            id=node["id"],
-            parent=node["parent"],
-            depth=node["depth"],
-            passage_ids=list(node["passage_ids"]),
-            titles=[passages[key]["title"] for key in node["passage_ids"]],
-            verdict=node["verdict"],
-            analysis=node["analysis"],
-            answer=node["answer"],
-            query=node["query"],
+            Reviewed(
+                id=node["id"],
+                parent=node["parent"],
+                depth=node["depth"],
+                passage_ids=list(node["passage_ids"]),
+                titles=[passages[key]["title"] for key in node["passage_ids"]],
+                verdict=node["verdict"],
+                analysis=node["analysis"],
+                answer=node["answer"],
+                query=node["query"],
+            ),
         )

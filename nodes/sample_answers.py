@@ -14,6 +14,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.draft_answers import draft_of
 from hopgraph.state import Knowledge, Passage, Spent, StopReason
 from hopgraph.state.baselines.answer_sampling import SamplingContext
+from hopgraph.state.events import Sampled
 
 
 class SampleState(Spent):
@@ -50,7 +51,7 @@ def sample_answers_with(*, own_knowledge: bool = False) -> SampleNode:
             for number, answered in enumerate(answers, start=1)
             if answered.outcome != "budget"
         ]
-        emit(runtime, "sampled", answers=[draft["answer"] for draft in drafts])
+        emit(runtime, Sampled(answers=[draft["answer"] for draft in drafts]))
         return {
             "drafts": drafts,
             "stop_reason": "budget" if len(drafts) < len(answers) else state["stop_reason"],

@@ -11,6 +11,7 @@ from hopgraph.nodes.core.reply_models import ReplyModel
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.question_tree.branch import BranchState, kept_back, question_of, spent_in
 from hopgraph.state import Context
+from hopgraph.state.events import SelfKnowledgeJudged
 
 
 class SelfKnowledge(ReplyModel):
@@ -40,5 +41,5 @@ async def self_knowledge(state: BranchState, runtime: Runtime[Context]) -> Mappi
         keep=1 + kept_back(node),  # an answer
     )
     known = answered.record.known
-    emit(runtime, "judged", id=node["id"], question=node["question"], of="self_knowledge", known=known)
+    emit(runtime, SelfKnowledgeJudged(id=node["id"], question=node["question"], known=known))
     return {"known": known, "cut_off": answered.outcome == "budget", "calls": calls_of([answered])}

@@ -13,6 +13,7 @@ from hopgraph.nodes.core.excerpts import by_id, excerpt_text, titled, whole
 from hopgraph.nodes.core.pair_scoring import score_pairs
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Candidates, Excerpt, Knowledge, Passage, Reranker
+from hopgraph.state.events import Filtered, KeptExcerpt
 from hopgraph.state.passage_filtering import FilterContext
 from hopgraph.tools.resources import get_reranker
 from hopgraph.tools.text import split_sentences
@@ -51,12 +52,13 @@ async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -
         knowledge.append(Knowledge(query=candidates["query"], excerpts=kept))
         emit(
             runtime,
-            "filtered",
-            query=candidates["query"],
-            threshold=threshold if isfinite(threshold) else None,
-            passages_in=len(parts),
-            sentences_in=sum(len(part.sentences) for part in parts),
-            kept=[reported(excerpt, passages[excerpt["passage_id"]]) for excerpt in kept],
+            Filtered(
+                query=candidates["query"],
+                threshold=threshold if isfinite(threshold) else None,
+                passages_in=len(parts),
+                sentences_in=sum(len(part.sentences) for part in parts),
+                kept=[reported(excerpt, passages[excerpt["passage_id"]]) for excerpt in kept],
+            ),
         )
     return {"knowledge": knowledge, "calls": calls}
 
@@ -127,15 +129,15 @@ def _excerpt(part: _Scored, threshold: float) -> Excerpt | None:
     return Excerpt(passage_id=part.passage["id"], spans=kept, text="", score=part.score)
 
 
-def reported(excerpt: Excerpt, passage: Passage) -> dict[str, Any]:
+def reported(excerpt: Excerpt, passage: Passage) -> KeptExcerpt:
     """Describe a kept excerpt for a `filtered` event."""
     whole_passage = excerpt["spans"] == [[0, len(passage["text"])]]
-    return {
-        "passage_id": excerpt["passage_id"],
-        "title": passage["title"],
-        "score": excerpt["score"],
-        "spans": [list(span) for span in excerpt["spans"]],
-        "sentences": 0 if whole_passage else len(excerpt["spans"]),
-        "whole": whole_passage,
-        "text": excerpt_text(excerpt, passage),
-    }
+    return KeptExcerpt(
+        passage_id=excerpt["passage_id"],
+        title=passage["title"],
+        score=excerpt["score"],
+        spans=[list(span) for span in excerpt["spans"]],
+        sentences=0 if whole_passage else len(excerpt["spans"]),
+        whole=whole_passage,
+        text=excerpt_text(excerpt, passage),
+    )

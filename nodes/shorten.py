@@ -7,13 +7,14 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import Reading, reading_update
-from hopgraph.nodes.core.ask import Answered, Ask, ask_all, calls_of
+from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of
 from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.decide import UNANSWERABLE, short_answer
 from hopgraph.nodes.generate_queries import folded
 from hopgraph.state import Context, Spent
 from hopgraph.state.blendfilter import Draft
+from hopgraph.state.events import Shortened
 from hopgraph.tools.prompts import Value
 from hopgraph.tools.text.answers import normalize_answer
 
@@ -50,7 +51,7 @@ async def shorten(state: ShortenState, runtime: Runtime[Context]) -> Mapping[str
     chosen = agreed(sampled)
     draft = drafts[chosen] if chosen is not None else Draft(reasoning="", answer="", evidence=[])
     answer = sampled[chosen] if chosen is not None else ""
-    emit(runtime, "shortened", sampled=list(sampled))
+    emit(runtime, Shortened(sampled=list(sampled)))
     reading = Reading(answer, draft["reasoning"], draft["evidence"] if answer else [])
     return {
         **reading_update(reading, runtime, limit="budget" if cut_off else None),
@@ -67,7 +68,7 @@ def _short_ask(question: str, draft: Draft, settings: Context, *, sample: int) -
     return Ask("shorten", variables, ShortAnswer, ShortAnswer(answer=draft["answer"] or UNANSWERABLE), sample)
 
 
-def _short(draft: Draft, answered: Answered[ShortAnswer] | None, settings: Context) -> str:
+def _short(draft: Draft, answered: AskResult[ShortAnswer] | None, settings: Context) -> str:
     text = answered.record.answer if answered else ""
     return short_answer(text, yes_no=settings.answer_type == "yes_no") or draft["answer"]
 

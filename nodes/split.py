@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from langgraph.runtime import Runtime
-from pydantic import JsonValue
 
 from hopgraph.nodes.core.ask import ask, calls_of
 from hopgraph.nodes.core.step_events import emit
@@ -13,13 +12,14 @@ from hopgraph.nodes.question_tree.decomposition import decompose_ask, read_sub_q
 from hopgraph.nodes.question_tree.settlement import settle
 from hopgraph.state import Context, QuestionInput
 from hopgraph.state.decomposing import DecomposingContext
+from hopgraph.state.events import Decomposed, Planted, SubQuestion
 from hopgraph.state.question_tree import ROOT, QuestionNode
 
 
 async def plant(state: QuestionInput, runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Make the question the root of the tree; writes `tree`."""
     root = _open(state["question"], ROOT, parent="", depth=0)
-    emit(runtime, "planted", id=ROOT, question=root["question"])
+    emit(runtime, Planted(id=ROOT, question=root["question"]))
     return {"tree": {ROOT: root}}
 
 
@@ -59,8 +59,8 @@ def _grown(node: QuestionNode, questions: Sequence[str], runtime: Runtime[Any]) 
         _open(text, f"{node['id']}.{number}", parent=node["id"], depth=node["depth"] + 1)
         for number, text in enumerate(questions, start=1)
     ]
-    listed: list[JsonValue] = [{"id": part["id"], "question": part["question"]} for part in parts]
-    emit(runtime, "decomposed", id=node["id"], depth=node["depth"], question=node["question"], sub_questions=listed)
+    listed = [SubQuestion(id=part["id"], question=part["question"]) for part in parts]
+    emit(runtime, Decomposed(id=node["id"], depth=node["depth"], question=node["question"], sub_questions=listed))
     waiting = node.copy()
     waiting["status"] = "split"
     return {each["id"]: each for each in (waiting, *parts)}

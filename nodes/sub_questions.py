@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from langgraph.runtime import Runtime
-from pydantic import JsonValue
 
 from hopgraph.nodes.core.ask import ask, calls_of
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.question_tree.decomposition import decompose_ask, read_sub_questions
 from hopgraph.state import Query, Spent, StopReason
 from hopgraph.state.baselines.genread import GenReadContext
+from hopgraph.state.events import Decomposed, SubQuestion
 
 
 class SubQuestionsState(Spent):
@@ -28,8 +28,8 @@ async def sub_questions(state: SubQuestionsState, runtime: Runtime[GenReadContex
     question, most = state["question"], runtime.context.max_sub_questions
     answered = await ask(runtime, state, decompose_ask(question, most=most), keep=2)  # a passage and an answer
     found = read_sub_questions(answered, most=most, known=[question])
-    listed: list[JsonValue] = [{"id": f"0.{number}", "question": text} for number, text in enumerate(found, start=1)]
-    emit(runtime, "decomposed", id="0", depth=0, question=question, sub_questions=listed)
+    listed = [SubQuestion(id=f"0.{number}", question=text) for number, text in enumerate(found, start=1)]
+    emit(runtime, Decomposed(id="0", depth=0, question=question, sub_questions=listed))
     return {
         "queries": [Query(text=text, why=question) for text in found] or [Query(text=question, why="")],
         "stop_reason": "budget" if answered.outcome == "budget" else state["stop_reason"],

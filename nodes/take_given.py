@@ -10,6 +10,7 @@ from hopgraph.nodes.core.excerpts import whole
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Knowledge, Passage, SettingsError
 from hopgraph.state.baselines.gold_passages import GivenPassage, GoldInput, GoldPassagesContext
+from hopgraph.state.events import PassagesGiven
 from hopgraph.tools.prompts import clean
 
 GIVEN_SOURCE = "given"
@@ -32,10 +33,11 @@ async def take_given(state: GoldInput, runtime: Runtime[GoldPassagesContext]) ->
     excerpts = [whole(passage, passage["score"]) for passage in passages]
     emit(
         runtime,
-        "given",
-        query=state["question"],
-        passage_ids=[passage["id"] for passage in passages],
-        titles=[passage["title"] for passage in passages],
+        PassagesGiven(
+            query=state["question"],
+            passage_ids=[passage["id"] for passage in passages],
+            titles=[passage["title"] for passage in passages],
+        ),
     )
     return {
         "passages": passages,

@@ -11,6 +11,7 @@ from hopgraph.nodes.answer import kept_excerpts
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Context, Knowledge
 from hopgraph.state.blendfilter import QueryBranch
+from hopgraph.state.events import United
 
 
 class UniteState(TypedDict):
@@ -30,5 +31,5 @@ async def unite(state: UniteState, runtime: Runtime[Context]) -> Mapping[str, An
     of = {entry["query"]: entry for entry in state["knowledge"]}
     in_order = [of.pop(branch["query"]) for branch in state["branches"] if branch["query"] in of]
     kept = kept_excerpts([*in_order, *of.values()])  # a reviewer's queries are no branch's
-    emit(runtime, "united", passage_ids=[excerpt["passage_id"] for excerpt in kept])
+    emit(runtime, United(passage_ids=[excerpt["passage_id"] for excerpt in kept]))
     return {"knowledge": Overwrite([Knowledge(query=state["question"], excerpts=kept)])}

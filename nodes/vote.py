@@ -11,6 +11,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.shorten import agreed
 from hopgraph.state import Context, StopReason
 from hopgraph.state.blendfilter import Draft
+from hopgraph.state.events import Voted
 
 
 class VoteState(TypedDict):
@@ -29,7 +30,7 @@ async def vote(state: VoteState, runtime: Runtime[Context]) -> Mapping[str, Any]
     """
     answers = [draft["answer"] for draft in state["drafts"]]
     chosen = agreed(answers)
-    emit(runtime, "voted", answers=list(answers), chosen=chosen)
+    emit(runtime, Voted(answers=list(answers), chosen=chosen))
     return reading_update(reading_of(state["drafts"], chosen), runtime, limit=state["stop_reason"])
 
 

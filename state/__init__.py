@@ -12,6 +12,7 @@ from hopgraph.state.errors import (
     SettingsError,
     SpecError,
 )
+from hopgraph.state.events import Event, StepEvent
 from hopgraph.state.protocols import EntailmentChecker, Reranker
 from hopgraph.state.records import (
     Call,
@@ -22,7 +23,6 @@ from hopgraph.state.records import (
     Knowledge,
     Passage,
     Query,
-    StepEvent,
     StopReason,
     Usage,
     nothing_spent,
@@ -38,6 +38,7 @@ __all__ = [
     "Context",
     "CorpusError",
     "EntailmentChecker",
+    "Event",
     "Evidence",
     "Excerpt",
     "HopgraphError",

@@ -2,7 +2,6 @@
 
 from typing import Literal, NotRequired
 
-from pydantic import JsonValue
 from typing_extensions import TypedDict
 
 StopReason = Literal["answered", "unanswerable", "max_iterations", "max_depth", "budget"]
@@ -147,20 +146,3 @@ class Usage(TypedDict):
     """Tokens of the passages shown (offline counter): the measure of MIGRES, Table 5."""
     parse_failures: int
     iterations: int
-
-
-class StepEvent(TypedDict):
-    """One thing that a node did, for anyone who watches; `data` depends on `event`."""
-
-    event: str
-    """query, retrieved, filtered, compressed, recalled, extracted, verified, decided, answered, asked, …"""
-    node: str
-    step: int
-    """LangGraph's superstep, from 1; 0 outside a graph."""
-    path: str
-    """The task's path within its step; orders parallel tasks the same in every run."""
-    number: int
-    """Counts the events of one task, from 0."""
-    data: dict[str, JsonValue]
-    seconds: NotRequired[float]
-    """Wall time, on events that time something."""

@@ -24,6 +24,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from hopgraph.tools.models.offline import OfflineExtractive
+from support.paths import ROOT
 from support.servers.browsing import chromium_browser
 from support.servers.doors import QUESTION, asked
 from support.servers.langgraph_server import langgraph_server
@@ -33,7 +34,6 @@ from support.servers.scripted_model import ScriptedChatModel
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[1]
 GUIDE = (ROOT / "tools" / "EMBEDDING.md").read_text(encoding="utf-8")
 KEY = "a-key-of-the-tests"
 JAVASCRIPT = Path(__file__).parent / "javascript"

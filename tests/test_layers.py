@@ -6,11 +6,11 @@
 import ast
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from support.paths import ROOT
+
 LAYERS = (
     {"state"},
     {"tools.text", "tools.io"},

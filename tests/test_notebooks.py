@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from support import sixth_method
+from support.paths import ROOT
 
 nbformat: Any = pytest.importorskip("nbformat")
 nbclient: Any = pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
 
-FOLDER = Path(__file__).parents[1] / "notebooks"
+FOLDER = ROOT / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 FIRST, *OTHERS = NOTEBOOKS
 MOST_BYTES = 200_000

@@ -12,9 +12,9 @@ import pytest
 
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.tools.models.offline import OfflineExtractive
+from support.paths import ROOT
 from support.servers.openai_server import OpenAIServer
 
-ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 DRAWINGS = (ROOT / "graphs" / "DRAWINGS.md").read_text(encoding="utf-8")
 PYTHON = re.findall(r"^```python\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)

@@ -14,6 +14,7 @@ from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Spent
 from hopgraph.state.chat import ChatContext
+from hopgraph.state.events import Contextualised
 from hopgraph.tools.prompts import clean
 
 
@@ -44,5 +45,5 @@ async def contextualise(state: ContextualiseState, runtime: Runtime[ChatContext]
     wanted = Ask("contextualise", variables, StandAlone, StandAlone(question=message))
     answered = await ask(runtime, state, wanted, keep=METHOD_CALLS)
     question = " ".join(clean(answered.record.question).split()) or message
-    emit(runtime, "contextualised", message=message, question=question, turns=len(earlier))
+    emit(runtime, Contextualised(message=message, question=question, turns=len(earlier)))
     return {"question": question, "calls": calls_of([answered])}

@@ -11,6 +11,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.finish import total
 from hopgraph.state import Citation, Spent, StopReason, Usage
 from hopgraph.state.chat import ChatContext, TurnKind, TurnResult
+from hopgraph.state.events import Replied
 from hopgraph.tools.prompts import clean
 
 _MARKUP = re.compile(r"([\\`*_\[\]<>~$|#])")
@@ -36,7 +37,7 @@ async def reply(state: ReplyState, runtime: Runtime[ChatContext]) -> Mapping[str
     looked_up = state["chosen"] is not None
     text = reply_text(state) if looked_up else plain(state["said"])
     usage = _sum(total(state["calls"].values(), iterations=0), state["usage"])
-    emit(runtime, "replied", text=text, citations=len(state["citations"]))
+    emit(runtime, Replied(text=text, citations=len(state["citations"])))
     told = {
         "question": state["question"] if looked_up else "",
         "answer": state["answer"],

@@ -12,6 +12,7 @@ from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Spent
 from hopgraph.state.chat import ChatContext, MethodName, TurnKind
+from hopgraph.state.events import Routed
 
 SINGLE_HOP_METHOD: MethodName = "one_step"
 MULTI_HOP_METHOD: MethodName = "migres"
@@ -24,7 +25,7 @@ MULTI_HOP_TOKENS = 4_000
 HELLO = "Hello! I answer questions from the documents, and say where the answer stands. What would you like to know?"
 
 
-class Routed(ReplyModel):
+class RouteReply(ReplyModel):
     """A reply of the role `route`."""
 
     kind: Literal["small_talk", "single_hop", "bridge", "comparison"]
@@ -36,7 +37,7 @@ class Routed(ReplyModel):
         return kind.strip().lower().replace("-", "_").replace(" ", "_") if isinstance(kind, str) else kind
 
 
-CAREFUL = Routed(kind="bridge")
+CAREFUL = RouteReply(kind="bridge")
 """What stands in for a reply: a method that can find more than it has to is better than one that cannot."""
 
 
@@ -51,11 +52,11 @@ async def route(state: RouteState, runtime: Runtime[ChatContext]) -> Mapping[str
 
     Writes `kind` and `chosen`; for small talk `said`, and no method.
     """
-    wanted = Ask("route", {"question": state["question"]}, Routed, CAREFUL)
+    wanted = Ask("route", {"question": state["question"]}, RouteReply, CAREFUL)
     answered = await ask(runtime, state, wanted, keep=METHOD_CALLS)
     kind, spent = answered.record.kind, {**state["calls"], **calls_of([answered])}
     if kind == "small_talk":
-        emit(runtime, "routed", kind=kind, method="", why="nothing is asked")
+        emit(runtime, Routed(kind=kind, method="", why="nothing is asked"))
         return {
             "kind": kind,
             "said": answered.record.reply.strip() or HELLO,
@@ -63,7 +64,7 @@ async def route(state: RouteState, runtime: Runtime[ChatContext]) -> Mapping[str
             "calls": calls_of([answered]),
         }
     chosen, why = method_for(kind, runtime.context, Spent(calls=spent, started_at=state["started_at"]))
-    emit(runtime, "routed", kind=kind, method=chosen, why=why)
+    emit(runtime, Routed(kind=kind, method=chosen, why=why))
     return {"kind": kind, "said": "", "chosen": chosen, "calls": calls_of([answered])}
 
 

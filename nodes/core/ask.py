@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from hopgraph.nodes.core.budget import allowances, seconds_left
 from hopgraph.nodes.core.step_events import emit, place
 from hopgraph.state import Call, Context, PromptError, Spent, nothing_spent
+from hopgraph.state.events import Asked, CacheFailed, Retrying
 from hopgraph.tools.models import ModelHandle, UnusableReplyError, count_tokens, parse_reply
 from hopgraph.tools.models.reply_cache import ModelReply, cache_key, cached_reply, write_cache
 from hopgraph.tools.models.send import SendOptions, send
@@ -53,7 +54,7 @@ class Ask(Generic[RecordT]):
 
 
 @dataclass(frozen=True)
-class Answered(Generic[RecordT]):
+class AskResult(Generic[RecordT]):
     """What came of an `Ask`."""
 
     record: RecordT
@@ -68,21 +69,21 @@ class Answered(Generic[RecordT]):
         return self.outcome != "budget" or self.call["attempts"] > 0
 
 
-def calls_of(answers: Iterable[Answered[Any]]) -> dict[str, Call]:
+def calls_of(answers: Iterable[AskResult[Any]]) -> dict[str, Call]:
     """Collect the calls of answers, for the node's update of `calls`."""
     return {answer.id: answer.call for answer in answers if answer.sent}
 
 
 async def ask(
     runtime: Runtime[Any], state: Spent, wanted: Ask[RecordT], *, keep: int | None = None
-) -> Answered[RecordT]:
+) -> AskResult[RecordT]:
     """Ask a model once; see `ask_all`."""
     return (await ask_all(runtime, state, [wanted], keep=keep))[0]
 
 
 async def ask_all(
     runtime: Runtime[Any], state: Spent, wanted: Sequence[Ask[RecordT]], *, keep: int | None = None
-) -> list[Answered[RecordT]]:
+) -> list[AskResult[RecordT]]:
     """Ask models side by side.
 
     Budget is given out in the order of `wanted` before anything is sent, so that what is asked does not
@@ -99,7 +100,7 @@ async def ask_all(
     prompts = await _rendered(settings, wanted)
     sizes = [0 if settings.max_tokens is None else _size(prompt) for prompt in prompts]
     shares = allowances(settings, state, sizes, keep=keep)
-    first = place().take(len(wanted))
+    first = place().reserve(len(wanted))
     return await side_by_side(
         _Conversation(runtime, state, each, prompt, share, first + offset, keep).hold()
         for offset, (each, prompt, share) in enumerate(zip(wanted, prompts, shares, strict=True))
@@ -174,27 +175,28 @@ class _Conversation(Generic[RecordT]):
             "knowledge_tokens": _knowledge_tokens(self.wanted.variables),
         }
 
-    async def hold(self) -> Answered[RecordT]:
+    async def hold(self) -> AskResult[RecordT]:
         began = time.perf_counter()
         handle = await get_model(self.runtime.context, self.call["role"])
         record, outcome = await self._within_budget(handle)
         emit(
             self.runtime,
-            "asked",
+            Asked(
+                role=self.call["role"],
+                model=handle.name,
+                outcome=outcome,
+                attempts=self.call["attempts"],
+                cached=self.call["cached"],
+                prompt_tokens=self.call["prompt_tokens"],
+                completion_tokens=self.call["completion_tokens"],
+                parse_failures=self.call["parse_failures"],
+                seconds=round(time.perf_counter() - began, 6),
+            ),
             number=self.number,
-            role=self.call["role"],
-            model=handle.name,
-            outcome=outcome,
-            attempts=self.call["attempts"],
-            cached=self.call["cached"],
-            prompt_tokens=self.call["prompt_tokens"],
-            completion_tokens=self.call["completion_tokens"],
-            parse_failures=self.call["parse_failures"],
-            seconds=round(time.perf_counter() - began, 6),
         )
         where = place()
         call_id = f"{where.step:05}:{where.path}:{self.number:04}:{self.call['role']}"
-        return Answered(record, outcome, call_id, self.call)
+        return AskResult(record, outcome, call_id, self.call)
 
     async def _within_budget(self, handle: ModelHandle) -> tuple[RecordT, Outcome]:
         if not self.share:
@@ -243,10 +245,11 @@ class _Conversation(Generic[RecordT]):
         try:
             await asyncio.to_thread(write_cache, folder, key, self.call["role"], reply)
         except OSError as error:  # a reply that was paid for is not lost because the disk is full
-            emit(self.runtime, "cache_failed", role=self.call["role"], problem=error.strerror or str(error))
+            emit(self.runtime, CacheFailed(role=self.call["role"], problem=error.strerror or str(error)))
 
     def _report_retry(self, failed: int, status: int | None, seconds: float) -> None:
-        emit(self.runtime, "retrying", role=self.call["role"], attempt=failed, status=status, wait=round(seconds, 3))
+        event = Retrying(role=self.call["role"], attempt=failed, status=status, wait=round(seconds, 3))
+        emit(self.runtime, event)
 
     def _cache_key(self, handle: ModelHandle) -> str:
         settings: Context = self.runtime.context

@@ -32,6 +32,7 @@ from hopgraph.nodes.core.review_decision import (
 )
 from hopgraph.nodes.core.step_events import emit, place
 from hopgraph.state import Call, Context, Query, SettingsError, nothing_spent
+from hopgraph.state.events import Approved
 
 _GREGORIAN = 0x01B21DD213814000
 """100-nanosecond steps from the beginning of a UUID's time to that of the epoch."""
@@ -39,7 +40,7 @@ _GREGORIAN = 0x01B21DD213814000
 ReadT = TypeVar("ReadT")
 
 
-class Approved(NamedTuple):
+class ReviewedQueries(NamedTuple):
     """The queries after a person saw them."""
 
     queries: list[Query | None]
@@ -49,7 +50,7 @@ class Approved(NamedTuple):
     """The pause, for the node's update of `calls`; empty where nobody was asked."""
 
 
-class Kept(NamedTuple):
+class ReviewedEvidence(NamedTuple):
     """The evidence after a person saw it."""
 
     texts: dict[str, str]
@@ -75,7 +76,7 @@ def check_resumable(settings: Context) -> None:
         )
 
 
-def approve_queries(queries: Sequence[Query], runtime: Runtime[Any], *, question: str, hop: int) -> Approved:
+def approve_queries(queries: Sequence[Query], runtime: Runtime[Any], *, question: str, hop: int) -> ReviewedQueries:
     """With `review_queries`, pause until a person has seen the queries that are about to be sent.
 
     In an edited list, a text that was shown keeps its place; the others take the free places in their order,
@@ -83,7 +84,7 @@ def approve_queries(queries: Sequence[Query], runtime: Runtime[Any], *, question
     """
     settings: Context = runtime.context
     if not settings.review_queries or not queries:
-        return Approved(list(queries), [], {})
+        return ReviewedQueries(list(queries), [], {})
     payload: dict[str, JsonValue] = {
         "kind": "queries",
         "question": question,
@@ -98,10 +99,10 @@ def approve_queries(queries: Sequence[Query], runtime: Runtime[Any], *, question
         placed, added = [query if action == "approve" else None for query in queries], list[Query]()
     kept = [query["text"] for query in [*placed, *added] if query]
     _tell(runtime, "queries", action, hop, shown=len(queries), kept=kept)
-    return Approved(placed, added, _pause(runtime))
+    return ReviewedQueries(placed, added, _pause(runtime))
 
 
-def approve_evidence(items: Sequence[Item], runtime: Runtime[Any], *, question: str, hop: int) -> Kept:
+def approve_evidence(items: Sequence[Item], runtime: Runtime[Any], *, question: str, hop: int) -> ReviewedEvidence:
     """With `review_evidence`, pause until a person has seen the evidence that an answer is about to be made of.
 
     No items: no pause.
@@ -109,7 +110,7 @@ def approve_evidence(items: Sequence[Item], runtime: Runtime[Any], *, question: 
     settings: Context = runtime.context
     everything = {item.id: item.text for item in items}
     if not settings.review_evidence or not items:
-        return Kept(everything, frozenset(), {})
+        return ReviewedEvidence(everything, frozenset(), {})
     payload: dict[str, JsonValue] = {
         "kind": "evidence",
         "question": question,
@@ -125,7 +126,7 @@ def approve_evidence(items: Sequence[Item], runtime: Runtime[Any], *, question: 
     kept = {"approve": everything, "reject": {}}.get(action, texts)
     edited = frozenset(key for key, text in kept.items() if text != everything[key])
     _tell(runtime, "evidence", action, hop, shown=len(items), kept=list(kept.values()))
-    return Kept(kept, edited, _pause(runtime))
+    return ReviewedEvidence(kept, edited, _pause(runtime))
 
 
 def _ask_person(payload: Mapping[str, JsonValue], read: Callable[[list[object]], ReadT]) -> tuple[str, ReadT]:
@@ -155,7 +156,7 @@ def _in_places(queries: Sequence[Query], texts: Sequence[str]) -> tuple[list[Que
 
 
 def _tell(runtime: Runtime[Any], kind: str, action: str, hop: int, *, shown: int, kept: list[str]) -> None:
-    emit(runtime, "approved", kind=kind, action=action, hop=hop, shown=shown, kept=list[JsonValue](kept))
+    emit(runtime, Approved(kind=kind, action=action, hop=hop, shown=shown, kept=kept))
 
 
 def step_began(runtime: Runtime[Any]) -> float:

@@ -123,4 +123,4 @@ class _Step(Runnable[Any, Any]):
                 return await self._node(own, runtime.override(context=settings))
             finally:
                 if here.listeners is not None:
-                    await here.listeners.told()
+                    await here.listeners.drain()

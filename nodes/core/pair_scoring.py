@@ -8,6 +8,7 @@ from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.step_events import emit, place
 from hopgraph.state import Call, EntailmentChecker, Reranker
+from hopgraph.state.events import Asked
 from hopgraph.state.protocols import AsyncScorer, CountedScorer
 
 
@@ -32,22 +33,23 @@ async def score_pairs(
 
 def _reported(runtime: Runtime[Any], name: str, calls: Sequence[Call]) -> dict[str, Call]:
     where = place()
-    first = where.take(len(calls))
+    first = where.reserve(len(calls))
     numbered: dict[str, Call] = {}
     for number, call in enumerate(calls, first):
         emit(
             runtime,
-            "asked",
+            Asked(
+                role=call["role"],
+                model=name,
+                outcome="fallback" if call["parse_failures"] == call["attempts"] else "replied",
+                attempts=call["attempts"],
+                cached=call["cached"],
+                prompt_tokens=call["prompt_tokens"],
+                completion_tokens=call["completion_tokens"],
+                parse_failures=call["parse_failures"],
+                seconds=0.0,
+            ),
             number=number,
-            role=call["role"],
-            model=name,
-            outcome="fallback" if call["parse_failures"] == call["attempts"] else "replied",
-            attempts=call["attempts"],
-            cached=call["cached"],
-            prompt_tokens=call["prompt_tokens"],
-            completion_tokens=call["completion_tokens"],
-            parse_failures=call["parse_failures"],
-            seconds=0.0,
         )
         numbered[f"{where.step:05}:{where.path}:{number:04}:{call['role']}"] = call
     return numbered

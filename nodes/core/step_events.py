@@ -1,7 +1,7 @@
-"""Step events: what a node did, for anyone who watches (command line, chat page, evaluation trace).
+"""Emit step events (`hopgraph.state.events`) to LangGraph's `custom` stream.
 
-They go to LangGraph's stream, mode `custom`. Where a callback handler takes LangChain's custom events, as that of
-`astream_events` does, it is told, too; where there is none, that costs nothing.
+A callback handler that takes LangChain's custom events, as that of `astream_events` does, gets them, too; without
+one that costs nothing.
 """
 
 import asyncio
@@ -16,9 +16,8 @@ from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler, 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.runtime import Runtime
-from pydantic import JsonValue
 
-from hopgraph.state import StepEvent
+from hopgraph.state import Event, StepEvent
 
 _OUTER = "hopgraph_outer"
 """The metadata key under which a graph inside another finds the place of the task that runs it."""
@@ -27,30 +26,30 @@ _OUTER = "hopgraph_outer"
 STEP_EVENT = "hopgraph_step"
 """The name of step events among other custom events."""
 
-_DEAF = (BaseCallbackHandler.on_custom_event, AsyncCallbackHandler.on_custom_event)
+_INHERITED = (BaseCallbackHandler.on_custom_event, AsyncCallbackHandler.on_custom_event)
 """What a handler that takes no custom events has inherited."""
 
 
 @dataclass
 class Listeners:
-    """The callback handlers of a node's run that take custom events, told one event after the other."""
+    """The callback handlers of a node's run that take custom events; each event is dispatched after the one before."""
 
     config: RunnableConfig
     waiting: deque[StepEvent] = field(default_factory=deque[StepEvent])
-    telling: asyncio.Task[None] | None = None
+    dispatching: asyncio.Task[None] | None = None
 
-    def tell(self, event: StepEvent) -> None:
-        """Tell them an event, after those before it; nobody waits for it here."""
+    def dispatch(self, event: StepEvent) -> None:
+        """Queue an event behind those before it, without waiting."""
         self.waiting.append(event)
-        if self.telling is None or self.telling.done():
-            self.telling = asyncio.create_task(self._tell_all())
+        if self.dispatching is None or self.dispatching.done():
+            self.dispatching = asyncio.create_task(self._dispatch_all())
 
-    async def told(self) -> None:
-        """Wait until they were told everything."""
-        if self.telling is not None:
-            await self.telling
+    async def drain(self) -> None:
+        """Wait until every event was dispatched."""
+        if self.dispatching is not None:
+            await self.dispatching
 
-    async def _tell_all(self) -> None:
+    async def _dispatch_all(self) -> None:
         while self.waiting:
             await adispatch_custom_event(STEP_EVENT, self.waiting.popleft(), config=self.config)
 
@@ -64,14 +63,14 @@ class Place:
     """The superstep of the outermost graph."""
     path: str = ""
     """The task's path within that superstep, through the graphs in between."""
-    taken: int = 0
+    reserved: int = 0
     listeners: Listeners | None = None
-    """Who is told of its events beside the stream; None for nobody."""
+    """Callback handlers that get its events beside the stream; None where none takes them."""
 
-    def take(self, count: int = 1) -> int:
-        """Reserve numbers for `count` events, before they happen side by side; gives the first."""
-        first = self.taken
-        self.taken += count
+    def reserve(self, count: int = 1) -> int:
+        """Reserve numbers for `count` events before they happen concurrently, and return the first."""
+        first = self.reserved
+        self.reserved += count
         return first
 
 
@@ -80,7 +79,7 @@ _place: ContextVar[Place | None] = ContextVar("hopgraph_place", default=None)
 
 @contextmanager
 def placed() -> Generator[Place]:
-    """Give the node that runs inside a place of its own, read from LangGraph's metadata."""
+    """Set the place of the node that runs inside, read from LangGraph's metadata."""
     config = var_child_runnable_config.get() or {}
     metadata = config.get("metadata") or {}
     step, _, path = _whole_path(metadata).partition(":")
@@ -93,24 +92,24 @@ def placed() -> Generator[Place]:
 
 
 def _listeners(config: RunnableConfig) -> Listeners | None:
-    """Find out whether a handler among a run's callbacks takes custom events."""
+    """Return the run's listeners; None if no callback handler takes custom events."""
     callbacks = config.get("callbacks")
     handlers = callbacks if isinstance(callbacks, list) else callbacks.handlers if callbacks else ()
-    heard = any(not each.ignore_custom_event and type(each).on_custom_event not in _DEAF for each in handlers)
-    return Listeners(config) if heard else None
+    listening = any(not each.ignore_custom_event and type(each).on_custom_event not in _INHERITED for each in handlers)
+    return Listeners(config) if listening else None
 
 
 def outer_place(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Make the metadata that tells the tasks of a graph which task of an outer graph runs it; empty for none.
+    """Return the metadata with which a subgraph's tasks know the outer task that runs them; empty for none.
 
-    A graph inside another counts its supersteps from 1 again, and its tasks do not know which of several
-    parallel tasks they belong to; what LangGraph tells them of it changes from run to run.
+    A subgraph counts its supersteps from 1 again, and its tasks do not know which of several parallel tasks they
+    belong to: LangGraph's own identifiers of it change from run to run.
     """
     return {_OUTER: _whole_path(metadata)} if "langgraph_node" in metadata else {}
 
 
 def _whole_path(metadata: Mapping[str, Any]) -> str:
-    """Write where a task runs: from the outermost graph inwards, the superstep, the node, its `Send` number."""
+    """Return a task's path from the outermost graph inwards: superstep, node, `Send` number."""
     numbers = [f"{part:04}" for part in metadata.get("langgraph_path", ()) if type(part) is int]
     task = "/".join([str(metadata.get("langgraph_node", "")), *numbers])
     own = f"{int(metadata.get('langgraph_step', 0)):05}:{task}"
@@ -118,33 +117,27 @@ def _whole_path(metadata: Mapping[str, Any]) -> str:
 
 
 def place() -> Place:
-    """Get the place of the running node; one without a name outside a graph."""
+    """Return the place of the running node; one without a name outside a graph."""
     return _place.get() or Place()
 
 
-def emit(runtime: Runtime[Any], event: str, *, number: int | None = None, **data: JsonValue) -> None:
+def emit(runtime: Runtime[Any], event: Event, *, number: int | None = None) -> None:
     """Report a step event on the `custom` stream, and to callback handlers that take custom events.
 
     Args:
         runtime: The node's runtime.
-        event: What happened: query, retrieved, filtered, …
+        event: What happened.
         number: The event's place among those of its node, if it was reserved; else the next.
-        data: What is known about it: ids, texts and numbers; plain JSON.
     """
     where = place()
-    happened = StepEvent(
-        event=event,
+    step = StepEvent(
+        event=event.event,
         node=where.node,
         step=where.step,
         path=where.path,
-        number=where.take() if number is None else number,
-        data=data,
+        number=where.reserve() if number is None else number,
+        data=dict(vars(event)),
     )
-    runtime.stream_writer(happened)
+    runtime.stream_writer(step)
     if where.listeners is not None:
-        where.listeners.tell(happened)
-
-
-def event_order(event: StepEvent) -> tuple[int, str, int]:
-    """Sort key of a trace: step, task path, number; the same in every run."""
-    return event["step"], event["path"], event["number"]
+        where.listeners.dispatch(step)

@@ -12,6 +12,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.generate_queries import folded
 from hopgraph.nodes.recall_knowledge import MODEL_SOURCE
 from hopgraph.state import Evidence, Excerpt, Passage
+from hopgraph.state.events import Revised
 from hopgraph.state.hops import Hop, HopsContext
 
 
@@ -90,15 +91,16 @@ def closed(hops: Sequence[Hop], evidence: Evidence | None, answer: str, runtime:
     )
     emit(
         runtime,
-        "revised",
-        hop=hop["number"],
-        question=hop["question"],
-        generated=hop["generated"],
-        answer=answer,
-        grounded=done["grounded"],
-        changed=folded(answer) != folded(hop["generated"]),
-        passage_ids=list(done["passage_ids"]),
-        quote=done["quote"],
+        Revised(
+            hop=hop["number"],
+            question=hop["question"],
+            generated=hop["generated"],
+            answer=answer,
+            grounded=done["grounded"],
+            changed=folded(answer) != folded(hop["generated"]),
+            passage_ids=list(done["passage_ids"]),
+            quote=done["quote"],
+        ),
     )
     return [*hops[:-1], done]
 

@@ -6,7 +6,7 @@ from typing import cast
 
 from pydantic import field_validator
 
-from hopgraph.nodes.core.ask import Answered, Ask
+from hopgraph.nodes.core.ask import Ask, AskResult
 from hopgraph.nodes.core.reply_models import ReplyModel
 from hopgraph.nodes.generate_queries import folded
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
@@ -46,7 +46,7 @@ def decompose_ask(question: str, *, most: int) -> Ask[SubQuestions]:
     )
 
 
-def read_sub_questions(answered: Answered[SubQuestions], *, most: int, known: Iterable[str] = ()) -> list[str]:
+def read_sub_questions(answered: AskResult[SubQuestions], *, most: int, known: Iterable[str] = ()) -> list[str]:
     """Read the sub-questions off a reply.
 
     Args:

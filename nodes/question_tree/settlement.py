@@ -5,12 +5,12 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
-from pydantic import JsonValue
 
 from hopgraph.nodes.answer import Reading
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.question_tree.branch import parts_of
 from hopgraph.state import StopReason
+from hopgraph.state.events import Solved
 from hopgraph.state.question_tree import ROOT, HowSolved, QuestionNode
 
 
@@ -30,7 +30,7 @@ def settle(
     how: HowSolved,
     *,
     reading: Reading | None = None,
-    event: str = "solved",
+    event: type[Solved] = Solved,
 ) -> dict[str, Any]:
     """Make the update that settles a question, and report it.
 
@@ -39,7 +39,7 @@ def settle(
         node: The question.
         how: Where the answer comes from; with no answer, why it is unknown.
         reading: The answer with its evidence; None for none.
-        event: `solved`, or `composed` where the answer is made of others.
+        event: `Solved`, or `Composed` where the answer is made of others.
     """
     answer = reading.answer if reading else ""
     evidence = reading.evidence if reading else []
@@ -56,16 +56,17 @@ def settle(
     )
     emit(
         runtime,
-        event,
-        id=node["id"],
-        parent=node["parent"],
-        depth=node["depth"],
-        question=node["question"],
-        status=settled["status"],
-        how=how,
-        answer=answer,
-        explanation=settled["explanation"],
-        passage_ids=list[JsonValue](settled["passage_ids"]),
+        event(
+            id=node["id"],
+            parent=node["parent"],
+            depth=node["depth"],
+            question=node["question"],
+            status=settled["status"],
+            how=how,
+            answer=answer,
+            explanation=settled["explanation"],
+            passage_ids=list(settled["passage_ids"]),
+        ),
     )
     return {"tree": {node["id"]: settled}, "evidence": evidence}
 

@@ -23,10 +23,11 @@ from hopgraph.tools.apps.server.service import AUTO, open_service
 from hopgraph.tools.apps.server.threads import Threads, default_path, open_threads, thread_key
 from hopgraph.tools.apps.server.turn import TurnEnd
 from hopgraph.tools.models.offline import OfflineExtractive
+from support.paths import ROOT
 from support.servers.openai_server import OpenAIServer
 from support.servers.postgres import postgres_server
 
-WORKER = Path(__file__).parents[1] / "chat_worker.py"
+WORKER = ROOT / "tests" / "support" / "chat_worker.py"
 QUESTION = "In which city was the director of the film Pan's Labyrinth born?"
 
 

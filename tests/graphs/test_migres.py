@@ -11,8 +11,8 @@ from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 
 from hopgraph.graphs import migres
-from hopgraph.nodes.core.step_events import event_order
 from hopgraph.state import QuestionError, SpecError, StepEvent
+from hopgraph.state.events import event_order
 from support.servers.scripted_model import ScriptedChatModel
 from support.walks import FixedRetriever, Script, drawn_edges, walk
 

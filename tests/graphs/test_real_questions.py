@@ -21,10 +21,11 @@ from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.metrics import EXACT_MATCH, F1
 from hopgraph.tools.retrieval import build_index, open_index
 from hopgraph.tools.retrieval.resolve import resolve_retriever
+from support.paths import ROOT
 
 pytestmark = pytest.mark.slow
 
-README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)

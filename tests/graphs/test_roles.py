@@ -1,13 +1,11 @@
 """A method's steps are those that its graph asks, no more and no fewer, and each has a prompt."""
 
-from pathlib import Path
-
 import pytest
 
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.tools.prompts import read_prompt
+from support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 NAMES = sorted(METHODS.keys() - ALIASES.keys())
 
 

@@ -16,7 +16,7 @@ from langchain_openai import ChatOpenAI
 from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
-from hopgraph.nodes.core.ask import Answered, Ask, ask, ask_all, calls_of
+from hopgraph.nodes.core.ask import Ask, AskResult, ask, ask_all, calls_of
 from hopgraph.state import ModelError, PromptError, Spent, StepEvent
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.models.reply_cache import cached_reply
@@ -320,7 +320,7 @@ def test_one_model_serves_many_event_loops() -> None:
     assert outcomes == ["replied"] * 6
 
 
-async def _ask_in_a_new_loop(make: Callable[[], Runtime[MigresContext]]) -> Answered[Recalled]:
+async def _ask_in_a_new_loop(make: Callable[[], Runtime[MigresContext]]) -> AskResult[Recalled]:
     return (await ask_all(make(), spent(), [question("a?"), question("b?")]))[0]
 
 
@@ -330,7 +330,7 @@ async def test_a_way_that_another_request_learnt_is_taken() -> None:
     ) as server:
         context = served(server, max_parallel_calls=2, request_retries=0)
 
-        async def later(number: int) -> Answered[Recalled]:
+        async def later(number: int) -> AskResult[Recalled]:
             await asyncio.sleep(0.03 * number)
             return await ask(context, spent(), question(f"question {number}"))
 

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from hopgraph.nodes.chat.message_history import LONGEST_SHOWN, MOST_SOURCES, Turn, history_lines, turns_of
 from hopgraph.nodes.chat.reply import ReplyState, plain, reply_text
-from hopgraph.nodes.chat.route import MULTI_HOP_CALLS, MULTI_HOP_TOKENS, Routed, method_for
+from hopgraph.nodes.chat.route import MULTI_HOP_CALLS, MULTI_HOP_TOKENS, RouteReply, method_for
 from hopgraph.nodes.chat.run_method import within
 from hopgraph.nodes.core.budget import reserve
 from hopgraph.nodes.finish import total
@@ -132,7 +132,7 @@ def test_the_rule_of_auto(kind: Any, settings: Any, used: Spent, method: str) ->
 
 @pytest.mark.parametrize("kind", ["single hop", "Single-Hop", " SINGLE_HOP "])
 def test_a_kind_may_be_spelt_in_other_ways(kind: str) -> None:
-    assert Routed.model_validate({"kind": kind}).kind == "single_hop"
+    assert RouteReply.model_validate({"kind": kind}).kind == "single_hop"
 
 
 def test_a_method_gets_the_chats_settings_and_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,8 +14,9 @@ from typing_extensions import override
 from hopgraph.graphs import chat, migres
 from hopgraph.nodes.core import step_events
 from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.nodes.core.step_events import STEP_EVENT, emit, event_order
+from hopgraph.nodes.core.step_events import STEP_EVENT, emit
 from hopgraph.state import Context, QuestionInput, StepEvent
+from hopgraph.state.events import QuerySent, event_order
 
 QUESTION = {"question": "In which city was the director of the film Pan's Labyrinth born?"}
 
@@ -111,7 +112,7 @@ async def test_nothing_is_dispatched_for_handlers_that_take_none(monkeypatch: py
 
 async def test_what_came_before_a_failure_is_heard() -> None:
     async def fail(state: QuestionInput, runtime: Runtime[Context]) -> Mapping[str, Any]:
-        emit(runtime, "query", query=state["question"])
+        emit(runtime, QuerySent(query=state["question"], why="", hop=1))
         raise ValueError("it failed")
 
     builder = MethodGraph(QuestionInput, Context)

@@ -1,6 +1,7 @@
 """The steps of question trees at their edges: reading replies, sharing a budget, one order for a trace."""
 
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
 import pytest
 from hypothesis import given
@@ -11,17 +12,18 @@ from langgraph.types import Send
 from pydantic import ValidationError
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.core.ask import Answered
+from hopgraph.nodes.core.ask import AskResult
 from hopgraph.nodes.core.budget import branch_out, calls_left, reserve, tokens_left
 from hopgraph.nodes.core.excerpts import cut, excerpt_text
 from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.nodes.core.step_events import emit, event_order
+from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.judge_relevance import Relevance
 from hopgraph.nodes.question_tree.branch import parts_of, path_to
 from hopgraph.nodes.question_tree.decomposition import SubQuestions, decompose_ask, read_sub_questions
 from hopgraph.nodes.question_tree.settlement import evidence_under
 from hopgraph.nodes.self_knowledge import SelfKnowledge
 from hopgraph.state import Context, Passage, Spent, StepEvent
+from hopgraph.state.events import Event, event_order
 from hopgraph.state.question_tree import QuestionNode
 from hopgraph.state.reducers import merge_ids
 from hopgraph.tools.models.tokens import count_tokens, token_offset
@@ -50,8 +52,8 @@ def spent(attempts: int = 0, tokens: int = 0) -> Spent:
 # decompose
 
 
-def answered(said: Any) -> Answered[SubQuestions]:
-    return Answered(SubQuestions.model_validate({"sub_questions": said}), "replied", "id", reserve())
+def answered(said: Any) -> AskResult[SubQuestions]:
+    return AskResult(SubQuestions.model_validate({"sub_questions": said}), "replied", "id", reserve())
 
 
 @pytest.mark.parametrize(
@@ -183,6 +185,12 @@ def test_tokens_before_the_final_answers_share_are_shared_evenly(keep: int) -> N
 # one order for a trace
 
 
+@dataclass(frozen=True, kw_only=True)
+class Told(Event):
+    event: ClassVar[str] = "told"
+    name: str
+
+
 class InnerState(TypedDict):
     name: str
     told: Annotated[list[str], merge_ids]
@@ -193,17 +201,17 @@ class InnerOutput(TypedDict):
 
 
 async def tell(state: InnerState, runtime: Runtime[Context]) -> dict[str, Any]:
-    emit(runtime, "told", name=state["name"])
+    emit(runtime, Told(name=state["name"]))
     return {"told": [state["name"]]}
 
 
 async def begin(_state: InnerState, runtime: Runtime[Context]) -> dict[str, Any]:
-    emit(runtime, "told", name="begin")
+    emit(runtime, Told(name="begin"))
     return {}
 
 
 async def end(_state: InnerState, runtime: Runtime[Context]) -> dict[str, Any]:
-    emit(runtime, "told", name="end")
+    emit(runtime, Told(name="end"))
     return {}
 
 

@@ -9,7 +9,7 @@ from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.ask import Ask, ask_all
 from hopgraph.nodes.draft_answers import sampling_at
-from hopgraph.nodes.recall_knowledge import Recalled
+from hopgraph.nodes.recall_knowledge import RecallReply
 from hopgraph.state import Spent
 from hopgraph.state.migres import MigresContext
 from support.servers.openai_server import OpenAIServer
@@ -20,8 +20,8 @@ async def test_sampling_options_reach_the_server_for_that_question_alone(monkeyp
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     reply = json.dumps({"knowledge": "Lima is in Peru."})
 
-    def wanted(**fields: Any) -> Ask[Recalled]:
-        return Ask("recall_knowledge", {"question": "Where is Lima?"}, Recalled, Recalled(knowledge=""), **fields)
+    def wanted(**fields: Any) -> Ask[RecallReply]:
+        return Ask("recall_knowledge", {"question": "Where is Lima?"}, RecallReply, RecallReply(knowledge=""), **fields)
 
     with OpenAIServer(ScriptedChatModel(replies=lambda *_: reply)) as server:
         settings = MigresContext(model=f"openai:scripted?base_url={server.base_url}", max_parallel_calls=1)

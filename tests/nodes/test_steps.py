@@ -16,7 +16,6 @@ from hopgraph.graphs.migres import any_queries, enough_information, what_is_left
 from hopgraph.nodes.core.budget import REPLY_TOKENS, allowances, calls_left, is_exhausted
 from hopgraph.nodes.core.excerpts import by_id, excerpt_text, shown, titled
 from hopgraph.nodes.core.search import passages_of
-from hopgraph.nodes.core.step_events import event_order
 from hopgraph.nodes.decide import Decision, short_answer
 from hopgraph.nodes.extract import numbers_in
 from hopgraph.nodes.finish import FinishState, cite, finish, total, used_evidence
@@ -26,6 +25,7 @@ from hopgraph.nodes.recall_knowledge import says_nothing
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.sentence_filter import threshold_of
 from hopgraph.state import Call, Evidence, Excerpt, Passage, Query, QuestionError, Spent, StepEvent
+from hopgraph.state.events import event_order
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.models import parse_reply
 from hopgraph.tools.scoring.rerankers.lexical import LexicalReranker

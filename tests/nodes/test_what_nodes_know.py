@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from hopgraph.graphs import METHODS
+from support.paths import ROOT
 
-NODES = sorted((Path(__file__).resolve().parents[2] / "nodes").glob("*.py"))
+NODES = sorted(path for path in (ROOT / "nodes").rglob("*.py") if path.parent.name != "chat")
 """Those of the chat are not among them: it hands questions to whole methods."""
 ROLES_AND_RECORDS = {"ask.py", "prepare.py"}
 """They make roles of the method's name, and check those that the settings name."""

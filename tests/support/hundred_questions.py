@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from hopgraph.graphs import METHODS
-from hopgraph.nodes.core.step_events import event_order
 from hopgraph.state import StepEvent
+from hopgraph.state.events import event_order
 
 
 async def _answered(method: str, given: dict[str, Any], context: Any) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 from langchain_core.retrievers import BaseRetriever
 
-from hopgraph.nodes.core.step_events import event_order
 from hopgraph.state import StepEvent
+from hopgraph.state.events import event_order
 from support.servers.scripted_model import ScriptedChatModel
 
 Edge = tuple[str, str]

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from hopgraph.graphs import METHODS
-from hopgraph.nodes.core.step_events import event_order
+from hopgraph.state.events import event_order
 from hopgraph.tools.apps.notebook import Walk, draw, walk
 from support import sixth_method
 

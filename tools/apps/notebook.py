@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-from hopgraph.nodes.core.step_events import event_order
 from hopgraph.state import Context
+from hopgraph.state.events import event_order
 from hopgraph.tools.apps.cli.settings_options import method_named
 from hopgraph.tools.apps.drawing import svg_drawing
 from hopgraph.tools.apps.runs.run_svg import svg_of_run

@@ -3,7 +3,6 @@
 import os
 import re
 
-from langchain_core.language_models.chat_models import BaseChatModel
 from pydantic import SecretStr
 
 _SHAPES = re.compile(
@@ -16,7 +15,7 @@ _WORD = re.compile(r"(?:[a-z]{0,15}(?:[A-Z][a-z]{1,15}){0,4}|[A-Z]{1,15})(?:\d\d
 _SECRET_NAME = re.compile(r"(?i)(?:KEY|TOKEN|SECRET|PASSWORD)$")
 
 
-def redact(text: str, model: BaseChatModel | None = None) -> str:
+def redact(text: str, model: object | None = None) -> str:
     """Replace keys by `[key]`: those of the environment, those the model holds, and what looks like one."""
     for secret in _known_secrets(model):
         text = text.replace(secret, "[key]")
@@ -35,7 +34,7 @@ def _looks_random(name: str) -> bool:
     return "**" in name or any(len(part) >= 8 and not _WORD.fullmatch(part) for part in parts)
 
 
-def _known_secrets(model: BaseChatModel | None) -> list[str]:
+def _known_secrets(model: object | None) -> list[str]:
     held = [value.get_secret_value() for value in vars(model).values() if isinstance(value, SecretStr)] if model else []
     set_outside = [value for name, value in os.environ.items() if _SECRET_NAME.search(name)]
     return sorted((secret for secret in {*held, *set_outside} if len(secret) >= 6), key=len, reverse=True)

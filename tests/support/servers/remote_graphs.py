@@ -4,15 +4,14 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Self
 
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
+from support.paths import ROOT
 from support.servers.openai_server import OpenAIServer
 
-ROOT = Path(__file__).resolve().parents[2]
 GRAPHS: list[str] = sorted(json.loads((ROOT / "langgraph.json").read_text())["graphs"])
 QUESTION = "In which city was the director of the film Pan's Labyrinth born?"
 LIMITED = {"max_llm_calls": 200}

@@ -14,6 +14,7 @@ from hopgraph.tools.retrieval.dense import open_dense
 from hopgraph.tools.retrieval.faiss_store import FILE
 from hopgraph.tools.retrieval.shards import SHARD, find_shards
 from support.hashed_words import HashedWords
+from support.paths import ROOT
 
 pytest.importorskip("faiss", reason="needs the models extra")
 PASSAGES = 3 * SHARD - 500
@@ -38,7 +39,7 @@ def write_corpus(path: Path, names: range, word: str = "fox") -> Path:
 
 
 def killed_while_embedding(source: Path, out: Path, after: int) -> None:
-    command = [sys.executable, "-c", BUILD, str(source), str(out), str(Path(__file__).parents[2]), str(after)]
+    command = [sys.executable, "-c", BUILD, str(source), str(out), str(ROOT / "tests"), str(after)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "here\n"

@@ -14,6 +14,7 @@ from hopgraph.state import CorpusError, SpecError
 from hopgraph.tools.retrieval import Bm25Retriever, build_index, index_in_memory, resolve_retriever
 from hopgraph.tools.retrieval import bm25_retriever as module
 from hopgraph.tools.retrieval.corpora import SourceRecord
+from support.paths import SAMPLE
 
 RECORDS = [
     SourceRecord("2", "Hen", "A hen sits. A hen lays.", Path("x"), 1),
@@ -120,8 +121,7 @@ def test_the_sample_corpus_is_bundled_and_searched_from_anywhere(
     (tmp_path / "sample").mkdir()  # a folder of this name does not hide the bundled corpus
     retriever = resolve_retriever("sample")
     assert resolve_retriever("sample") is retriever
-    module_file = resolve_retriever.__globals__["__file__"]
-    lines = (Path(module_file).parent / "sample" / "corpus.jsonl").read_text().splitlines()
+    lines = (SAMPLE / "corpus.jsonl").read_text().splitlines()
     wanted = [json.loads(line) for line in lines[:20]]
     for passage in wanted:
         found = retriever.invoke(f"{passage['title']} {passage['text']}", k=1)[0]

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from hopgraph.graphs import migres
-from hopgraph.nodes.core.step_events import event_order
+from hopgraph.state.events import event_order
 from hopgraph.tools.apps.cli.run_output import print_header
 from hopgraph.tools.apps.runs.answer_record import answer_record
 from hopgraph.tools.models.offline import OfflineExtractive

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from hopgraph.graphs import METHODS
-from hopgraph.nodes.core.step_events import event_order
 from hopgraph.state import Context, HopgraphError, ModelError, Passage, StepEvent
+from hopgraph.state.events import event_order
 from hopgraph.tools.apps.evaluation.batch.outcome import Outcome
 from hopgraph.tools.apps.evaluation.batch.run_directory import packed
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion

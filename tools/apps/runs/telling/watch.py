@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hopgraph.nodes.core.step_events import event_order
 from hopgraph.state import Passage, StepEvent
+from hopgraph.state.events import event_order
 from hopgraph.tools.apps.runs.telling import AT_ONCE, TELLERS, TEXT_SHOWN, Line, Told
 from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
-from hopgraph.nodes.core.step_events import event_order
 from hopgraph.state import StepEvent
+from hopgraph.state.events import event_order
 from hopgraph.tools.apps.runs.trees import answers, questions, reviews, searches
 from hopgraph.tools.apps.runs.trees.growing import Data, Growing
 from hopgraph.tools.apps.runs.trees.records import ROOT, Quote, RunNode, RunTree, path_ids
