@@ -5,7 +5,7 @@ import sys
 from rich.console import Console
 from rich.text import Text
 
-from hopgraph.tools.text.sanitize import to_ascii
+from hopgraph.tools.text.sanitize import sanitize_line, to_ascii
 
 LABEL_WIDTH = 11
 """Columns of the left column, which names the steps."""
@@ -36,6 +36,11 @@ def print_hanging(console: Console, label: Text, body: Text, *, indent: int = LA
         joined = Text.assemble(start, line)
         joined.rstrip()
         console.print(joined, soft_wrap=True)
+
+
+def print_line(console: Console, text: str, style: str = "") -> None:
+    """Print a text, which may hold anything, as one paragraph from the left edge."""
+    print_hanging(console, Text(), Text(sanitize_line(text), style), indent=0)
 
 
 def in_ascii(text: Text) -> Text:

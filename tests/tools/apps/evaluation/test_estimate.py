@@ -9,7 +9,7 @@ from rich.console import Console
 
 from hopgraph.graphs import METHODS
 from hopgraph.state import SettingsError
-from hopgraph.tools.apps.cli.evaluation.estimate_table import print_estimate
+from hopgraph.tools.apps.cli.evaluation.run_tables import print_estimate
 from hopgraph.tools.apps.evaluation.batch.local_engine import Engine, Tally
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunWriter
 from hopgraph.tools.apps.evaluation.batch.run_setup import Prepared, jobs_of, prepare_run

@@ -166,7 +166,7 @@ def test_a_perfect_model_and_one_that_errs_on_real_questions(
 
     def run(table: str, options: str, out: str) -> dict[str, float]:
         model = f"rehearsal:{path}{options}"
-        run_reproduce(ReproduceOptions(f"migres/{table}", path, model, out=tmp_path / out, limit=15))
+        run_reproduce(ReproduceOptions(f"migres/{table}", path, model=model, out=tmp_path / out, limit=15))
         return reproduced(tmp_path / out)
 
     first, worse = run("table1", "", "one"), run("table1", "?error=0.3", "two")
@@ -184,7 +184,7 @@ def test_a_perfect_model_and_one_that_errs_on_real_questions(
 
 def test_a_broken_off_experiment_goes_on_and_pays_nothing_twice(shared_data: Path, tmp_path: Path) -> None:
     path = shared_data / "musique" / "train_100.jsonl"
-    whole = ReproduceOptions("migres/table2", path, f"rehearsal:{path}", out=tmp_path, limit=6)
+    whole = ReproduceOptions("migres/table2", path, model=f"rehearsal:{path}", out=tmp_path, limit=6)
     run_reproduce(replace(whole, max_calls=7, concurrency=1))
     folder = tmp_path / "missing-information"
     before = list(RunReader(folder).outcomes("missing_information"))
@@ -207,7 +207,12 @@ def test_a_judge_of_its_own_and_the_command(tmp_path: Path, capsys: pytest.Captu
     record = {"id": "a", "question": "Who?", "answer": "A", "paragraphs": [paragraph], "question_decomposition": []}
     dataset.write_text(json.dumps(record) + "\n")
     options = ReproduceOptions(
-        "migres/table1", dataset, "offline:extractive", out=tmp_path / "r", judge="offline:extractive", dry_run=True
+        "migres/table1",
+        dataset,
+        model="offline:extractive",
+        out=tmp_path / "r",
+        judge="offline:extractive",
+        dry_run=True,
     )
     run_reproduce(options)
     (line,) = capsys.readouterr().out.splitlines()

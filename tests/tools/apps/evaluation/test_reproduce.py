@@ -15,7 +15,7 @@ from hopgraph.tools.apps.evaluation.datasets import FORMATS
 from hopgraph.tools.apps.evaluation.reproduce.experiments import EXPERIMENTS
 from hopgraph.tools.apps.evaluation.reproduce.paper_comparison import METRICS, warnings_for
 from hopgraph.tools.apps.evaluation.reproduce.paper_tables import PAPERS, PaperTable, read_paper, read_table
-from hopgraph.tools.apps.evaluation.reproduce.run_plan import planned, settings_of_row
+from hopgraph.tools.apps.evaluation.reproduce.run_plan import plan_runs, settings_of_row
 from support.paths import SAMPLE
 
 TABLES = [f"{paper}/{table}" for paper in PAPERS for table in read_paper(paper).tables]
@@ -29,11 +29,13 @@ def table_named(name: str) -> PaperTable:
 def test_every_row_makes_valid_settings_for_each_data_set_of_its_table(name: str) -> None:
     table = table_named(name)
     for dataset in table.datasets:
-        for each in planned(table, dataset, has_corpus=True):
+        for each in plan_runs(table, dataset, has_corpus=True):
             assert bool(each.run) == each.row.available == (not each.reason)
             if each.run:
                 run = each.run
-                options = EvalOptions(Path("x"), run.method, Path("y"), preset=run.preset, assignments=run.assignments)
+                options = EvalOptions(
+                    Path("x"), run.method, Path("y"), preset=run.preset, assignments=[*run.assignments]
+                )
                 made_by = experiment_settings if each.row.experiment else settings_by_method
                 (settings,) = made_by(options).values()
                 for key, value in settings_of_row(table, each.row).items():
@@ -76,7 +78,7 @@ def test_what_a_paper_prints_twice_is_the_same_here(one: str, other: str, label:
 
 
 def test_rows_of_two_models_share_a_run_and_other_settings_do_not() -> None:
-    rows = planned(table_named("tor/table1"), "hotpotqa", has_corpus=False)
+    rows = plan_runs(table_named("tor/table1"), "hotpotqa", has_corpus=False)
     folders = [each.run.folder for each in rows if each.run]
     assert folders[:7] == folders[7:]
     assert len(set(folders)) == 7
@@ -84,14 +86,14 @@ def test_rows_of_two_models_share_a_run_and_other_settings_do_not() -> None:
 
 def test_the_family_chooses_preset_and_demonstrations() -> None:
     for dataset, family in (("nq", "open_domain"), ("strategyqa", "yes_no"), ("musique", "multi_hop")):
-        rows = planned(table_named("migres/table3"), dataset, has_corpus=True)
+        rows = plan_runs(table_named("migres/table3"), dataset, has_corpus=True)
         run = next(each.run for each in rows if each.row.label == "MIGRES*")
         assert run is not None
         assert (run.preset, run.assignments) == (family, (f"demonstrations={family}",))
 
 
 def test_the_oracle_needs_a_corpus() -> None:
-    rows = planned(table_named("migres/table3"), "hotpotqa", has_corpus=False)
+    rows = plan_runs(table_named("migres/table3"), "hotpotqa", has_corpus=False)
     assert {each.row.label: each.reason for each in rows if not each.run and each.row.available} == dict.fromkeys(
         ("MIGRES†", "MIGRES*†"), "adds the data set's contexts to a corpus: name one with --corpus"
     )
@@ -103,11 +105,11 @@ def test_the_oracle_needs_a_corpus() -> None:
 )
 def test_misplaced_settings_are_refused(given: str, said: str) -> None:
     with pytest.raises(SettingsError, match=said):
-        planned(table_named("tor/table5"), "hotpotqa", [given], has_corpus=False)
+        plan_runs(table_named("tor/table5"), "hotpotqa", [given], has_corpus=False)
 
 
 def test_settings_of_the_user_reach_the_methods_that_have_them() -> None:
-    rows = planned(table_named("tor/table1"), "hotpotqa", ["early_stop=2", "reranker=lexical"], has_corpus=False)
+    rows = plan_runs(table_named("tor/table1"), "hotpotqa", ["early_stop=2", "reranker=lexical"], has_corpus=False)
     given = {each.row.label: each.run.assignments for each in rows if each.run}
     assert given["ToR"] == ("early_stop=2", "reranker=lexical")
     assert given["ReAct"] == ("reranker=lexical", "max_hops=3")
@@ -142,7 +144,7 @@ def test_list_and_show(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_dry_run_prints_the_commands(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     out = tmp_path / "runs"
-    run_reproduce(ReproduceOptions("tor/table5", SAMPLE, "offline:extractive", out=out, limit=2, dry_run=True))
+    run_reproduce(ReproduceOptions("tor/table5", SAMPLE, model="offline:extractive", out=out, limit=2, dry_run=True))
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 4
     assert all(line.startswith("hopgraph eval ") and "--limit 2" in line for line in lines)
@@ -151,7 +153,7 @@ def test_a_dry_run_prints_the_commands(capsys: pytest.CaptureFixture[str], tmp_p
 
 
 def test_rows_run_share_an_index_and_stand_beside_the_paper(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    options = ReproduceOptions("ra_isf/table2", SAMPLE, "offline:extractive", out=tmp_path, limit=2)
+    options = ReproduceOptions("ra_isf/table2", SAMPLE, model="offline:extractive", out=tmp_path, limit=2)
     run_reproduce(options)
     told = " ".join(capsys.readouterr().out.split())
     assert "Not a language model's scores: answered by offline:extractive" in told

@@ -3,13 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-from rich.text import Text
-
 from hopgraph.state import SettingsError
-from hopgraph.tools.apps.cli.console import print_hanging
-from hopgraph.tools.apps.cli.evaluation.score_table import summary_console
-from hopgraph.tools.apps.cli.evaluation.table_blocks import print_table
+from hopgraph.tools.apps.cli.console import print_line
+from hopgraph.tools.apps.cli.evaluation.run_tables import print_table, summary_console
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.comparison import Comparison, compare
 from hopgraph.tools.apps.evaluation.report.tables import simulated, tables
@@ -17,7 +13,7 @@ from hopgraph.tools.apps.evaluation.report.writers import WRITERS
 from hopgraph.tools.apps.evaluation.trec import trec_files
 from hopgraph.tools.io.atomic_files import write_files
 from hopgraph.tools.io.optional_packages import require
-from hopgraph.tools.text.sanitize import pluralize, sanitize_line
+from hopgraph.tools.text.sanitize import pluralize
 
 
 def run_compare(
@@ -31,8 +27,8 @@ def run_compare(
     """Print the tables of a comparison, and write what is asked for.
 
     Raises:
-        SettingsError: a file with an ending that nobody writes. RunError: no run, other questions, no such method.
-        SpecError: figures need a package that is missing. OSError: a file cannot be written.
+        SettingsError: a file with an ending for which there is no writer. RunError: no run, other questions, no such
+            method. SpecError: figures need a package that is missing. OSError: a file cannot be written.
     """
     for path in out:
         if path.suffix.lower() not in WRITERS:
@@ -41,12 +37,20 @@ def run_compare(
         require("matplotlib", "figures")
     comparison = compare([RunReader(path.expanduser()) for path in runs])
     made = tables(comparison, against)
-    heading, notes = _heading(comparison), _notes(comparison)
+    facts = comparison.methods[0].reader.manifest.dataset
+    heading = f"{facts.name}, {facts.sample}: {pluralize(facts.questions, 'question')}"
+    notes, label = _notes(comparison), simulated(comparison)
+    warnings = [f"Not a language model's scores: {label}."] if label else []
     console = summary_console()
-    _print_head(console, heading, notes)
+    for text, style in (
+        (heading, "bold"),
+        *((note, "dim") for note in notes),
+        *((each, "yellow") for each in warnings),
+    ):
+        print_line(console, text, style)
     for table in made:
         print_table(console, table)
-    files = {path.expanduser(): WRITERS[path.suffix.lower()](heading, notes, made) for path in out}
+    files = {path.expanduser(): WRITERS[path.suffix.lower()](heading, [*notes, *warnings], made) for path in out}
     if trec:
         files.update({trec.expanduser() / name: text for name, text in trec_files(comparison).items()})
     write_files({path: text.encode("utf-8", "replace") for path, text in files.items()})
@@ -57,36 +61,17 @@ def run_compare(
         written += draw_figures(comparison, figures.expanduser())
     if written:
         console.print()
-        text = f"Written: {', '.join(sanitize_line(str(path)) for path in written)}"
-        print_hanging(console, Text(), Text(text, "dim"), indent=0)
-
-
-def _heading(comparison: Comparison) -> str:
-    facts = comparison.methods[0].reader.manifest.dataset
-    return f"{facts.name}, {facts.sample}: {pluralize(facts.questions, 'question')}"
+        print_line(console, f"Written: {', '.join(map(str, written))}", "dim")
 
 
 def _notes(comparison: Comparison) -> list[str]:
-    """Say what the runs have in common and who answered."""
-    label = simulated(comparison)
-    corpora = {method.reader.manifest.corpus.retriever: None for method in comparison.methods}
-    notes = [f"Corpus: {', '.join(corpora)}. Models: {', '.join(dict.fromkeys(m.model for m in comparison.methods))}."]
-    notes += _renamings(comparison)
-    return [*notes, *([f"Not a language model's scores: {label}."] if label else [])]
-
-
-def _renamings(comparison: Comparison) -> list[str]:
-    """Say which runs have other names in them."""
+    """Say what the runs have in common, and which of them have other names in them."""
+    corpora = dict.fromkeys(method.reader.manifest.corpus.retriever for method in comparison.methods)
+    models = dict.fromkeys(method.model for method in comparison.methods)
+    notes = [f"Corpus: {', '.join(corpora)}. Models: {', '.join(models)}."]
     runs = {each.reader.folder.name: each.renaming for each in comparison.methods}
-    seeds = {name: seed for name, seed in runs.items() if seed is not None}
-    where = f" in {', '.join(seeds)}" if len(seeds) < len(runs) else ""
-    told = ", ".join(str(seed) for seed in dict.fromkeys(seeds.values()))
-    text = f"People, places and works were renamed{where} (seed {told}), so that memory cannot answer."
-    return [text] if seeds else []
-
-
-def _print_head(console: Console, heading: str, notes: Sequence[str]) -> None:
-    print_hanging(console, Text(), Text(sanitize_line(heading), "bold"), indent=0)
-    for note in notes:
-        warns = note.startswith("Not a language model")
-        print_hanging(console, Text(), Text(sanitize_line(note), "yellow" if warns else "dim"), indent=0)
+    if renamed := {name: str(seed) for name, seed in runs.items() if seed is not None}:
+        where = f" in {', '.join(renamed)}" if len(renamed) < len(runs) else ""
+        seeds = ", ".join(dict.fromkeys(renamed.values()))
+        notes.append(f"People, places and works were renamed{where} (seed {seeds}), so that memory cannot answer.")
+    return notes

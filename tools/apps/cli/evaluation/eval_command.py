@@ -2,22 +2,17 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal
-
-from rich.console import Console
-from rich.text import Text
 
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.state import Context, SettingsError
-from hopgraph.tools.apps.cli.console import console_on, print_hanging
-from hopgraph.tools.apps.cli.evaluation.estimate_table import print_estimate
-from hopgraph.tools.apps.cli.evaluation.run_progress import RunProgress
-from hopgraph.tools.apps.cli.evaluation.score_table import print_summary, summary_console
+from hopgraph.tools.apps.cli.console import console_on, print_line
+from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, RunOptions
+from hopgraph.tools.apps.cli.evaluation.run_progress import run_progress
+from hopgraph.tools.apps.cli.evaluation.run_tables import print_estimate, print_summary, summary_console
 from hopgraph.tools.apps.cli.progress_bars import progress_on
 from hopgraph.tools.apps.cli.settings_options import corpus_spec, method_named, settings_for
 from hopgraph.tools.apps.evaluation.answer_judge import judge_run
@@ -35,47 +30,9 @@ from hopgraph.tools.apps.evaluation.prices import PriceTable, read_prices
 from hopgraph.tools.apps.evaluation.question_sampling import parse_sample
 from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.resources import get_model
-from hopgraph.tools.text.sanitize import sanitize_line
 
-_STAGES = {"read": "reading the corpus", "score": "scoring", "save": "saving"}
-ALL = "all"
-
-
-@dataclass(frozen=True)
-class EvalOptions:
-    """What the command line asks for."""
-
-    dataset: Path | str
-    """A file or a folder; `hub:OWNER/NAME?config=…&split=…` for one of the hub."""
-    methods: str
-    """Names parted by commas, or `all`."""
-    out: Path
-    model: str | None = None
-    corpus: str | None = None
-    add_contexts: bool = False
-    preset: str | None = None
-    assignments: Sequence[str] = ()
-    format_name: str | None = None
-    limit: int | None = None
-    sample: str | None = None
-    ids: Sequence[str] = ()
-    concurrency: int = 16
-    repeats: int = 1
-    max_calls: int | None = None
-    max_cost: float | None = None
-    prices: Path | None = None
-    retry_failed: bool = False
-    keep_traces: bool = True
-    engine: Literal["local", "ray"] = "local"
-    processes: int | None = 1
-    """Of this machine, with `local`; None: by the number of questions at a time (`processes_for`).
-
-    Others import the script that was started, so with more than one it must do its work under
-    `if __name__ == "__main__":`.
-    """
-    rename: int | None = None
-    judge: str | None = None
-    estimate_only: bool = False
+INDEXING_STAGES = {"read": "reading the corpus", "score": "scoring", "save": "saving"}
+_ALL = "all"
 
 
 def run_eval(options: EvalOptions) -> None:
@@ -84,41 +41,45 @@ def run_eval(options: EvalOptions) -> None:
     Raises:
         HopgraphError: whatever makes it impossible; what was finished before stays in the directory.
     """
-    errors = console_on(stderr=True)
-    wanted = wanted_of(options, settings_by_method(options))
+    spec = run_spec(options, settings_by_method(options))
     prices = prices_of(options)
-    prepared = prepared_for(wanted)
-    with RunWriter(wanted.out, prepared.manifest, prepared.questions) as directory:
-        stopped = _run(options, wanted, prepared, directory, prices)
+    prepared = checked_and_prepared(spec)
+    with RunWriter(spec.out, prepared.manifest, prepared.questions) as directory:
+        jobs = list(
+            outstanding(
+                jobs_of(prepared, directory, keep_traces=spec.keep_traces), directory, retry_failed=options.retry_failed
+            )
+        )
+        _print_cost(options, spec, prepared, prices, jobs)
         if options.estimate_only:
             return
+        with _workers(options, prepared.methods, len(jobs)) if jobs else nullcontext() as workers:
+            answer_all(options, prepared, directory, prices, jobs, workers.answer if workers else answer)
         if options.judge:
-            with progress_on(errors, {"judge": "judging"}) as progress:
-                run_in_background(judge_run(directory, options.judge, progress=partial(_judged, progress)))
+            with progress_on(console_on(stderr=True), {"judge": "judging"}) as progress:
+                run_in_background(judge_run(directory, options.judge, progress=partial(progress, "judge")))
         summary = summarise(directory)
         directory.write_summary(summary)
     print_summary(summary_console(), directory.manifest, summary)
-    if stopped:
-        say_stopped(errors, stopped)
 
 
-def wanted_of(options: EvalOptions, methods: Mapping[str, Context]) -> Wanted:
-    """Say what is to be measured, with these settings of each method."""
+def run_spec(options: EvalOptions, methods: Mapping[str, Context]) -> Wanted:
+    """Return what is to be measured, with these settings of each method."""
     return Wanted(
         dataset=_dataset(options),
         methods=methods,
         out=options.out.expanduser(),
-        sample=parse_sample(options.sample, options.limit, options.ids),
+        sample=parse_sample(options.sample, options.limit, options.ids or ()),
         format_name=options.format_name,
         corpus=corpus_spec(options.corpus) if options.corpus else None,
         add_contexts=options.add_contexts,
         repeats=options.repeats,
-        keep_traces=options.keep_traces,
+        keep_traces=not options.no_traces,
         rename=options.rename,
     )
 
 
-def prices_of(options: EvalOptions) -> PriceTable:
+def prices_of(options: RunOptions) -> PriceTable:
     """Read the prices.
 
     Raises:
@@ -130,11 +91,21 @@ def prices_of(options: EvalOptions) -> PriceTable:
     return prices
 
 
-def prepared_for(wanted: Wanted) -> Prepared:
-    """Check the models, then make the corpus; a wrong spec is told before a folder is made."""
-    run_in_background(_check_models(wanted.methods))
-    with progress_on(console_on(stderr=True), _STAGES) as progress:
-        return prepare_run(wanted, progress)
+def checked_and_prepared(spec: Wanted) -> Prepared:
+    """Make every model that will be asked, then the corpus, so that a wrong spec is reported before a folder is made.
+
+    Raises:
+        SpecError: names the spec. SettingsError, CorpusError: as `prepare_run` does.
+    """
+
+    async def check_models() -> None:
+        for name, settings in spec.methods.items():
+            for step in settings.steps:
+                await get_model(settings, f"{name}/{step}")
+
+    run_in_background(check_models())
+    with progress_on(console_on(stderr=True), INDEXING_STAGES) as progress:
+        return prepare_run(spec, progress)
 
 
 def _dataset(options: EvalOptions) -> Path:
@@ -142,33 +113,23 @@ def _dataset(options: EvalOptions) -> Path:
     given = str(options.dataset)
     if not given.startswith(PREFIX):
         return Path(given).expanduser()
-    first = parse_sample(options.sample, options.limit, options.ids)
-    limit = first.limit if first.seed is None else None
+    sample = parse_sample(options.sample, options.limit, options.ids or ())
+    limit = sample.limit if sample.seed is None else None
     asked_for = hashlib.sha256(f"{given} {limit}".encode()).hexdigest()[:8]
     return fetch(given, options.out.expanduser() / f"{DOWNLOADED}{asked_for}.jsonl", limit=limit)
 
 
-def _judged(progress: Callable[[str, int, int | None], None], done: int, total: int) -> None:
-    progress("judge", done, total)
-
-
-def _run(options: EvalOptions, wanted: Wanted, prepared: Prepared, directory: RunWriter, prices: PriceTable) -> str:
-    """Answer what is outstanding, after an estimate of its cost where one is wanted; says why it stopped early."""
-    errors = console_on(stderr=True)
-    jobs = list(
-        outstanding(
-            jobs_of(prepared, directory, keep_traces=options.keep_traces), directory, retry_failed=options.retry_failed
-        )
-    )
-    if options.estimate_only or options.max_cost is not None or _has_price(prepared, prices):
-        left = Counter(job.settings.method for job in jobs)
-        stand_in = stand_in_for(wanted.dataset, prepared.questions, rename=wanted.rename)
-        found = estimate(prepared.methods, prepared.questions, left, stand_in=stand_in, prices=prices)
-        print_estimate(console_on() if options.estimate_only else errors, run_in_background(found))
-        if options.estimate_only:
-            return ""
-    with _workers(options, prepared.methods, len(jobs)) if jobs else nullcontext() as workers:
-        return answer_all(options, prepared, directory, prices, jobs, workers.answer if workers else answer)
+def _print_cost(
+    options: EvalOptions, spec: Wanted, prepared: Prepared, prices: PriceTable, jobs: Sequence[Job]
+) -> None:
+    """Print an estimate of the cost where one was asked for, a limit is set, or a model has a price."""
+    has_price = any(isinstance(each.model, str) and prices.knows(each.model) for each in prepared.methods.values())
+    if not (options.estimate_only or options.max_cost is not None or has_price):
+        return
+    left = Counter(job.settings.method for job in jobs)
+    stand_in = stand_in_for(spec.dataset, prepared.questions, rename=spec.rename)
+    found = run_in_background(estimate(prepared.methods, prepared.questions, left, stand_in=stand_in, prices=prices))
+    print_estimate(console_on(stderr=not options.estimate_only), found)
 
 
 def _workers(
@@ -181,45 +142,25 @@ def _workers(
 
 
 def answer_all(
-    options: EvalOptions,
+    options: RunOptions,
     prepared: Prepared,
     directory: RunWriter,
     prices: PriceTable,
     jobs: Sequence[Job],
     answering: Answering,
-) -> str:
-    """Answer what is outstanding, with progress on standard error; says why it stopped early, else nothing."""
+) -> None:
+    """Answer what is outstanding, up to the limits, with progress on standard error."""
     errors = console_on(stderr=True)
-    every = len(prepared.questions) * len(prepared.methods) * prepared.manifest.repeats
-    tally = Tally(total=every, finished=every - len(jobs))
+    total = len(prepared.questions) * len(prepared.methods) * prepared.manifest.repeats
+    tally = Tally(total=total, finished=total - len(jobs))
     if tally.finished:
-        print_hanging(errors, Text(), Text(f"Going on: {tally.finished:,} of {every:,} are finished.", "dim"), indent=0)
+        print_line(errors, f"Resuming: {tally.finished:,} of {total:,} are finished.", "dim")
     limits = Limits(options.max_calls, options.max_cost)
-    with RunProgress(errors, tally):
-        return run_in_background(
-            Engine(directory, tally, prices.price, limits, options.concurrency, answering).run(jobs)
-        )
-
-
-def _has_price(prepared: Prepared, prices: PriceTable) -> bool:
-    return any(isinstance(each.model, str) and prices.knows(each.model) for each in prepared.methods.values())
-
-
-async def _check_models(methods: Mapping[str, Context]) -> None:
-    """Make every model that will be asked, so that a wrong spec is told before a folder is made.
-
-    Raises:
-        SpecError: names the spec.
-    """
-    for name, settings in methods.items():
-        for step in settings.steps:
-            await get_model(settings, f"{name}/{step}")
-
-
-def say_stopped(errors: Console, why: str) -> None:
-    """Say that a limit ended a run before its end."""
-    text = f"Stopped: {sanitize_line(why)}. The same command with a higher limit goes on from here."
-    print_hanging(errors, Text(), Text(text, "yellow"), indent=0)
+    with run_progress(errors, tally):
+        engine = Engine(directory, tally, prices.price, limits, options.concurrency, answering)
+        stopped = run_in_background(engine.run(jobs))
+    if stopped:
+        print_line(errors, f"Stopped: {stopped}. The same command with a higher limit resumes from here.", "yellow")
 
 
 def settings_by_method(options: EvalOptions) -> dict[str, Context]:
@@ -229,38 +170,39 @@ def settings_by_method(options: EvalOptions) -> dict[str, Context]:
         SettingsError: an unknown method or setting, or a bad value.
     """
     names = _method_names(options.methods)
-    found = {name: _settings(name, options) for name in names}
-    for assignment in options.assignments:
-        owner, key = _owner(assignment)
-        if not any(owner in (None, name) and key in METHODS[name].Context.model_fields for name in names):
+    contexts: dict[str, type[Context]] = {name: METHODS[name].Context for name in names}
+    assigned: dict[str, list[str]] = {name: [] for name in names}
+    for assignment in options.assignments or ():
+        owner, key = _owner_and_key(assignment)
+        owners = [name for name in names if owner in (None, name) and key in contexts[name].model_fields]
+        if not owners:
             raise SettingsError(f"--set {assignment!r:.80}: none of the methods {', '.join(names)} has this setting")
-    if options.preset and not any(options.preset in METHODS[name].Context.presets for name in names):
+        for name in owners:
+            assigned[name].append(f"{key}={assignment.partition('=')[2]}")
+    if options.preset and not any(options.preset in each.presets for each in contexts.values()):
         raise SettingsError(f"preset {options.preset!r} is unknown for {', '.join(names)}")
-    return found
+    return {
+        name: settings_for(
+            each,
+            preset=options.preset if options.preset in each.presets else None,
+            assignments=assigned[name],
+            model=options.model,
+        )
+        for name, each in contexts.items()
+    }
 
 
 def _method_names(text: str) -> list[str]:
-    if text.strip().lower() == ALL:
+    if text.strip().lower() == _ALL:
         return [name for name in METHODS if name not in ALIASES]
     given = [part for part in (part.strip() for part in text.split(",")) if part]
     if not given:
-        raise SettingsError("--methods names none; give names parted by commas, or all")
+        raise SettingsError("--methods names none; give comma-separated names, or all")
     return list(dict.fromkeys(method_named(each).Context.method for each in given))
 
 
-def _settings(name: str, options: EvalOptions) -> Context:
-    cls: type[Context] = METHODS[name].Context
-    own: list[str] = []
-    for assignment in options.assignments:
-        owner, key = _owner(assignment)
-        if owner in (None, name) and key in cls.model_fields:
-            own.append(f"{key}={assignment.partition('=')[2]}")
-    preset = options.preset if options.preset in cls.presets else None
-    return settings_for(cls, preset=preset, assignments=own, model=options.model)
-
-
-def _owner(assignment: str) -> tuple[str | None, str]:
-    """Part `method.name=value` into the method, None for all of them, and the setting's name."""
+def _owner_and_key(assignment: str) -> tuple[str | None, str]:
+    """Split `method.name=value` into the method, None for all of them, and the setting's name."""
     name, equals, _ = assignment.partition("=")
     if not equals:
         raise SettingsError(f"--set {assignment!r:.80}: write it as key=value or method.key=value")

@@ -1,12 +1,16 @@
 """The commands that measure: `eval`, `compare`, `show`, `reproduce`. What they do is imported when they run."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from hopgraph.tools.apps.cli.command import Command, examples
+from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, ReproduceOptions
 from hopgraph.tools.apps.cli.exit_codes import INTERRUPTED, say
+from hopgraph.tools.apps.cli.options_model import takes
 
 evaluation = typer.Typer()
 
@@ -34,134 +38,26 @@ _SHOW_EXAMPLES = examples(
     "hopgraph show runs/hotpot 5a8b57f25542995d1e6f1371 --json > run.json",
     "hopgraph draw --run run.json",
 )
-_INTERRUPTED = "interrupted; what is finished is kept, and the same command goes on from here"
+
+
+@contextmanager
+def _resumable() -> Generator[None]:
+    """Say after Ctrl-C that the same command resumes."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say("interrupted; what is finished is kept, and the same command resumes from here")
+        raise typer.Exit(INTERRUPTED) from None
 
 
 @evaluation.command("eval", cls=Command, epilog=_EVAL_EXAMPLES)
-def evaluate(
-    dataset: Annotated[
-        str,
-        typer.Argument(
-            metavar="DATASET",
-            help="A file of questions, a BEIR folder, or hub:OWNER/NAME?config=…&split=… (extra `hub`).",
-        ),
-    ],
-    methods: Annotated[str, typer.Option(metavar="A,B,…|all", help="See `hopgraph methods`.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The run's folder; a run in it is gone on with.")],
-    model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPEC",
-            show_default="HOPGRAPH_MODEL, else offline:extractive",
-            help="As in `hopgraph ask`; rehearsal:DATASET?error=0.1 plays all roles from the gold annotations.",
-        ),
-    ] = None,
-    corpus: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIR|SPEC",
-            show_default="the contexts of all questions of DATASET, pooled",
-            help="A folder made by `hopgraph index`, or a retriever's spec.",
-        ),
-    ] = None,
-    add_contexts: Annotated[
-        bool, typer.Option("--add-contexts", help="Add the contexts of DATASET to the corpus (MIGRES's oracle).")
-    ] = False,
-    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Ask at most N questions.")] = None,
-    sample: Annotated[
-        str | None,
-        typer.Option(metavar="first|random:SEED", show_default="first", help="Which N questions."),
-    ] = None,
-    ids: Annotated[list[str] | None, typer.Option("--id", metavar="ID", help="Ask this one; repeatable.")] = None,
-    concurrency: Annotated[int, typer.Option(metavar="N", min=1, help="Questions under way at once.")] = 16,
-    repeat: Annotated[int, typer.Option(metavar="K", min=1, help="Ask each question K times; scores are means.")] = 1,
-    preset: Annotated[
-        str | None, typer.Option(metavar="FAMILY", help="The papers' settings for a family, where a method has them.")
-    ] = None,
-    assignments: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="[METHOD.]KEY=VALUE", help="A setting of all methods that have it, or of one."),
-    ] = None,
-    max_calls: Annotated[int | None, typer.Option(metavar="N", min=1, help="Stop after N model calls.")] = None,
-    max_cost: Annotated[
-        float | None, typer.Option(metavar="AMOUNT", min=0, help="Stop at this cost; needs --prices.")
-    ] = None,
-    prices: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Prices per million tokens by model, as TOML.")
-    ] = None,
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="Say what the run would take, from its first questions, and stop.")
-    ] = False,
-    judge: Annotated[
-        str | None, typer.Option(metavar="SPEC", help="A model that judges whether answers imply the gold ones.")
-    ] = None,
-    rename: Annotated[
-        int | None,
-        typer.Option(
-            metavar="SEED", min=0, help="Rename people, places and works everywhere, so that memory cannot answer."
-        ),
-    ] = None,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask again what failed.")] = False,
-    no_traces: Annotated[
-        bool, typer.Option("--no-traces", help="Keep no steps: a smaller folder, but nothing for `hopgraph show`.")
-    ] = False,
-    engine: Annotated[
-        Literal["local", "ray"],
-        typer.Option(help="Where questions are answered: here, or on a Ray cluster (needs the extra `ray`)."),
-    ] = "local",
-    processes: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=256,
-            show_default="one for each 16 calls at a time with openai: models and BM25, up to the cores",
-            help="Processes that share the work.",
-        ),
-    ] = None,
-    format_name: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar="NAME",
-            show_default="told from the content",
-            help="The format of DATASET: hotpotqa, 2wikimultihopqa, musique, strategyqa, nq, triviaqa or beir.",
-        ),
-    ] = None,
-) -> None:
+@takes(EvalOptions, processes=None)
+def evaluate(options: EvalOptions) -> None:
     """Answer the questions of a data set by several methods, and score them. The same command resumes a run."""
-    from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
+    from hopgraph.tools.apps.cli.evaluation.eval_command import run_eval
 
-    options = EvalOptions(
-        dataset=dataset,
-        methods=methods,
-        out=out,
-        model=model,
-        corpus=corpus,
-        add_contexts=add_contexts,
-        preset=preset,
-        assignments=assignments or (),
-        format_name=format_name,
-        limit=limit,
-        sample=sample,
-        ids=ids or (),
-        concurrency=concurrency,
-        repeats=repeat,
-        max_calls=max_calls,
-        max_cost=max_cost,
-        prices=prices,
-        retry_failed=retry_failed,
-        keep_traces=not no_traces,
-        engine=engine,
-        processes=processes,
-        rename=rename,
-        judge=judge,
-        estimate_only=estimate,
-    )
-    try:
+    with _resumable():
         run_eval(options)
-    except KeyboardInterrupt:
-        say(_INTERRUPTED)
-        raise typer.Exit(INTERRUPTED) from None
 
 
 @evaluation.command(cls=Command, epilog=_COMPARE_EXAMPLES)
@@ -206,60 +102,10 @@ def show(
 
 
 @evaluation.command(cls=Command, epilog=_REPRODUCE_EXAMPLES)
-def reproduce(
-    name: Annotated[
-        str | None, typer.Argument(metavar="[PAPER[/TABLE]]", help="Without it the papers, with a paper its tables.")
-    ] = None,
-    dataset: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The questions; without it only the paper's scores are shown.")
-    ] = None,
-    model: Annotated[str | None, typer.Option(metavar="SPEC", help="As in `hopgraph ask`.")] = None,
-    corpus: Annotated[
-        str | None,
-        typer.Option(metavar="DIR|SPEC", show_default="the contexts of the questions, pooled", help="As in `eval`."),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", show_default="runs/PAPER-TABLE", help="Where the runs are kept.")
-    ] = None,
-    assignments: Annotated[
-        list[str] | None, typer.Option("--set", metavar="[METHOD.]KEY=VALUE", help="A setting of all rows.")
-    ] = None,
-    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Ask at most N questions.")] = None,
-    sample: Annotated[
-        str | None, typer.Option(metavar="first|random:SEED", show_default="first", help="Which N questions.")
-    ] = None,
-    concurrency: Annotated[int, typer.Option(metavar="N", min=1, help="Questions under way at once.")] = 16,
-    max_calls: Annotated[int | None, typer.Option(metavar="N", min=1, help="For each row.")] = None,
-    max_cost: Annotated[float | None, typer.Option(metavar="AMOUNT", min=0, help="For each row.")] = None,
-    prices: Annotated[Path | None, typer.Option(metavar="FILE", help="As in `eval`.")] = None,
-    judge: Annotated[str | None, typer.Option(metavar="SPEC", help="A model that judges answers (Acc†).")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the commands and run nothing.")] = False,
-    format_name: Annotated[
-        str | None, typer.Option("--format", metavar="NAME", show_default="told from the content", help="As in `eval`.")
-    ] = None,
-) -> None:
-    """Run the rows of a paper's table and print our scores beside the paper's."""
-    from hopgraph.tools.apps.cli.evaluation.reproduce_command import ReproduceOptions, run_reproduce
+@takes(ReproduceOptions)
+def reproduce(options: ReproduceOptions) -> None:
+    """Run the rows of a paper's table and print our scores next to the paper's."""
+    from hopgraph.tools.apps.cli.evaluation.reproduce_command import run_reproduce
 
-    options = ReproduceOptions(
-        name=name,
-        dataset=dataset,
-        model=model,
-        corpus=corpus,
-        out=out,
-        assignments=assignments or (),
-        format_name=format_name,
-        limit=limit,
-        sample=sample,
-        concurrency=concurrency,
-        max_calls=max_calls,
-        max_cost=max_cost,
-        prices=prices,
-        judge=judge,
-        dry_run=dry_run,
-    )
-    try:
+    with _resumable():
         run_reproduce(options)
-    except KeyboardInterrupt:
-        say(_INTERRUPTED)
-        raise typer.Exit(INTERRUPTED) from None

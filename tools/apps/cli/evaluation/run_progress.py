@@ -1,8 +1,8 @@
-"""How far an evaluation is: one line that moves on a terminal, now and then a line elsewhere."""
+"""The progress of an evaluation: a moving line on a terminal, and one line at the end."""
 
 import time
-from types import TracebackType
-from typing import Self
+from collections.abc import Generator
+from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
@@ -12,38 +12,27 @@ from hopgraph.tools.apps.evaluation.batch.local_engine import Tally
 from hopgraph.tools.text.sanitize import pluralize
 
 
-class RunProgress:
-    """Shows a tally while the block runs."""
-
-    def __init__(self, console: Console, tally: Tally) -> None:
-        """Prepare; nothing is shown where the console is no terminal, but one line at the end."""
-        self.console, self.tally = console, tally
-        self._bars = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=20),
-            MofNCompleteColumn(),
-            _Figures(tally),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-            refresh_per_second=4,
-        )
-
-    def __enter__(self) -> Self:
-        """Begin to show it."""
-        self._bars.add_task("questions", total=self.tally.total, completed=self.tally.finished)
-        self._bars.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Leave one line behind, where a model was asked."""
-        self._bars.stop()
-        if not self.tally.calls:
-            return
-        self.console.print(Text(figures(self.tally), "dim"))
+@contextmanager
+def run_progress(console: Console, tally: Tally) -> Generator[None]:
+    """Show a tally while the block runs, where the console is a terminal; leave one line where a model was asked."""
+    bars = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        _Figures(tally),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+        refresh_per_second=4,
+    )
+    bars.add_task("questions", total=tally.total, completed=tally.finished)
+    try:
+        with bars:
+            yield
+    finally:
+        if tally.calls:
+            console.print(Text(figures(tally), "dim"))
 
 
 class _Figures(ProgressColumn):
@@ -56,7 +45,7 @@ class _Figures(ProgressColumn):
         self.tally = tally
 
     def render(self, task: Task) -> Text:
-        """Write the figures; the bar goes as far as the tally."""
+        """Write the figures, and move the bar to where the tally is."""
         task.completed = self.tally.finished
         return Text(figures(self.tally), "dim")
 

@@ -1,5 +1,6 @@
 """A report's tables: titled, with cells that machines and people read."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hopgraph.tools.apps.evaluation.comparison import Comparison, Difference, Scored
@@ -10,7 +11,7 @@ class Cell:
     """One entry: what a machine reads, and what people read."""
 
     value: float | str | None
-    """Unrounded; None for an entry that there is not."""
+    """Unrounded; None for a missing entry."""
     text: str
     low: float | None = None
     """The lower end of the value's 95 % interval, where it has one."""
@@ -33,22 +34,36 @@ class Table:
     rows: list[list[Cell]]
 
 
-def name_cell(method: Scored) -> Cell:
-    """Show a method's name."""
-    return Cell(method.name, method.name)
+def text_cell(text: str) -> Cell:
+    """Return a cell that says something; without a value where it says nothing."""
+    return Cell(text or None, text)
 
 
-def share_cell(comparison: Comparison, method: Scored, score: str) -> Cell:
-    """Show a mean score in percent with its interval; empty where no question has it."""
-    mean, interval = comparison.mean(method, score), comparison.interval(method, score)
-    if mean is None or interval is None:
+def number_cell(value: float | None, digits: int = 0, suffix: str = "") -> Cell:
+    """Return a number with so many decimals; empty for None."""
+    return Cell(value, "" if value is None else f"{value:,.{digits}f}{suffix}")
+
+
+def percent_cell(
+    share: float | None, interval: Sequence[float] | None = None, *, digits: int = 1, sign: str = ""
+) -> Cell:
+    """Return a share in percent with one decimal, and its interval with so many `digits`; empty for None."""
+    if share is None:
         return Cell(None, "")
+    if interval is None:
+        return Cell(share, f"{100 * share:{sign}.1f}")
     low, high = interval
-    return Cell(mean, f"{100 * mean:.1f} [{100 * low:.1f}, {100 * high:.1f}]", low, high)
+    ends = ", ".join(f"{100 * end:{sign}.{digits}f}" for end in (low, high))
+    return Cell(share, f"{100 * share:{sign}.1f} [{ends}]", low, high)
 
 
-def difference_cell(difference: Difference) -> Cell:
-    """Show a difference in points with its interval."""
-    low, high = difference.ci95
-    text = f"{100 * difference.mean:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
-    return Cell(difference.mean, text, low, high)
+def score_cell(comparison: Comparison, method: Scored, score: str) -> Cell:
+    """Return a method's mean score in percent with its interval; empty where no question has it."""
+    return percent_cell(comparison.mean(method, score), comparison.interval(method, score))
+
+
+def difference_cells(difference: Difference | None) -> list[Cell]:
+    """Return a difference in points with its interval, and its corrected p; both empty for None."""
+    if difference is None:
+        return [Cell(None, ""), Cell(None, "")]
+    return [percent_cell(difference.mean, difference.ci95, sign="+"), number_cell(difference.p_holm, 4)]

@@ -1,14 +1,22 @@
 """The tables of a comparison, as plain data that any writer can show."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from hopgraph.tools.apps.evaluation.batch.question_job import takes_gold
 from hopgraph.tools.apps.evaluation.batch.stand_ins import kinds_among, models_of, stand_ins_among
 from hopgraph.tools.apps.evaluation.batch.summary import BASE, BOUND, gap_closed
-from hopgraph.tools.apps.evaluation.comparison import LOSSES, Comparison, Scored
+from hopgraph.tools.apps.evaluation.comparison import LOSSES, Comparison
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
-from hopgraph.tools.apps.evaluation.report.cells import Cell, Table, difference_cell, name_cell, share_cell
-from hopgraph.tools.apps.evaluation.report.renaming_loss import renamed_table
+from hopgraph.tools.apps.evaluation.report.cells import (
+    Cell,
+    Table,
+    difference_cells,
+    number_cell,
+    percent_cell,
+    score_cell,
+    text_cell,
+)
 from hopgraph.tools.apps.evaluation.workload import MODULES, workload
 
 SHARES = {
@@ -40,6 +48,7 @@ COSTS = {
     "failed": "failed",
 }
 """Costs, per question."""
+_TESTED = {"f1": "F1", "em": "EM", "recall@15": "R@15"}
 
 
 def tables(comparison: Comparison, against: str | None = None) -> list[Table]:
@@ -57,7 +66,7 @@ def tables(comparison: Comparison, against: str | None = None) -> list[Table]:
     made = [
         _scores(comparison),
         _costs(comparison),
-        renamed_table(comparison),
+        _renamed(comparison),
         _tests(comparison, against or default_base(comparison)),
         _groups(comparison, "By type of question", lambda question: question.type),
         _groups(comparison, "By number of hops", _hops),
@@ -69,7 +78,7 @@ def tables(comparison: Comparison, against: str | None = None) -> list[Table]:
 
 
 def default_base(comparison: Comparison) -> str:
-    """Name what others are tested against when nobody says: the first one-step retrieval, else the first method."""
+    """Return what others are tested against by default: the first one-step retrieval, else the first method."""
     found = (each.name for each in comparison.methods if each.method == BASE)
     return next(found, comparison.methods[0].name)
 
@@ -92,90 +101,96 @@ def _hops(question: EvalQuestion) -> str:
     return f"{question.hop_count} hops" if question.hop_count > 1 else "1 hop" if question.hop_count else ""
 
 
+def _table(title: str, note: str, rows: Mapping[str, Mapping[str, Cell]]) -> Table:
+    """Make a table of method → column → cell, without the columns in which no method has an entry."""
+    every = next(iter(rows.values()), dict[str, Cell]())
+    columns = [name for name in every if any(row[name].text for row in rows.values())]
+    grid = [[text_cell(method), *(row[name] for name in columns)] for method, row in rows.items()]
+    return Table(title, note, ["method", *columns], grid)
+
+
 def _scores(comparison: Comparison) -> Table:
-    shown = [name for name in SHARES if any(comparison.mean(method, name) is not None for method in comparison.methods)]
-    gaps = {method.name: _gap(comparison, method) for method in comparison.methods}
-    gap = any(each is not None for each in gaps.values())
-    rows: list[list[Cell]] = []
+    rows: dict[str, dict[str, Cell]] = {}
     for method in comparison.methods:
-        row = [name_cell(method), Cell(len(method.rows), f"{len(method.rows):,}")]
-        row += [share_cell(comparison, method, name) for name in shown]
-        if gap:
-            closed = gaps[method.name]
-            row.append(Cell(closed, "" if closed is None else f"{100 * closed:.0f}"))
-        rows.append(row)
-    note = "In percent, with the 95 % bootstrap interval over questions. Grounded: the answer cites what holds it up."
-    if gap:
+        scores = {name: score_cell(comparison, method, score) for score, name in SHARES.items()}
+        # Within a method's own run: other runs may have other models.
+        same_run = {each.method: each.rows for each in comparison.methods if each.reader is method.reader}
+        closed = gap_closed(same_run, method.method)
+        gap = Cell(closed, "" if closed is None else f"{100 * closed:.0f}")
+        rows[method.name] = {"n": number_cell(len(method.rows)), **scores, "gap closed": gap}
+    note = "In percent, with the 95 % bootstrap interval over questions. Grounded: the answer cites its evidence."
+    if any(row["gap closed"].text for row in rows.values()):
         note += f" Gap closed: how far F1 gets from {BASE} to {BOUND}, the reader with the gold passages."
     if len({len(method.rows) for method in comparison.methods}) > 1:
         note += " Not all have finished the same questions (n); the tests compare those that both have."
-    return Table("Scores", note, ["method", "n", *(SHARES[name] for name in shown), *(["gap closed"] * gap)], rows)
-
-
-def _gap(comparison: Comparison, method: Scored) -> float | None:
-    """Measure the gap within a method's own run: other runs may have other models."""
-    return gap_closed(
-        {each.method: each.rows for each in comparison.methods if each.reader is method.reader}, method.method
-    )
+    return _table("Scores", note, rows)
 
 
 def _costs(comparison: Comparison) -> Table:
-    rows = [[name_cell(method), *(_cost(comparison, method, name) for name in COSTS)] for method in comparison.methods]
-    note = (
-        "Per question. Replies from a cache count as the calls that they once were; seconds are as they were measured."
-    )
+    rows = [
+        [text_cell(method.name), *(_cost(comparison.mean(method, name)) for name in COSTS)]
+        for method in comparison.methods
+    ]
+    note = "Per question. Replies from a cache count as the calls that they once were; seconds are as measured."
     return Table("Costs", note, ["method", *COSTS.values()], rows)
 
 
-def _cost(comparison: Comparison, method: Scored, name: str) -> Cell:
-    mean = comparison.mean(method, name)
-    if mean is None:
-        return Cell(None, "")
-    digits = 0 if mean >= 100 or mean == 0 else 1 if mean >= 1 else 2
-    return Cell(mean, f"{mean:,.{digits}f}")
+def _cost(mean: float | None) -> Cell:
+    return number_cell(mean, 0 if not mean or mean >= 100 else 1 if mean >= 1 else 2)
+
+
+def _renamed(comparison: Comparison) -> Table:
+    """Compare each method of a renamed run with the same method of a plain run: what is lost was memory."""
+    plain = {each.method: each for each in reversed(comparison.methods) if each.renaming is None}
+    renamed = [each for each in comparison.methods if each.renaming is not None and each.method in plain]
+    found = comparison.paired("f1", [(plain[each.method], each) for each in renamed])
+    by_name = {each.name: each for each in found}
+    rows: list[list[Cell]] = []
+    for each in renamed:
+        if each.name in by_name:
+            searches = comparison.mean(each, "retrievals")
+            source = "" if searches is None else "passages" if searches or takes_gold(each.method) else "memory"
+            scores = (score_cell(comparison, method, "f1") for method in (plain[each.method], each))
+            rows.append([text_cell(each.name), text_cell(source), *scores, *difference_cells(by_name[each.name])])
+    note = (
+        "F1 in percent on the same questions, as they are and with other names. What a method that answers from memory "
+        "loses was memory, and its score under other names is what can be guessed; what a method that searches keeps "
+        "comes from the passages. p by the paired permutation test, corrected for the number of methods (Holm)."
+    )
+    columns = ["method", "answers from", "F1 plain", "F1 renamed", "difference", "p"]
+    return Table("With other names", note, columns, rows)
 
 
 def _tests(comparison: Comparison, base: str) -> Table:
-    scores = {"f1": "F1", "em": "EM", "recall@15": "R@15"}
-    found = {score: {each.name: each for each in comparison.differences(score, base)} for score in scores}
-    shown = {score: by_name for score, by_name in found.items() if by_name}
-    rows: list[list[Cell]] = []
+    found = {score: {each.name: each for each in comparison.differences(score, base)} for score in _TESTED}
+    rows: dict[str, dict[str, Cell]] = {}
     for method in comparison.methods:
-        if method.name == base:
-            continue
-        row = [name_cell(method)]
-        for by_name in shown.values():
-            if (each := by_name.get(method.name)) is None:
-                row += [Cell(None, ""), Cell(None, "")]
-                continue
-            row += [difference_cell(each), Cell(each.p_holm, f"{each.p_holm:.4f}")]
-        rows.append(row)
+        row = rows[method.name] = {}
+        for score, name in _TESTED.items():
+            row |= zip(
+                (f"{name} difference", f"p ({name})"), difference_cells(found[score].get(method.name)), strict=True
+            )
+    del rows[base]
     note = (
         f"Difference from {base} on the questions that both have finished, in points, with its 95 % bootstrap "
         "interval; p by the paired permutation test, corrected for the number of methods (Holm)."
     )
-    columns = [column for score in shown for column in (f"{scores[score]} difference", f"p ({scores[score]})")]
-    return Table(f"Against {base}", note, ["method", *columns], rows)
+    return _table(f"Against {base}", note, rows)
 
 
 def _groups(comparison: Comparison, title: str, key: Callable[[EvalQuestion], str]) -> Table:
     groups = comparison.groups(key)
-    if len(groups) < 2:
-        return Table(title, "", ["method"], [])
-    rows: list[list[Cell]] = []
-    for method in comparison.methods:
-        means = [comparison.mean(method, "f1", ids) for ids in groups.values()]
-        rows.append([name_cell(method), *(Cell(mean, "" if mean is None else f"{100 * mean:.1f}") for mean in means)])
-    note = "F1 in percent; in brackets the number of questions."
-    return Table(title, note, ["method", *(f"{name} ({len(ids)})" for name, ids in groups.items())], rows)
+    columns = ["method", *(f"{name} ({len(ids)})" for name, ids in groups.items())]
+    rows = [
+        [text_cell(method.name), *(percent_cell(comparison.mean(method, "f1", ids)) for ids in groups.values())]
+        for method in comparison.methods
+    ]
+    return Table(title, "F1 in percent; in brackets the number of questions.", columns, rows if len(groups) > 1 else [])
 
 
 def _losses(comparison: Comparison) -> Table:
-    rows: list[list[Cell]] = []
-    for method in comparison.methods:
-        lost = comparison.lost(method)
-        if lost:
-            rows.append([name_cell(method), *(Cell(lost[name], f"{lost[name]:,}") for name in LOSSES)])
+    counts = {method.name: comparison.lost(method) for method in comparison.methods if method.losses}
+    rows = [[text_cell(name), *(number_cell(lost[loss]) for loss in LOSSES)] for name, lost in counts.items()]
     note = (
         "Questions (of the first repeat), each counted once; right is by exact match. Of a question that is not right "
         "the rightmost column that applies counts. Not retrieved: a gold passage is missing from what a search found. "
@@ -186,16 +201,13 @@ def _losses(comparison: Comparison) -> Table:
 
 def _workloads(comparison: Comparison) -> Table:
     rows: list[list[Cell]] = []
-    for method in comparison.methods:
-        if (work := workload(method)) is None:
-            continue
+    for work in filter(None, map(workload, comparison.methods)):
         total = sum(work.questions.values())
-        shares = [
-            Cell(work.questions[name] / total, f"{100 * work.questions[name] / total:.1f} ({work.right[name]:,} right)")
-            for name in MODULES
+        cells = [
+            number_cell(100 * work.questions[name] / total, 1, f" ({work.right[name]:,} right)") for name in MODULES
         ]
-        parts = sum(work.parts.values())
-        rows.append([name_cell(method), *shares, Cell(parts / total, f"{parts / total:.1f}")])
+        shares = [replace(cell, value=work.questions[name] / total) for cell, name in zip(cells, MODULES, strict=True)]
+        rows.append([text_cell(work.name), *shares, number_cell(sum(work.parts.values()) / total, 1)])
     note = (
         "Which module settled the question, in percent of the questions whose steps were kept, and how many are right."
     )

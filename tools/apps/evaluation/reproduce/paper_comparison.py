@@ -1,4 +1,4 @@
-"""Our scores beside the paper's, as a table that any writer can show."""
+"""Our scores next to the paper's, as a table that any writer can show."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,10 +7,10 @@ from typing import Any
 
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.batch.summary import summarise
-from hopgraph.tools.apps.evaluation.report.cells import Cell, Table
+from hopgraph.tools.apps.evaluation.report.cells import Cell, Table, number_cell, text_cell
 from hopgraph.tools.apps.evaluation.report.tables import COSTS, SHARES
 from hopgraph.tools.apps.evaluation.reproduce.experiments import EXPERIMENTS, RATES, experiment_summary
-from hopgraph.tools.apps.evaluation.reproduce.paper_tables import Column, Paper, PaperTable
+from hopgraph.tools.apps.evaluation.reproduce.paper_tables import Paper, PaperTable
 from hopgraph.tools.apps.evaluation.reproduce.run_plan import PlannedRow
 
 KNOWLEDGE_TOKENS = "knowledge_tokens"
@@ -24,7 +24,6 @@ _POOLED = (
     "a small fraction of the Wikipedia that the paper searches."
 )
 _OTHER_CORPUS = "Comparable with the paper's number only if the corpus is the paper's: {retriever}."
-_NONE = Cell(None, "")
 
 
 def summary_of(folder: Path, method: str) -> dict[str, Any]:
@@ -39,12 +38,6 @@ def summary_of(folder: Path, method: str) -> dict[str, Any]:
     found = dict(summarise(reader)[method])
     shown = [usage[KNOWLEDGE_TOKENS] for each in reader.latest(method).values() if (usage := each["usage"])]
     return {**({KNOWLEDGE_TOKENS: fmean(shown)} if shown else {}), **found}
-
-
-def columns_for(table: PaperTable, dataset: str) -> list[Column]:
-    """Choose the columns of a data set; of the table's first one where the table does not have it."""
-    chosen = dataset if dataset in table.datasets else table.datasets[0]
-    return [column for column in table.columns if column.dataset == chosen]
 
 
 def warnings_for(table: PaperTable, dataset: str, *, pooled: bool, stand_ins: str) -> list[str]:
@@ -63,7 +56,7 @@ def warnings_for(table: PaperTable, dataset: str, *, pooled: bool, stand_ins: st
     return found
 
 
-def beside(
+def compare_with_paper(
     name: str,
     paper: Paper,
     table: PaperTable,
@@ -72,54 +65,50 @@ def beside(
     summaries: Mapping[str, Mapping[str, Any]],
     warnings: Sequence[str],
 ) -> Table:
-    """Put our scores beside the paper's.
+    """Put our scores next to the paper's.
 
     Args:
         name: the table's, as `tor/table5`.
-        paper: whose table it is; it tells in which scale scores are printed.
+        paper: whose table it is; it says in which scale scores are printed.
         table: the paper's.
-        dataset: the data set that was asked.
+        dataset: the data set that was asked; one that the table lacks is compared with the table's first.
         rows: as planned.
         summaries: a run's folder → the summary of its only method; a folder that is missing was not run.
         warnings: what the note must say; a copied table keeps it.
 
     Returns:
         For every row the number of questions, and for every column ours and the paper's; the paper's alone where
-        nothing was run. `?` stands behind numbers of a row that cannot be read with certainty.
+        nothing was run. `?` follows numbers of a row that cannot be read with certainty.
     """
-    columns = columns_for(table, dataset)
-    ran = bool(summaries)
-    heads = [head for column in columns for head in ((f"{column.head} ours", "paper") if ran else (column.head,))]
-    several = len({row.row.model for row in rows}) > 1 or len({row.row.retriever for row in rows}) > 1
+    chosen = dataset if dataset in table.datasets else table.datasets[0]
+    places = [place for place, column in enumerate(table.columns) if column.dataset == chosen]
+    columns = ["row", *["questions"] * bool(summaries)]
+    for place in places:
+        head = table.columns[place].head
+        columns += [f"{head} ours", "paper"] if summaries else [head]
+    several = len({(row.row.model, row.row.retriever) for row in rows}) > 1
     made: list[list[Cell]] = []
     for planned in rows:
         ours: Mapping[str, Any] = summaries.get(planned.run.folder, {}) if planned.run else {}
-        label = _label(planned, several=several)
-        cells = [Cell(label, label), *([_count(ours.get("n"))] if ran else [])]
-        for column in columns:
-            cells += [_ours(ours, column, paper)] if ran else []
-            cells.append(_theirs(planned, table.columns.index(column), paper))
+        cells = [text_cell(_label(planned, several=several)), *[number_cell(ours.get("n"))] * bool(summaries)]
+        for place in places:
+            cells += [_ours(ours, table.columns[place].metric, paper)] * bool(summaries)
+            cells.append(_theirs(planned, place, paper))
         made.append(cells)
-    return Table(f"{name}: {table.title}", " ".join(warnings), ["row", *(["questions"] if ran else []), *heads], made)
+    return Table(f"{name}: {table.title}", " ".join(warnings), columns, made)
 
 
 def _label(planned: PlannedRow, *, several: bool) -> str:
-    details = [planned.row.model, planned.row.retriever] if several else []
-    if not planned.run:
-        details.append("not run")
-    return f"{planned.row.label} ({', '.join(filter(None, details))})" if any(details) else planned.row.label
+    details = [*([planned.row.model, planned.row.retriever] if several else []), "" if planned.run else "not run"]
+    told = ", ".join(filter(None, details))
+    return f"{planned.row.label} ({told})" if told else planned.row.label
 
 
-def _count(number: int | None) -> Cell:
-    return _NONE if number is None else Cell(number, f"{number:,}")
-
-
-def _ours(summary: Mapping[str, Any], column: Column, paper: Paper) -> Cell:
-    value = summary.get(column.metric) if column.metric else None
-    if value is None:
-        return _NONE
-    shown = 100 * value if column.metric in PERCENTS and paper.scale == "percent" else value
-    return Cell(shown, _text(shown, paper, column))
+def _ours(summary: Mapping[str, Any], metric: str | None, paper: Paper) -> Cell:
+    value = summary.get(metric) if metric else None
+    if value is None or metric not in PERCENTS:
+        return number_cell(value, 1)
+    return number_cell(100 * value, 1) if paper.scale == "percent" else number_cell(value, 3)
 
 
 def _theirs(planned: PlannedRow, place: int, paper: Paper) -> Cell:
@@ -130,7 +119,3 @@ def _theirs(planned: PlannedRow, place: int, paper: Paper) -> Cell:
         return Cell(None, doubt)
     digits = f"{value:.3f}" if paper.scale == "share" and value == round(value, 3) else f"{value:,}"
     return Cell(value, digits + doubt)
-
-
-def _text(value: float, paper: Paper, column: Column) -> str:
-    return f"{value:.3f}" if paper.scale == "share" and column.metric in PERCENTS else f"{value:,.1f}"

@@ -15,10 +15,6 @@ from hopgraph.state import SettingsError
 
 PAPERS = ("migres", "blendfilter", "genground", "ra_isf", "tor")
 """The files, by name."""
-_OF_PAPER = ("model", "retriever", "questions")
-"""What a table takes from its paper where it says nothing itself."""
-_OF_TABLE = ("model", "retriever")
-"""What a row takes from its table."""
 
 
 class _Entry(BaseModel):
@@ -54,6 +50,11 @@ class Row(_Entry):
     """Why it cannot be run."""
     unsure: bool = False
     """Numbers of it cannot be read with certainty."""
+
+    @property
+    def runs(self) -> str:
+        """The name of the method, or of the experiment."""
+        return self.experiment or self.method
 
     @model_validator(mode="after")
     def _runs_or_says_why(self) -> Self:
@@ -109,7 +110,24 @@ def read_paper(name: str) -> Paper:
     if name not in PAPERS:
         raise SettingsError(f"paper {name!r:.80} is unknown; there are: {', '.join(PAPERS)}")
     text = files(__package__ or "").joinpath("papers", f"{name}.yaml").read_text(encoding="utf-8")
-    return _paper(cast("dict[str, Any]", yaml.safe_load(text)))
+    raw = cast("dict[str, Any]", yaml.safe_load(text))
+    tables = {key: _table(raw, table) for key, table in raw["tables"].items()}
+    return Paper(title=raw["paper"], scale=raw["scale"], tables=tables)
+
+
+def _table(paper: Mapping[str, Any], raw: Mapping[str, Any]) -> PaperTable:
+    """Read a table; it takes model, retriever and questions from its paper, and its rows the first two from it."""
+    inherited = {name: paper[name] for name in ("model", "retriever", "questions") if name in paper}
+    table = {**inherited, **raw}
+    of_rows = {name: table[name] for name in ("model", "retriever") if name in table}
+    return PaperTable.model_validate(
+        {
+            **table,
+            "differs": (*paper.get("differs", ()), *raw.get("differs", ())),
+            "columns": [dict(zip(Column.model_fields, column, strict=True)) for column in raw["columns"]],
+            "rows": [{**of_rows, **row} for row in raw["rows"]],
+        }
+    )
 
 
 def read_table(name: str) -> tuple[Paper, PaperTable]:
@@ -123,24 +141,3 @@ def read_table(name: str) -> tuple[Paper, PaperTable]:
     if table_name not in paper.tables:
         raise SettingsError(f"{paper_name} has no table {table_name!r:.80}; there are: {', '.join(paper.tables)}")
     return paper, paper.tables[table_name]
-
-
-def _paper(raw: Mapping[str, Any]) -> Paper:
-    tables = {name: _table(raw, table) for name, table in raw["tables"].items()}
-    return Paper(title=raw["paper"], scale=raw["scale"], tables=tables)
-
-
-def _table(paper: Mapping[str, Any], raw: Mapping[str, Any]) -> PaperTable:
-    table = {**_chosen(paper, _OF_PAPER), **raw}
-    return PaperTable.model_validate(
-        {
-            **table,
-            "differs": (*paper.get("differs", ()), *raw.get("differs", ())),
-            "columns": [dict(zip(Column.model_fields, column, strict=True)) for column in raw["columns"]],
-            "rows": [{**_chosen(table, _OF_TABLE), **row} for row in raw["rows"]],
-        }
-    )
-
-
-def _chosen(outer: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: outer[name] for name in names if name in outer}

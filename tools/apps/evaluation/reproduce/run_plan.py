@@ -1,4 +1,4 @@
-"""From the rows of a paper's table to evaluation runs; rows that differ only in the paper's model share one."""
+"""Plan evaluation runs for the rows of a paper's table; rows that differ only in the paper's model share one."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from hopgraph.state import Context, SettingsError
+from hopgraph.state import SettingsError
 from hopgraph.tools.apps.evaluation.reproduce.experiments import context_named
 from hopgraph.tools.apps.evaluation.reproduce.paper_tables import PaperTable, Row
 
@@ -20,8 +20,6 @@ FAMILIES = {
     "triviaqa": "open_domain",
 }
 """Data set → the family whose preset its methods get."""
-_DEFAULT_FAMILY = "multi_hop"
-_NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 
 
 @dataclass(frozen=True)
@@ -47,14 +45,14 @@ class PlannedRow:
     reason: str = ""
 
 
-def planned(table: PaperTable, dataset: str, given: Sequence[str] = (), *, has_corpus: bool) -> list[PlannedRow]:
+def plan_runs(table: PaperTable, dataset: str, given: Sequence[str] = (), *, has_corpus: bool) -> list[PlannedRow]:
     """Plan the runs of a table.
 
     Args:
         table: the paper's.
         dataset: the name of the data set's format, which chooses the preset.
         given: settings of the user, as `key=value`; they reach the methods that have them.
-        has_corpus: whether there is a corpus beside the data set's own contexts.
+        has_corpus: whether there is a corpus other than the data set's own contexts.
 
     Returns:
         One entry per row of the table, in its order; rows with the same method and settings name the same folder.
@@ -71,51 +69,41 @@ def planned(table: PaperTable, dataset: str, given: Sequence[str] = (), *, has_c
         elif row.add_contexts and not has_corpus:
             found.append(PlannedRow(row, None, "adds the data set's contexts to a corpus: name one with --corpus"))
         else:
-            found.append(PlannedRow(row, _run(table, row, dataset, given, folders)))
+            assignments = _assignments(table, row, dataset, given)
+            same_run = (row.runs, assignments, row.add_contexts)
+            folder = folders.setdefault(same_run, _unused(row.label, set(folders.values())))
+            family = FAMILIES.get(dataset, "multi_hop")
+            preset = family if family in context_named(row.runs).presets else None
+            found.append(PlannedRow(row, RowRun(folder, row.runs, preset, assignments, row.add_contexts)))
     return found
-
-
-def _run(
-    table: PaperTable, row: Row, dataset: str, given: Sequence[str], folders: dict[tuple[object, ...], str]
-) -> RowRun:
-    context = context_named(_name(row))
-    family = FAMILIES.get(dataset, _DEFAULT_FAMILY)
-    preset = family if family in context.presets else None
-    assignments = (
-        *(each for each in given if _key(each) in context.model_fields),
-        *(_assignment(context, key, value, family) for key, value in settings_of_row(table, row).items()),
-    )
-    same = (_name(row), assignments, row.add_contexts)
-    folder = folders.setdefault(same, _unused(row.label, set(folders.values())))
-    return RowRun(folder, _name(row), preset, assignments, row.add_contexts)
-
-
-def _name(row: Row) -> str:
-    return row.experiment or row.method
 
 
 def settings_of_row(table: PaperTable, row: Row) -> dict[str, JsonValue]:
     """List the settings of a row that can be run: the table's that its method has, and its own."""
-    known = context_named(_name(row)).model_fields
+    known = context_named(row.runs).model_fields
     return {**{key: value for key, value in table.settings.items() if key in known}, **row.settings}
 
 
-def _assignment(context: type[Context], key: str, value: JsonValue, family: str) -> str:
-    """Write a setting as `--set` takes it: a list as JSON where the default is made anew, else parted by commas."""
-    if isinstance(value, list) and context.model_fields[key].default_factory is None:
-        text = ",".join(map(str, value))
-    else:
-        text = value if isinstance(value, str) else json.dumps(value)
-    return f"{key}={text.replace('{family}', family)}"
+def _assignments(table: PaperTable, row: Row, dataset: str, given: Sequence[str]) -> tuple[str, ...]:
+    """Write a row's settings as `--set` takes them: the user's that its method has, then the table's and its own."""
+    family = FAMILIES.get(dataset, "multi_hop")
+    known = context_named(row.runs).model_fields
+    assignments = [each for each in given if _key(each) in known]
+    for key, value in settings_of_row(table, row).items():
+        if isinstance(value, list) and known[key].default_factory is None:
+            text = ",".join(map(str, value))
+        else:
+            text = value if isinstance(value, str) else json.dumps(value)
+        assignments.append(f"{key}={text.replace('{family}', family)}")
+    return tuple(assignments)
 
 
 def _unused(label: str, taken: set[str]) -> str:
     """Make a folder's name of a label."""
-    base = _NOT_IN_NAMES.sub("-", label.lower()).strip("-") or "row"
-    name, number = base, 2
-    while name in taken:
-        name, number = f"{base}-{number}", number + 1
-    return name
+    base = re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-") or "row"
+    return next(
+        name for name in (base, *(f"{base}-{number}" for number in range(2, len(taken) + 3))) if name not in taken
+    )
 
 
 def _key(assignment: str) -> str:
@@ -125,7 +113,7 @@ def _key(assignment: str) -> str:
 def _refuse_misplaced(table: PaperTable, given: Sequence[str]) -> None:
     rows = [row for row in table.rows if row.available]
     fixed = {key for row in rows for key in settings_of_row(table, row)}
-    known = {key for row in rows for key in context_named(_name(row)).model_fields}
+    known = {key for row in rows for key in context_named(row.runs).model_fields}
     for assignment in given:
         if _key(assignment) in fixed:
             raise SettingsError(f"--set {assignment!r:.80}: the table sets this itself; leave it out")

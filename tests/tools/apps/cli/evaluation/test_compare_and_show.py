@@ -10,7 +10,7 @@ import pytest
 
 from hopgraph.tools.apps.cli.console import console_on
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
-from hopgraph.tools.apps.cli.evaluation.table_blocks import print_table
+from hopgraph.tools.apps.cli.evaluation.run_tables import print_table
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.report.tables import Cell, Table
 from support.hand_made_runs import failed, outcome, question, write_run
@@ -22,7 +22,7 @@ Run = Callable[..., Any]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs") / "sample"
-    run_eval(EvalOptions(SAMPLE, "one_step,migres,tree_of_reviews,ra_isf", out, "offline:extractive", limit=4))
+    run_eval(EvalOptions(SAMPLE, "one_step,migres,tree_of_reviews,ra_isf", out, model="offline:extractive", limit=4))
     return out
 
 

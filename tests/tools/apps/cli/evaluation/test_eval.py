@@ -35,7 +35,7 @@ def test_it_scores_and_the_same_command_again_goes_on(run_script: Run, tmp_path:
     assert summary["migres"]["n"] == 3
     again = run_script(*evaluate(tmp_path / "run"))
     assert again.out == ran.out
-    assert "Going on: 6 of 6 are finished" in again.err
+    assert "Resuming: 6 of 6 are finished" in again.err
 
 
 def test_every_option_reaches_the_run(run: Run, tmp_path: Path) -> None:
@@ -127,13 +127,13 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(script: list
         said = interrupted(process)
         assert process.returncode == 130
         assert said.splitlines()[-1].endswith(
-            "interrupted; what is finished is kept, and the same command goes on from here"
+            "interrupted; what is finished is kept, and the same command resumes from here"
         )
         assert "Traceback" not in said
         asked = len(server.requests)
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
         assert done.returncode == 0, done.stderr
-        assert "Going on:" in done.stderr
+        assert "Resuming:" in done.stderr
         assert len(server.requests) > asked
     assert [len(RunReader(out).latest(name)) for name in ("one_step", "migres")] == [3, 3]
 

@@ -42,7 +42,7 @@ import sys
 from pathlib import Path
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
 dataset, out, model, methods = sys.argv[1:]
-run_eval(EvalOptions(Path(dataset), methods, Path(out), model, limit=6, concurrency=4, engine="ray"))
+run_eval(EvalOptions(Path(dataset), methods, Path(out), model=model, limit=6, concurrency=4, engine="ray"))
 """
 
 
@@ -68,7 +68,7 @@ def undisturbed(server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) 
 
 def options(out: Path, server: OpenAIServer, **fields: Any) -> EvalOptions:
     given: dict[str, Any] = {"limit": QUESTIONS, "concurrency": CONCURRENCY, "engine": "ray", **fields}
-    return EvalOptions(SAMPLE, RUN_METHODS, out, f"openai:any?base_url={server.base_url}", **given)
+    return EvalOptions(SAMPLE, RUN_METHODS, out, model=f"openai:any?base_url={server.base_url}", **given)
 
 
 def started(out: Path, server: OpenAIServer) -> subprocess.Popen[bytes]:

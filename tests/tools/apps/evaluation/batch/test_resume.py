@@ -33,7 +33,7 @@ import sys
 from pathlib import Path
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
 dataset, out, model, methods = sys.argv[1:]
-run_eval(EvalOptions(Path(dataset), methods, Path(out), model, limit=6, concurrency=4))
+run_eval(EvalOptions(Path(dataset), methods, Path(out), model=model, limit=6, concurrency=4))
 """
 
 

@@ -1,0 +1,139 @@
+"""Tables on the terminal: the scores of a run, an estimate of its cost, a report's tables."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from hopgraph.tools.apps.cli.console import console_on, print_line
+from hopgraph.tools.apps.evaluation.batch.run_manifest import RunManifest
+from hopgraph.tools.apps.evaluation.batch.stand_ins import stand_in
+from hopgraph.tools.apps.evaluation.cost_estimate import Estimate
+from hopgraph.tools.apps.evaluation.report.cells import Cell, Table, number_cell, percent_cell, text_cell
+from hopgraph.tools.text.sanitize import pluralize, sanitize_line, truncate_line
+
+_GAP = 2
+_MAX_NAME, _MAX_HEAD = 32, 24
+"""Columns of the terminal that a method's name and a column's name take at most."""
+
+
+def summary_console() -> Console:
+    """Return a console as wide as the terminal, or as the table where the output goes elsewhere."""
+    console = console_on()
+    if not console.is_terminal:
+        console.width = 200
+    return console
+
+
+def print_table(console: Console, table: Table) -> None:
+    """Print a table with its title and note, in lines that fit."""
+    console.print()
+    print_line(console, table.title, "bold")
+    if table.note:
+        print_line(console, table.note, "dim")
+    print_cells(console, table.columns, table.rows)
+
+
+def print_cells(console: Console, columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
+    """Print rows whole where they fit, else without intervals, else in blocks of columns one below the other."""
+    rows = list(rows)
+    lines = _texts(columns, rows, brief=False)
+    if sum(_widths(lines)) + _GAP * (len(columns) - 1) > console.width:
+        lines = _texts(columns, rows, brief=True)
+    for block in _blocks(_widths(lines), console.width):
+        console.print(_grid([[line[number] for number in block] for line in lines]))
+
+
+def _texts(columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, brief: bool) -> list[list[str]]:
+    """Return all entries as text, the head first."""
+    texts = [[sanitize_line(cell.brief if brief else cell.text) for cell in row] for row in rows]
+    head = [truncate_line(name, _MAX_HEAD) for name in columns]
+    return [head, *([truncate_line(row[0], _MAX_NAME), *row[1:]] for row in texts)]
+
+
+def _widths(lines: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
+
+
+def _blocks(widths: Sequence[int], room: int) -> list[list[int]]:
+    """Group the columns, by number, so that each block fits with the names; a column too wide for that is alone."""
+    blocks: list[list[int]] = []
+    used = 0
+    for number, width in enumerate(widths[1:], start=1):
+        if not blocks or used + _GAP + width > room:
+            blocks.append([0])
+            used = widths[0]
+        blocks[-1].append(number)
+        used += _GAP + width
+    return blocks
+
+
+def _grid(lines: Sequence[Sequence[str]]) -> RichTable:
+    head, *rows = lines
+    grid = RichTable(box=None, pad_edge=False, header_style="dim", padding=(0, _GAP, 0, 0))
+    for number, name in enumerate(head):
+        grid.add_column(name, justify="right" if number else "left", no_wrap=True)
+    for row in rows:
+        grid.add_row(*row)
+    return grid
+
+
+def _f1(row: Mapping[str, Any]) -> Cell:
+    return percent_cell(row.get("f1"), row["ci95"]["f1"] if "f1" in row else None, digits=0)
+
+
+def _tokens(row: Mapping[str, Any]) -> Cell:
+    known = "prompt_tokens" in row
+    return text_cell(f"{row['prompt_tokens']:,.0f} + {row['completion_tokens']:,.0f}" if known else "")
+
+
+_SUMMARY: dict[str, Callable[[Mapping[str, Any]], Cell]] = {
+    "n": lambda row: number_cell(row["n"]),
+    "EM": lambda row: percent_cell(row.get("em")),
+    "F1 [95 %]": _f1,
+    "Acc": lambda row: percent_cell(row.get("acc")),
+    "grounded F1": lambda row: percent_cell(row.get("grounded_f1")),
+    "gap closed": lambda row: percent_cell(row.get("gap_closed")),
+    "R@5": lambda row: percent_cell(row.get("recall@5")),
+    "R@15": lambda row: percent_cell(row.get("recall@15")),
+    "calls": lambda row: number_cell(row.get("llm_calls"), 1),
+    "tokens": _tokens,
+    "failed": lambda row: number_cell(row.get("failed", 0)),
+}
+"""The columns of a run's scores."""
+
+
+def print_summary(console: Console, manifest: RunManifest, summary: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print one line per method: scores in percent, costs per question, failures."""
+    facts = manifest.dataset
+    print_line(console, f"{facts.name}, {facts.sample}: {pluralize(facts.questions, 'question')}", "bold")
+    if label := stand_in(manifest):
+        print_line(console, label, "yellow")
+    columns = [name for name, cell in _SUMMARY.items() if any(cell(row).text for row in summary.values())]
+    rows = [[text_cell(method), *(_SUMMARY[name](row) for name in columns)] for method, row in summary.items()]
+    print_cells(console, ["method", *columns], rows)
+
+
+def print_estimate(console: Console, estimate: Estimate) -> None:
+    """Print one line per method: calls and tokens of all its questions, and what they cost where prices are known."""
+    print_line(console, f"{estimate.label}.", "yellow")
+    priced = any(each.cost is not None for each in estimate.methods)
+    columns = ["method", "questions", "calls each", "calls", "prompt tokens", "completion tokens", *["cost"] * priced]
+    rows: list[list[Cell]] = []
+    for each in estimate.methods:
+        row = [text_cell(each.method), number_cell(each.questions)]
+        if each.tried:
+            row += [number_cell(each.calls, 1), number_cell(each.all_calls)]
+            row += [number_cell(count * each.questions) for count in (each.prompt_tokens, each.completion_tokens)]
+        else:
+            row += [text_cell("not known"), *[text_cell("")] * 3]
+        rows.append([*row, *[text_cell(_cost(each.cost))] * priced])
+    print_cells(console, columns, rows)
+    if priced and estimate.cost is not None and len(estimate.methods) > 1:
+        print_line(console, f"all together: {_cost(estimate.cost)}")
+
+
+def _cost(cost: float | None) -> str:
+    return "no price" if cost is None else f"{cost:,.2f}"

@@ -1,0 +1,28 @@
+"""Commands whose options are the fields of a dataclass, so that each option is written once."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+OptionsT = TypeVar("OptionsT")
+
+
+def takes(options: type[OptionsT], **defaults: Any) -> Callable[[Callable[[OptionsT], None]], Callable[..., None]]:
+    """Return a decorator that lets typer read a command's parameters from a dataclass and pass them as one object.
+
+    Args:
+        options: a dataclass; each field is annotated with its `typer.Option` or `typer.Argument`.
+        defaults: what the command line takes where nothing is given, in place of a field's default.
+    """
+    signature = inspect.signature(options)
+    parameters = [each.replace(default=defaults.get(name, each.default)) for name, each in signature.parameters.items()]
+
+    def decorate(run: Callable[[OptionsT], None]) -> Callable[..., None]:
+        def command(**given: Any) -> None:
+            run(options(**given))
+
+        command.__name__, command.__doc__ = run.__name__, run.__doc__
+        command.__dict__["__signature__"] = signature.replace(parameters=parameters, return_annotation=None)
+        return command
+
+    return decorate
