@@ -1,4 +1,4 @@
-"""The papers' tables: every row can be run or says why not, and ours stand beside the paper's."""
+"""The papers' tables: every row can be run or says why not, and our scores stand next to the paper's."""
 
 import csv
 from pathlib import Path
