@@ -26,7 +26,7 @@ from starlette.routing import Route
 from hopgraph.tools.models.offline import OfflineExtractive
 from support.paths import ROOT
 from support.servers.browsing import chromium_browser
-from support.servers.doors import QUESTION, asked
+from support.servers.endpoints import QUESTION, asked
 from support.servers.langgraph_server import langgraph_server
 from support.servers.loopback import LoopbackServer
 from support.servers.openai_server import OpenAIServer

@@ -16,10 +16,10 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from hopgraph.graphs import chat
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.server.admission import BusyError
-from hopgraph.tools.apps.server.databases import StorageError
-from hopgraph.tools.apps.server.page.turn_store import KeptTurns
+from hopgraph.tools.apps.server.page.turn_store import TurnStore
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import AUTO, open_service
+from hopgraph.tools.apps.server.storage import StorageError
 from hopgraph.tools.apps.server.threads import Threads, default_path, open_threads, thread_key
 from hopgraph.tools.apps.server.turn import TurnEnd
 from hopgraph.tools.models.offline import OfflineExtractive
@@ -67,7 +67,7 @@ async def test_a_thread_is_there_after_a_restart(place: str) -> None:
         thread = await threads.create("restart", "Guernica")
         await say(app_on(threads), "Who painted Guernica?", threads.config("restart", thread))
     async with open_threads(place) as threads:
-        assert [each["title"] for each in await threads.of("restart")] == ["Guernica"]
+        assert [each["title"] for each in await threads.list_for("restart")] == ["Guernica"]
         assert (await say(app_on(threads), "Where was he born?", threads.config("restart", thread))).startswith(
             "Málaga"
         )
@@ -80,10 +80,10 @@ async def test_two_users_do_not_see_each_others(threads: Threads) -> None:
     await say(app, "Who painted Guernica?", threads.config("ann@example.org", "one"))
     assert (await app.aget_state(threads.config("bob", "one"))).values == {}
     await threads.rename("bob", "one", "Bob's")
-    assert [each["title"] for each in await threads.of("ann@example.org")] == [""]
+    assert [each["title"] for each in await threads.list_for("ann@example.org")] == [""]
     await threads.delete("bob", "one")
     assert (await app.aget_state(threads.config("ann@example.org", "one"))).values["messages"]
-    assert await threads.of("bob") == []
+    assert await threads.list_for("bob") == []
 
 
 async def test_threads_are_listed_renamed_and_deleted(threads: Threads) -> None:
@@ -92,14 +92,14 @@ async def test_threads_are_listed_renamed_and_deleted(threads: Threads) -> None:
     assert await threads.create("carl", "again", thread=first) == first
     await threads.touch("carl", first)
     await threads.rename("carl", first, " a\nnew\0 title ")
-    found = await threads.of("carl")
+    found = await threads.list_for("carl")
     assert [(each["id"], each["title"]) for each in found] == [(first, "a new title"), (second, "x" * 200)]
     assert found[0]["changed"] > found[0]["created"]
     await say(app, "Who painted Guernica?", threads.config("carl", second))
     await threads.delete("carl", second)
     await threads.delete("carl", second)
     assert (await app.aget_state(threads.config("carl", second))).values == {}
-    assert [each["id"] for each in await threads.of("carl")] == [first]
+    assert [each["id"] for each in await threads.list_for("carl")] == [first]
     for change in (threads.touch("carl", second), threads.rename("carl", second, "?")):
         with pytest.raises(SettingsError, match="is unknown"):
             await change
@@ -116,7 +116,7 @@ async def test_path_like_and_long_names_are_refused(tmp_path: Path, bad: str) ->
         thread_key("ann", bad)
     async with open_threads(tmp_path / "threads.sqlite") as threads:
         with pytest.raises(SettingsError, match="are taken"):
-            await threads.of(bad)
+            await threads.list_for(bad)
         with pytest.raises(SettingsError, match="are taken"):
             await threads.delete("ann", bad)
         with pytest.raises(SettingsError, match="are taken"):
@@ -226,12 +226,12 @@ async def test_a_tidied_thread_keeps_what_was_said_and_takes_less_room(threads: 
         await say(app, "When was he born?", where)
     before = (await app.aget_state(config)).values
     assert await _checkpoints(threads, "tidy:one") == await _checkpoints(threads, "tidy:two") > 10
-    await threads.tidy("tidy", "one")
+    await threads.prune("tidy", "one")
     assert await _checkpoints(threads, "tidy:one") == 1
     assert await _checkpoints(threads, "tidy:two") > 10
     assert (await app.aget_state(config)).values == before
     assert (await say(app, "And where?", config)).startswith("Guadalajara")
-    await threads.tidy("tidy", "never-used")
+    await threads.prune("tidy", "never-used")
 
 
 async def test_a_turn_that_waits_is_not_tidied_away(threads: Threads) -> None:
@@ -239,7 +239,7 @@ async def test_a_turn_that_waits_is_not_tidied_away(threads: Threads) -> None:
     config = threads.config("waits", "one")
     await app.ainvoke({"messages": [("user", "Who painted Guernica?")]}, config)
     before = await _checkpoints(threads, "waits:one")
-    await threads.tidy("waits", "one")
+    await threads.prune("waits", "one")
     assert await _checkpoints(threads, "waits:one") == before > 1
     done = await app.ainvoke(None, config)
     assert done["messages"][-1].text.startswith("Pablo Picasso")
@@ -273,7 +273,7 @@ async def test_a_locked_file_is_told_in_one_line_and_can_be_used_again(tmp_path:
             other.execute("INSERT INTO hopgraph_threads VALUES ('other', 'one', '', 1, 1)")
         other.close()
         assert (await say(app, "Who painted Guernica?", config)).startswith("Pablo Picasso")
-        assert len(await threads.of("locked")) == 1
+        assert len(await threads.list_for("locked")) == 1
     for each in told:
         assert each.startswith(f"threads at {place} cannot be used: database is locked; another process")
         assert "\n" not in each
@@ -284,7 +284,9 @@ async def test_a_server_that_fails_is_told_in_one_line_without_the_password(addr
         app, config = app_on(threads), threads.config("ann", await threads.create("ann"))
         for table in ("hopgraph_threads", "checkpoints"):
             await threads.database.rows(f"DROP TABLE {table}")
-        told = [await failure(each) for each in (threads.of("ann"), say(app, "Hello", config), app.aget_state(config))]
+        told = [
+            await failure(each) for each in (threads.list_for("ann"), say(app, "Hello", config), app.aget_state(config))
+        ]
         told += [await failure(threads.delete("ann", "one")), await failure(anext(app.aget_state_history(config)))]
     for each in told:
         assert each.startswith("threads at postgresql://chat@/")
@@ -312,45 +314,45 @@ async def test_several_make_a_new_database_ready_at_once(address: str) -> None:
 
     async def begin(number: int) -> None:
         async with open_threads(new) as threads:
-            await KeptTurns(threads.database).prepare()
+            await TurnStore(threads.database).prepare()
             await threads.create("many", thread=str(number))
 
     await asyncio.gather(*(begin(number) for number in range(6)))
     async with open_threads(new) as threads:
-        assert len(await threads.of("many")) == 6
+        assert len(await threads.list_for("many")) == 6
 
 
 async def test_a_thread_is_held_against_other_processes(address: str) -> None:
     async with open_threads(address) as threads, open_threads(address) as other:
-        async with threads.held("hold", "one") as mine, threads.held("hold", "one") as again:
-            async with other.held("hold", "one") as theirs, other.held("hold", "two") as free:
+        async with threads.lock("hold", "one") as mine, threads.lock("hold", "one") as again:
+            async with other.lock("hold", "one") as theirs, other.lock("hold", "two") as free:
                 assert (mine, again, theirs, free) == (True, False, False, True)
-            async with other.held("hold", "one") as theirs:
+            async with other.lock("hold", "one") as theirs:
                 assert not theirs, "whoever did not get it does not let it go"
-        async with other.held("hold", "one") as theirs:
+        async with other.lock("hold", "one") as theirs:
             assert theirs
     async with open_threads(address) as other:
-        async with open_threads(address) as threads, threads.held("hold", "one") as mine:
+        async with open_threads(address) as threads, threads.lock("hold", "one") as mine:
             await other.database.rows(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
                 "AND usename = 'chat'"
             )
-            async with threads.held("hold", "two") as free, other.held("hold", "one") as theirs:
+            async with threads.lock("hold", "two") as free, other.lock("hold", "one") as theirs:
                 assert (mine, free, theirs) == (True, True, True), "with the connection its locks are gone"
-        async with other.held("hold", "one") as theirs:
+        async with other.lock("hold", "one") as theirs:
             assert theirs
 
 
 async def test_of_two_processes_one_answers_on_a_thread(address: str) -> None:
     options, given = ServingOptions(threads=address), {"messages": [HumanMessage("Who painted Guernica?")]}
     async with open_service(options) as one, open_service(options) as two:
-        turn = one.on_thread("both", "t", given, one.settings(AUTO, {}))
+        turn = one.run_on_thread("both", "t", given, one.settings(AUTO, {}))
         await anext(turn)
         with pytest.raises(BusyError, match="answered by another process"):
-            await anext(two.on_thread("both", "t", given, two.settings(AUTO, {})))
-        assert two.admission.inside == 0
+            await anext(two.run_on_thread("both", "t", given, two.settings(AUTO, {})))
+        assert two.admission.active == 0
         await turn.aclose()
-        steps = [step async for step in two.on_thread("both", "t", given, two.settings(AUTO, {}))]
+        steps = [step async for step in two.run_on_thread("both", "t", given, two.settings(AUTO, {}))]
         assert isinstance(steps[-1], TurnEnd)
 
 

@@ -42,7 +42,7 @@ def until_idle(app: WebApp, seconds: float = _SECONDS) -> float:
         AssertionError: it took longer than `seconds`.
     """
     began = time.monotonic()
-    while app.service.admission.inside:
+    while app.service.admission.active:
         assert time.monotonic() - began < seconds, "a turn still holds its place"
         time.sleep(0.02)
     return time.monotonic() - began

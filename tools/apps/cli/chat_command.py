@@ -17,7 +17,7 @@ from hopgraph.state.chat import ChatContext
 from hopgraph.state.context import chosen
 from hopgraph.tools.apps.cli.console import console_on, print_hanging
 from hopgraph.tools.apps.cli.settings_options import method_named, settings_for
-from hopgraph.tools.apps.server.listening import address_of, listening
+from hopgraph.tools.apps.server.listener import address_of, open_listener
 from hopgraph.tools.apps.server.server_options import (
     PAGE_PATH,
     ServingOptions,
@@ -55,7 +55,7 @@ def run_chat(wanted: ChatWanted) -> None:
     for package in ("fastapi", "uvicorn", "gradio"):
         require(package, "chat")
     options = _options(wanted)
-    with listening(options.host, options.port) as listener:
+    with open_listener(options.host, options.port) as listener:
         address = address_of(options.host, listener.getsockname()[1])
         logging.basicConfig(format="%(message)s")
         logging.getLogger("hopgraph.access").setLevel(logging.INFO)
@@ -73,7 +73,7 @@ def _options(wanted: ChatWanted) -> ServingOptions:
         origins=(*wanted.origins, *origins_from_environment()),
         hosts=(*wanted.hosts, *hosts_from_environment()),
         threads=wanted.threads,
-    ).checked()
+    ).validate()
 
 
 def _method(wanted: ChatWanted) -> list[str]:

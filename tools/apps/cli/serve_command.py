@@ -14,7 +14,7 @@ from rich.text import Text
 from hopgraph.graphs import ALIASES, METHODS, chat
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.cli.console import console_on, print_hanging
-from hopgraph.tools.apps.server.listening import address_of, listening
+from hopgraph.tools.apps.server.listener import address_of, open_listener
 from hopgraph.tools.io.optional_packages import require
 
 _QUIET = {
@@ -50,7 +50,7 @@ def run_serve(options: ServeOptions) -> None:
         server = require("langgraph_api.cli", "server")
         runtime = require("langgraph_runtime_inmem.database", "server")
         # The server would silently take another port.
-        listening(options.host, options.port).close()
+        open_listener(options.host, options.port).close()
         _tell(options)
         _keep_apart(runtime, Path(folder))
         server.run_server(

@@ -1,4 +1,4 @@
-"""One line for each request: what was asked for and how it went, and nothing of what was said."""
+"""One line for each request: the path and the outcome, and nothing of the contents."""
 
 import logging
 import time
@@ -21,7 +21,7 @@ class AccessLog:
         """Pass a request on."""
         began, status, ended = time.perf_counter(), 500, False
 
-        async def watched(message: Message) -> None:
+        async def observe(message: Message) -> None:
             nonlocal status, ended
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -30,13 +30,13 @@ class AccessLog:
             await send(message)
 
         try:
-            await self._app(scope, receive, watched)
+            await self._app(scope, receive, observe)
         finally:
-            took = 1000 * (time.perf_counter() - began)
+            milliseconds = 1000 * (time.perf_counter() - began)
             user = scope.get("state", {}).get("user", "-")
             # What follows `=` in a path of the page is a file's name.
             path = truncate_line(scope["path"].partition("=")[0], 120)
-            shown = status if ended or status >= 400 else _CLIENT_LEFT
+            logged = status if ended or status >= 400 else _CLIENT_LEFT
             # A page asks for a hundred files as it opens.
             level = logging.DEBUG if scope["method"] == "GET" and status < 400 else logging.INFO
-            LOGGER.log(level, "%s %s %s %.0f ms %s", scope["method"], path, shown, took, user)
+            LOGGER.log(level, "%s %s %s %.0f ms %s", scope["method"], path, logged, milliseconds, user)

@@ -1,12 +1,10 @@
-"""How many turns are under way at once, and which are refused."""
+"""How many turns run at once, and which are refused."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 
 from hopgraph.state import HopgraphError
-
-_ANSWERED = "this thread is still being answered; wait for its reply, or stop it"
 
 
 class BusyError(HopgraphError, RuntimeError):
@@ -14,33 +12,33 @@ class BusyError(HopgraphError, RuntimeError):
 
 
 class Admission:
-    """Lets a number of turns run, a number of others wait, and refuses the rest; one turn of a thread at a time."""
+    """Lets a number of turns run and a number of others wait, and refuses the rest; one turn at a time per thread."""
 
     def __init__(self, running: int, waiting: int) -> None:
-        """Take `running` turns at once, and let `waiting` others wait."""
-        self._places = asyncio.Semaphore(running)
-        self._most = running + waiting
-        self._inside = 0
+        """Allow `running` turns at once and `waiting` others to wait."""
+        self._slots = asyncio.Semaphore(running)
+        self._limit = running + waiting
+        self._active = 0
         self._threads = set[str]()
 
     @property
-    def inside(self) -> int:
+    def active(self) -> int:
         """How many turns run or wait."""
-        return self._inside
+        return self._active
 
-    def holds(self, thread: str) -> bool:
-        """Whether a turn of a thread runs or waits, or the thread is being worked on otherwise."""
+    def is_busy(self, thread: str) -> bool:
+        """Whether a turn of a thread runs or waits, or the thread is otherwise in use."""
         return thread in self._threads
 
     @contextmanager
-    def alone(self, thread: str) -> Generator[None]:
-        """Keep turns away from a thread for the while; takes none of the places.
+    def exclusive(self, thread: str) -> Generator[None]:
+        """Keep turns away from a thread meanwhile, without taking a slot.
 
         Raises:
             BusyError: the thread is being answered.
         """
         if thread in self._threads:
-            raise BusyError(_ANSWERED)
+            raise BusyError("this thread is still being answered; wait for its reply, or stop it")
         self._threads.add(thread)
         try:
             yield
@@ -48,25 +46,18 @@ class Admission:
             self._threads.discard(thread)
 
     @asynccontextmanager
-    async def place(self, thread: str = "") -> AsyncGenerator[None]:
-        """Hold a place for a turn.
-
-        Args:
-            thread: the thread's key; empty for a turn that keeps none.
+    async def reserve(self, thread: str = "") -> AsyncGenerator[None]:
+        """Reserve a slot for a turn, on a thread unless its key is empty.
 
         Raises:
             BusyError: too many are waiting already, or the thread's last turn has not ended.
         """
-        if thread in self._threads:
-            raise BusyError(_ANSWERED)
-        if self._inside >= self._most:
-            raise BusyError(f"{self._inside} questions are being answered or are waiting; try again in a moment")
-        self._inside += 1
-        if thread:
-            self._threads.add(thread)
-        try:
-            async with self._places:
-                yield
-        finally:
-            self._inside -= 1
-            self._threads.discard(thread)
+        with self.exclusive(thread) if thread else nullcontext():
+            if self._active >= self._limit:
+                raise BusyError(f"{self._active} questions are being answered or are waiting; try again in a moment")
+            self._active += 1
+            try:
+                async with self._slots:
+                    yield
+            finally:
+                self._active -= 1

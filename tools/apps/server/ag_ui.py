@@ -2,14 +2,14 @@
 
 A run gives `RUN_STARTED`; for each step a `CUSTOM` event `hopgraph_step`, whose value is the step event, between the
 `STEP_STARTED` and `STEP_FINISHED` of its node; the reply as one text message, with answer and citations in the
-`metadata` of its first event; the same as a `STATE_SNAPSHOT`, beside what the client's own state holds; and
-`RUN_FINISHED`. A run that pauses for a review ends with an interrupt outcome, and goes on with `resume`. A failure
-after the first event is a `RUN_ERROR` of one line, one before it an HTTP error with that line; of an error that nobody
-foresaw the line names only the kind, and the rest is logged.
+`metadata` of its first event; the same as a `STATE_SNAPSHOT`, added to the client's own state; and `RUN_FINISHED`. A
+run that pauses for a review ends with an interrupt outcome, and continues with `resume`. A failure after the first
+event is a `RUN_ERROR` of one line, one before it an HTTP error with that line; of an unexpected error the line names
+only the type, and the rest is logged.
 
-The events are written here, with the types of `ag-ui-protocol`, and not by `ag-ui-langgraph`: its endpoint takes any
-thread id for the caller's own, writes what the caller sends as `forwardedProps` into the graph's input, sends inner
-prompts and whole states along as `RAW` events, and hands the chat a context that its settings refuse.
+The events are written here, with the types of `ag-ui-protocol`, and not by `ag-ui-langgraph`: its endpoint accepts any
+thread id as the caller's own, writes what the caller sends as `forwardedProps` into the graph's input, sends inner
+prompts and whole states along as `RAW` events, and passes the chat a context that its settings refuse.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -36,19 +36,19 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, RemoveMessage
 from langgraph.types import Command
-from langgraph.types import Interrupt as Pause
+from langgraph.types import Interrupt as GraphInterrupt
 from pydantic import JsonValue, ValidationError
 
 from hopgraph.nodes.core.step_events import STEP_EVENT
 from hopgraph.state import HopgraphError, SettingsError, StepEvent
 from hopgraph.state.chat import ChatContext
 from hopgraph.tools.apps.server.admission import BusyError
-from hopgraph.tools.apps.server.databases import StorageError
-from hopgraph.tools.apps.server.relay import IDLE_SECONDS, EventStream, relayed, while_connected
+from hopgraph.tools.apps.server.answer_payload import answer_payload, replace_surrogates
+from hopgraph.tools.apps.server.relay import IDLE_SECONDS, EventStream, relay_steps, while_connected
 from hopgraph.tools.apps.server.server_options import OWNER
 from hopgraph.tools.apps.server.service import AUTO, Service
-from hopgraph.tools.apps.server.turn import Learnt, TurnEnd, said_of
-from hopgraph.tools.apps.server.turn_result import answered, encodable
+from hopgraph.tools.apps.server.storage import StorageError
+from hopgraph.tools.apps.server.turn import PassagesRead, TurnEnd, error_line
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.text.sanitize import sanitize_line
 
@@ -59,34 +59,30 @@ _OURS = "hopgraph"
 
 
 def ag_ui_routes(service: Callable[[Request], Service]) -> APIRouter:
-    """Make the endpoint.
-
-    Args:
-        service: finds the open service of a request.
-    """
+    """Create the endpoint; `service` finds the open service of a request."""
     router = APIRouter()
 
     @router.post(AG_UI_PATH)
     async def run(request: Request) -> Response:
         """Run a turn of the chat on one of the user's threads."""
         try:
-            wanted = RunAgentInput.model_validate_json(await request.body())
+            run_input = RunAgentInput.model_validate_json(await request.body())
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(map(str, first["loc"]))
             return _refusal(400, f"this is no RunAgentInput: {where + ': ' if where else ''}{first['msg']}")
         user = request.scope.get("state", {}).get("user", OWNER)
-        events = _events(service(request), user, wanted)
+        events = _events(service(request), user, run_input)
         try:
-            # A turn that cannot begin is refused by the status of the reply, which must be known before its body.
+            # A turn that cannot start is refused by the status of the reply, which must be known before its body.
             first = await while_connected(request, anext(events))
-        except Exception as error:  # noqa: BLE001 - `said_of` logs what nobody foresaw
-            said = said_of(error, service(request).options.turn_seconds)
-            return _refusal(_status(error), said, {"Retry-After": "1"} if isinstance(error, BusyError) else None)
-        if first is None:  # the client has left
+        except Exception as error:  # noqa: BLE001 - `error_line` logs unexpected ones
+            line = error_line(error, service(request).options.turn_seconds)
+            return _refusal(_status(error), line, {"Retry-After": "1"} if isinstance(error, BusyError) else None)
+        if first is None:  # the client has disconnected
             await events.aclose()
             return Response(status_code=499)
-        return EventStream(_encoded(first, events, service(request)))
+        return EventStream(_encode(first, events, service(request)))
 
     return router
 
@@ -111,52 +107,51 @@ def _status(error: Exception) -> int:
             return 500
 
 
-async def _encoded(first: BaseEvent, events: AsyncGenerator[BaseEvent | None], service: Service) -> AsyncGenerator[str]:
-    """Write events for the wire; a run that fails ends with an event that says so."""
+async def _encode(first: BaseEvent, events: AsyncGenerator[BaseEvent | None], service: Service) -> AsyncGenerator[str]:
+    """Encode events for the wire; a run that fails ends with an event that says so."""
     encoder = EventEncoder()
     async with aclosing(events):
         yield encoder.encode(first)
         try:
             async for event in events:
                 yield encoder.encode(event) if event else ": still at work\n\n"
-        except Exception as error:  # noqa: BLE001 - `said_of` logs what nobody foresaw
-            said = said_of(error, service.options.turn_seconds)
-            yield encoder.encode(RunErrorEvent(message=said, code=type(error).__name__))
+        except Exception as error:  # noqa: BLE001 - `error_line` logs unexpected ones
+            line = error_line(error, service.options.turn_seconds)
+            yield encoder.encode(RunErrorEvent(message=line, code=type(error).__name__))
 
 
-async def _events(service: Service, user: str, wanted: RunAgentInput) -> AsyncGenerator[BaseEvent | None]:
-    """Run the turn; the first event comes when it has begun, and None where there is nothing to tell for long.
+async def _events(service: Service, user: str, run_input: RunAgentInput) -> AsyncGenerator[BaseEvent | None]:
+    """Run the turn; the first event comes when it has started, and None after a long time without any.
 
     Raises:
-        HopgraphError: it cannot begin, or fails. TimeoutError: it takes longer than a turn may.
+        HopgraphError: it cannot start, or fails. TimeoutError: it takes longer than a turn may.
     """
-    settings = _settings(service, wanted.forwarded_props)
-    turn = service.on_thread(user, wanted.thread_id, await _given(service, user, wanted), settings)
-    node, paused = "", ()
-    async with aclosing(relayed(turn, service.options.turn_seconds, IDLE_SECONDS)) as steps:
+    settings = _settings(service, run_input.forwarded_props)
+    turn = service.run_on_thread(user, run_input.thread_id, await _graph_input(service, user, run_input), settings)
+    node = ""
+    async with aclosing(relay_steps(turn, service.options.turn_seconds, IDLE_SECONDS)) as steps:
         step = await anext(steps)
-        yield RunStartedEvent(thread_id=wanted.thread_id, run_id=wanted.run_id)
+        yield RunStartedEvent(thread_id=run_input.thread_id, run_id=run_input.run_id)
         while not isinstance(step, TurnEnd):
             if step is None:
                 yield None
-            elif not isinstance(step, Learnt):
+            elif not isinstance(step, PassagesRead):
                 for event in _step_events(step, node):
                     yield event
                 node = step["node"]
             step = await anext(steps)
         if node:
             yield StepFinishedEvent(step_name=node)
-        for event in _reply_events(step, wanted):
+        for event in _reply_events(step, run_input):
             yield event
-        paused = step.paused
-        # The run ends when its thread can be asked again.
+        # The run ends once its thread takes another question.
         async for _ in steps:
             pass
-    yield _finished(wanted, paused)
+    yield _run_finished(run_input, step.paused)
 
 
 def _settings(service: Service, props: Any) -> ChatContext:
-    """Read the settings of a turn: `{"hopgraph": {"method": …, SETTING: …}}`; what else is forwarded is not ours.
+    """Read the settings of a turn: `{"hopgraph": {"method": …, SETTING: …}}`; other forwarded props are ignored.
 
     Raises:
         SettingsError: an unknown method or setting, or one that is not the caller's.
@@ -171,33 +166,36 @@ def _settings(service: Service, props: Any) -> ChatContext:
     return service.settings(method, changes)
 
 
-async def _given(service: Service, user: str, wanted: RunAgentInput) -> Any:
-    """Read what the chat is given: answers to what it paused for, or the messages that its thread lacks.
+async def _graph_input(service: Service, user: str, run_input: RunAgentInput) -> Any:
+    """Build the chat's input: answers to what it paused for, or the messages that its thread lacks.
 
-    A client sends its whole conversation each time. Of a thread that is kept here only the new message is taken;
-    if the user's last message is an earlier one, the thread goes on from there.
+    A client sends its whole conversation each time. Of a stored thread only the new message is taken; if the user's
+    last message is an earlier one, the thread continues from there.
 
     Raises:
-        SettingsError: the thread's id is not taken, or the last message is not the user's.
+        SettingsError: the thread's id is malformed, or the last message is not the user's.
     """
-    config = service.threads.config(user, wanted.thread_id)
-    if wanted.resume:
-        answers = {each.interrupt_id: each.payload if each.status == "resolved" else "reject" for each in wanted.resume}
-        return Command(resume=answers)
-    messages = [message for each in wanted.messages if (message := _message(each))]
+    config = service.threads.config(user, run_input.thread_id)
+    if run_input.resume:
+        return Command(
+            resume={
+                each.interrupt_id: each.payload if each.status == "resolved" else "reject" for each in run_input.resume
+            }
+        )
+    messages = [message for each in run_input.messages if (message := _message(each))]
     if not messages or not isinstance(messages[-1], HumanMessage):
         raise SettingsError("the last message is not the user's; send one of role user")
-    kept: Sequence[AnyMessage] = (await service.chat.aget_state(config)).values.get("messages", [])
-    if not kept:
+    stored: Sequence[AnyMessage] = (await service.chat.aget_state(config)).values.get("messages", [])
+    if not stored:
         return {"messages": messages}
-    ids = [message.id for message in kept]
+    ids = [message.id for message in stored]
     last = messages[-1]
     later = ids[ids.index(last.id) + 1 :] if last.id in ids else []
     return {"messages": [*(RemoveMessage(id=each) for each in later if each), last]}
 
 
 def _message(message: Any) -> BaseMessage | None:
-    """Read a message of the user's or the assistant's; None for others, which are not the chat's."""
+    """Read a message of the user's or the assistant's; None for other roles, which the chat does not read."""
     if message.role == "user":
         content = message.content
         text = content if isinstance(content, str) else "\n".join(part.text for part in content if part.type == "text")
@@ -206,39 +204,38 @@ def _message(message: Any) -> BaseMessage | None:
 
 
 def _step_events(step: StepEvent, before: str) -> list[BaseEvent]:
-    """Write a step, and where another node than `before` did it, that this one has ended and the other begun."""
+    """Write a step, and where it is another node's than `before`, the end of that node and the start of this one."""
     events: list[BaseEvent] = []
     if before and step["node"] != before:
         events.append(StepFinishedEvent(step_name=before))
     if step["node"] and step["node"] != before:
         events.append(StepStartedEvent(step_name=step["node"]))
-    return [*events, CustomEvent(name=STEP_EVENT, value=encodable(step))]
+    return [*events, CustomEvent(name=STEP_EVENT, value=replace_surrogates(step))]
 
 
-def _reply_events(end: TurnEnd, wanted: RunAgentInput) -> list[BaseEvent]:
+def _reply_events(end: TurnEnd, run_input: RunAgentInput) -> list[BaseEvent]:
     """Write the reply; none where the run has paused."""
     if end.paused:
         return []
     reply: AIMessage = end.state["messages"][-1]
-    found = answered(end.state, end.state["chosen"] or "")
-    message, state = str(reply.id), cast("Any", wanted.state)
+    payload = answer_payload(end.state, end.state["chosen"] or "")
+    message, state = str(reply.id), cast("Any", run_input.state)
     return [
-        TextMessageStartEvent(message_id=message, role="assistant", metadata={_OURS: found}),
-        TextMessageContentEvent(message_id=message, delta=encodable(reply.text)),
+        TextMessageStartEvent(message_id=message, role="assistant", metadata={_OURS: payload}),
+        TextMessageContentEvent(message_id=message, delta=replace_surrogates(reply.text)),
         TextMessageEndEvent(message_id=message),
-        StateSnapshotEvent(snapshot={**(state if isinstance(state, Mapping) else {}), **found}),
+        StateSnapshotEvent(snapshot={**(state if isinstance(state, Mapping) else {}), **payload}),
     ]
 
 
-def _finished(wanted: RunAgentInput, paused: Sequence[Pause]) -> RunFinishedEvent:
-    finished = RunFinishedEvent(thread_id=wanted.thread_id, run_id=wanted.run_id)
+def _run_finished(run_input: RunAgentInput, paused: Sequence[GraphInterrupt]) -> RunFinishedEvent:
+    finished = RunFinishedEvent(thread_id=run_input.thread_id, run_id=run_input.run_id)
     if paused:
         finished.outcome = RunFinishedInterruptOutcome(interrupts=[_interrupt(each) for each in paused])
     return finished
 
 
-def _interrupt(pause: Pause) -> Interrupt:
-    shown = cast("Mapping[str, Any]", encodable(pause.value))
-    return Interrupt(
-        id=pause.id, reason=f"review_{shown['kind']}", message=shown["instructions"], metadata={_OURS: dict(shown)}
-    )
+def _interrupt(pause: GraphInterrupt) -> Interrupt:
+    payload = cast("Mapping[str, Any]", replace_surrogates(pause.value))
+    reason, message = f"review_{payload['kind']}", payload["instructions"]
+    return Interrupt(id=pause.id, reason=reason, message=message, metadata={_OURS: dict(payload)})

@@ -5,23 +5,23 @@ import hmac
 from collections.abc import Mapping
 
 
-def user_of(authorization: str, keys: Mapping[str, str]) -> str | None:
-    """Find the user of a header `Authorization: Bearer KEY`; None where the key is missing or nobody's.
+def user_from_header(authorization: str, keys: Mapping[str, str]) -> str | None:
+    """Return the user of a header `Authorization: Bearer KEY`; None where the key is missing or unknown.
 
     Args:
         authorization: the header; empty for none.
         keys: key → user.
     """
-    scheme, _, given = authorization.partition(" ")
-    return user_with(given.strip(), keys) if scheme.lower() == "bearer" else None
+    scheme, _, key = authorization.partition(" ")
+    return user_of_key(key.strip(), keys) if scheme.lower() == "bearer" else None
 
 
-def user_with(given: str, keys: Mapping[str, str]) -> str | None:
-    """Find the user of a key; None where it is nobody's."""
-    asked, found = _digest(given), None
-    # Every key is compared, and in full: how long it takes tells nothing about any of them.
+def user_of_key(given: str, keys: Mapping[str, str]) -> str | None:
+    """Return the user of a key; None for an unknown one."""
+    digest, found = _digest(given), None
+    # Every key is compared, and in full: the time this takes reveals nothing about any of them.
     for key, user in keys.items():
-        if hmac.compare_digest(asked, _digest(key)):
+        if hmac.compare_digest(digest, _digest(key)):
             found = user
     return found
 

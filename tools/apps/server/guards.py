@@ -1,11 +1,12 @@
-"""Who is let in, how often, and with how much: what stands before every door of the app.
+"""Authentication, limits and checks that stand before every endpoint of the app.
 
-All of it is plain ASGI: bodies and streams pass through as they come, nothing is held back.
+All of it is plain ASGI: bodies and streams pass through as they come, nothing is buffered. Starlette's
+`TrustedHostMiddleware` is not used: it cannot accept any host once a key is required, nor say how to allow one.
 
-* A host name that is not the app's is refused, so that a page elsewhere cannot reach it by a name of its own that
-  points here (DNS rebinding). So is a request that another origin's page sends.
-* Where keys are asked for, every request but the page's own names one; the page asks people to log in. Where none
-  are, only this machine is let in.
+* A host name that is not the app's is refused, so that another site cannot reach it by a name of its own that points
+  here (DNS rebinding). So is a request from another origin's page.
+* Where keys are set, every request but the page's own must carry one; on the page people log in. Where none are,
+  only this machine is let in.
 * One line is logged for each request.
 """
 
@@ -18,34 +19,35 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hopgraph.tools.apps.server.access_log import AccessLog
-from hopgraph.tools.apps.server.api_keys import user_of
-from hopgraph.tools.apps.server.rate_limit import Rates
-from hopgraph.tools.apps.server.refusal import Refusal, read_and_drop
+from hopgraph.tools.apps.server.api_keys import user_from_header
+from hopgraph.tools.apps.server.rate_limit import RateLimiter
+from hopgraph.tools.apps.server.refusal import Refusal, drain_body
 from hopgraph.tools.apps.server.server_options import OWNER, PAGE_PATH, UPLOAD_PATH, ServingOptions, is_loopback
 
-_OPEN = frozenset({"/", "/health", "/favicon.ico"})
-"""Paths that tell nothing and cost nothing."""
-_FRAME = 100_000
-"""What a form adds to the files that it uploads."""
+_PUBLIC_PATHS = frozenset({"/", "/health", "/favicon.ico"})
+"""They reveal nothing and cost nothing."""
+_FORM_OVERHEAD = 100_000
+"""Bytes that a form adds to the files that it uploads."""
 
 
 class Guards:
-    """Stands before an app; paths that do not begin with any of `paths` pass untouched, if there are any.
+    """Guards an app; paths that do not begin with any of `paths` pass untouched, if there are any.
 
-    With paths the app is a part of another server, which listens where that says.
+    With paths the app is part of another server, which chooses the address.
     """
 
     def __init__(self, app: ASGIApp, options: ServingOptions, paths: Sequence[str] = ()) -> None:
         self._app = app
         self._paths = tuple(paths)
-        guarded: ASGIApp = _Keys(_Bodies(app, options), options)
+        guarded: ASGIApp = _KeyCheck(_BodyLimit(app, options), options)
         if options.origins:
             guarded = CORSMiddleware(guarded, options.origins, allow_methods=["*"], allow_headers=["*"])
-        self._guarded = AccessLog(_Hosts(_Headers(guarded, options), options, inside=bool(paths)))
+        guarded = _SecurityHeaders(guarded, options)
+        self._guarded = AccessLog(_HostCheck(guarded, options, mounted=bool(paths)))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, refuse, or pass on."""
-        ours = not self._paths or any(_within(scope.get("path", ""), each) for each in self._paths)
+        ours = not self._paths or any(_is_within(scope.get("path", ""), each) for each in self._paths)
         if scope["type"] == "lifespan" or not ours:
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
@@ -54,22 +56,22 @@ class Guards:
             await self._guarded(scope, receive, send)
 
 
-def _within(path: str, prefix: str) -> bool:
+def _is_within(path: str, prefix: str) -> bool:
     return path == prefix or path.startswith(f"{prefix}/")
 
 
-class _Headers:
-    """Adds what tells a browser to be careful; an app of an allowed origin may show the page in a frame."""
+class _SecurityHeaders:
+    """Adds security headers; an app of an allowed origin may show the page in a frame."""
 
     def __init__(self, app: ASGIApp, options: ServingOptions) -> None:
         self._app = app
-        framing = " ".join(["'self'", *options.origins])
+        ancestors = " ".join(["'self'", *options.origins])
         self._added = {
             "X-Content-Type-Options": "nosniff",
             "Referrer-Policy": "same-origin",
-            # The page works with scripts in itself; but whatever got into it, it could ask nobody else.
+            # The page needs inline scripts; but whatever is injected into it, it could reach no other host.
             "Content-Security-Policy": "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; "
-            f"object-src 'none'; base-uri 'self'; frame-ancestors {framing}",
+            f"object-src 'none'; base-uri 'self'; frame-ancestors {ancestors}",
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -83,16 +85,16 @@ class _Headers:
         await self._app(scope, receive, with_headers)
 
 
-class _Hosts:
-    """Refuses names and origins that are not the app's, and other machines where no key is asked for."""
+class _HostCheck:
+    """Refuses foreign host names and origins, and other machines where no key is set."""
 
-    def __init__(self, app: ASGIApp, options: ServingOptions, *, inside: bool) -> None:
+    def __init__(self, app: ASGIApp, options: ServingOptions, *, mounted: bool) -> None:
         self._app = app
         self._options = options
         self._names = {name.lower().strip("[]") for name in (options.host, *options.hosts)}
         self._origins = {origin.lower() for origin in options.origins}
-        # Behind an address of the network, or another server, any name may lead here; then the keys are the lock.
-        self._any_name = (inside or not options.is_local) and bool(options.keys) and not options.hosts
+        # On a network address, or behind another server, any name may lead here; then the keys protect the app.
+        self._any_name = (mounted or not options.is_local) and bool(options.keys) and not options.hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         refusal = self._refusal(scope)
@@ -103,109 +105,100 @@ class _Hosts:
         client = scope.get("client")
         if not self._options.keys and client and not is_loopback(client[0]):
             return Refusal(403, "only this machine is let in; set HOPGRAPH_API_KEY to let others in", "forbidden")
-        host = _host(f"//{headers.get('host', '')}")
+        host = _host_of(f"//{headers.get('host', '')}")
         if not self._any_name and not is_loopback(host) and host not in self._names:
-            why = f"this app is not reached as {host!r:.80}; {_allow('HOPGRAPH_HOSTS', '--allow-host')}"
+            why = f"this app is not reached as {host!r:.80}; {_how_to_allow('HOPGRAPH_HOSTS', '--allow-host')}"
             return Refusal(421, why, "wrong_host")
         origin = headers.get("origin", "").lower()
-        if origin and origin not in self._origins and not _same_place(origin, headers.get("host", "")):
-            why = f"pages of {origin!r:.80} are not let in; {_allow('HOPGRAPH_ORIGINS', '--allow-origin')}"
+        same_origin = origin.partition("://")[2] == headers.get("host", "").lower()
+        if origin and origin not in self._origins and not same_origin:
+            why = f"pages of {origin!r:.80} are not let in; {_how_to_allow('HOPGRAPH_ORIGINS', '--allow-origin')}"
             return Refusal(403, why, "wrong_origin")
         return None
 
 
-def _allow(variable: str, option: str) -> str:
+def _how_to_allow(variable: str, option: str) -> str:
     return f"name it in the server's {variable}, or with {option} of hopgraph chat"
 
 
-def _host(address: str) -> str:
+def _host_of(address: str) -> str:
     try:
         return (urlsplit(address).hostname or "").lower()
     except ValueError:
         return ""
 
 
-def _same_place(origin: str, host: str) -> bool:
-    return origin.partition("://")[2] == host.lower()
-
-
-class _Keys:
-    """Asks for keys, and counts requests."""
+class _KeyCheck:
+    """Checks keys, and limits the rate of requests."""
 
     def __init__(self, app: ASGIApp, options: ServingOptions) -> None:
         self._app = app
         self._keys = options.keys
-        self._rates = Rates(options.requests_per_minute)
+        self._limiter = RateLimiter(options.requests_per_minute)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path, client = scope["path"], scope.get("client")
-        of_page = _within(path, PAGE_PATH)
-        user = user_of(Headers(scope=scope).get("authorization", ""), self._keys) if self._keys else OWNER
-        # Who guesses keys is counted by address, and so are people who have yet to log in.
+        of_page = _is_within(path, PAGE_PATH)
+        user = user_from_header(Headers(scope=scope).get("authorization", ""), self._keys) if self._keys else OWNER
+        # Those who guess keys are counted by address, and so are people who have yet to log in.
         name = user if user and self._keys else f"at {client[0] if client else '?'}"
-        free = path in _OPEN or (of_page and scope["method"] == "GET")
-        wait = 0.0 if free else self._rates.wait(name)
-        if wait:
-            told = {"Retry-After": str(math.ceil(wait))}
-            await Refusal(429, "too many requests; try again in a moment", "rate_limit_exceeded", told)(
-                scope, receive, send
-            )
-            return
-        if user is None and not of_page and path not in _OPEN:
-            asked = {"WWW-Authenticate": "Bearer"}
-            await Refusal(401, "no key, or a wrong one: send Authorization: Bearer KEY", "invalid_api_key", asked)(
-                scope, receive, send
-            )
-            return
-        if user and not of_page:
+        free = path in _PUBLIC_PATHS or (of_page and scope["method"] == "GET")
+        answer: ASGIApp = self._app
+        if wait := 0.0 if free else self._limiter.wait(name):
+            headers = {"Retry-After": str(math.ceil(wait))}
+            answer = Refusal(429, "too many requests; try again in a moment", "rate_limit_exceeded", headers)
+        elif user is None and not of_page and path not in _PUBLIC_PATHS:
+            headers = {"WWW-Authenticate": "Bearer"}
+            answer = Refusal(401, "no key, or a wrong one: send Authorization: Bearer KEY", "invalid_api_key", headers)
+        elif user and not of_page:
             scope.setdefault("state", {})["user"] = user
-        await self._app(scope, receive, send)
+        await answer(scope, receive, send)
 
 
-class _TooBigError(Exception):
-    """A body that says nothing of its size has grown too big."""
+class _TooLargeError(Exception):
+    """A body that does not state its size has grown too large."""
 
 
-class _Bodies:
-    """Refuses bodies that are too big, also those that come in pieces."""
+class _BodyLimit:
+    """Refuses bodies that are too large, also chunked ones."""
 
     def __init__(self, app: ASGIApp, options: ServingOptions) -> None:
         self._app = app
-        self._most, self._most_uploaded = options.max_body_bytes, options.max_upload_bytes + _FRAME
+        self._limit, self._upload_limit = options.max_body_bytes, options.max_upload_bytes + _FORM_OVERHEAD
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        most = self._most_uploaded if _within(scope["path"], UPLOAD_PATH) else self._most
-        # Closed afterwards, or what is still sent would be read and dropped for ever.
-        last = {"Connection": "close"}
-        refusal = Refusal(413, f"the request has more than {most:,} bytes; send less", "request_too_large", last)
-        said = Headers(scope=scope).get("content-length", "")
-        if said.isdecimal() and int(said) > most:
-            await read_and_drop(receive)
+        limit = self._upload_limit if _is_within(scope["path"], UPLOAD_PATH) else self._limit
+        # Closed afterwards, or what is still sent would be read and discarded without end.
+        closing = {"Connection": "close"}
+        refusal = Refusal(413, f"the request has more than {limit:,} bytes; send less", "request_too_large", closing)
+        stated = Headers(scope=scope).get("content-length", "")
+        if stated.isdecimal() and int(stated) > limit:
+            await drain_body(receive)
             await refusal(scope, receive, send)
             return
-        size, begun = 0, False
+        size, started = 0, False
 
-        async def counted() -> Message:
+        async def receive_limited() -> Message:
             nonlocal size
-            if size <= most:
+            if size <= limit:
                 message = await receive()
                 size += len(message.get("body", b""))
-                if size <= most:
+                if size <= limit:
                     return message
-            raise _TooBigError
+            raise _TooLargeError
 
-        async def watched(message: Message) -> None:
-            nonlocal begun
-            # What an app within makes of the error is not told; the refusal stands for it.
-            if begun or size <= most:
-                begun = True
+        async def send_unless_refused(message: Message) -> None:
+            nonlocal started
+            # What an app within answers to the error is dropped; the refusal replaces it.
+            if started or size <= limit:
+                started = True
                 await send(message)
 
         try:
-            await self._app(scope, counted, watched)
+            await self._app(scope, receive_limited, send_unless_refused)
         except Exception:
-            if size <= most:
+            if size <= limit:
                 raise
-        if size > most and not begun:
-            await read_and_drop(receive)
+        if size > limit and not started:
+            await drain_body(receive)
             await refusal(scope, receive, send)

@@ -1,10 +1,10 @@
 """The web app for a LangGraph server: `"http": {"app": "hopgraph.tools.apps.server.langgraph_app:app"}` in its JSON.
 
 Its settings come from the environment: `HOPGRAPH_MODEL` and the others of the chat, `HOPGRAPH_API_KEY`,
-`HOPGRAPH_HOSTS`, `HOPGRAPH_ORIGINS`, and `HOPGRAPH_THREADS`, where the page keeps its threads. The server has an MCP
-endpoint and a start page of its own, so the app leaves these out. Without a key only the machine itself is let in, at
-these doors; with one the app is reached by any name, or by those of `HOPGRAPH_HOSTS` alone. The server's own doors are
-its own matter.
+`HOPGRAPH_HOSTS`, `HOPGRAPH_ORIGINS`, and `HOPGRAPH_THREADS`, where the page stores its threads. The server has an MCP
+endpoint and a start page of its own, so the app leaves these out. Without a key only the machine itself may use these
+endpoints; with one the app is reached by any name, or by those of `HOPGRAPH_HOSTS` alone. The server's own endpoints
+are not guarded by the app.
 """
 
 import os
@@ -21,7 +21,7 @@ from hopgraph.tools.apps.server.web_app import create_app
 
 
 def __getattr__(name: str) -> FastAPI:
-    """Make the app when it is asked for, and not when the module is imported."""
+    """Create the app on first access rather than on import."""
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     options = ServingOptions(

@@ -1,11 +1,11 @@
 """The methods as tools of a Model Context Protocol server, over standard input and output or over HTTP.
 
 There is one tool for each method, and `auto`, which lets the chat choose one. All take a question and nothing
-else: what model answers from what corpus is chosen by who runs the server. A result is the answer with its numbered
-citations as text, and the same as structured content. Steps are told as progress to a client that asks for it, a
-cancelled call cancels its run, and what cannot be answered is a tool error in one line.
+else: the owner of the server chooses model and corpus. A result is the answer with its numbered citations as text,
+and the same as structured content. Steps are reported as progress to a client that asks for it, a cancelled call
+cancels its run, and a question that cannot be answered is a tool error of one line.
 
-The protocol's own package does the protocol: versions, sessions, transports, schemas.
+The protocol's own package handles versions, sessions, transports and schemas.
 """
 
 import asyncio
@@ -40,17 +40,17 @@ from hopgraph.nodes.prepare import checked_question
 from hopgraph.state import HopgraphError, SettingsError
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.apps.runs.telling.watch import Watcher
+from hopgraph.tools.apps.server.answer_payload import AnswerPayload, answer_payload, replace_surrogates
 from hopgraph.tools.apps.server.server_options import OWNER
-from hopgraph.tools.apps.server.service import AUTO, OFFERED, Service
-from hopgraph.tools.apps.server.turn import TurnEnd, TurnStep, said_of, told
-from hopgraph.tools.apps.server.turn_result import Answered, answered, encodable
+from hopgraph.tools.apps.server.service import AUTO, MODEL_NAMES, Service
+from hopgraph.tools.apps.server.turn import TurnEnd, TurnStep, error_line, step_lines
 
 MCP_PATH = "/mcp"
 
-Tell = Callable[[int, str], Awaitable[None]]
-"""Tells the client a step: its number, from 1, and what it was, in one line."""
+ReportProgress = Callable[[int, str], Awaitable[None]]
+"""Sends the client a step: its number, from 1, and one line."""
 
-_ABOUT_AUTO = (
+_AUTO_DESCRIPTION = (
     "Answers a question from the documents, with citations. The question is routed: what one passage can answer is "
     "looked up at once, what takes several passages is followed from one to the next."
 )
@@ -59,7 +59,7 @@ _INSTRUCTIONS = (
     "Take `auto` unless the user names a method. Give the whole question, so that it stands without the conversation. "
     "An empty answer means that the documents do not say."
 )
-_INPUT: dict[str, Any] = {
+_INPUT_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
         "question": {
@@ -72,28 +72,25 @@ _INPUT: dict[str, Any] = {
     "required": ["question"],
     "additionalProperties": False,
 }
-_MOST_SESSIONS = 1000
+_MAX_SESSIONS = 1000
 """Sessions over HTTP at once; one that is idle for half an hour is closed."""
 
 
-def mcp_server(service: Callable[[], Service]) -> Server[Any]:
-    """Make the server.
-
-    Args:
-        service: gives the open service at each call.
-    """
+def mcp_server(service: Service) -> Server[Any]:
+    """Create the server."""
 
     async def list_tools(context: ServerRequestContext[Any], params: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[tool_of(name) for name in OFFERED])
+        return ListToolsResult(tools=[describe_tool(name) for name in MODEL_NAMES])
 
     async def call_tool(context: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
-        async def tell(number: int, line: str) -> None:
+        async def report(number: int, line: str) -> None:
             await context.session.report_progress(number, message=line)
 
         try:
-            return await _call(service(), params.name, params.arguments or {}, tell)
+            return await _call(service, params.name, params.arguments or {}, report)
         except (HopgraphError, TimeoutError) as error:
-            return _failed(said_of(error, service().options.turn_seconds))
+            line = error_line(error, service.options.turn_seconds)
+            return CallToolResult(content=[TextContent(text=line)], is_error=True)
 
     return Server(
         "hopgraph",
@@ -105,45 +102,44 @@ def mcp_server(service: Callable[[], Service]) -> Server[Any]:
     )
 
 
-def tool_of(name: str) -> Tool:
+def describe_tool(name: str) -> Tool:
     """Describe a method as a tool, in the words of its own docstring."""
-    title, about = ("auto: chosen by the question", _ABOUT_AUTO) if name == AUTO else _about(name)
+    title, description = "auto: chosen by the question", _AUTO_DESCRIPTION
+    if name != AUTO:
+        # The first two paragraphs: the method's name, and what it claims.
+        paragraphs = [" ".join(part.split()) for part in (METHODS[name].__doc__ or "").split("\n\n")]
+        full_name, claim, *_ = [*paragraphs, ""]
+        title = full_name.rstrip(".")
+        description = f"Answers a question from the documents, with citations, by {full_name} {claim}"
     return Tool(
         name=name,
         title=title,
-        description=about,
-        input_schema=_INPUT,
-        output_schema=TypeAdapter(Answered).json_schema(),
+        description=description,
+        input_schema=_INPUT_SCHEMA,
+        output_schema=TypeAdapter(AnswerPayload).json_schema(),
         annotations=ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False),
     )
 
 
-def _about(method: str) -> tuple[str, str]:
-    """Take the name and the claim from a method's docstring: its first two paragraphs."""
-    name, claim, *_ = [*(METHODS[method].__doc__ or "").split("\n\n"), ""]
-    name, claim = (" ".join(part.split()) for part in (name, claim))
-    return name.rstrip("."), f"Answers a question from the documents, with citations, by {name} {claim}"
-
-
-async def _call(service: Service, name: str, arguments: Mapping[str, Any], tell: Tell) -> CallToolResult:
+async def _call(service: Service, name: str, arguments: Mapping[str, Any], report: ReportProgress) -> CallToolResult:
     """Run a tool to its end.
 
     Raises:
-        HopgraphError: whatever makes it impossible. TimeoutError: it took longer than a turn may.
+        HopgraphError: it is refused, or fails. TimeoutError: it took longer than a turn may.
     """
-    if name not in OFFERED:
-        raise SettingsError(f"tool {name!r:.80} is unknown; there are: {', '.join(OFFERED)}")
-    steps = _steps(service, name, _question(arguments))
+    if name not in MODEL_NAMES:
+        raise SettingsError(f"tool {name!r:.80} is unknown; there are: {', '.join(MODEL_NAMES)}")
+    steps = _run(service, name, _question(arguments))
     watcher, number = Watcher(), 0
     async with asyncio.timeout(service.options.turn_seconds), aclosing(steps):
         async for step in steps:
             if isinstance(step, TurnEnd):
                 return _result(name, step)
-            for line in told(step, watcher):
+            for line in step_lines(step, watcher):
                 if not line.label and line.style != "heading":
                     continue  # what a step found, sentence by sentence
                 number += 1
-                await tell(number, encodable(f"{line.label} {line.text}".strip()))
+                await report(number, replace_surrogates(f"{line.label} {line.text}".strip()))
     raise AssertionError("a run gave no end")
 
 
@@ -157,10 +153,10 @@ def _question(arguments: Mapping[str, Any]) -> str:
     return checked_question(question)
 
 
-def _steps(service: Service, name: str, question: str) -> AsyncGenerator[TurnStep]:
+def _run(service: Service, name: str, question: str) -> AsyncGenerator[TurnStep]:
     if name == AUTO:
-        return service.once([HumanMessage(question)], service.settings(AUTO, {}))
-    return service.alone(name, question)
+        return service.answer_messages([HumanMessage(question)], service.settings(AUTO, {}))
+    return service.run_method(name, question)
 
 
 def _result(name: str, end: TurnEnd) -> CallToolResult:
@@ -168,19 +164,15 @@ def _result(name: str, end: TurnEnd) -> CallToolResult:
         text, method = end.state["messages"][-1].text, end.state["chosen"] or ""
     else:
         text, method = reply_text(cast("ReplyState", end.state)), name
-    found = answered(end.state, method)
-    return CallToolResult(content=[TextContent(text=encodable(text))], structured_content=found)
-
-
-def _failed(message: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=message)], is_error=True)
+    payload = answer_payload(end.state, method)
+    return CallToolResult(content=[TextContent(text=replace_surrogates(text))], structured_content=payload)
 
 
 class McpOverHttp:
-    """The server as an ASGI app (streamable HTTP), for a route of a bigger app whose guards stand before it.
+    """The server as an ASGI app (streamable HTTP), for a route of a larger app with its own guards.
 
-    Its sessions live as long as `running`, which that app's lifespan enters. A session is its user's alone: to
-    another user it is not there.
+    Its sessions live as long as `running`, which that app's lifespan enters. A session is its user's alone: another
+    user gets "not found".
     """
 
     def __init__(self) -> None:
@@ -191,9 +183,9 @@ class McpOverHttp:
         """Serve until the context ends; what then still runs is cancelled."""
         # Hosts and origins are checked by the guards, which know the names under which the app is reached.
         sessions = StreamableHTTPSessionManager(
-            mcp_server(lambda: service),
+            mcp_server(service),
             max_request_body_size=service.options.max_body_bytes,
-            max_sessions=_MOST_SESSIONS,
+            max_sessions=_MAX_SESSIONS,
         )
         async with sessions.run():
             self._sessions = sessions
@@ -207,18 +199,18 @@ class McpOverHttp:
         if self._sessions is None:
             raise RuntimeError("the MCP server is not running; enter `running` in the app's lifespan")
         user = scope.get("state", {}).get("user", OWNER)
-        of_user = AuthenticatedUser(AccessToken(token="", client_id=user, scopes=[]))
-        await self._sessions.handle_request({**scope, "user": of_user}, receive, send)
+        authenticated = AuthenticatedUser(AccessToken(token="", client_id=user, scopes=[]))
+        await self._sessions.handle_request({**scope, "user": authenticated}, receive, send)
 
 
 def mcp_over_http() -> tuple[McpOverHttp, Route]:
-    """Make the server and its route, which also takes the path without a slash at its end."""
+    """Create the server and its route, which also accepts the path without a trailing slash."""
     server = McpOverHttp()
     return server, Route(MCP_PATH, endpoint=server)
 
 
 async def run_stdio(service: Service) -> None:
     """Serve one client on standard input and output until it closes its end; nothing else is written there."""
-    server = mcp_server(lambda: service)
+    server = mcp_server(service)
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())

@@ -1,37 +1,36 @@
-"""How often somebody asks: a bucket of tokens for each, refilled evenly."""
+"""How often each user may ask: a token bucket for each, refilled evenly."""
 
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
 
-_MOST_KNOWN = 10_000
-"""Users and addresses that are remembered; the one that was quiet longest is forgotten first."""
+_MAX_BUCKETS = 10_000
+"""Users and addresses that are remembered; the one that was idle longest is dropped first."""
 
 
 @dataclass
 class _Bucket:
     tokens: float
-    at: float
+    updated: float
 
 
-class Rates:
-    """Lets each user or address send so many requests a minute, all at once if it likes."""
+class RateLimiter:
+    """Lets each user or address send `per_minute` requests a minute, all at once if it likes."""
 
     def __init__(self, per_minute: int) -> None:
-        """Take `per_minute` requests of each."""
-        self._most = float(per_minute)
+        self._capacity = float(per_minute)
         self._buckets = OrderedDict[str, _Bucket]()
 
     def wait(self, name: str) -> float:
-        """Count a request; gives the seconds until one would be let in, 0 for one that is."""
+        """Count a request; return the seconds until one would be accepted, 0 for one that is."""
         now = time.monotonic()
-        bucket = self._buckets.setdefault(name, _Bucket(self._most, now))
+        bucket = self._buckets.setdefault(name, _Bucket(self._capacity, now))
         self._buckets.move_to_end(name)
-        if len(self._buckets) > _MOST_KNOWN:
+        if len(self._buckets) > _MAX_BUCKETS:
             self._buckets.popitem(last=False)
-        bucket.tokens = min(self._most, bucket.tokens + (now - bucket.at) * self._most / 60)
-        bucket.at = now
+        bucket.tokens = min(self._capacity, bucket.tokens + (now - bucket.updated) * self._capacity / 60)
+        bucket.updated = now
         if bucket.tokens < 1:
-            return (1 - bucket.tokens) * 60 / self._most
+            return (1 - bucket.tokens) * 60 / self._capacity
         bucket.tokens -= 1
         return 0.0

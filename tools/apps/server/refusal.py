@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from fastapi.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
-_MOST = 20_000_000
-"""Bytes of a refused body that are read."""
-_SECONDS = 10.0
+_MAX_DRAINED_BYTES = 20_000_000
+_DRAIN_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -32,12 +31,12 @@ class Refusal:
         await JSONResponse(body, self.status, self.headers)(scope, receive, send)
 
 
-async def read_and_drop(receive: Receive) -> None:
-    """Read a body that is refused, up to a limit, so that the client comes to read why."""
+async def drain_body(receive: Receive) -> None:
+    """Read and discard a refused body, up to a limit, so that the client gets to read the refusal."""
     size = 0
     try:
-        async with asyncio.timeout(_SECONDS):
-            while size < _MOST:
+        async with asyncio.timeout(_DRAIN_SECONDS):
+            while size < _MAX_DRAINED_BYTES:
                 message = await receive()
                 size += len(message.get("body", b""))
                 if not message.get("more_body"):

@@ -1,4 +1,4 @@
-"""Running a turn in a task of its own, so that whoever reads it can wait, hurry or go away."""
+"""Running a turn in a task of its own, so that its reader can wait, be slow, or disconnect."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine
@@ -14,16 +14,16 @@ from hopgraph.tools.apps.server.turn import TurnStep
 
 ResultT = TypeVar("ResultT")
 IDLE_SECONDS = 15.0
-"""After so long without a step a stream says that it is alive, or a proxy would close it."""
+"""After so long without a step a stream sends a comment, or a proxy would close it."""
 
 
 @asynccontextmanager
-async def under_way(
+async def run_in_task(
     steps: AsyncGenerator[TurnStep], seconds: float
 ) -> AsyncGenerator[tuple[asyncio.Task[None], asyncio.Queue[TurnStep | None]]]:
     """Run a turn in a task of its own; leaving the block cancels it.
 
-    The turn does not wait for its reader, so that a slow one keeps nobody else from a place.
+    The turn does not wait for its reader, so that a slow reader does not occupy a slot.
 
     Args:
         steps: the turn.
@@ -48,20 +48,20 @@ async def under_way(
         await asyncio.wait([task])
 
 
-async def relayed(
+async def relay_steps(
     steps: AsyncGenerator[TurnStep], seconds: float, idle: float | None = None
 ) -> AsyncGenerator[TurnStep | None]:
-    """Give the steps of a turn as they happen; closing the generator cancels the turn.
+    """Yield the steps of a turn as they happen; closing the generator cancels the turn.
 
     Args:
         steps: the turn.
         seconds: how long it may take.
-        idle: after so long without a step None is given instead; None: never.
+        idle: after so long without a step None is yielded instead; None: never.
 
     Raises:
         TimeoutError: the turn takes longer than it may. And whatever the turn raises.
     """
-    async with under_way(steps, seconds) as (turn, arrived):
+    async with run_in_task(steps, seconds) as (turn, arrived):
         while True:
             try:
                 async with asyncio.timeout(idle):
@@ -76,17 +76,17 @@ async def relayed(
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, ResultT]) -> ResultT | None:
-    """Do some work for a client, and cancel it when the client goes away; then there is no result.
+    """Do some work for a client; it is cancelled, and None returned, when the client disconnects.
 
     Raises:
         Whatever the work raises.
     """
 
-    async def gone() -> None:
+    async def disconnected() -> None:
         while (await request.receive())["type"] != "http.disconnect":
             pass
 
-    working, leaving = asyncio.create_task(work), asyncio.create_task(gone())
+    working, leaving = asyncio.create_task(work), asyncio.create_task(disconnected())
     try:
         await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
         return working.result() if working.done() else None
@@ -97,10 +97,10 @@ async def while_connected(request: Request, work: Coroutine[Any, Any, ResultT]) 
 
 
 class EventStream(StreamingResponse):
-    """A stream of server-sent events; however it ends, what makes the events is closed."""
+    """A stream of server-sent events; however it ends, the generator of the events is closed."""
 
     def __init__(self, events: AsyncGenerator[str]) -> None:
-        """Send what is made as it is; each text is an event with its blank line."""
+        """Send the events as they are; each ends with its blank line."""
         super().__init__(
             events, media_type="text/event-stream", headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         )

@@ -1,4 +1,4 @@
-"""Serving the web app until it is told to stop: answers under way get a few seconds."""
+"""Serving the web app until it is signalled to stop; running turns then get a few seconds."""
 
 import asyncio
 import logging
@@ -17,13 +17,13 @@ from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import Service
 from hopgraph.tools.apps.server.web_app import create_app
 
-_LAST_SECONDS = 8.0
-"""For turns that are under way when the app is told to stop; then they are cancelled. Docker kills after 10."""
-_STOPPING = (signal.SIGINT, signal.SIGTERM)
+_GRACE_SECONDS = 8.0
+"""For turns that run when the app is stopped; then they are cancelled. Docker kills after 10."""
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 async def serve(options: ServingOptions, listener: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve at a socket until SIGINT or SIGTERM; a second SIGINT does not wait for anything.
+    """Serve on a socket until SIGINT or SIGTERM; a second SIGINT does not wait for anything.
 
     Args:
         options: what the app is started with.
@@ -34,13 +34,13 @@ async def serve(options: ServingOptions, listener: socket.socket, ready: Callabl
         HopgraphError: the app cannot be opened.
     """
     app = create_app(options)
-    # Opened here and not by uvicorn, which would tell a failure as a traceback.
+    # Opened here and not by uvicorn, which would report a failure as a traceback.
     async with app.router.lifespan_context(app):
         await _Server(app, ready).serve(sockets=[listener])
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that lets turns end, but not idle streams, and does not die of the signal that stops it."""
+    """A uvicorn server that lets turns end, but not idle streams, and returns after the signal that stops it."""
 
     def __init__(self, app: FastAPI, ready: Callable[[], None]) -> None:
         config = uvicorn.Config(
@@ -63,11 +63,11 @@ class _Server(uvicorn.Server):
     @contextmanager
     @override
     def capture_signals(self) -> Generator[None]:
-        """Take the signals, and do not raise them again afterwards: the service has yet to be closed."""
+        """Handle the signals, and do not raise them again afterwards: the service is still to be closed."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {each: signal.signal(each, self.handle_exit) for each in _STOPPING}
+        before = {each: signal.signal(each, self.handle_exit) for each in _SIGNALS}
         try:
             yield
         finally:
@@ -79,8 +79,8 @@ class _Server(uvicorn.Server):
         for server in self.servers:
             server.close()
         service: Service = self._app.state.service
-        until = time.monotonic() + _LAST_SECONDS
-        while service.admission.inside and time.monotonic() < until and not self.force_exit:  # noqa: ASYNC110 - a signal changes the last
+        until = time.monotonic() + _GRACE_SECONDS
+        while service.admission.active and time.monotonic() < until and not self.force_exit:  # noqa: ASYNC110 - a signal changes the last
             await asyncio.sleep(0.05)
         # What is still open now is idle, as a page's heartbeat, or has had its time; that is no error to be logged.
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)

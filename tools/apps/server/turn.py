@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Learnt:
+class PassagesRead:
     """The passages that a run has read so far; events name them by id."""
 
     passages: list[Passage]
@@ -30,25 +30,25 @@ class TurnEnd:
     """How a run ended."""
 
     state: Mapping[str, Any]
-    """The graph's last state; what its input and output schemas have where it kept none."""
+    """The graph's last state; without a checkpointer, what its input and output schemas have."""
     paused: tuple[Interrupt, ...] = ()
     """What a person is asked, in the order of the ids; empty where the run came to its end."""
 
 
-TurnStep = StepEvent | Learnt | TurnEnd
+TurnStep = StepEvent | PassagesRead | TurnEnd
 
 
 async def run_turn(
     graph: CompiledMethod, given: Any, config: RunnableConfig | None, context: Context
 ) -> AsyncGenerator[TurnStep]:
-    """Run a graph; gives each step event as it happens, and `TurnEnd` at last.
+    """Run a graph; yield each step event as it happens, and `TurnEnd` at last.
 
     To stop it, close the generator; what runs is cancelled.
 
     Args:
         graph: the chat, or a method.
-        given: its input, a `Command` that answers what it paused for, or None to go on.
-        config: names the thread of a graph that keeps any.
+        given: its input, a `Command` that answers what it paused for, or None to resume.
+        config: names the thread of a graph with a checkpointer.
         context: the settings.
     """
     modes: list[StreamMode] = ["custom", "values"]
@@ -61,33 +61,33 @@ async def run_turn(
             continue
         paused += chunk.get("__interrupt__", ()) if not namespace else ()
         if chunk.get("passages"):
-            yield Learnt(chunk["passages"])
+            yield PassagesRead(chunk["passages"])
         if not namespace:
             state = chunk
     yield TurnEnd(state, tuple(sorted(paused, key=lambda each: each.id)))
 
 
-def took_too_long(seconds: float) -> str:
-    """Say of a turn that it was ended because it took longer than it may."""
+def timeout_message(seconds: float) -> str:
+    """Return the line for a turn that was ended because it took longer than it may."""
     return f"the answer took longer than {seconds:g} seconds and was ended"
 
 
-def said_of(error: BaseException, seconds: float) -> str:
-    """Say in one line why a turn failed; of an error that nobody foresaw only its kind, the rest is logged."""
+def error_line(error: BaseException, seconds: float) -> str:
+    """Return in one line why a turn failed; of an unexpected error only its type, the rest is logged."""
     if isinstance(error, HopgraphError):
         return redact(sanitize_line(str(error)))
     if isinstance(error, TimeoutError):
-        return took_too_long(seconds)
+        return timeout_message(seconds)
     _log.error("a turn failed", exc_info=error)
     return f"something failed that should not ({type(error).__name__}); the app's log says more"
 
 
-def told(step: TurnStep, watcher: Watcher) -> list[Line]:
-    """Tell what a step says about the steps before and itself: lines, or none yet."""
+def step_lines(step: TurnStep, watcher: Watcher) -> list[Line]:
+    """Return the lines that a step adds about itself and the steps before; may be empty."""
     match step:
         case TurnEnd():
             return watcher.flush()
-        case Learnt():
+        case PassagesRead():
             return watcher.learn(step.passages)
         case _:
             return watcher.see(step)

@@ -1,10 +1,10 @@
-"""The web app: every door behind the guards, around one open service.
+"""The web app: every endpoint behind the guards, around one open service.
 
 * `/chat`: the page, which `/` leads to;
 * `/v1/models`, `/v1/chat/completions`: for clients of OpenAI's API;
 * `/ag-ui`: for front ends that speak AG-UI;
 * `/mcp`: the methods as tools of an MCP server;
-* `/health`: for whoever watches the process.
+* `/health`: for monitoring.
 """
 
 from collections.abc import AsyncGenerator
@@ -23,20 +23,20 @@ from hopgraph.tools.apps.server.server_options import PAGE_PATH, ServingOptions
 from hopgraph.tools.apps.server.service import Service, open_service
 
 _HEALTH_PATH = "/health"
-_DOORS = (PAGE_PATH, OPENAI_PATH, AG_UI_PATH, _HEALTH_PATH)
+_GUARDED_PATHS = (PAGE_PATH, OPENAI_PATH, AG_UI_PATH, _HEALTH_PATH)
 
 
 def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
-    """Put the web app together; its lifespan opens the service, as `app.state.service`, and closes it.
+    """Create the web app; its lifespan opens the service, as `app.state.service`, and closes it.
 
     Args:
-        options: what it is started with.
+        options: its options.
         alone: False inside a LangGraph server, which has an MCP endpoint and a start page of its own.
 
     Raises:
         SettingsError: an address beyond loopback without a key.
     """
-    options.checked()
+    options.validate()
     mcp, mcp_route = mcp_over_http()
 
     @asynccontextmanager
@@ -46,7 +46,7 @@ def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
             async with page_open(app, service) if options.page else nullcontext():
                 yield
 
-    # No pages of its own about its routes: they load their scripts from elsewhere.
+    # No OpenAPI pages: they load their scripts from other hosts.
     app = FastAPI(title="hopgraph", version=version("hopgraph"), lifespan=lifespan, openapi_url=None)
     app.include_router(openai_routes(_service))
     app.include_router(ag_ui_routes(_service))
@@ -58,7 +58,7 @@ def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
     if options.page:
         app.add_api_route(PAGE_PATH, _page, methods=["GET"])
         app = mount_page(app, options)
-    app.add_middleware(Guards, options=options, paths=() if alone else _DOORS)  # the last one is asked first
+    app.add_middleware(Guards, options=options, paths=() if alone else _GUARDED_PATHS)  # the last one added comes first
     return app
 
 
@@ -68,7 +68,7 @@ def _service(request: Request) -> Service:
 
 async def _health(request: Request) -> Response:
     service = _service(request)
-    return JSONResponse({"status": "ok", "turns": service.admission.inside})
+    return JSONResponse({"status": "ok", "turns": service.admission.active})
 
 
 async def _no_icon() -> Response:
@@ -80,6 +80,6 @@ async def _start() -> Response:
 
 
 async def _page(request: Request) -> Response:
-    """Lead to the page with the slash that its own addresses hang on; a LangGraph server does not."""
+    """Redirect to the page with a slash, which its relative links need; a LangGraph server does not do so itself."""
     query = request.url.query
     return RedirectResponse(f"{PAGE_PATH.strip('/')}/{'?' if query else ''}{query}")

@@ -23,7 +23,7 @@ from hopgraph.tools.apps.server.ag_ui import ag_ui_routes
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import open_service
 from hopgraph.tools.models.offline import OfflineExtractive
-from support.servers.doors import QUESTION, USERS, asked, open_doors, until_idle
+from support.servers.endpoints import QUESTION, USERS, asked, open_endpoints, until_idle
 from support.servers.faults import server_error
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel
@@ -34,7 +34,7 @@ EVENT: TypeAdapter[Any] = TypeAdapter(ag.Event)
 
 @pytest.fixture
 async def doors(tmp_path: Path) -> AsyncIterator[WebApp]:
-    async with open_doors(ServingOptions(threads=tmp_path / "threads.sqlite")) as opened:
+    async with open_endpoints(ServingOptions(threads=tmp_path / "threads.sqlite")) as opened:
         yield opened
 
 
@@ -135,7 +135,7 @@ async def test_nothing_of_the_inside_leaks(doors: WebApp) -> None:
 async def test_a_thread_is_called_after_its_first_question(doors: WebApp) -> None:
     for text in ("Who painted Guernica?", "Where was he born?"):
         await run(doors, body(text))
-    (thread,) = await doors.service.threads.of("local")
+    (thread,) = await doors.service.threads.list_for("local")
     assert thread["title"] == "Who painted Guernica?"
 
 
@@ -163,13 +163,13 @@ async def test_a_message_that_is_sent_again_is_answered_again(doors: WebApp) -> 
 
 
 async def test_a_thread_is_its_users_alone(tmp_path: Path) -> None:
-    async with open_doors(ServingOptions(threads=tmp_path / "threads.sqlite", keys=USERS)) as doors:
+    async with open_endpoints(ServingOptions(threads=tmp_path / "threads.sqlite", keys=USERS)) as doors:
         await run(doors, body("Who painted Guernica?"), user="ann")
         follow_up = body("And where was he born?")
         follow_up["messages"][0]["id"] = "m2"
         assert "laga" not in text_of(await run(doors, follow_up, user="bob"))
         assert "laga" in text_of(await run(doors, follow_up, user="ann"))
-        assert [thread["id"] for thread in await doors.service.threads.of("bob")] == ["t1"]
+        assert [thread["id"] for thread in await doors.service.threads.list_for("bob")] == ["t1"]
 
 
 @pytest.mark.parametrize("thread", ["../t1", "a/b", "ann:t1", "", "..", "t1\u0000", "x" * 65])
@@ -241,12 +241,12 @@ def slow(server: OpenAIServer, threads: Path, **options: Any) -> ServingOptions:
 async def test_a_client_that_leaves_stops_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with OpenAIServer(OfflineExtractive(), latency=0.3) as server:
-        async with open_doors(slow(server, tmp_path)) as doors:
+        async with open_endpoints(slow(server, tmp_path)) as doors:
             events = stream(doors, body(QUESTION))
             async for event in events:
                 if isinstance(event, ag.CustomEvent):
                     break
-            assert doors.service.admission.inside == 1
+            assert doors.service.admission.active == 1
             await events.aclose()
             await until_idle(doors.service)
             await asyncio.sleep(1)  # a request that was on its way may still arrive
@@ -261,7 +261,7 @@ async def test_a_thread_answers_one_turn_at_a_time_and_the_app_so_many(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with OpenAIServer(OfflineExtractive(), latency=0.5) as server:
-        async with open_doors(slow(server, tmp_path, max_running=1, max_waiting=0)) as doors:
+        async with open_endpoints(slow(server, tmp_path, max_running=1, max_waiting=0)) as doors:
             events = stream(doors, body(QUESTION))
             await anext(events)
             for thread in ("t1", "t2"):
@@ -275,7 +275,7 @@ async def test_a_thread_answers_one_turn_at_a_time_and_the_app_so_many(
 async def test_a_turn_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with OpenAIServer(OfflineExtractive(), latency=3) as server:
-        async with open_doors(slow(server, tmp_path, turn_seconds=2)) as doors:
+        async with open_endpoints(slow(server, tmp_path, turn_seconds=2)) as doors:
             status, detail = await refused(doors, json.dumps(body("Who painted Guernica?")).encode())
             assert status == 504
             assert "longer than 2 seconds" in detail
@@ -285,7 +285,7 @@ async def test_a_turn_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: 
 async def test_a_model_that_fails_ends_the_run_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-and-secret")
     with OpenAIServer(OfflineExtractive(), api_key="sk-right") as server:
-        async with open_doors(slow(server, tmp_path)) as doors:
+        async with open_endpoints(slow(server, tmp_path)) as doors:
             async with httpx.AsyncClient(timeout=60) as client:
                 reply = await client.post(f"{doors.url}/ag-ui", json=body(QUESTION))
             assert "sk-wrong-and-secret" not in reply.text
@@ -297,7 +297,7 @@ async def test_a_run_that_fails_on_its_way_says_so(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with OpenAIServer(OfflineExtractive()) as server:
         server.fail_when("migres/extract", server_error())
-        async with open_doors(slow(server, tmp_path)) as doors:
+        async with open_endpoints(slow(server, tmp_path)) as doors:
             events = await run(doors, body(QUESTION))
             assert of(events, ag.CustomEvent)
             assert isinstance(events[-1], ag.RunErrorEvent)
@@ -313,7 +313,7 @@ async def test_half_a_surrogate_pair_of_a_models_does_not_end_the_stream(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     told = json.dumps({"answer": "Malaga \ud83d", "reason": "half \udc00 a pair"})
     with OpenAIServer(ScriptedChatModel(replies=lambda role, messages: told)) as server:
-        async with open_doors(slow(server, tmp_path)) as doors:
+        async with open_endpoints(slow(server, tmp_path)) as doors:
             props = {"hopgraph": {"method": "direct", "parse_retries": 0}}
             events = await run(doors, body("Who painted Guernica?", props=props))
             assert isinstance(events[-1], ag.RunFinishedEvent)
@@ -322,7 +322,7 @@ async def test_half_a_surrogate_pair_of_a_models_does_not_end_the_stream(
 async def test_a_locked_database_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with OpenAIServer(OfflineExtractive(), latency=0.1) as server:
-        async with open_doors(slow(server, tmp_path)) as doors:
+        async with open_endpoints(slow(server, tmp_path)) as doors:
             await doors.service.threads.database.rows("PRAGMA busy_timeout = 100")
             other = sqlite3.connect(tmp_path / "t.sqlite", isolation_level=None)
             other.execute("BEGIN IMMEDIATE")
@@ -368,7 +368,7 @@ async def test_what_nobody_foresaw_ends_a_run_that_has_begun(tmp_path: Path, cap
         app.include_router(ag_ui_routes(lambda _: failing))
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://app") as client:
             reply = await client.post("/ag-ui", json=body(QUESTION))
-        assert service.admission.inside == 0
+        assert service.admission.active == 0
     events = [EVENT.validate_json(line.removeprefix("data: ")) for line in reply.text.splitlines() if line]
     assert isinstance(events[0], ag.RunStartedEvent)
     assert isinstance(events[-1], ag.RunErrorEvent)

@@ -16,7 +16,7 @@ import pytest
 
 from hopgraph.tools.apps.cli import main
 from hopgraph.tools.models.offline import OfflineExtractive
-from support.servers.doors import QUESTION, asked
+from support.servers.endpoints import QUESTION, asked
 from support.servers.langgraph_server import ROOT, langgraph_server
 from support.servers.openai_server import OpenAIServer
 from support.servers.web_app import chat_process
@@ -100,14 +100,14 @@ def test_what_cannot_be_served_is_one_line(tmp_path: Path, capsys: pytest.Captur
     blocked = tmp_path / "file"
     blocked.write_text("")
     for options, said in (
-        (("--host", "0.0.0.0", *threads), "callers must name a key; set HOPGRAPH_API_KEY"),  # noqa: S104
+        (("--host", "0.0.0.0", *threads), "callers must send a key; set HOPGRAPH_API_KEY"),  # noqa: S104
         (("--method", "nothing", *threads), "method 'nothing' is unknown"),
         (("--method", "tor", "--set", "use_method=migres", *threads), "'use_method' is given twice"),
         (("--threads=~nobody-of-this-name/t.sqlite",), "this user's home folder is not known"),
         (("--corpus", str(tmp_path / "none"), *threads), "none"),
         (("--set", "history_turns=x", *threads), "history_turns"),
         (("--threads", str(blocked / "t.sqlite")), "no folder for uploads at"),
-        (("--host", "192.0.2.1", *threads), "callers must name a key"),
+        (("--host", "192.0.2.1", *threads), "callers must send a key"),
     ):
         assert main(("chat", "--no-browser", "--port", "0", *options)) in (1, 2)
         written = capsys.readouterr().err

@@ -12,9 +12,9 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.apps.server.api_keys import user_of
+from hopgraph.tools.apps.server.api_keys import user_from_header
 from hopgraph.tools.apps.server.guards import Guards
-from hopgraph.tools.apps.server.rate_limit import Rates
+from hopgraph.tools.apps.server.rate_limit import RateLimiter
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.web_app import create_app
 from support.servers.web_app import WebApp, open_app
@@ -71,11 +71,11 @@ async def test_a_right_key_is_let_in(locked: WebApp) -> None:
 
 
 def test_a_key_is_its_users() -> None:
-    assert user_of("Bearer key-of-bob-9876543210", KEYS) == "bob"
-    assert user_of("Bearer  key-of-bob-9876543210 ", KEYS) == "bob"
-    assert user_of("Bearer key-of-bob-987654321", KEYS) is None
-    assert user_of("Bearer \udcff", KEYS) is None
-    assert user_of("Bearer x", {}) is None
+    assert user_from_header("Bearer key-of-bob-9876543210", KEYS) == "bob"
+    assert user_from_header("Bearer  key-of-bob-9876543210 ", KEYS) == "bob"
+    assert user_from_header("Bearer key-of-bob-987654321", KEYS) is None
+    assert user_from_header("Bearer \udcff", KEYS) is None
+    assert user_from_header("Bearer x", {}) is None
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "[", ""])
@@ -146,7 +146,7 @@ async def test_who_asks_too_often_waits(tmp_path: Path) -> None:
 def test_a_bucket_fills_again_and_few_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("hopgraph.tools.apps.server.rate_limit.time.monotonic", lambda: now[0])
-    rates = Rates(60)
+    rates = RateLimiter(60)
     assert [rates.wait("ann") for _ in range(61)] == [0.0] * 60 + [1.0]
     now[0] += 2.5
     assert [rates.wait("ann") for _ in range(3)] == [0.0, 0.0, 0.5]

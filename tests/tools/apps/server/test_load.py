@@ -37,7 +37,7 @@ async def test_of_two_hundred_chats_each_gets_its_own_answer_or_429(tmp_path: Pa
         replies = await asyncio.gather(
             *(chat(app, client, titles[number % len(titles)], stream=number % 2 == 1) for number in range(CHATS))
         )
-        assert app.service.admission.inside == 0
+        assert app.service.admission.active == 0
     counts = Counter(status for status, _ in replies)
     assert counts[200] >= 108
     assert counts[200] + counts[429] == CHATS

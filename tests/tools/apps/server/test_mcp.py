@@ -20,7 +20,7 @@ from mcp.client.stdio import stdio_client
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.models.offline import OfflineExtractive
-from support.servers.doors import QUESTION, USERS, asked, open_doors, until_idle
+from support.servers.endpoints import QUESTION, USERS, asked, open_endpoints, until_idle
 from support.servers.openai_server import OpenAIServer
 from support.servers.web_app import WebApp
 
@@ -29,7 +29,7 @@ COMMAND = ["-c", "from hopgraph.tools.apps.cli import main; raise SystemExit(mai
 
 @pytest.fixture
 async def doors(tmp_path: Path) -> AsyncIterator[WebApp]:
-    async with open_doors(ServingOptions(threads=tmp_path / "threads.sqlite")) as opened:
+    async with open_endpoints(ServingOptions(threads=tmp_path / "threads.sqlite")) as opened:
         yield opened
 
 
@@ -41,7 +41,7 @@ async def connected(kind: str, mode: str, place: Path) -> AsyncGenerator[Client]
             yield client
         return
     async with (
-        open_doors(ServingOptions(threads=place / "threads.sqlite")) as doors,
+        open_endpoints(ServingOptions(threads=place / "threads.sqlite")) as doors,
         Client(f"{doors.url}/mcp", mode=mode) as client,
     ):
         yield client
@@ -134,7 +134,7 @@ def by_model(server: OpenAIServer, threads: Path, **options: Any) -> ServingOpti
 async def test_a_cancelled_call_cancels_its_run(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with OpenAIServer(OfflineExtractive(), latency=0.3) as server:
-        async with open_doors(by_model(server, tmp_path)) as doors, Client(f"{doors.url}/mcp", mode=mode) as client:
+        async with open_endpoints(by_model(server, tmp_path)) as doors, Client(f"{doors.url}/mcp", mode=mode) as client:
             begun = asyncio.Event()
 
             async def tell(progress: float, total: float | None, message: str | None) -> None:
@@ -142,7 +142,7 @@ async def test_a_cancelled_call_cancels_its_run(mode: str, tmp_path: Path, monke
 
             call = asyncio.create_task(client.call_tool("migres", {"question": QUESTION}, progress_callback=tell))
             await begun.wait()
-            assert doors.service.admission.inside == 1
+            assert doors.service.admission.active == 1
             call.cancel()
             await asyncio.gather(call, return_exceptions=True)
             await until_idle(doors.service)
@@ -156,7 +156,7 @@ async def test_more_than_the_app_does_at_once_is_refused(tmp_path: Path, monkeyp
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with OpenAIServer(OfflineExtractive(), latency=0.3) as server:
         options = by_model(server, tmp_path, max_running=1, max_waiting=0)
-        async with open_doors(options) as doors, Client(f"{doors.url}/mcp") as client:
+        async with open_endpoints(options) as doors, Client(f"{doors.url}/mcp") as client:
             results = await asyncio.gather(*(client.call_tool("migres", {"question": QUESTION}) for _ in range(2)))
     assert sorted(result.is_error for result in results) == [False, True]
     assert "try again" in next(text_of(result) for result in results if result.is_error)
@@ -166,7 +166,7 @@ async def test_a_call_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with OpenAIServer(OfflineExtractive(), latency=3) as server:
         options = by_model(server, tmp_path, turn_seconds=2)
-        async with open_doors(options) as doors, Client(f"{doors.url}/mcp") as client:
+        async with open_endpoints(options) as doors, Client(f"{doors.url}/mcp") as client:
             result = await client.call_tool("migres", {"question": QUESTION})
             await until_idle(doors.service)
     assert result.is_error
@@ -178,7 +178,7 @@ async def test_a_model_that_refuses_is_a_tool_error_without_the_key(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-and-secret")
     with OpenAIServer(OfflineExtractive(), api_key="sk-right") as server:
-        async with open_doors(by_model(server, tmp_path)) as doors, Client(f"{doors.url}/mcp") as client:
+        async with open_endpoints(by_model(server, tmp_path)) as doors, Client(f"{doors.url}/mcp") as client:
             result = await client.call_tool("migres", {"question": QUESTION})
     assert result.is_error
     assert "sk-wrong-and-secret" not in text_of(result)
@@ -199,7 +199,7 @@ async def test_a_session_is_its_users_alone(tmp_path: Path) -> None:
         async with httpx.AsyncClient(timeout=60) as client:
             return await client.post(f"{doors.url}/mcp", json=message, headers=headers)
 
-    async with open_doors(ServingOptions(threads=tmp_path / "threads.sqlite", keys=USERS)) as doors:
+    async with open_endpoints(ServingOptions(threads=tmp_path / "threads.sqlite", keys=USERS)) as doors:
         session = (await post(doors, "ann", "initialize", hello)).headers["mcp-session-id"]
         assert (await post(doors, "ann", "tools/list", {}, session)).status_code == 200
         assert (await post(doors, "bob", "tools/list", {}, session)).status_code == 404

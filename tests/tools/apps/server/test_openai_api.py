@@ -16,11 +16,11 @@ from hopgraph.graphs import METHODS
 from hopgraph.state import Citation
 from hopgraph.tools.apps.server.openai_api.client_tasks import task_reply
 from hopgraph.tools.apps.server.openai_api.completion_request import read_request
-from hopgraph.tools.apps.server.openai_api.completion_writer import annotations
+from hopgraph.tools.apps.server.openai_api.completion_writer import citation_annotations
 from hopgraph.tools.apps.server.server_options import ServingOptions
-from hopgraph.tools.apps.server.service import OFFERED
+from hopgraph.tools.apps.server.service import MODEL_NAMES
 from hopgraph.tools.models.offline import OfflineExtractive
-from support.servers.doors import QUESTION, asked, until_idle, until_inside
+from support.servers.endpoints import QUESTION, asked, until_active, until_idle
 from support.servers.faults import ErrorStatus, Slow
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel
@@ -70,7 +70,7 @@ def cited_as_ask(message: Any, found: Any) -> None:
 
 async def test_it_lists_the_methods_as_models(client: openai.AsyncOpenAI) -> None:
     listed = [model.id async for model in client.models.list()]
-    assert listed == list(OFFERED)
+    assert listed == list(MODEL_NAMES)
     assert set(listed) - {"auto"} <= METHODS.keys()
     assert (await client.models.retrieve("migres")).owned_by == "hopgraph"
     with pytest.raises(openai.NotFoundError) as refused:
@@ -195,11 +195,11 @@ async def test_a_model_may_be_named_by_its_short_name(client: openai.AsyncOpenAI
         ({"messages": [{"role": "king", "content": "Yes."}]}, 400, "messages.0.role"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, 400, "'image_url' cannot be read"),
         ({"n": 2}, 400, "n: one answer"),
-        ({"response_format": {"type": "json_object"}}, 400, "response_format: 'json_object' cannot be had"),
+        ({"response_format": {"type": "json_object"}}, 400, "response_format: 'json_object' is not supported"),
         ({"tool_choice": "required"}, 400, "the caller's tools are not called"),
         ({"hopgraph": {"max_iterations": 3}}, 400, "max_iterations"),
-        ({"hopgraph": {"retriever": "bm25:/etc"}}, 400, "setting 'retriever' is chosen by who runs this server"),
-        ({"hopgraph": {"cache_dir": "/tmp/x"}}, 400, "'cache_dir' is chosen by who runs this server"),  # noqa: S108
+        ({"hopgraph": {"retriever": "bm25:/etc"}}, 400, "setting 'retriever' is chosen by the owner of this server"),
+        ({"hopgraph": {"cache_dir": "/tmp/x"}}, 400, "'cache_dir' is chosen by the owner of this server"),  # noqa: S108
         ({"hopgraph": {"history_turns": 10**9}}, 400, "history_turns"),
         ({"hopgraph": ["model"]}, 400, "hopgraph"),
     ],
@@ -214,7 +214,7 @@ async def test_what_cannot_be_done_is_refused(
     assert said in error["message"]
     assert "\n" not in error["message"]
     assert error["type"] == "invalid_request_error"
-    assert app.service.admission.inside == 0
+    assert app.service.admission.active == 0
 
 
 HOSTILE: dict[str, Callable[[], bytes]] = {
@@ -356,7 +356,7 @@ async def test_a_client_that_goes_away_ends_its_turn(tmp_path: Path, stream: boo
             async with asyncio.timeout(60):
                 while not server.requests:  # noqa: ASYNC110 - it tells nobody
                     await asyncio.sleep(0.01)
-            assert app.service.admission.inside == 1
+            assert app.service.admission.active == 1
             going.cancel()
             await until_idle(app.service, 30)
 
@@ -371,11 +371,11 @@ async def test_a_client_that_goes_away_while_it_waits_frees_its_place_at_once(tm
         )
         async with open_app(options) as app:
             running = asyncio.create_task(posted(app, wanted()))
-            await until_inside(app.service, 1, 5)
+            await until_active(app.service, 1, 5)
             waiting = asyncio.create_task(posted(app, wanted(stream=stream)))
-            await until_inside(app.service, 2, 5)
+            await until_active(app.service, 2, 5)
             waiting.cancel()
-            await until_inside(app.service, 1, 5)
+            await until_active(app.service, 1, 5)
             running.cancel()
             await until_idle(app.service)
 
@@ -445,10 +445,10 @@ def test_offsets_are_those_of_the_marks_whatever_the_answer_holds() -> None:
     cited = [citation(f"p {number}/ü") for number in range(1, 12)] + [citation("https://example.org/a")]
     marks = "".join(f"[{number}]" for number in range(1, 13))
     text = f"\N{MUSICAL SYMBOL G CLEF} \\[1\\] [2] says so {marks}\n\n[1] p: “q”"
-    for number, each in enumerate(annotations(text, cited), start=1):
+    for number, each in enumerate(citation_annotations(text, cited), start=1):
         where = each["url_citation"]
         assert text[where["start_index"] : where["end_index"]] == f"[{number}]"
         assert where["start_index"] >= text.index(marks)
-    assert annotations(text, cited)[0]["url_citation"]["url"] == "passage:p%201%2F%C3%BC"
-    assert annotations(text, cited)[11]["url_citation"]["url"] == "https://example.org/a"
-    assert annotations("Nothing.", []) == []
+    assert citation_annotations(text, cited)[0]["url_citation"]["url"] == "passage:p%201%2F%C3%BC"
+    assert citation_annotations(text, cited)[11]["url_citation"]["url"] == "https://example.org/a"
+    assert citation_annotations("Nothing.", []) == []

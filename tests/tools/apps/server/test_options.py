@@ -6,7 +6,7 @@ import pytest
 from pydantic import JsonValue
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.apps.server.page.user_documents import documents_folder
+from hopgraph.tools.apps.server.page.document_store import documents_folder
 from hopgraph.tools.apps.server.server_options import (
     ServingOptions,
     hosts_from_environment,
@@ -37,12 +37,12 @@ def test_keys_are_read_with_their_users(monkeypatch: pytest.MonkeyPatch, given: 
     ("given", "said"),
     [
         (f"ann={ANN},bob=short-one", "the key of entry 2 has under 16 characters"),
-        (f"ann={ANN},b b={BOB}", "the user's name of entry 2 is not taken"),
+        (f"ann={ANN},b b={BOB}", "the user name of entry 2 is malformed"),
         ("ann=schlüssel-of-ann-0123456789", "the key of entry 1 cannot be sent in a header"),
         (f"ann={ANN}\x07", "the key of entry 1 cannot be sent in a header"),
         (f"{ANN}\udcff", "the key of entry 1 cannot be sent in a header"),
-        (f"ann={ANN},bob={ANN}", "entry 2 has the key of an entry before it"),
-        (f"ann={ANN},{ANN}", "entry 2 has the key of an entry before it"),
+        (f"ann={ANN},bob={ANN}", "entry 2 repeats an earlier key"),
+        (f"ann={ANN},{ANN}", "entry 2 repeats an earlier key"),
     ],
 )
 def test_keys_that_could_not_work_are_refused_and_not_repeated(
@@ -91,7 +91,7 @@ async def test_auto_stands_for_the_method_that_the_app_was_started_with(
     monkeypatch.setenv("HOPGRAPH_USE_METHOD", environment)
     settings: dict[str, JsonValue] = {} if given is None else {"use_method": given}
     options = ServingOptions(settings=settings, threads=tmp_path / "threads.sqlite")
-    assert options.begins_with == method
+    assert options.initial_method == method
     async with open_service(options) as service:
         assert service.settings("auto", {}).use_method == method
         assert service.settings("migres", {}).use_method == "migres"
@@ -101,4 +101,4 @@ async def test_auto_stands_for_the_method_that_the_app_was_started_with(
 def test_a_method_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOPGRAPH_USE_METHOD", "nothing")
     with pytest.raises(SettingsError, match="HOPGRAPH_USE_METHOD"):
-        assert ServingOptions().begins_with
+        assert ServingOptions().initial_method

@@ -25,7 +25,7 @@ async def service(tmp_path: Path) -> AsyncIterator[Service]:
 
 @pytest.mark.parametrize("name", sorted(OWNER_SETTINGS))
 async def test_files_addresses_and_models_are_not_the_callers(service: Service, name: str) -> None:
-    with pytest.raises(SettingsError, match=f"'{name}' is chosen by who runs this server"):
+    with pytest.raises(SettingsError, match=f"'{name}' is chosen by the owner of this server"):
         service.settings("migres", {name: "anything"})
 
 
@@ -58,7 +58,7 @@ async def test_an_answer_stands_when_its_thread_cannot_be_tidied_up(
 
     def turn() -> AsyncGenerator[TurnStep]:
         given = {"messages": [HumanMessage("Who painted Guernica?")]}
-        return service.on_thread("ann", "one", given, service.settings(AUTO, {}))
+        return service.run_on_thread("ann", "one", given, service.settings(AUTO, {}))
 
     await service.threads.database.rows("PRAGMA busy_timeout = 100")
     with sqlite3.connect(tmp_path / "threads.sqlite") as other, caplog.at_level(logging.WARNING):
@@ -67,7 +67,7 @@ async def test_an_answer_stands_when_its_thread_cannot_be_tidied_up(
                 other.execute("BEGIN IMMEDIATE")
                 assert step.state["messages"][-1].text.startswith("Pablo Picasso")
     other.close()
-    assert "thread one was answered, but not tidied up" in caplog.text
+    assert "thread one was answered, but its old checkpoints were not deleted" in caplog.text
     assert "database is locked" in caplog.text
     assert await checkpoints() > 1
     assert [step async for step in turn()]

@@ -1,10 +1,10 @@
 """The methods as models of an endpoint that clients of OpenAI's API speak: `/v1/models`, `/v1/chat/completions`.
 
-Nothing is kept between requests: a client sends its conversation each time, and the last message is answered. The
+Nothing is stored between requests: a client sends its conversation each time, and the last message is answered. The
 model's name is a method's, or `auto`. The steps go out as `reasoning_content`, in words; the citations as
 `annotations`; and what was found, as a record, in the field `hopgraph`. A request may have a field `hopgraph`, too,
-with settings of the method. What a language model is told besides (`temperature`, `max_tokens`, system messages,
-tools that it may call) is taken and ignored.
+with settings of the method. Parameters of language models (`temperature`, `max_tokens`, system messages, tools) are
+accepted and ignored.
 """
 
 import json
@@ -15,44 +15,44 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
+from langchain_core.messages import AIMessage
 
+from hopgraph.nodes.finish import total
 from hopgraph.state import HopgraphError
 from hopgraph.tools.apps.server.openai_api.api_errors import UnknownModelError, problem_of
 from hopgraph.tools.apps.server.openai_api.client_tasks import task_reply
-from hopgraph.tools.apps.server.openai_api.completion_request import Wanted, read_request
-from hopgraph.tools.apps.server.openai_api.completion_writer import Completion, Ended, Steps
-from hopgraph.tools.apps.server.relay import IDLE_SECONDS, EventStream, relayed, while_connected
-from hopgraph.tools.apps.server.service import OFFERED, Service, full_name
+from hopgraph.tools.apps.server.openai_api.completion_request import CompletionRequest, read_request
+from hopgraph.tools.apps.server.openai_api.completion_writer import CompletionWriter, ReasoningWriter
+from hopgraph.tools.apps.server.relay import IDLE_SECONDS, EventStream, relay_steps, while_connected
+from hopgraph.tools.apps.server.service import MODEL_NAMES, Service, resolve_alias
 from hopgraph.tools.apps.server.turn import TurnEnd, TurnStep
 
 OPENAI_PATH = "/v1"
 
-_ALIVE = ": working\n\n"
+_KEEP_ALIVE = ": working\n\n"
 _DONE = "data: [DONE]\n\n"
 _CLIENT_LEFT = 499
-"""For the log; nobody reads it."""
+"""For the log; the client does not read it."""
+
+Steps = AsyncGenerator[TurnStep | None]
 
 
 def openai_routes(service: Callable[[Request], Service]) -> APIRouter:
-    """Make the endpoints.
-
-    Args:
-        service: finds the open service of a request.
-    """
+    """Create the endpoints; `service` finds the open service of a request."""
     router = APIRouter(prefix=OPENAI_PATH)
     began = int(time.time())
 
     @router.get("/models")
     async def list_models() -> Response:
         """List what can be named as a model."""
-        return JSONResponse({"object": "list", "data": [_model(name, began) for name in OFFERED]})
+        return JSONResponse({"object": "list", "data": [_model(name, began) for name in MODEL_NAMES]})
 
     @router.get("/models/{name}")
     async def show_model(name: str) -> Response:
         """Show one model."""
-        if full_name(name) not in OFFERED:
+        if resolve_alias(name) not in MODEL_NAMES:
             return problem_of(_unknown(name), 0).response()
-        return JSONResponse(_model(full_name(name), began))
+        return JSONResponse(_model(resolve_alias(name), began))
 
     @router.post("/chat/completions")
     async def complete(request: Request) -> Response:
@@ -67,88 +67,86 @@ def _model(name: str, created: int) -> dict[str, Any]:
 
 
 def _unknown(name: str) -> UnknownModelError:
-    return UnknownModelError(f"the model {name!r:.80} does not exist; there are: {', '.join(OFFERED)}")
+    return UnknownModelError(f"the model {name!r:.80} does not exist; there are: {', '.join(MODEL_NAMES)}")
 
 
 async def _complete(request: Request, service: Service) -> Response:
     seconds = service.options.turn_seconds
     try:
-        wanted = read_request(await request.body())
-        model = full_name(wanted.model)
-        if model not in OFFERED:
-            raise _unknown(wanted.model)
-        completion = Completion(model)
-        settings = service.settings(model, wanted.settings)
-        if said := task_reply(wanted.messages[-1].text):
-            return _told(wanted, completion, Ended.said(said))
-        steps = relayed(service.once(wanted.messages, settings), seconds, IDLE_SECONDS)
-        if wanted.stream:
-            chunks = _chunks(wanted, completion, steps)
-            # A turn that cannot begin is refused by the status of the reply, which must be known before its body.
+        asked = read_request(await request.body())
+        model = resolve_alias(asked.model)
+        if model not in MODEL_NAMES:
+            raise _unknown(asked.model)
+        writer = CompletionWriter(model)
+        settings = service.settings(model, asked.settings)
+        if task := task_reply(asked.messages[-1].text):
+            steps = _only_reply(task)
+        else:
+            steps = relay_steps(service.answer_messages(asked.messages, settings), seconds, IDLE_SECONDS)
+        if asked.stream:
+            chunks = _chunks(asked, writer, steps)
+            # A turn that cannot start is refused by the status of the reply, which must be known before its body.
             first = await while_connected(request, anext(chunks))
             if first is None:
                 await chunks.aclose()
                 return Response(status_code=_CLIENT_LEFT)
-            return EventStream(_encoded(first, chunks, seconds))
-        answer = await while_connected(request, _whole(completion, steps))
+            return EventStream(_with_end(first, chunks, seconds))
+        answer = await while_connected(request, _whole(writer, steps))
     except (HopgraphError, TimeoutError) as error:
         return problem_of(error, seconds).response()
     return JSONResponse(answer) if answer else Response(status_code=_CLIENT_LEFT)
 
 
-def _told(wanted: Wanted, completion: Completion, ended: Ended) -> Response:
-    """Answer without a turn."""
-    if not wanted.stream:
-        return JSONResponse(completion.whole(ended, ""))
-
-    async def chunks() -> AsyncGenerator[str]:
-        yield _event(completion.chunk({"role": "assistant", "content": ""}))
-        for chunk in completion.last_chunks(ended, include_usage=wanted.include_usage):
-            yield _event(chunk)
-        yield _DONE
-
-    return EventStream(chunks())
+async def _only_reply(text: str) -> Steps:
+    """Yield the end of a turn that only says something, without running any."""
+    found: dict[str, Any] = {
+        "answer": "",
+        "explanation": "",
+        "citations": [],
+        "stop_reason": None,
+        "usage": total([], iterations=0),
+    }
+    yield TurnEnd({**found, "messages": [AIMessage(text)], "chosen": None})
 
 
-async def _whole(completion: Completion, steps: AsyncGenerator[TurnStep | None]) -> Mapping[str, Any]:
+async def _whole(writer: CompletionWriter, steps: Steps) -> Mapping[str, Any]:
     """Run a turn to its end and write the completion.
 
     Raises:
-        HopgraphError: it cannot begin, or fails. TimeoutError: it takes longer than a turn may.
+        HopgraphError: it cannot start, or fails. TimeoutError: it takes longer than a turn may.
     """
-    told, reasoning = Steps(), ""
+    reasoning = ReasoningWriter()
+    written = ""
     async with aclosing(steps):
         async for step in steps:
-            reasoning += told.told(step) if step else ""
+            written += reasoning.write(step) if step else ""
             if isinstance(step, TurnEnd):
-                return completion.whole(Ended.of(step), reasoning)
+                return writer.whole(step, written)
     raise AssertionError("a turn gave no end")
 
 
-async def _chunks(
-    wanted: Wanted, completion: Completion, steps: AsyncGenerator[TurnStep | None]
-) -> AsyncGenerator[str]:
-    """Run a turn and write its chunks; the first comes when it has begun.
+async def _chunks(asked: CompletionRequest, writer: CompletionWriter, steps: Steps) -> AsyncGenerator[str]:
+    """Run a turn and write its chunks; the first comes when it has started.
 
     Raises:
-        HopgraphError: it cannot begin, or fails. TimeoutError: it takes longer than a turn may.
+        HopgraphError: it cannot start, or fails. TimeoutError: it takes longer than a turn may.
     """
-    told, begun = Steps(), False
+    reasoning, started = ReasoningWriter(), False
     async with aclosing(steps):
         async for step in steps:
-            if not begun:
-                begun = True
-                yield _event(completion.chunk({"role": "assistant", "content": ""}))
+            if not started:
+                started = True
+                yield _event(writer.chunk({"role": "assistant", "content": ""}))
             if step is None:
-                yield _ALIVE
-            elif reasoning := told.told(step):
-                yield _event(completion.chunk({"reasoning_content": reasoning}))
+                yield _KEEP_ALIVE
+            elif text := reasoning.write(step):
+                yield _event(writer.chunk({"reasoning_content": text}))
             if isinstance(step, TurnEnd):
-                for chunk in completion.last_chunks(Ended.of(step), include_usage=wanted.include_usage):
+                for chunk in writer.last_chunks(step, include_usage=asked.include_usage):
                     yield _event(chunk)
 
 
-async def _encoded(first: str, chunks: AsyncGenerator[str], seconds: float) -> AsyncGenerator[str]:
+async def _with_end(first: str, chunks: AsyncGenerator[str], seconds: float) -> AsyncGenerator[str]:
     """Send chunks; a turn that fails after the first ends with an event that says so."""
     async with aclosing(chunks):
         yield first

@@ -1,4 +1,4 @@
-"""What goes wrong, as clients of OpenAI's API read it: a status, and one line with a type and a code."""
+"""Errors as clients of OpenAI's API read them: a status, and one line with a type and a code."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from pydantic import JsonValue
 
 from hopgraph.state import HopgraphError, ModelError, QuestionError, SettingsError, SpecError
 from hopgraph.tools.apps.server.admission import BusyError
-from hopgraph.tools.apps.server.turn import took_too_long
+from hopgraph.tools.apps.server.turn import timeout_message
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.text.sanitize import sanitize_line
 
 
 class RequestError(SettingsError):
-    """A request that cannot be tried; `param` names the field of the body."""
+    """An invalid request; `param` names the field of the body."""
 
     def __init__(self, message: str, param: str = "") -> None:
         super().__init__(message)
@@ -26,7 +26,7 @@ class UnknownModelError(SettingsError):
 
 
 @dataclass(frozen=True)
-class Problem:
+class ApiProblem:
     """An error as it is sent."""
 
     status: int
@@ -36,36 +36,36 @@ class Problem:
     param: str | None = None
 
     def body(self) -> dict[str, JsonValue]:
-        """Write the body."""
-        said = redact(sanitize_line(self.message))
-        return {"error": {"message": said, "type": self.kind, "param": self.param, "code": self.code}}
+        """Return the JSON body."""
+        message = redact(sanitize_line(self.message))
+        return {"error": {"message": message, "type": self.kind, "param": self.param, "code": self.code}}
 
     def response(self) -> JSONResponse:
-        """Answer with it."""
+        """Return it as a response."""
         return JSONResponse(self.body(), self.status, _headers(self.status))
 
 
 def _headers(status: int) -> Mapping[str, str]:
     if status == 429:
         return {"Retry-After": "1"}
-    # The run has tried again already wherever that helps; OpenAI's clients would run it twice more.
+    # The run has retried already wherever that helps; OpenAI's clients would run it twice more.
     return {"x-should-retry": "false"} if status >= 500 else {}
 
 
-def problem_of(error: HopgraphError | TimeoutError, seconds: float) -> Problem:
-    """Say what went wrong with a turn that may take so many `seconds`."""
+def problem_of(error: HopgraphError | TimeoutError, seconds: float) -> ApiProblem:
+    """Classify the error of a turn that may take so many `seconds`."""
     match error:
         case TimeoutError():
-            return Problem(504, took_too_long(seconds), "server_error")
+            return ApiProblem(504, timeout_message(seconds), "server_error")
         case RequestError():
-            return Problem(400, str(error), "invalid_request_error", param=error.param or None)
+            return ApiProblem(400, str(error), "invalid_request_error", param=error.param or None)
         case UnknownModelError():
-            return Problem(404, str(error), "invalid_request_error", "model_not_found", "model")
+            return ApiProblem(404, str(error), "invalid_request_error", "model_not_found", "model")
         case BusyError():
-            return Problem(429, str(error), "rate_limit_error", "rate_limit_exceeded")
+            return ApiProblem(429, str(error), "rate_limit_error", "rate_limit_exceeded")
         case ModelError():
-            return Problem(502, str(error), "server_error", "model_failed")
+            return ApiProblem(502, str(error), "server_error", "model_failed")
         case SettingsError() if isinstance(error, QuestionError) or not isinstance(error, SpecError):
-            return Problem(400, str(error), "invalid_request_error")
+            return ApiProblem(400, str(error), "invalid_request_error")
         case _:
-            return Problem(500, str(error), "server_error")
+            return ApiProblem(500, str(error), "server_error")

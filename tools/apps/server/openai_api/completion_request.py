@@ -1,4 +1,4 @@
-"""Reading a request for a chat completion."""
+"""Parsing a request for a chat completion."""
 
 import re
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from hopgraph.nodes.chat.reply import unescaped
 from hopgraph.tools.apps.server.openai_api.api_errors import RequestError
 
-_MOST_MESSAGES = 101
-"""The last ones that are read: a chat looks back 50 turns at most."""
+_MAX_MESSAGES = 101
+"""Only the last ones are read: a chat looks back 50 turns at most."""
 
 _ANSWER = re.compile(r"(.+?) (?:\[\d+\])+")
 _SOURCE = re.compile(r"\[\d+\] (.+?)(?:: “|$)")
-"""How `reply` writes an answer, and what it cites."""
+"""How the node `reply` writes an answer and its sources."""
 
 
 class _Part(BaseModel):
@@ -46,7 +46,7 @@ class _ResponseFormat(BaseModel):
 
 
 class _Body(BaseModel):
-    """What is read of a body; `temperature`, `max_tokens` and all others are taken and ignored."""
+    """What is read of a body; `temperature`, `max_tokens` and all others are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -61,28 +61,27 @@ class _Body(BaseModel):
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """A request that can be tried."""
+class CompletionRequest:
+    """A valid request."""
 
     model: str
-    """As the caller wrote it; not checked yet."""
+    """As the caller wrote it; not validated yet."""
     messages: Sequence[BaseMessage]
     """The conversation's last turns, of the user and the assistant; the last message is the user's."""
     settings: dict[str, JsonValue]
-    """The caller's own, from the field `hopgraph`; not checked yet."""
+    """The caller's own, from the field `hopgraph`; not validated yet."""
     stream: bool
     include_usage: bool
-    """In a stream, end with a chunk that has the usage."""
+    """End a stream with a chunk that has the usage."""
 
 
-def read_request(body: bytes) -> Wanted:
-    """Read a body.
+def read_request(body: bytes) -> CompletionRequest:
+    """Parse a body.
 
-    System messages, results of tools and other settings of language models are taken and ignored: clients send
-    them whether or not they are asked for.
+    System messages, tool results and parameters of language models are ignored: clients send them unasked.
 
     Raises:
-        RequestError: it is no JSON, lacks something, or asks for what cannot be done.
+        RequestError: it is no JSON, lacks something, or asks for something unsupported.
     """
     try:
         read = _Body.model_validate_json(body)
@@ -90,47 +89,47 @@ def read_request(body: bytes) -> Wanted:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
         raise RequestError(f"{where + ': ' if where else 'the body is no request: '}{first['msg']}", where) from None
-    _refuse_impossible(read)
-    messages = [message for each in read.messages if (message := _message(each))][-_MOST_MESSAGES:]
+    _refuse_unsupported(read)
+    messages = [message for each in read.messages if (message := _message(each))][-_MAX_MESSAGES:]
     if not messages or not isinstance(messages[-1], HumanMessage):
         raise RequestError("the last message must be the user's; send one of role user", "messages")
-    _refuse_pictures(next(each for each in reversed(read.messages) if each.role == "user"))
+    _refuse_other_content(next(each for each in reversed(read.messages) if each.role == "user"))
     options = read.stream_options or _StreamOptions()
-    return Wanted(read.model, messages, read.hopgraph, bool(read.stream), options.include_usage)
+    return CompletionRequest(read.model, messages, read.hopgraph, bool(read.stream), options.include_usage)
 
 
-def _refuse_impossible(read: _Body) -> None:
+def _refuse_unsupported(read: _Body) -> None:
     if read.n not in (None, 1):
         raise RequestError("n: one answer is given to a question; leave n out, or set it to 1", "n")
     if read.response_format and read.response_format.type != "text":
         kind = f"{read.response_format.type!r:.40}"
-        raise RequestError(f"response_format: {kind} cannot be had, answers are text; leave it out", "response_format")
+        raise RequestError(f"response_format: {kind} is not supported; leave it out", "response_format")
     if read.tool_choice not in (None, "auto", "none"):
         raise RequestError("tool_choice: the caller's tools are not called; leave it out, or set it to auto", "tools")
 
 
 def _message(message: _Message) -> BaseMessage | None:
-    """Read a message of the user's or the assistant's; None for others."""
+    """Convert a message of the user's or the assistant's; None for others."""
     if message.role not in ("user", "assistant"):
         return None
     content = message.content or ""
     text = content if isinstance(content, str) else "\n".join(part.text for part in content if part.text)
     if message.role == "user":
         return HumanMessage(text)
-    return AIMessage(text, additional_kwargs=_told(text)) if text else None
+    return AIMessage(text, additional_kwargs=_parse_reply(text)) if text else None
 
 
-def _told(text: str) -> dict[str, JsonValue]:
-    """Read an earlier reply of ours back: its answer and what it cited; empty for another text."""
-    said, *sources = text.split("\n\n")
-    answer = _ANSWER.fullmatch(said)
+def _parse_reply(text: str) -> dict[str, JsonValue]:
+    """Parse an earlier reply of ours: its answer and the titles it cited; empty for another text."""
+    first, *sources = text.split("\n\n")
+    answer = _ANSWER.fullmatch(first)
     if not answer:
         return {}
     titles = [unescaped(found[1]) for each in sources if (found := _SOURCE.match(each))]
     return {"answer": unescaped(answer[1]), "citations": [{"title": title} for title in titles]}
 
 
-def _refuse_pictures(question: _Message) -> None:
+def _refuse_other_content(question: _Message) -> None:
     for part in question.content if isinstance(question.content, list) else []:
         if part.type not in ("text", "input_text"):
             raise RequestError(f"messages: content of type {part.type!r:.40} cannot be read; send text", "messages")

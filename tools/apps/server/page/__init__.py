@@ -10,12 +10,12 @@ from typing import Any
 from fastapi import FastAPI
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.apps.server.api_keys import user_with
-from hopgraph.tools.apps.server.page.browser_values import UploadRoom
-from hopgraph.tools.apps.server.page.chat_session import Talking
-from hopgraph.tools.apps.server.page.turn_store import KeptTurns
-from hopgraph.tools.apps.server.page.uploads import sweep
-from hopgraph.tools.apps.server.page.user_documents import UPLOADS, uploads_folder
+from hopgraph.tools.apps.server.api_keys import user_of_key
+from hopgraph.tools.apps.server.page.chat_session import ChatSession
+from hopgraph.tools.apps.server.page.document_store import UPLOADS, uploads_folder
+from hopgraph.tools.apps.server.page.turn_store import TurnStore
+from hopgraph.tools.apps.server.page.upload_guard import UploadQuota
+from hopgraph.tools.apps.server.page.uploaded_files import sweep
 from hopgraph.tools.apps.server.server_options import OWNER, PAGE_PATH, ServingOptions
 from hopgraph.tools.apps.server.service import Service
 
@@ -55,16 +55,16 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
     gradio: Any = require("gradio", "chat")
     uploads, each = Path(os.environ[_UPLOADS]), options.max_upload_bytes
     if _is_ours(uploads):
-        app.add_middleware(UploadRoom, folder=uploads, max_bytes=_UPLOADS_AT_ONCE * each, max_upload_bytes=each)
-    app.state.talking = Talking(lambda: app.state.service)
+        app.add_middleware(UploadQuota, folder=uploads, max_bytes=_UPLOADS_AT_ONCE * each, max_upload_bytes=each)
+    app.state.chat_session = ChatSession(lambda: app.state.service)
     from hopgraph.tools.apps.server.page.page_blocks import build_page
 
     def let_in(user: str, key: str) -> bool:
-        return user_with(key, options.keys) == user
+        return user_of_key(key, options.keys) == user
 
     return gradio.mount_gradio_app(
         app,
-        build_page(app.state.talking, options.begins_with),
+        build_page(app.state.chat_session, options.initial_method),
         PAGE_PATH,
         footer_links=[],
         run_history=False,
@@ -106,13 +106,13 @@ def _login(options: ServingOptions) -> str:
 @asynccontextmanager
 async def page_open(app: FastAPI, service: Service) -> AsyncGenerator[None]:
     """Make the page's table, and remove old uploads now and then; at the end its turns end and are kept."""
-    await KeptTurns(service.threads.database).prepare()
+    await TurnStore(service.threads.database).prepare()
     cleaning = asyncio.create_task(_clean(Path(os.environ[_UPLOADS])))
     try:
         yield
     finally:
         cleaning.cancel()
-        await app.state.talking.close()
+        await app.state.chat_session.close()
 
 
 async def _clean(folder: Path) -> None:

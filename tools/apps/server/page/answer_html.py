@@ -1,8 +1,7 @@
 """The answer on the page: with numbered marks, each of which opens the passage that it stands for.
 
-The text goes into the page as HTML of our own with everything from outside escaped, for `gr.HTML`; in a chat it is a
-message whose content is that component: `{"role": "assistant", "content": gr.HTML(answer_html(…))}`. As a plain
-string it would be read as Markdown, which finds formatting and links in what is escaped here.
+The HTML is for `gr.HTML`, with all untrusted text escaped; as a chat message it would be read as Markdown, which finds
+formatting and links in escaped text, too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +10,7 @@ from typing import Any, Final, cast
 
 from hopgraph.nodes.chat.reply import not_found, remarks
 from hopgraph.state import Citation, Passage
-from hopgraph.tools.apps.server.page.markup import escaped
+from hopgraph.tools.apps.server.page.html_text import escape_text
 
 _MADE_BY: Final = {"model": "the model's own knowledge", "reviewer": "stated by the reviewer"}
 """What stands in place of a title where no passage carries the citation."""
@@ -35,14 +34,14 @@ def answer_html(told: Mapping[str, Any], passages: Sequence[Passage]) -> str:
         return ""
     reason = told.get("stop_reason")
     if not answer:
-        return f'<div class="hg-answer"><p class="hg-note">{escaped(not_found(question, reason))}</p></div>'
+        return f'<div class="hg-answer"><p class="hg-note">{escape_text(not_found(question, reason))}</p></div>'
     citations = cast("list[Citation]", told.get("citations") or [])
     texts = {passage["id"]: passage for passage in passages}
     name = _name(answer, citations)
     numbered = [(number, f"{name}-{number}", each) for number, each in enumerate(citations, start=1)]
     marks = "".join(_button("hg-cite", key, f"Source {number}", str(number)) for number, key, _ in numbered)
-    parts = [f'<p class="hg-said">{escaped(answer)}{f" {marks}" if marks else ""}</p>']
-    parts += [f'<p class="hg-note">{escaped(remark)}</p>' for remark in remarks(citations, reason)]
+    parts = [f'<p class="hg-said">{escape_text(answer)}{f" {marks}" if marks else ""}</p>']
+    parts += [f'<p class="hg-note">{escape_text(remark)}</p>' for remark in remarks(citations, reason)]
     if numbered:
         parts.append(f'<ol class="hg-sources">{"".join(_source(*each) for each in numbered)}</ol>')
     parts += [_opened(number, key, each, texts.get(each["passage_id"])) for number, key, each in numbered]
@@ -64,14 +63,14 @@ def _title(citation: Citation) -> str:
 
 
 def _source(number: int, key: str, citation: Citation) -> str:
-    title, kind = escaped(_title(citation)), "passage" if citation["kind"] == "passage" else "other"
-    quote = f"<q>{escaped(citation['quote'])}</q>" if citation["quote"] else ""
+    title, kind = escape_text(_title(citation)), "passage" if citation["kind"] == "passage" else "other"
+    quote = f"<q>{escape_text(citation['quote'])}</q>" if citation["quote"] else ""
     return f'<li class="hg-by-{kind}">{_button("hg-source", key, f"Source {number}: {title}", title)}{quote}</li>'
 
 
 def _opened(number: int, key: str, citation: Citation, passage: Passage | None) -> str:
     """Write what a mark opens; a passage that is long scrolls, so it takes the keyboard's focus."""
-    title = escaped(_title(citation))
+    title = escape_text(_title(citation))
     close = f'<button type="button" class="hg-close" popovertarget="{key}" popovertargetaction="hide">Close</button>'
     return (
         f'<div popover id="{key}" class="hg-opened" role="dialog" aria-label="Source {number}: {title}">'
@@ -88,5 +87,7 @@ def _marked(citation: Citation, passage: Passage | None) -> str:
         start = text.find(quote)
         end = start + len(quote)
     if not quote or start < 0 or not text:
-        return "".join([f"<mark>{escaped(quote)}</mark>"] * bool(quote) + [f"<p>{escaped(text)}</p>"] * bool(text))
-    return f"{escaped(text[:start])}<mark>{escaped(quote)}</mark>{escaped(text[end:])}"
+        return "".join(
+            [f"<mark>{escape_text(quote)}</mark>"] * bool(quote) + [f"<p>{escape_text(text)}</p>"] * bool(text)
+        )
+    return f"{escape_text(text[:start])}<mark>{escape_text(quote)}</mark>{escape_text(text[end:])}"

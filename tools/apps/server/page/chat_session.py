@@ -19,14 +19,14 @@ from hopgraph.state import HopgraphError
 from hopgraph.state.chat import ChatContext, settings_for_method
 from hopgraph.tools.apps.runs.telling.header import header
 from hopgraph.tools.apps.server.admission import BusyError
-from hopgraph.tools.apps.server.page.conversation_html import turns_of
+from hopgraph.tools.apps.server.page.conversation_html import load_turns
+from hopgraph.tools.apps.server.page.document_store import UserDocuments, documents_folder
 from hopgraph.tools.apps.server.page.page_turns import Turn
-from hopgraph.tools.apps.server.page.review_form import Asked, asked_by, resumption
+from hopgraph.tools.apps.server.page.review_form import ReviewRequest, resume_command, review_requests
 from hopgraph.tools.apps.server.page.running_turns import Running
-from hopgraph.tools.apps.server.page.settings_panel import in_force, refuse_unread, settings_of
-from hopgraph.tools.apps.server.page.turn_store import KeptTurns
-from hopgraph.tools.apps.server.page.user_documents import Documents, documents_folder
-from hopgraph.tools.apps.server.service import AUTO, TITLE, Service
+from hopgraph.tools.apps.server.page.settings_panel import check_readable, effective_settings, list_settings
+from hopgraph.tools.apps.server.page.turn_store import TurnStore
+from hopgraph.tools.apps.server.service import AUTO, MAX_FIRST_TITLE, Service
 from hopgraph.tools.apps.server.threads import thread_key
 from hopgraph.tools.text.sanitize import truncate_line
 
@@ -51,7 +51,7 @@ class View:
     thread: str
     """Empty for a new one."""
     turns: Sequence[Turn]
-    asked: Sequence[Asked] = ()
+    asked: Sequence[ReviewRequest] = ()
     problem: str = ""
     """An error that belongs to no turn."""
 
@@ -62,7 +62,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Talking:
+class ChatSession:
     """The page's work, apart from its looks."""
 
     service: Callable[[], Service]
@@ -72,15 +72,15 @@ class Talking:
     """The turns under way, by id, with their user and thread; empty once the page has closed."""
 
     @property
-    def kept(self) -> KeptTurns:
+    def kept(self) -> TurnStore:
         """Where turns are kept."""
-        return KeptTurns(self.service().threads.database)
+        return TurnStore(self.service().threads.database)
 
     @cached_property
-    def documents(self) -> Documents:
+    def documents(self) -> UserDocuments:
         """People's own documents."""
         options = self.service().options
-        return Documents(documents_folder(options), options.max_upload_bytes)
+        return UserDocuments(documents_folder(options), options.max_upload_bytes)
 
     @property
     def owner(self) -> bool:
@@ -90,10 +90,10 @@ class Talking:
     def offered(self, method: str, changes: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
         """Keep of what was changed once what the page still has a field for; nothing where no method can be had."""
         try:
-            effective = in_force(method, self.service().settings(AUTO, {}))
+            effective = effective_settings(method, self.service().settings(AUTO, {}))
         except HopgraphError:  # `about` tells it
             return {}
-        names = {each.name for each in settings_of(effective, owner=self.owner)}
+        names = {each.name for each in list_settings(effective, owner=self.owner)}
         return {name: value for name, value in changes.items() if name in names}
 
     def settings(self, user: str, wanted: Wanted) -> ChatContext:
@@ -103,7 +103,7 @@ class Talking:
             SettingsError: a setting is wrong, or is not the person's to choose, or the corpus is gone.
         """
         service = self.service()
-        refuse_unread(wanted.method, wanted.changes, service.settings(AUTO, {}), owner=self.owner)
+        check_readable(wanted.method, wanted.changes, service.settings(AUTO, {}), owner=self.owner)
         # Whoever chooses `auto` here means it, whatever method the app was started with.
         changes = {**wanted.changes, **({"use_method": AUTO} if wanted.method == AUTO else {})}
         settings = service.settings(wanted.method, changes, owner=self.owner)
@@ -117,7 +117,7 @@ class Talking:
 
     async def about(self, user: str, wanted: Wanted) -> tuple[str, str]:
         """Say what a question goes to; and what the embedded model is, empty for another. Or what is wrong."""
-        names = {each["id"]: each["name"] for each in await self.documents.of(user)}
+        names = {each["id"]: each["name"] for each in await self.documents.list_for(user)}
         try:
             title = "Method by the question" if wanted.method == AUTO else METHODS[wanted.method].graph.get_name()
             line, stand_in = header(title, self.settings(user, wanted))
@@ -131,10 +131,10 @@ class Talking:
     async def open(self, user: str, thread: str) -> View:
         """Show a thread; a new one where the user has none of this name."""
         service = self.service()
-        if thread not in [each["id"] for each in await service.threads.of(user)]:
+        if thread not in [each["id"] for each in await service.threads.list_for(user)]:
             return View("", [])
-        turns, interrupts = await turns_of(service, self.kept, user, thread)
-        return View(thread, turns, asked_by(interrupts))
+        turns, interrupts = await load_turns(service, self.kept, user, thread)
+        return View(thread, turns, review_requests(interrupts))
 
     async def delete(self, user: str, thread: str) -> None:
         """Delete a thread and its turns.
@@ -143,7 +143,7 @@ class Talking:
             BusyError: it is being answered; what was deleted would be written again.
         """
         service = self.service()
-        with service.admission.alone(thread_key(user, thread)):
+        with service.admission.exclusive(thread_key(user, thread)):
             await service.threads.delete(user, thread)
             await self.kept.delete(user, thread)
 
@@ -165,13 +165,13 @@ class Talking:
         before = View("", [])
         try:
             before = await self.open(user, thread)
-            if before.thread and self.service().admission.holds(thread_key(user, before.thread)):
+            if before.thread and self.service().admission.is_busy(thread_key(user, before.thread)):
                 raise BusyError("this conversation is still being answered elsewhere; ask again when it has ended")
             turn = Turn(text, method=wanted.method, changes=dict(wanted.changes), corpus=wanted.corpus)
             settings = self.settings(user, wanted)
             turn.about, stand_in = await self.about(user, wanted)
             turn.stand_in = bool(stand_in)
-            opened = before.thread or await self.service().threads.create(user, truncate_line(text, TITLE))
+            opened = before.thread or await self.service().threads.create(user, truncate_line(text, MAX_FIRST_TITLE))
         except HopgraphError as error:
             yield replace(before, problem=str(error))
             return
@@ -179,10 +179,12 @@ class Talking:
         async for view in self._run(session, user, View(opened, [*before.turns, turn]), given, settings):
             yield view
 
-    async def review(self, session: str, user: str, thread: str, asked: Sequence[Asked]) -> AsyncGenerator[View]:
+    async def review(
+        self, session: str, user: str, thread: str, asked: Sequence[ReviewRequest]
+    ) -> AsyncGenerator[View]:
         """Go on with a paused turn when all that it asks is answered; else ask for the rest."""
         before = await self.open(user, thread)
-        given = resumption(asked)
+        given = resume_command(asked)
         if given is None or not before.asked:
             yield View(before.thread, before.turns, asked if before.asked else ())
             return
@@ -204,7 +206,7 @@ class Talking:
         await self.kept.keep(user, view.thread, turn)
         self._open[turn.id] = user, view.thread, turn
         yield view
-        steps = service.on_thread(user, view.thread, given, settings)
+        steps = service.run_on_thread(user, view.thread, given, settings)
         interrupts: Sequence[Interrupt] = ()
         try:
             async with aclosing(self.running.watch(session, steps, service.options.turn_seconds, turn)) as watched:
@@ -221,4 +223,4 @@ class Talking:
                     await self.kept.keep(user, view.thread, turn)
                 finally:
                     self._open.pop(turn.id, None)  # only now: the database is closed when none is left
-        yield View(view.thread, view.turns, asked_by(interrupts))
+        yield View(view.thread, view.turns, review_requests(interrupts))

@@ -6,12 +6,12 @@ from langchain_core.messages import HumanMessage
 from langgraph.types import Interrupt
 
 from hopgraph.tools.apps.server.page.answer_html import answer_html
-from hopgraph.tools.apps.server.page.page_text import shown, shown_lines
+from hopgraph.tools.apps.server.page.html_text import inline_html, multiline_html
 from hopgraph.tools.apps.server.page.page_turns import Turn
 from hopgraph.tools.apps.server.page.run_picture import picture
-from hopgraph.tools.apps.server.page.running_turns import take_reply
+from hopgraph.tools.apps.server.page.running_turns import record_reply
 from hopgraph.tools.apps.server.page.step_items import steps_html
-from hopgraph.tools.apps.server.page.turn_store import KeptTurns
+from hopgraph.tools.apps.server.page.turn_store import TurnStore
 from hopgraph.tools.apps.server.service import Service
 from hopgraph.tools.apps.server.threads import thread_key
 
@@ -43,8 +43,8 @@ def picture_html(turn: Turn | None) -> str:
 def _turn_html(turn: Turn) -> str:
     about = " · ".join(filter(None, [str(turn.told.get("method", "")), _STAND_IN if turn.stand_in else ""]))
     return (
-        f'<article class="hg-turn" data-turn="{shown(turn.id)}">'
-        f'<div class="hg-asked"><span class="hg-unseen">You: </span>{shown_lines(turn.asked)}</div>'
+        f'<article class="hg-turn" data-turn="{inline_html(turn.id)}">'
+        f'<div class="hg-asked"><span class="hg-unseen">You: </span>{multiline_html(turn.asked)}</div>'
         f"{steps_html(turn.lines, running=not turn.ended, about=about, asked_with=turn.about)}"
         f'<div class="hg-reply" aria-live="polite">{_reply_html(turn)}</div>'
         "</article>"
@@ -53,12 +53,12 @@ def _turn_html(turn: Turn) -> str:
 
 def _reply_html(turn: Turn) -> str:
     if turn.ended == "failed":
-        return f'<p class="hg-problem" role="alert">{shown(turn.problem)}</p>'
+        return f'<p class="hg-problem" role="alert">{inline_html(turn.problem)}</p>'
     if turn.ended in _ENDS:
         return f'<p class="hg-note">{_ENDS[turn.ended]}</p>'
     if turn.told:
         return answer_html(turn.told, list(turn.passages.values()))
-    return f'<p class="hg-said">{shown_lines(turn.said)}</p>' if turn.said else ""
+    return f'<p class="hg-said">{multiline_html(turn.said)}</p>' if turn.said else ""
 
 
 def well_formed(html: str) -> str:
@@ -68,10 +68,12 @@ def well_formed(html: str) -> str:
 
 def problem_html(text: str) -> str:
     """Draw an error that belongs to no turn."""
-    return f'<p class="hg-problem" role="alert">{shown(text)}</p>' if text else ""
+    return f'<p class="hg-problem" role="alert">{inline_html(text)}</p>' if text else ""
 
 
-async def turns_of(service: Service, kept: KeptTurns, user: str, thread: str) -> tuple[list[Turn], Sequence[Interrupt]]:
+async def load_turns(
+    service: Service, kept: TurnStore, user: str, thread: str
+) -> tuple[list[Turn], Sequence[Interrupt]]:
     """Find a thread's turns, the oldest first, and what the person is asked if the last one waits for that.
 
     A turn that came through another door of the app has no steps here. One that ended before the thread had its
@@ -88,14 +90,14 @@ async def turns_of(service: Service, kept: KeptTurns, user: str, thread: str) ->
             key = message.id or ""
             turns.append(known.pop(key, None) or Turn(message.text, key, asked_at=0, ended="stopped"))
         elif turns:
-            take_reply(turns[-1], message)
+            record_reply(turns[-1], message)
             turns[-1].ended = "done"
     for turn in sorted(known.values(), key=lambda each: each.asked_at):
         earlier = [at for at, each in enumerate(turns, start=1) if each.asked_at <= turn.asked_at]
         turns.insert(max(earlier, default=0), turn)
     for turn in turns[:-1]:
         turn.ended = "stopped" if turn.ended == "paused" else turn.ended  # another question came instead of a review
-    if turns and turns[-1].ended == "stopped" and service.admission.holds(thread_key(user, thread)):
+    if turns and turns[-1].ended == "stopped" and service.admission.is_busy(thread_key(user, thread)):
         turns[-1].ended = "elsewhere"
     waits = bool(turns) and turns[-1].ended == "paused"
     return turns, state.interrupts if waits else ()

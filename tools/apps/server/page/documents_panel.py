@@ -8,10 +8,10 @@ from typing import Any
 from gradio import Request
 
 from hopgraph.state import HopgraphError
-from hopgraph.tools.apps.server.page.page_text import shown
+from hopgraph.tools.apps.server.page.document_store import IndexingStage, UserCorpus, UserDocuments
+from hopgraph.tools.apps.server.page.html_text import inline_html
 from hopgraph.tools.apps.server.page.parts import Parts
-from hopgraph.tools.apps.server.page.uploads import SUFFIXES
-from hopgraph.tools.apps.server.page.user_documents import Documents, OwnCorpus, Stage
+from hopgraph.tools.apps.server.page.uploaded_files import SUFFIXES
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.text.languages import list_language_names
 from hopgraph.tools.text.sanitize import pluralize
@@ -35,12 +35,12 @@ def documents_panel() -> tuple[Any, Any, Any, Any, Any, Any, Any]:
     return corpus, files, name, language, index, indexed, forget
 
 
-def corpus_choices(own: Iterable[OwnCorpus]) -> list[tuple[str, str]]:
+def corpus_choices(own: Iterable[UserCorpus]) -> list[tuple[str, str]]:
     """Name the corpora that can be chosen, with their ids; the app's own first."""
     return [_APPS, *((f"{each['name']} ({pluralize(each['passages'], 'passage')})", each["id"]) for each in own)]
 
 
-def connect_documents(parts: Parts, documents: Callable[[], Documents], user_of: Callable[[Request], str]) -> None:
+def connect_documents(parts: Parts, documents: Callable[[], UserDocuments], user_of: Callable[[Request], str]) -> None:
     """Let the panel's buttons do their work."""
     gr: Any = require("gradio", "chat")
 
@@ -52,10 +52,10 @@ def connect_documents(parts: Parts, documents: Callable[[], Documents], user_of:
         try:
             async with aclosing(documents().add(user, paths, name, language=language)) as stages:
                 async for told in stages:
-                    if isinstance(told, Stage):
+                    if isinstance(told, IndexingStage):
                         yield {parts.indexed: _stage_html(told)}
                         continue
-                    choices = corpus_choices(await documents().of(user))
+                    choices = corpus_choices(await documents().list_for(user))
                     for path in paths:
                         path.unlink(missing_ok=True)
                     yield {
@@ -65,7 +65,7 @@ def connect_documents(parts: Parts, documents: Callable[[], Documents], user_of:
                         parts.name: "",
                     }
         except HopgraphError as error:
-            yield {parts.indexed: f'<p class="hg-problem" role="alert">{shown(str(error))}</p>'}
+            yield {parts.indexed: f'<p class="hg-problem" role="alert">{inline_html(str(error))}</p>'}
         yield {parts.index: gr.update(interactive=True)}
 
     async def forget(request: Request, corpus: str, label: str) -> Mapping[Any, Any]:
@@ -75,8 +75,8 @@ def connect_documents(parts: Parts, documents: Callable[[], Documents], user_of:
         try:
             await documents().delete(user_of(request), corpus)
         except HopgraphError as error:
-            said = f'<p class="hg-problem" role="alert">{shown(str(error))}</p>'
-        choices = corpus_choices(await documents().of(user_of(request)))
+            said = f'<p class="hg-problem" role="alert">{inline_html(str(error))}</p>'
+        choices = corpus_choices(await documents().list_for(user_of(request)))
         return {parts.corpus: gr.update(choices=choices, value=""), parts.indexed: said}
 
     def chosen(corpus: str) -> Any:
@@ -89,12 +89,12 @@ def connect_documents(parts: Parts, documents: Callable[[], Documents], user_of:
     parts.corpus.change(chosen, [parts.corpus], [parts.forget], **quiet)
 
 
-def _stage_html(stage: Stage) -> str:
+def _stage_html(stage: IndexingStage) -> str:
     known = f' value="{stage.done}" max="{stage.total}"' if stage.total else ""
-    return f'<p role="status">{shown(stage.name)} … <progress{known}></progress></p>'
+    return f'<p role="status">{inline_html(stage.name)} … <progress{known}></progress></p>'
 
 
-def _corpus_html(corpus: OwnCorpus) -> str:
+def _corpus_html(corpus: UserCorpus) -> str:
     skipped = [f"{pluralize(corpus['skipped'], 'record')} could not be used"] if corpus["skipped"] else []
     told = "; ".join([f"{pluralize(corpus['passages'], 'passage')} indexed", *skipped, *corpus["first_skipped"]])
-    return f'<p role="status">“{shown(corpus["name"])}”: {shown(told)}.</p>'
+    return f'<p role="status">“{inline_html(corpus["name"])}”: {inline_html(told)}.</p>'

@@ -10,16 +10,15 @@ from gradio import Request
 from pydantic import JsonValue
 
 from hopgraph.state import HopgraphError
-from hopgraph.tools.apps.server.page.browser_values import guarded_blocks
-from hopgraph.tools.apps.server.page.chat_session import Talking, View, Wanted
+from hopgraph.tools.apps.server.page.chat_session import ChatSession, View, Wanted
 from hopgraph.tools.apps.server.page.conversation_html import conversation_html, picture_html, problem_html
 from hopgraph.tools.apps.server.page.documents_panel import connect_documents, corpus_choices, documents_panel
-from hopgraph.tools.apps.server.page.page_text import shown
+from hopgraph.tools.apps.server.page.html_text import inline_html
 from hopgraph.tools.apps.server.page.page_turns import Turn
 from hopgraph.tools.apps.server.page.parts import Kept, Middle, Parts, Right
 from hopgraph.tools.apps.server.page.review_form import (
-    KINDS,
-    Asked,
+    REVIEW_KINDS,
+    ReviewRequest,
     answered,
     review_form,
     review_settings,
@@ -28,24 +27,25 @@ from hopgraph.tools.apps.server.page.review_form import (
 from hopgraph.tools.apps.server.page.scripts import CLOSE, ON_LOAD, TOGGLE
 from hopgraph.tools.apps.server.page.settings_panel import settings_panel
 from hopgraph.tools.apps.server.page.threads_panel import thread_choices, threads_panel
+from hopgraph.tools.apps.server.page.upload_guard import make_guarded_blocks
 from hopgraph.tools.apps.server.server_options import OWNER
-from hopgraph.tools.apps.server.service import AUTO, OFFERED
+from hopgraph.tools.apps.server.service import AUTO, MODEL_NAMES
 from hopgraph.tools.io.optional_packages import require
 
 
-def build_page(talking: Talking, begins_with: str) -> Any:
+def build_page(chat_session: ChatSession, initial_method: str) -> Any:
     """Make the page.
 
     Args:
-        talking: its work; the service is asked for only once the app has started.
-        begins_with: the method that is chosen at first.
+        chat_session: its work; the service is asked for only once the app has started.
+        initial_method: the method that is chosen at first.
 
     Returns:
         Gradio's Blocks.
     """
     gr: Any = require("gradio", "chat")
-    page = _Page(gr, talking, begins_with)
-    with guarded_blocks(gr)(title="hopgraph", fill_width=True, analytics_enabled=False) as blocks:
+    page = _Page(gr, chat_session, initial_method)
+    with make_guarded_blocks(gr)(title="hopgraph", fill_width=True, analytics_enabled=False) as blocks:
         parts = page.laid_out()
         page.connect(blocks, parts)
     blocks.queue(default_concurrency_limit=None, api_open=False)
@@ -57,8 +57,8 @@ def build_page(talking: Talking, begins_with: str) -> Any:
 @dataclass(frozen=True)
 class _Page:
     gr: Any
-    talking: Talking
-    begins_with: str
+    chat_session: ChatSession
+    initial_method: str
 
     def laid_out(self) -> Parts:
         gr = self.gr
@@ -66,7 +66,7 @@ class _Page:
             opened=gr.State(""),
             last_opened=gr.BrowserState("", storage_key="hopgraph-thread", secret="not-secret"),  # noqa: S106
             changes=gr.State({}),
-            fields=gr.State(_fields(self.begins_with, {})),
+            fields=gr.State(_fields(self.initial_method, {})),
             asked=gr.State([]),
         )
         with gr.Row(elem_id="hg-top"):
@@ -110,14 +110,14 @@ class _Page:
         gr = self.gr
         with gr.Column(elem_id="hg-picture-box"):
             picture = gr.HTML(elem_id="hg-picture", js_on_load=None)
-        method = gr.Dropdown(list(OFFERED), value=self.begins_with, label="Method", elem_id="hg-method")
+        method = gr.Dropdown(list(MODEL_NAMES), value=self.initial_method, label="Method", elem_id="hg-method")
         corpus, files, name, language, index, indexed, forget = documents_panel()
-        to_review = gr.CheckboxGroup(list(KINDS), label="Let me review first", elem_id="hg-reviewed")
+        to_review = gr.CheckboxGroup(list(REVIEW_KINDS), label="Let me review first", elem_id="hg-reviewed")
         with gr.Accordion("Settings", open=False, elem_id="hg-settings"):
             # One after the other, so that the fields of a method come after those of the one before.
             @gr.render(inputs=[kept.fields], triggers=[kept.fields.change], concurrency_limit=1)
             def settings(fields: Mapping[str, Any]) -> None:  # pyright: ignore[reportUnusedFunction]
-                given, owner = self.talking.service().settings(AUTO, {}), self.talking.owner
+                given, owner = self.chat_session.service().settings(AUTO, {}), self.chat_session.owner
                 with contextlib.suppress(HopgraphError):  # told below the box
                     settings_panel(fields["method"], kept.changes, given, owner=owner, before=fields["changes"])
 
@@ -136,7 +136,7 @@ class _Page:
         self._connect_threads(parts, everything, quiet)
         self._connect_review(parts, everything, quiet)
         self._connect_choices(parts, quiet)
-        connect_documents(parts, lambda: self.talking.documents, _user)
+        connect_documents(parts, lambda: self.chat_session.documents, _user)
 
     def _connect_asking(self, blocks: Any, parts: Parts, everything: list[Any], quiet: Mapping[str, str]) -> None:
         asking: dict[str, object] = {}  # by session, a mark of the question that is under way
@@ -158,7 +158,7 @@ class _Page:
                     del asking[session]
 
             try:
-                async for view in self.talking.ask(session, user, thread, text, wanted):
+                async for view in self.chat_session.ask(session, user, thread, text, wanted):
                     shows = await self._shown(parts, user, view, all_of_it=first or not view.runs)
                     if not view.runs:
                         free()
@@ -168,7 +168,7 @@ class _Page:
                 free()
 
         async def stop(request: Request) -> None:
-            self.talking.running.stop(_session(request))
+            self.chat_session.running.stop(_session(request))
 
         asked = [parts.opened, parts.box, parts.method, parts.changes, parts.corpus, parts.reviewed]
         # Gradio's default drops what comes between an event's last update and its end, without a word.
@@ -192,15 +192,15 @@ class _Page:
         async def rename(request: Request, thread: str, title: str) -> Mapping[Any, Any]:
             user = _user(request)
             with contextlib.suppress(HopgraphError):  # deleted meanwhile, in another tab
-                await self.talking.service().threads.rename(user, thread, title)
-            return await self._shown(parts, user, await self.talking.open(user, thread))
+                await self.chat_session.service().threads.rename(user, thread, title)
+            return await self._shown(parts, user, await self.chat_session.open(user, thread))
 
         async def delete(request: Request, thread: str) -> Mapping[Any, Any]:
             user, view = _user(request), View("", [])
             try:
-                await self.talking.delete(user, thread)
+                await self.chat_session.delete(user, thread)
             except HopgraphError as error:
-                view = replace(await self.talking.open(user, thread), problem=str(error))
+                view = replace(await self.chat_session.open(user, thread), problem=str(error))
             return await self._shown(parts, user, view)
 
         parts.new.click(new, None, everything, **quiet)
@@ -217,14 +217,14 @@ class _Page:
         with parts.review:
             # Not when the page is loaded, too, which would make the form anew over what is entered.
             @gr.render(inputs=[parts.asked], triggers=[parts.asked.change])
-            def form(asked: Sequence[Asked]) -> None:  # pyright: ignore[reportUnusedFunction]
+            def form(asked: Sequence[ReviewRequest]) -> None:  # pyright: ignore[reportUnusedFunction]
                 def answer(button: Any, inputs: list[Any], make: Callable[..., Mapping[str, Any]]) -> None:
                     async def go_on(
-                        request: Request, thread: str, asked: Sequence[Asked], *values: Any
+                        request: Request, thread: str, asked: Sequence[ReviewRequest], *values: Any
                     ) -> AsyncGenerator[Mapping[Any, Any]]:
                         user, first = _user(request), True
                         said = answered(asked, make(*values))
-                        async for view in self.talking.review(_session(request), user, thread, said):
+                        async for view in self.chat_session.review(_session(request), user, thread, said):
                             yield await self._shown(parts, user, view, all_of_it=first or not view.runs)
                             first = False
 
@@ -250,18 +250,18 @@ class _Page:
         self.gr.on([each.change for each in asked_with], about, asked_with, [parts.notice], **quiet)
 
     async def _notice(self, user: str, wanted: Wanted) -> str:
-        line, stand_in = await self.talking.about(user, wanted)
+        line, stand_in = await self.chat_session.about(user, wanted)
         changed = f" · changed: {', '.join(wanted.changes)}" if wanted.changes else ""
-        return f"<p>{shown(line + changed)}</p>" + (f"<p>{shown(stand_in)}</p>" if stand_in else "")
+        return f"<p>{inline_html(line + changed)}</p>" + (f"<p>{inline_html(stand_in)}</p>" if stand_in else "")
 
     async def _opened(self, parts: Parts, user: str, thread: str) -> tuple[dict[Any, Any], Wanted]:
         """Say what is to stand on the page for a thread, and with what its last question was asked."""
-        view = await self.talking.open(user, thread)
-        last = view.turns[-1] if view.turns else Turn("", method=self.begins_with)
-        choices = corpus_choices(await self.talking.documents.of(user))
+        view = await self.chat_session.open(user, thread)
+        last = view.turns[-1] if view.turns else Turn("", method=self.initial_method)
+        choices = corpus_choices(await self.chat_session.documents.list_for(user))
         corpus = last.corpus if last.corpus in [key for _, key in choices] else ""
-        method = last.method if last.method in OFFERED else AUTO
-        wanted = Wanted(method, self.talking.offered(method, last.changes), corpus)
+        method = last.method if last.method in MODEL_NAMES else AUTO
+        wanted = Wanted(method, self.chat_session.offered(method, last.changes), corpus)
         kinds = reviewed(last.changes)
         return {
             **await self._shown(parts, user, view),
@@ -279,7 +279,7 @@ class _Page:
         changing = {parts.last: html, parts.picture: picture_html(last[0] if last else None)}
         if not all_of_it:
             return changing
-        threads = thread_choices(await self.talking.service().threads.of(user))
+        threads = thread_choices(await self.chat_session.service().threads.list_for(user))
         titles = {key: title for title, key in threads}
         return {
             **changing,

@@ -17,7 +17,7 @@ class Kept:
     fields: Any
     """What the fields of the settings are made for: the method, what is changed already, and a mark of its own."""
     asked: Any
-    """What a paused turn asks a person: a list of `Asked`; empty for nothing."""
+    """What a paused turn asks a person: a list of `ReviewRequest`; empty for nothing."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from langgraph.types import Command, Interrupt
 
-from hopgraph.tools.apps.server.page.page_text import shown
+from hopgraph.tools.apps.server.page.html_text import inline_html
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.text.sanitize import sanitize_line
 
@@ -19,11 +19,11 @@ Action = Literal["approve", "edit", "reject"]
 _WANTED = {"queries": "review_queries", "evidence": "review_evidence"}
 """What can be reviewed, and the setting that asks for it."""
 
-KINDS = tuple(_WANTED)
+REVIEW_KINDS = tuple(_WANTED)
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class ReviewRequest:
     """One question to a person; each is its own, as Gradio hashes what it keeps, and a payload has no hash."""
 
     id: str
@@ -52,25 +52,25 @@ def reviewed(changes: Mapping[str, Any]) -> list[str]:
     return [kind for kind, setting in _WANTED.items() if changes.get(setting) is True]
 
 
-def asked_by(interrupts: Sequence[Interrupt]) -> list[Asked]:
+def review_requests(interrupts: Sequence[Interrupt]) -> list[ReviewRequest]:
     """List what a run asks."""
-    return [Asked(each.id, each.value) for each in interrupts]
+    return [ReviewRequest(each.id, each.value) for each in interrupts]
 
 
-def answered(asked: Sequence[Asked], answer: Mapping[str, Any]) -> list[Asked]:
+def answered(asked: Sequence[ReviewRequest], answer: Mapping[str, Any]) -> list[ReviewRequest]:
     """Answer the first question that is open."""
     number = next(number for number, each in enumerate(asked) if each.answer is None)
     return [replace(each, answer=answer) if at == number else each for at, each in enumerate(asked)]
 
 
-def resumption(asked: Sequence[Asked]) -> Command[Any] | None:
+def resume_command(asked: Sequence[ReviewRequest]) -> Command[Any] | None:
     """Make what the run goes on with; None while a question is open."""
     if not asked or any(each.answer is None for each in asked):
         return None
     return Command(resume={each.id: each.answer for each in asked})
 
 
-def edited(asked: Asked, kept: Sequence[bool], texts: Sequence[str], added: str = "") -> dict[str, Any]:
+def edited(asked: ReviewRequest, kept: Sequence[bool], texts: Sequence[str], added: str = "") -> dict[str, Any]:
     """Make the answer that keeps some of the items, with these texts.
 
     Args:
@@ -88,7 +88,7 @@ def edited(asked: Asked, kept: Sequence[bool], texts: Sequence[str], added: str 
     return {"action": "edit", asked.kind: [*staying, *new]} if staying or new else {"action": "reject"}
 
 
-def review_form(asked: Sequence[Asked], answer: Callable[..., None]) -> None:
+def review_form(asked: Sequence[ReviewRequest], answer: Callable[..., None]) -> None:
     """Make the form for the first open question, inside a `gr.render`.
 
     Args:
@@ -127,15 +127,15 @@ def review_form(asked: Sequence[Asked], answer: Callable[..., None]) -> None:
     answer(reject, [], lambda: {"action": "reject"})
 
 
-def _heading(one: Asked, of_all: str) -> str:
+def _heading(one: ReviewRequest, of_all: str) -> str:
     problem = one.payload.get("problem")
-    said = f'<p class="hg-problem" role="alert">{shown(str(problem))}</p>' if problem else ""
-    question = shown(str(one.payload.get("question", "")))
-    title = f"Review the {shown(one.kind)}, iteration {shown(str(one.payload['hop']))}{of_all}"
+    said = f'<p class="hg-problem" role="alert">{inline_html(str(problem))}</p>' if problem else ""
+    question = inline_html(str(one.payload.get("question", "")))
+    title = f"Review the {inline_html(one.kind)}, iteration {inline_html(str(one.payload['hop']))}{of_all}"
     return f'<div class="hg-review-head"><h3>{title}</h3><p>for: {question}</p>{said}</div>'
 
 
-def _rows(gr: Any, one: Asked) -> tuple[list[Any], list[Any]]:
+def _rows(gr: Any, one: ReviewRequest) -> tuple[list[Any], list[Any]]:
     """Make a row for each item: whether it stays, and its text, which can be changed where it is not a passage's.
 
     What no function fills Gradio may show as fixed, so that each says whether it can be changed.

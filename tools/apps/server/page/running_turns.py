@@ -11,8 +11,8 @@ from hopgraph.nodes.chat.reply import unescaped
 from hopgraph.tools.apps.runs.telling.watch import Watcher
 from hopgraph.tools.apps.runs.trees import TREE_EVENTS
 from hopgraph.tools.apps.server.page.page_turns import Turn
-from hopgraph.tools.apps.server.relay import under_way
-from hopgraph.tools.apps.server.turn import Learnt, TurnEnd, TurnStep, said_of, told
+from hopgraph.tools.apps.server.relay import run_in_task
+from hopgraph.tools.apps.server.turn import PassagesRead, TurnEnd, TurnStep, error_line, step_lines
 
 _PAUSE = 0.05
 """Seconds in which steps are gathered before they are shown together; less is not seen, and costs drawing."""
@@ -45,7 +45,7 @@ class Running:
             What a person is asked, which is empty but at the end of a run that paused.
         """
         watcher = Watcher(passages=turn.passages)
-        async with under_way(steps, seconds) as (task, arrived):
+        async with run_in_task(steps, seconds) as (task, arrived):
             self._tasks[session] = task
             try:
                 end: TurnEnd | None = None
@@ -83,15 +83,15 @@ async def _batch(arrived: asyncio.Queue[TurnStep | None]) -> list[TurnStep] | No
 
 def _write(step: TurnStep, turn: Turn, watcher: Watcher) -> None:
     """Write a step into the turn."""
-    turn.lines += told(step, watcher)
+    turn.lines += step_lines(step, watcher)
     if isinstance(step, TurnEnd):
         if not step.paused:
-            take_reply(turn, step.state["messages"][-1])
-    elif not isinstance(step, Learnt) and (step["event"] in TREE_EVENTS or step["event"] == "answered"):
+            record_reply(turn, step.state["messages"][-1])
+    elif not isinstance(step, PassagesRead) and (step["event"] in TREE_EVENTS or step["event"] == "answered"):
         turn.events.append(step)
 
 
-def take_reply(turn: Turn, message: Any) -> None:
+def record_reply(turn: Turn, message: Any) -> None:
     """Write the reply's message into the turn that it ends."""
     found = message.additional_kwargs if isinstance(message, AIMessage) else {}
     looked_up = bool(found.get("method"))
@@ -107,4 +107,4 @@ def _end(turn: Turn, task: asyncio.Task[None], end: TurnEnd | None, seconds: flo
         turn.ended = "stopped"
     elif error := task.exception():
         turn.ended = "failed"
-        turn.problem = said_of(error, seconds)
+        turn.problem = error_line(error, seconds)

@@ -16,8 +16,8 @@ from hopgraph.graphs import METHODS
 from hopgraph.state import Context, SettingsError
 from hopgraph.state.chat import ChatContext, settings_for_method
 from hopgraph.state.context import record_settings, settings_from, with_environment
-from hopgraph.tools.apps.server.page.page_text import shown
-from hopgraph.tools.apps.server.service import AUTO, OFFERED, OWNER_SETTINGS
+from hopgraph.tools.apps.server.page.html_text import inline_html
+from hopgraph.tools.apps.server.service import AUTO, MODEL_NAMES, OWNER_SETTINGS
 from hopgraph.tools.io.optional_packages import require
 
 Kind = Literal["whole", "number", "switch", "choice", "text", "json"]
@@ -61,7 +61,7 @@ class Setting:
     choices: tuple[str, ...] = field(default=())
 
 
-def in_force(name: str, given: ChatContext | None = None) -> Context:
+def effective_settings(name: str, given: ChatContext | None = None) -> Context:
     """Find the settings that a method has before anything is changed.
 
     Args:
@@ -75,11 +75,11 @@ def in_force(name: str, given: ChatContext | None = None) -> Context:
     return chat if name == AUTO else settings_for_method(chat, METHODS[name].Context)
 
 
-def settings_of(effective: Context, *, owner: bool = False) -> list[Setting]:
+def list_settings(effective: Context, *, owner: bool = False) -> list[Setting]:
     """List the settings that a user of the page may change: by group, within a group in the order of the model.
 
     Args:
-        effective: what is in force, as `in_force` finds it.
+        effective: what is in force, as `effective_settings` finds it.
         owner: whether the user may choose everything.
     """
     hidden = _ELSEWHERE if owner else _ELSEWHERE | OWNER_SETTINGS
@@ -179,7 +179,7 @@ def changed(
     return (others if read == setting.value else {**others, setting.name: read}), ""
 
 
-def refuse_unread(
+def check_readable(
     name: str, changes: Mapping[str, JsonValue], given: ChatContext | None = None, *, owner: bool = False
 ) -> None:
     """Refuse what `changed` kept though it could not be read, in the same words.
@@ -191,10 +191,12 @@ def refuse_unread(
         owner: whether the user may choose everything.
 
     Raises:
-        SettingsError: such a value, or as of `in_force`.
+        SettingsError: such a value, or as of `effective_settings`.
     """
     unread = {key for key, value in changes.items() if value is None or isinstance(value, str)}
-    for setting in settings_of(in_force(name, given), owner=owner) if unread and name in OFFERED else ():
+    for setting in (
+        list_settings(effective_settings(name, given), owner=owner) if unread and name in MODEL_NAMES else ()
+    ):
         if setting.name in unread:
             entered(setting, changes[setting.name])
 
@@ -218,19 +220,19 @@ def settings_panel(
         before: what was changed already, to be shown.
 
     Returns:
-        Gradio's components, one for each setting, in the order of `settings_of`.
+        Gradio's components, one for each setting, in the order of `list_settings`.
 
     Raises:
-        SettingsError: as of `in_force`.
+        SettingsError: as of `effective_settings`.
     """
     gr: Any = require("gradio", "chat")
-    effective = in_force(name, given)
-    settings = settings_of(effective, owner=owner)
+    effective = effective_settings(name, given)
+    settings = list_settings(effective, owner=owner)
     components: list[Any] = []
     for group in dict.fromkeys(each.group for each in settings):
         with gr.Accordion(group, open=group == settings[0].group, elem_classes="hg-settings-group"):
             for each in [each for each in settings if each.group == group]:
-                component = component_of(gr, each, (before or {}).get(each.name, each.value))
+                component = make_component(gr, each, (before or {}).get(each.name, each.value))
                 problem = gr.HTML(elem_classes="hg-setting-problem", visible=False)
                 # Not `input`, which Gradio's text field does not report for what is deleted or pasted.
                 component.change(
@@ -248,13 +250,13 @@ def settings_panel(
 def _listener(gr: Any, cls: type[Context], setting: Setting) -> Callable[[dict[str, JsonValue], object], Any]:
     def listen(changes: dict[str, JsonValue], value: object) -> Any:
         now, wrong = changed(cls, setting, changes, value)
-        line = f'<p role="alert" class="hg-problem">{shown(wrong)}</p>' if wrong else ""
+        line = f'<p role="alert" class="hg-problem">{inline_html(wrong)}</p>' if wrong else ""
         return now, gr.update(value=line, visible=bool(wrong))
 
     return listen
 
 
-def component_of(gr: Any, setting: Setting, value: JsonValue) -> Any:
+def make_component(gr: Any, setting: Setting, value: JsonValue) -> Any:
     """Make the component that a setting is entered with; bounds are told beside it and checked in `changed`."""
     told: dict[str, Any] = {"label": setting.name.replace("_", " ").capitalize(), "info": _info(setting)}
     told["elem_id"] = f"hg-setting-{setting.name}"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from hopgraph.tools.apps.runs.telling import Line
-from hopgraph.tools.apps.server.page.page_text import shown
+from hopgraph.tools.apps.server.page.html_text import inline_html
 from hopgraph.tools.text.sanitize import pluralize
 
 
@@ -42,11 +42,11 @@ def steps_html(lines: Sequence[Line], *, running: bool, about: str = "", asked_w
     if not count and not running:
         return ""
     said = " · ".join(filter(None, ["Working" if running else "", pluralize(count, "step"), about]))
-    inner = f'<p class="hg-about">{shown(asked_with)}</p>' if asked_with else ""
+    inner = f'<p class="hg-about">{inline_html(asked_with)}</p>' if asked_with else ""
     inner += "".join(_group_html(group, unfolded=running and group is groups[-1]) for group in groups)
     return (
         f'<details class="hg-steps{" hg-running" if running else ""}"{_open(running)}>'
-        f"<summary>{shown(said)}</summary>{inner}</details>"
+        f"<summary>{inline_html(said)}</summary>{inner}</details>"
     )
 
 
@@ -71,12 +71,12 @@ def _group_html(group: _Group, *, unfolded: bool) -> str:
     items = f"<ul>{''.join(_item_html(item) for item in group.items)}</ul>"
     if not group.heading:
         return items
-    summary = f"<summary>{shown(group.heading)}</summary>"
+    summary = f"<summary>{inline_html(group.heading)}</summary>"
     return f'<details class="hg-group"{_open(unfolded)}>{summary}{items}</details>'
 
 
 def _item_html(item: _Item) -> str:
-    label = f'<span class="hg-label">{shown(item.line.label)}</span>'
+    label = f'<span class="hg-label">{inline_html(item.line.label)}</span>'
     head = f"{label}{_line_html(item.line)}"
     if not item.more:
         return f'<li class="hg-step">{head}</li>'
@@ -85,8 +85,8 @@ def _item_html(item: _Item) -> str:
 
 
 def _line_html(line: Line) -> str:
-    mark = f'<span class="hg-mark">{shown(line.mark)}</span> ' if line.mark else ""
-    return f'<span class="hg-line hg-{line.style}">{mark}{shown(line.text)}</span>'
+    mark = f'<span class="hg-mark">{inline_html(line.mark)}</span> ' if line.mark else ""
+    return f'<span class="hg-line hg-{line.style}">{mark}{inline_html(line.text)}</span>'
 
 
 def _open(unfolded: bool) -> str:

@@ -6,8 +6,8 @@ a turn whose process was killed is still found, without its steps.
 
 from dataclasses import dataclass
 
-from hopgraph.tools.apps.server.databases import Database
 from hopgraph.tools.apps.server.page.page_turns import Turn, unpacked
+from hopgraph.tools.apps.server.storage import Database
 
 _TABLE = """CREATE TABLE IF NOT EXISTS hopgraph_turns (
     owner TEXT NOT NULL, thread TEXT NOT NULL, turn TEXT NOT NULL, kept BYTEA NOT NULL,
@@ -15,7 +15,7 @@ _TABLE = """CREATE TABLE IF NOT EXISTS hopgraph_turns (
 
 
 @dataclass(frozen=True)
-class KeptTurns:
+class TurnStore:
     """The turns of all users' threads."""
 
     database: Database
@@ -23,7 +23,7 @@ class KeptTurns:
 
     async def prepare(self) -> None:
         """Make the table if it is not there."""
-        await self.database.make_table(_TABLE)
+        await self.database.create_table(_TABLE)
 
     async def keep(self, owner: str, thread: str, turn: Turn) -> None:
         """Write a turn down, in place of what was written of it before."""

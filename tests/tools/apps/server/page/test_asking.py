@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.tools.apps.server.page.chat_session import Talking, View
+from hopgraph.tools.apps.server.page.chat_session import ChatSession, View
 from hopgraph.tools.models.offline import OfflineExtractive
 from support.servers.app_in_thread import until_idle
 from support.servers.browsing import Chat
@@ -123,14 +123,14 @@ def test_a_turn_is_followed_unless_somebody_scrolls_up(serve: Serve, open_chat: 
 def test_one_question_at_a_time_and_none_is_dropped(
     serve: Serve, open_chat: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ask = Talking.ask
+    ask = ChatSession.ask
 
-    async def with_a_long_end(self: Talking, *given: Any) -> AsyncGenerator[View]:
+    async def with_a_long_end(self: ChatSession, *given: Any) -> AsyncGenerator[View]:
         async for view in ask(self, *given):
             yield view
         await asyncio.sleep(2)
 
-    monkeypatch.setattr(Talking, "ask", with_a_long_end)
+    monkeypatch.setattr(ChatSession, "ask", with_a_long_end)
     with OpenAIServer(OfflineExtractive(), latency=0.3) as model:
         chat = open_chat(serve(settings={"model": f"openai:m?base_url={model.base_url}"}))
         chat.write("Who painted Guernica?")
@@ -177,7 +177,7 @@ def test_stop_cancels_the_run(serve: Serve, open_chat: Open) -> None:
         # A tab that is closed is nobody's: its turn is cancelled, too.
         chat.write(HOPS)
         chat.page.get_by_role("button", name="Stop").wait_for()
-        assert app.service.admission.inside == 1
+        assert app.service.admission.active == 1
         chat.page.reload()
         assert until_idle(app) < 60
         chat.ready()

@@ -12,9 +12,9 @@ from weakref import ref
 import pytest
 
 from hopgraph.state import CorpusError, SettingsError
-from hopgraph.tools.apps.server.page import user_documents as module
-from hopgraph.tools.apps.server.page.uploads import sweep
-from hopgraph.tools.apps.server.page.user_documents import Documents, OwnCorpus, Stage, documents_folder
+from hopgraph.tools.apps.server.page import document_store as module
+from hopgraph.tools.apps.server.page.document_store import IndexingStage, UserCorpus, UserDocuments, documents_folder
+from hopgraph.tools.apps.server.page.uploaded_files import sweep
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.retrieval import resolve_retriever
 
@@ -24,8 +24,8 @@ PARAGRAPHS = [
 
 
 @pytest.fixture
-def documents(tmp_path: Path) -> Documents:
-    return Documents(tmp_path / "kept" / "documents", 1_000_000)
+def documents(tmp_path: Path) -> UserDocuments:
+    return UserDocuments(tmp_path / "kept" / "documents", 1_000_000)
 
 
 @pytest.fixture
@@ -46,11 +46,11 @@ def written(folder: Path, **files: str | bytes) -> list[Path]:
 
 
 async def added(
-    documents: Documents, user: str, files: Sequence[Path], name: str = ""
-) -> tuple[list[Stage], OwnCorpus]:
-    stages: list[Stage] = []
+    documents: UserDocuments, user: str, files: Sequence[Path], name: str = ""
+) -> tuple[list[IndexingStage], UserCorpus]:
+    stages: list[IndexingStage] = []
     async for each in documents.add(user, files, name):
-        if not isinstance(each, Stage):
+        if not isinstance(each, IndexingStage):
             return stages, each
         stages.append(each)
     raise AssertionError("no corpus came")
@@ -60,7 +60,7 @@ def kept_in(folder: Path) -> list[str]:
     return sorted(name for _, _, names in os.walk(folder) for name in names)  # what vanishes meanwhile is left out
 
 
-async def test_a_text_becomes_passages_of_its_own_words(documents: Documents, uploads: Path) -> None:
+async def test_a_text_becomes_passages_of_its_own_words(documents: UserDocuments, uploads: Path) -> None:
     files = written(uploads, harbour__txt="\n\n".join(PARAGRAPHS))
     stages, corpus = await added(documents, "anna", files)
     assert (corpus["name"], corpus["files"], corpus["skipped"]) == ("harbour.txt", ["harbour.txt"], 0)
@@ -74,10 +74,10 @@ async def test_a_text_becomes_passages_of_its_own_words(documents: Documents, up
     found = retriever.invoke("harbour of Bergen paragraph 7")
     assert found[0].metadata["title"] == "harbour"
     assert any("Paragraph 7" in each.page_content for each in found)
-    assert await documents.of("anna") == [corpus]
+    assert await documents.list_for("anna") == [corpus]
 
 
-async def test_files_of_several_formats_become_one_corpus(documents: Documents, uploads: Path) -> None:
+async def test_files_of_several_formats_become_one_corpus(documents: UserDocuments, uploads: Path) -> None:
     line = {"_id": "1", "title": "Rain", "text": "Rain falls on the western coast."}
     asked = {"question": "q?", "answer": "a", "context": [["Snow", ["Snow falls in the hills.", "It melts."]]]}
     files = written(
@@ -97,37 +97,37 @@ async def test_files_of_several_formats_become_one_corpus(documents: Documents, 
     assert {"a.jsonl#1", "b.jsonl#1", "d.md#1", "e.tsv#1"} <= ids
 
 
-async def test_two_users_are_apart(documents: Documents, uploads: Path) -> None:
+async def test_two_users_are_apart(documents: UserDocuments, uploads: Path) -> None:
     files = written(uploads, a__txt="Rain.")
     _, corpus = await added(documents, "anna", files)
     for other in ("bob", "Anna", "ann"):
-        assert await documents.of(other) == []
+        assert await documents.list_for(other) == []
         with pytest.raises(SettingsError, match="are not there"):
             documents.spec(other, corpus["id"])
         with pytest.raises(SettingsError, match="are not there"):
             await documents.delete(other, corpus["id"])
-    assert len(await documents.of("anna")) == 1
+    assert len(await documents.list_for("anna")) == 1
 
 
 @pytest.mark.parametrize("user", ["", "..", "../anna", "a/b", "a\\b", "/etc", "a:b", "a\0"])
-async def test_a_users_name_leads_nowhere(documents: Documents, uploads: Path, user: str) -> None:
+async def test_a_users_name_leads_nowhere(documents: UserDocuments, uploads: Path, user: str) -> None:
     with pytest.raises(SettingsError, match="not taken"):
-        await documents.of(user)
+        await documents.list_for(user)
     with pytest.raises(SettingsError, match="not taken"):
         await added(documents, user, written(uploads, a__txt="Rain."))
 
 
-async def test_a_corpus_id_leads_nowhere(documents: Documents, uploads: Path) -> None:
+async def test_a_corpus_id_leads_nowhere(documents: UserDocuments, uploads: Path) -> None:
     _, corpus = await added(documents, "anna", written(uploads, a__txt="Rain."))
     for key in ("", ".", "..", f"../{corpus['id']}", f"{corpus['id']}/../{corpus['id']}", corpus["id"].upper() + "\n"):
         with pytest.raises(SettingsError, match="are not there"):
             documents.spec("anna", key)
         with pytest.raises(SettingsError, match="are not there"):
             await documents.delete("anna", key)
-    assert len(await documents.of("anna")) == 1
+    assert len(await documents.list_for("anna")) == 1
 
 
-async def test_a_files_name_is_shown_and_is_no_path(documents: Documents, uploads: Path) -> None:
+async def test_a_files_name_is_shown_and_is_no_path(documents: UserDocuments, uploads: Path) -> None:
     evil = uploads / "..\\..\\<img src=x>\x1b[31m\u202e$(id);.txt"
     evil.write_text("Rain falls.")
     long = uploads / ("ä" * 100 + ".txt")
@@ -140,7 +140,7 @@ async def test_a_files_name_is_shown_and_is_no_path(documents: Documents, upload
     assert all("img" not in each and "ä" not in each for each in kept_in(inside))
 
 
-async def test_files_of_the_same_name_are_both_taken(documents: Documents, uploads: Path) -> None:
+async def test_files_of_the_same_name_are_both_taken(documents: UserDocuments, uploads: Path) -> None:
     (uploads / "other").mkdir()
     files = written(uploads, a__txt="Rain.") + written(uploads / "other", a__txt="Snow.")
     _, corpus = await added(documents, "anna", files)
@@ -164,17 +164,17 @@ async def test_files_of_the_same_name_are_both_taken(documents: Documents, uploa
     ],
 )
 async def test_what_cannot_be_read_is_named_and_nothing_is_left(
-    documents: Documents, uploads: Path, files: dict[str, str | bytes], said: str
+    documents: UserDocuments, uploads: Path, files: dict[str, str | bytes], said: str
 ) -> None:
     with pytest.raises(CorpusError, match=said) as raised:
         await added(documents, "anna", written(uploads, **files))
     assert "\n" not in str(raised.value)
     assert str(uploads.parent) not in str(raised.value)
-    assert await documents.of("anna") == []
+    assert await documents.list_for("anna") == []
     assert kept_in(documents.folder) == []
 
 
-async def test_a_link_is_not_followed(documents: Documents, uploads: Path, tmp_path: Path) -> None:
+async def test_a_link_is_not_followed(documents: UserDocuments, uploads: Path, tmp_path: Path) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("The password is rain.")
     (uploads / "a.txt").symlink_to(secret)
@@ -185,7 +185,7 @@ async def test_a_link_is_not_followed(documents: Documents, uploads: Path, tmp_p
     assert kept_in(documents.folder) == []
 
 
-async def test_records_that_cannot_be_used_are_counted_and_told(documents: Documents, uploads: Path) -> None:
+async def test_records_that_cannot_be_used_are_counted_and_told(documents: UserDocuments, uploads: Path) -> None:
     good = json.dumps({"_id": "1", "text": "Rain falls."})
     files = written(
         uploads, a__jsonl=f'{good}\n{good}\nno JSON\n{{"_id": "2", "text": " "}}\n{{"_id": "3", "text": "\\ud800"}}\n'
@@ -200,31 +200,31 @@ async def test_records_that_cannot_be_used_are_counted_and_told(documents: Docum
     ]
 
 
-async def test_deleting_leaves_nothing(documents: Documents, uploads: Path) -> None:
+async def test_deleting_leaves_nothing(documents: UserDocuments, uploads: Path) -> None:
     files = written(uploads, a__txt="Rain.")
     _, corpus = await added(documents, "anna", files)
     await documents.delete("anna", corpus["id"])
-    assert await documents.of("anna") == []
+    assert await documents.list_for("anna") == []
     assert kept_in(documents.folder) == []
     assert files[0].exists()
     with pytest.raises(SettingsError, match="may have been deleted"):
         documents.spec("anna", corpus["id"])
 
 
-async def test_an_upload_that_is_stopped_leaves_nothing(documents: Documents, uploads: Path) -> None:
+async def test_an_upload_that_is_stopped_leaves_nothing(documents: UserDocuments, uploads: Path) -> None:
     lines = "".join(json.dumps({"_id": str(n), "text": f"Rain number {n} falls."}) + "\n" for n in range(9_000))
     async with aclosing(documents.add("anna", written(uploads, a__jsonl=lines))) as stages:
         async for each in stages:
-            assert isinstance(each, Stage)
+            assert isinstance(each, IndexingStage)
             break
     until = time.monotonic() + 60
     while kept_in(documents.folder) and time.monotonic() < until:
         await asyncio.to_thread(time.sleep, 0.01)
     assert kept_in(documents.folder) == []
-    assert await documents.of("anna") == []
+    assert await documents.list_for("anna") == []
 
 
-async def test_other_work_goes_on_while_documents_are_indexed(documents: Documents, uploads: Path) -> None:
+async def test_other_work_goes_on_while_documents_are_indexed(documents: UserDocuments, uploads: Path) -> None:
     lines = "".join(json.dumps({"_id": str(n), "text": f"Rain number {n} falls."}) + "\n" for n in range(9_000))
     task = asyncio.create_task(added(documents, "anna", written(uploads, a__jsonl=lines)))
     turns = 0
@@ -235,7 +235,9 @@ async def test_other_work_goes_on_while_documents_are_indexed(documents: Documen
     assert turns > 10
 
 
-async def test_a_user_has_only_so_many(documents: Documents, uploads: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_user_has_only_so_many(
+    documents: UserDocuments, uploads: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "MOST_CORPORA", 2)
     files = written(uploads, a__txt="Rain.")
     made = [await added(documents, "anna", files) for _ in range(2)]
@@ -246,7 +248,7 @@ async def test_a_user_has_only_so_many(documents: Documents, uploads: Path, monk
     await added(documents, "bob", files)
 
 
-async def test_what_a_killed_upload_left_is_no_corpus_and_goes_in_time(documents: Documents, uploads: Path) -> None:
+async def test_what_a_killed_upload_left_is_no_corpus_and_goes_in_time(documents: UserDocuments, uploads: Path) -> None:
     _, corpus = await added(documents, "anna", written(uploads, a__txt="Rain."))
     of_user = next(documents.folder.iterdir())
     old, young = of_user / ("0" * 12), of_user / ("1" * 12)
@@ -255,18 +257,18 @@ async def test_what_a_killed_upload_left_is_no_corpus_and_goes_in_time(documents
         (folder / "passages.jsonl").write_text("{}")
     os.utime(old, (1, 1))
     (young / "corpus.json").write_text("{}")
-    assert await documents.of("anna") == [corpus]
+    assert await documents.list_for("anna") == [corpus]
     await added(documents, "anna", written(uploads, a__txt="Snow."))
     assert not old.exists()
     assert young.exists()
 
 
-async def test_several_at_once_wait_for_each_other(documents: Documents, uploads: Path) -> None:
+async def test_several_at_once_wait_for_each_other(documents: UserDocuments, uploads: Path) -> None:
     files = written(uploads, a__txt="Rain.")
     made = await asyncio.gather(*(added(documents, "anna", files) for _ in range(6)))
     assert len({corpus["id"] for _, corpus in made}) == 6
     assert any(stages[0].name == "waiting" for stages, _ in made)
-    assert len(await documents.of("anna")) == 6
+    assert len(await documents.list_for("anna")) == 6
 
 
 def test_documents_lie_beside_the_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,17 +282,19 @@ def test_documents_lie_beside_the_threads(tmp_path: Path, monkeypatch: pytest.Mo
         assert documents_folder(ServingOptions(threads=threads)) == folder
 
 
-async def test_those_under_way_count_too(documents: Documents, uploads: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_those_under_way_count_too(
+    documents: UserDocuments, uploads: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "MOST_CORPORA", 3)
     files = written(uploads, a__txt="Rain.")
     ended = await asyncio.gather(*(added(documents, "anna", files) for _ in range(8)), return_exceptions=True)
     assert sum(isinstance(each, SettingsError) for each in ended) == 5
-    assert len(await documents.of("anna")) == 3
-    await documents.delete("anna", (await documents.of("anna"))[0]["id"])
+    assert len(await documents.list_for("anna")) == 3
+    await documents.delete("anna", (await documents.list_for("anna"))[0]["id"])
     await added(documents, "anna", files)
 
 
-async def test_a_deleted_corpus_is_closed(documents: Documents, uploads: Path) -> None:
+async def test_a_deleted_corpus_is_closed(documents: UserDocuments, uploads: Path) -> None:
     _, corpus = await added(documents, "anna", written(uploads, a__txt="Rain."))
     found = ref(resolve_retriever(documents.spec("anna", corpus["id"])))
     await documents.delete("anna", corpus["id"])
@@ -298,10 +302,10 @@ async def test_a_deleted_corpus_is_closed(documents: Documents, uploads: Path) -
     assert found() is None
 
 
-async def test_a_language_can_be_named(documents: Documents, uploads: Path) -> None:
+async def test_a_language_can_be_named(documents: UserDocuments, uploads: Path) -> None:
     files = written(uploads, a__txt="Die Häuser stehen am Hafen.")
     async for each in documents.add("anna", files, language="german"):
-        if not isinstance(each, Stage):
+        if not isinstance(each, IndexingStage):
             spec = documents.spec("anna", each["id"])
             assert resolve_retriever(spec).invoke("Haus")
 

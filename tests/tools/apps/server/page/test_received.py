@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.apps.server.page.browser_values import check_files
-from hopgraph.tools.apps.server.page.uploads import bytes_in
+from hopgraph.tools.apps.server.page.upload_guard import check_files
+from hopgraph.tools.apps.server.page.uploaded_files import bytes_in
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from support.servers.by_hand import by_hand
 from support.servers.web_app import open_app

@@ -11,18 +11,18 @@ from hopgraph.tools.apps.server.admission import Admission
 from hopgraph.tools.apps.server.page.settings_panel import (
     Setting,
     changed,
-    component_of,
+    effective_settings,
     entered,
-    in_force,
-    settings_of,
+    list_settings,
+    make_component,
     settings_panel,
 )
 from hopgraph.tools.apps.server.server_options import ServingOptions
-from hopgraph.tools.apps.server.service import AUTO, OFFERED, OWNER_SETTINGS, Service
+from hopgraph.tools.apps.server.service import AUTO, MODEL_NAMES, OWNER_SETTINGS, Service
 
 
 def by_name(method: str, *, owner: bool = False, given: ChatContext | None = None) -> dict[str, Setting]:
-    return {each.name: each for each in settings_of(in_force(method, given), owner=owner)}
+    return {each.name: each for each in list_settings(effective_settings(method, given), owner=owner)}
 
 
 def test_bounds_choices_and_defaults_are_those_of_the_context() -> None:
@@ -37,7 +37,7 @@ def test_bounds_choices_and_defaults_are_those_of_the_context() -> None:
     assert all(each.description for each in found.values())
 
 
-@pytest.mark.parametrize("name", OFFERED)
+@pytest.mark.parametrize("name", MODEL_NAMES)
 def test_a_caller_is_offered_nothing_that_belongs_to_the_owner(name: str) -> None:
     mine, all_of_them = by_name(name), by_name(name, owner=True)
     assert not mine.keys() & OWNER_SETTINGS
@@ -46,11 +46,11 @@ def test_a_caller_is_offered_nothing_that_belongs_to_the_owner(name: str) -> Non
     assert not all_of_them.keys() & {"methods", "use_method", "retriever", "review_queries", "review_evidence"}
 
 
-@pytest.mark.parametrize("name", OFFERED)
+@pytest.mark.parametrize("name", MODEL_NAMES)
 def test_what_a_field_shows_at_first_is_no_change(name: str) -> None:
     cls = ChatContext if name == AUTO else METHODS[name].Context
-    for setting in settings_of(in_force(name), owner=True):
-        first = component_of(gr, setting, setting.value).value
+    for setting in list_settings(effective_settings(name), owner=True):
+        first = make_component(gr, setting, setting.value).value
         assert changed(cls, setting, {}, first) == ({}, "")
 
 
@@ -62,8 +62,8 @@ def test_settings_that_the_app_was_started_with_are_in_force() -> None:
 
 
 def test_a_value_that_only_code_can_give_has_no_field() -> None:
-    found = in_force(AUTO).model_copy(update={"reranker": object(), "models": {"migres": object()}})
-    names = {each.name for each in settings_of(found, owner=True)}
+    found = effective_settings(AUTO).model_copy(update={"reranker": object(), "models": {"migres": object()}})
+    names = {each.name for each in list_settings(found, owner=True)}
     assert not {"reranker", "models"} & names
     assert "model" in names
 
@@ -164,7 +164,7 @@ async def test_a_panel_shows_what_was_changed_before() -> None:
 
 def test_a_field_tells_what_it_takes() -> None:
     found = by_name("tree_of_reviews")
-    assert component_of(gr, found["max_depth"], 3).info.endswith("(from 1 to 10)")
-    assert component_of(gr, found["prune_similar"], None).info.endswith("(above 0 to 1; empty for none)")
-    assert isinstance(component_of(gr, found["max_depth"], 3), gr.Slider)
-    assert isinstance(component_of(gr, found["recall_passages"], 15), gr.Number)
+    assert make_component(gr, found["max_depth"], 3).info.endswith("(from 1 to 10)")
+    assert make_component(gr, found["prune_similar"], None).info.endswith("(above 0 to 1; empty for none)")
+    assert isinstance(make_component(gr, found["max_depth"], 3), gr.Slider)
+    assert isinstance(make_component(gr, found["recall_passages"], 15), gr.Number)

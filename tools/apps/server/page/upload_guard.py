@@ -15,8 +15,8 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.apps.server.page.uploads import bytes_in
-from hopgraph.tools.apps.server.refusal import Refusal, read_and_drop
+from hopgraph.tools.apps.server.page.uploaded_files import bytes_in
+from hopgraph.tools.apps.server.refusal import Refusal, drain_body
 from hopgraph.tools.apps.server.server_options import UPLOAD_PATH
 
 
@@ -52,7 +52,7 @@ def is_uploaded(path: Any, folder: Path) -> bool:
     return place.is_relative_to(folder.resolve()) and place.is_file()
 
 
-def guarded_blocks(gr: Any) -> Any:
+def make_guarded_blocks(gr: Any) -> Any:
     """Make a kind of Gradio's Blocks whose functions are given no file but those in the upload folder."""
     from gradio.utils import get_upload_folder
 
@@ -67,7 +67,7 @@ def guarded_blocks(gr: Any) -> Any:
     return GuardedBlocks
 
 
-class UploadRoom:
+class UploadQuota:
     """Refuses an upload when those before it, not indexed yet, and those that are arriving take all the room."""
 
     def __init__(self, app: ASGIApp, folder: Path, max_bytes: int, max_upload_bytes: int) -> None:
@@ -89,6 +89,6 @@ class UploadRoom:
                 return
         finally:
             self._arriving -= size
-        await read_and_drop(receive)
+        await drain_body(receive)
         full = "too much was uploaded and not indexed yet; index it, or try again in an hour"
         await Refusal(507, full, "no_room", {"Connection": "close"})(scope, receive, send)

@@ -1,4 +1,4 @@
-"""What a turn found, as the doors give it to programs."""
+"""What a turn found, as the endpoints send it to programs."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from hopgraph.state.records import StopReason
 ValueT = TypeVar("ValueT")
 
 
-class Answered(TypedDict):
+class AnswerPayload(TypedDict):
     """What was found, without the passages that were read on the way."""
 
     answer: str
@@ -22,16 +22,16 @@ class Answered(TypedDict):
     citations: list[Citation]
     """What the answer rests on, in the order of the marks [1], [2] in the text."""
     method: str
-    """Which one looked it up; empty where nothing was, as after small talk."""
+    """The method that looked it up; empty where nothing was looked up, as after small talk."""
     stop_reason: StopReason | None
     """None where nothing was looked up."""
     usage: Usage
 
 
-def answered(state: Mapping[str, Any], method: str) -> Answered:
+def answer_payload(state: Mapping[str, Any], method: str) -> AnswerPayload:
     """Read what was found off the last state of a method, or of the chat."""
-    return encodable(
-        Answered(
+    return replace_surrogates(
+        AnswerPayload(
             answer=state["answer"],
             explanation=state["explanation"],
             citations=state["citations"],
@@ -42,6 +42,6 @@ def answered(state: Mapping[str, Any], method: str) -> Answered:
     )
 
 
-def encodable(value: ValueT) -> ValueT:
-    """Put `?` for halves of surrogate pairs, which a model may send and no encoder of JSON takes."""
+def replace_surrogates(value: ValueT) -> ValueT:
+    """Replace halves of surrogate pairs by `?`: a model may send them, and no encoder of JSON accepts them."""
     return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))

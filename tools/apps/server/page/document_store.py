@@ -25,7 +25,7 @@ from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from hopgraph.state import CorpusError, SettingsError
-from hopgraph.tools.apps.server.page.uploads import gather, named
+from hopgraph.tools.apps.server.page.uploaded_files import gather, named
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.threads import USER, default_path
 from hopgraph.tools.retrieval.resolve import close_index
@@ -45,7 +45,7 @@ _FORGOTTEN = 24 * 3600
 """Seconds after which the rest of an upload that was killed is removed."""
 
 
-class OwnCorpus(TypedDict):
+class UserCorpus(TypedDict):
     """A corpus that a user made of uploaded files."""
 
     id: str
@@ -63,11 +63,11 @@ class OwnCorpus(TypedDict):
     """Seconds since the epoch."""
 
 
-_CORPUS = TypeAdapter(OwnCorpus)
+_CORPUS = TypeAdapter(UserCorpus)
 
 
 @dataclass(frozen=True)
-class Stage:
+class IndexingStage:
     """How far the indexing of an upload is."""
 
     name: str
@@ -92,7 +92,7 @@ def _beside_threads(options: ServingOptions) -> Path:
 
 
 @dataclass(frozen=True)
-class Documents:
+class UserDocuments:
     """The documents of all users; each sees only their own."""
 
     folder: Path
@@ -102,7 +102,7 @@ class Documents:
     _adding: Counter[str] = field(default_factory=Counter[str])
     """Corpora of each user that wait or are being made."""
 
-    async def of(self, user: str) -> list[OwnCorpus]:
+    async def list_for(self, user: str) -> list[UserCorpus]:
         """List a user's corpora, the newest first; empty for none.
 
         Raises:
@@ -132,7 +132,7 @@ class Documents:
 
     async def add(
         self, user: str, files: Sequence[Path], name: str = "", *, language: str | None = None
-    ) -> AsyncGenerator[Stage | OwnCorpus]:
+    ) -> AsyncGenerator[IndexingStage | UserCorpus]:
         """Index uploaded files, in a thread; tells how far it is, and gives the corpus at last.
 
         To stop it, close the generator; nothing is left of it then.
@@ -148,17 +148,17 @@ class Documents:
             SettingsError: the user has a name that is not taken or too many corpora, or the language is unknown.
         """
         of_user = self._of_user(user)
-        if len(await self.of(user)) + self._adding[user] >= MOST_CORPORA:
+        if len(await self.list_for(user)) + self._adding[user] >= MOST_CORPORA:
             raise SettingsError(f"you have {MOST_CORPORA} corpora of your own; delete one before you add another")
         named_files = named(files, self.max_bytes)
         title = truncate_line(name, _NAME) or _called_after(list(named_files))
-        loop, stages, stop = asyncio.get_running_loop(), asyncio.Queue[Stage | None](), Event()
+        loop, stages, stop = asyncio.get_running_loop(), asyncio.Queue[IndexingStage | None](), Event()
 
-        def tell(stage: Stage | None) -> None:
+        def tell(stage: IndexingStage | None) -> None:
             with suppress(RuntimeError):  # the loop is gone, and with it whoever listened
                 loop.call_soon_threadsafe(stages.put_nowait, stage)
 
-        def work() -> OwnCorpus:
+        def work() -> UserCorpus:
             try:
                 return _built(of_user, title, named_files, language, _told_to(tell, stop))
             finally:
@@ -167,7 +167,7 @@ class Documents:
         self._adding[user] += 1
         try:
             if self._places.locked():
-                yield Stage("waiting")
+                yield IndexingStage("waiting")
             async with self._places:
                 task = asyncio.create_task(asyncio.to_thread(work))
                 try:
@@ -199,16 +199,16 @@ class _StoppedError(Exception):
     """Nobody waits for the corpus any more."""
 
 
-def _forget(task: "asyncio.Task[OwnCorpus]") -> None:
+def _forget(task: "asyncio.Task[UserCorpus]") -> None:
     """Take the error of an upload that nobody waits for."""
     if not task.cancelled():
         task.exception()
 
 
-def _told_to(tell: Callable[[Stage], None], stop: Event) -> Callable[[Stage], None]:
+def _told_to(tell: Callable[[IndexingStage], None], stop: Event) -> Callable[[IndexingStage], None]:
     """Make what work reports to, which ends it once it is to stop."""
 
-    def report(stage: Stage) -> None:
+    def report(stage: IndexingStage) -> None:
         if stop.is_set():
             raise _StoppedError
         tell(stage)
@@ -221,8 +221,8 @@ def _called_after(names: Sequence[str]) -> str:
     return truncate_line(names[0], _NAME - 20) + (f" and {more:,} more" if more else "")
 
 
-def _listed(of_user: Path) -> list[OwnCorpus]:
-    found: list[OwnCorpus] = []
+def _listed(of_user: Path) -> list[UserCorpus]:
+    found: list[UserCorpus] = []
     for about in of_user.glob(f"*/{_ABOUT}"):
         with suppress(OSError, ValidationError):  # deleted meanwhile, or nothing of ours
             corpus = _CORPUS.validate_json(about.read_bytes())
@@ -232,8 +232,8 @@ def _listed(of_user: Path) -> list[OwnCorpus]:
 
 
 def _built(
-    of_user: Path, name: str, files: dict[str, Path], language: str | None, report: Callable[[Stage], None]
-) -> OwnCorpus:
+    of_user: Path, name: str, files: dict[str, Path], language: str | None, report: Callable[[IndexingStage], None]
+) -> UserCorpus:
     """Index files into a new folder of the user; on any failure it vanishes."""
     from hopgraph.tools.retrieval import build_index  # loads numpy and the like
 
@@ -245,16 +245,16 @@ def _built(
         _sweep(of_user)
         folder.mkdir()
         gathered = folder / _GATHERED
-        skipped = gather(files, gathered, lambda done, total: report(Stage("reading", done, total)))
+        skipped = gather(files, gathered, lambda done, total: report(IndexingStage("reading", done, total)))
         built = build_index(
             gathered,
             folder / _INDEX,
             format="beir",
             language=language,
-            progress=lambda stage, done, total: report(Stage(stages[stage], done, total)),
+            progress=lambda stage, done, total: report(IndexingStage(stages[stage], done, total)),
         )
         gathered.unlink()
-        corpus = OwnCorpus(
+        corpus = UserCorpus(
             id=key,
             name=name,
             files=list(files),
@@ -263,7 +263,7 @@ def _built(
             first_skipped=skipped.first_skipped,
             created=time.time(),
         )
-        report(Stage("saving"))
+        report(IndexingStage("saving"))
         written = folder / f"{_ABOUT}.new"
         written.write_bytes(_CORPUS.dump_json(corpus))
         written.replace(folder / _ABOUT)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hopgraph.state import HopgraphError
-from hopgraph.tools.apps.server.page.chat_session import Talking, View, Wanted
+from hopgraph.tools.apps.server.page.chat_session import ChatSession, View, Wanted
 from hopgraph.tools.apps.server.page.page_turns import Turn
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import open_service
@@ -24,51 +24,53 @@ USER = "anna"
 
 
 @pytest.fixture
-async def talking(tmp_path: Path) -> AsyncGenerator[Talking]:
+async def chat_session(tmp_path: Path) -> AsyncGenerator[ChatSession]:
     async with opened(tmp_path) as page:
         yield page
 
 
 @asynccontextmanager
-async def opened(folder: Path, model: str = "offline:extractive") -> AsyncGenerator[Talking]:
+async def opened(folder: Path, model: str = "offline:extractive") -> AsyncGenerator[ChatSession]:
     """Open the page's work on the threads of a folder."""
     async with open_service(ServingOptions(threads=folder / "threads.sqlite", settings={"model": model})) as service:
-        talking = Talking(lambda: service)
-        await talking.kept.prepare()
-        yield talking
+        chat_session = ChatSession(lambda: service)
+        await chat_session.kept.prepare()
+        yield chat_session
 
 
-async def asked(talking: Talking, thread: str = "", wanted: Wanted | None = None, text: str = QUESTION) -> View:
+async def asked(
+    chat_session: ChatSession, thread: str = "", wanted: Wanted | None = None, text: str = QUESTION
+) -> View:
     """Ask, and give the last view."""
     last = View("", [])
-    async for view in talking.ask("session", USER, thread, text, wanted or Wanted(method="one_step")):
+    async for view in chat_session.ask("session", USER, thread, text, wanted or Wanted(method="one_step")):
         last = view
     return last
 
 
-async def test_a_refused_question_leaves_the_conversation_on_the_page(talking: Talking) -> None:
-    first = await asked(talking)
-    refused = await asked(talking, first.thread, Wanted(method="one_step", changes={"temperature": 9}))
+async def test_a_refused_question_leaves_the_conversation_on_the_page(chat_session: ChatSession) -> None:
+    first = await asked(chat_session)
+    refused = await asked(chat_session, first.thread, Wanted(method="one_step", changes={"temperature": 9}))
     assert "temperature" in refused.problem
     assert (refused.thread, [turn.asked for turn in refused.turns]) == (first.thread, [QUESTION])
 
 
-async def test_a_review_that_was_passed_over_waits_no_more(talking: Talking) -> None:
-    first = await asked(talking, wanted=Wanted(method="one_step", changes={"review_queries": True}))
+async def test_a_review_that_was_passed_over_waits_no_more(chat_session: ChatSession) -> None:
+    first = await asked(chat_session, wanted=Wanted(method="one_step", changes={"review_queries": True}))
     assert first.asked
-    second = await asked(talking, first.thread)
+    second = await asked(chat_session, first.thread)
     assert [turn.ended for turn in second.turns] == ["paused", "done"]
-    again = await talking.open(USER, first.thread)
+    again = await chat_session.open(USER, first.thread)
     assert [turn.ended for turn in again.turns] == ["stopped", "done"]
     assert not again.asked
 
 
-async def test_a_turn_that_was_stopped_at_once_stays_where_it_was_asked(talking: Talking) -> None:
-    first = await asked(talking)
+async def test_a_turn_that_was_stopped_at_once_stays_where_it_was_asked(chat_session: ChatSession) -> None:
+    first = await asked(chat_session)
     stopped = Turn("And this?", ended="stopped")  # before the thread had its question
-    await talking.kept.keep(USER, first.thread, stopped)
-    await asked(talking, first.thread, text="Who wrote Frankenstein?")
-    again = await talking.open(USER, first.thread)
+    await chat_session.kept.keep(USER, first.thread, stopped)
+    await asked(chat_session, first.thread, text="Who wrote Frankenstein?")
+    again = await chat_session.open(USER, first.thread)
     assert [turn.asked for turn in again.turns] == [QUESTION, "And this?", "Who wrote Frankenstein?"]
     assert [turn.ended for turn in again.turns] == ["done", "stopped", "done"]
 
@@ -80,40 +82,40 @@ async def until_asked(server: OpenAIServer, seconds: float) -> None:
             await asyncio.sleep(0.01)
 
 
-async def under_way(talking: Talking, server: OpenAIServer) -> tuple[str, asyncio.Task[View]]:
+async def run_in_task(chat_session: ChatSession, server: OpenAIServer) -> tuple[str, asyncio.Task[View]]:
     """Ask something that takes long; gives the thread, and the task that watches."""
     server.fail_when("one_step/answer", slow(60))
-    task = asyncio.create_task(asked(talking))
+    task = asyncio.create_task(asked(chat_session))
     await until_asked(server, 60)
-    (thread,) = await talking.service().threads.of(USER)
+    (thread,) = await chat_session.service().threads.list_for(USER)
     return thread["id"], task
 
 
 async def test_a_turn_under_way_is_shown_so_elsewhere_and_cannot_be_deleted(tmp_path: Path) -> None:
     with OpenAIServer(OfflineExtractive()) as server:
-        async with opened(tmp_path, f"openai:any?base_url={server.base_url}") as talking:
-            thread, task = await under_way(talking, server)
-            seen = await talking.open(USER, thread)
+        async with opened(tmp_path, f"openai:any?base_url={server.base_url}") as chat_session:
+            thread, task = await run_in_task(chat_session, server)
+            seen = await chat_session.open(USER, thread)
             assert [turn.ended for turn in seen.turns] == ["elsewhere"]
-            refused = await asked(talking, thread, text="And this?")
+            refused = await asked(chat_session, thread, text="And this?")
             assert "still being answered" in refused.problem
             assert [turn.asked for turn in refused.turns] == [QUESTION]
             with pytest.raises(HopgraphError, match="still being answered"):
-                await talking.delete(USER, thread)
-            talking.running.stop("session")
+                await chat_session.delete(USER, thread)
+            chat_session.running.stop("session")
             assert (await task).turns[-1].ended == "stopped"
-            await talking.delete(USER, thread)
-            assert await talking.kept.of(USER, thread) == {}
-            assert (await talking.open(USER, thread)).turns == []
+            await chat_session.delete(USER, thread)
+            assert await chat_session.kept.of(USER, thread) == {}
+            assert (await chat_session.open(USER, thread)).turns == []
 
 
 async def test_a_page_that_closes_ends_its_turns_and_keeps_them(tmp_path: Path) -> None:
     with OpenAIServer(OfflineExtractive()) as server:
-        async with opened(tmp_path, f"openai:any?base_url={server.base_url}") as talking:
-            thread, task = await under_way(talking, server)
-            await talking.close()
+        async with opened(tmp_path, f"openai:any?base_url={server.base_url}") as chat_session:
+            thread, task = await run_in_task(chat_session, server)
+            await chat_session.close()
             assert (await task).turns[-1].ended == "stopped"
-            (kept,) = (await talking.kept.of(USER, thread)).values()
+            (kept,) = (await chat_session.kept.of(USER, thread)).values()
     assert (kept.asked, kept.ended) == (QUESTION, "stopped")
     assert kept.lines
 
@@ -137,9 +139,9 @@ def test_an_app_that_is_stopped_ends_its_turns_and_keeps_them(tmp_path: Path, nu
         assert "Traceback" not in chat.said(), chat.said()
 
     async def kept() -> Turn:
-        async with opened(tmp_path) as talking:
-            (thread,) = await talking.service().threads.of("local")
-            (turn,) = (await talking.open("local", thread["id"])).turns
+        async with opened(tmp_path) as chat_session:
+            (thread,) = await chat_session.service().threads.list_for("local")
+            (turn,) = (await chat_session.open("local", thread["id"])).turns
             return turn
 
     turn = asyncio.run(kept())

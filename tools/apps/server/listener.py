@@ -1,4 +1,4 @@
-"""The address that a server listens at."""
+"""The socket that a server listens on."""
 
 import errno
 import socket
@@ -8,8 +8,8 @@ from hopgraph.state import SettingsError
 _BACKLOG = 512
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """Take an address; the caller closes the socket.
+def open_listener(host: str, port: int) -> socket.socket:
+    """Bind an address and listen; the caller closes the socket.
 
     Args:
         host: an address or a name of this machine.
@@ -36,7 +36,7 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def address_of(host: str, port: int) -> str:
-    """Write the address as a browser on this machine takes it."""
-    # A page cannot reach 0.0.0.0; it stands for every address of this machine.
+    """Return the URL as a browser on this machine opens it."""
+    # A page cannot reach 0.0.0.0, which means every address of this machine.
     host = "127.0.0.1" if host in ("0.0.0.0", "::", "") else host.strip("[]")  # noqa: S104
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"

@@ -19,20 +19,20 @@ USERS = {"key-of-ann": "ann", "key-of-bob": "bob"}
 QUESTION = "In which city was the director of the film Pan's Labyrinth born?"
 
 
-def open_doors(options: ServingOptions) -> AbstractAsyncContextManager[WebApp]:
+def open_endpoints(options: ServingOptions) -> AbstractAsyncContextManager[WebApp]:
     """Serve the app without its page until the context ends."""
     return open_app(replace(options, page=False))
 
 
 async def until_idle(service: Service, seconds: float = 30) -> None:
     """Wait until no turn runs or waits."""
-    await until_inside(service, 0, seconds)
+    await until_active(service, 0, seconds)
 
 
-async def until_inside(service: Service, number: int, seconds: float) -> None:
+async def until_active(service: Service, number: int, seconds: float) -> None:
     """Wait until so many turns run or wait."""
     async with asyncio.timeout(seconds):
-        while service.admission.inside != number:  # noqa: ASYNC110 - it tells nobody when that changes
+        while service.admission.active != number:  # noqa: ASYNC110 - it tells nobody when that changes
             await asyncio.sleep(0.01)
 
 

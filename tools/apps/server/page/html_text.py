@@ -1,0 +1,25 @@
+"""Untrusted text as HTML: shown as it is, doing nothing."""
+
+from html import escape
+
+from hopgraph.tools.prompts import clean
+from hopgraph.tools.text.sanitize import sanitize_line
+
+
+def escape_text(text: str) -> str:
+    """Escape untrusted text for use between tags and in quoted attributes; white space stays.
+
+    Gradio puts the value of `gr.HTML` into the page as it is, so that braces and dollar signs, which begin a
+    placeholder in its templates, mean nothing here.
+    """
+    return escape(clean(text))
+
+
+def inline_html(text: str) -> str:
+    """Write a text as HTML on one line."""
+    return escape_text(sanitize_line(text))
+
+
+def multiline_html(text: str) -> str:
+    """Write a text as HTML with its line ends, for an element that keeps white space."""
+    return escape_text("\n".join(sanitize_line(line) for line in clean(text).splitlines()))

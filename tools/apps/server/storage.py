@@ -1,0 +1,310 @@
+"""The databases that threads are stored in: SQLite in a file, or PostgreSQL at an address.
+
+Each holds LangGraph's own checkpointer, and adds plain SQL for the tables beside it and locks against other
+processes. The tables are not LangGraph's `BaseStore`: its namespaces refuse the periods of e-mail addresses, its
+values are JSON where turns are stored compressed, and without a conditional update a rename could restore a thread
+that was deleted meanwhile. Every database error, the checkpointer's included, is raised as a `StorageError`.
+"""
+
+import asyncio
+import hashlib
+import re
+import sqlite3
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from typing_extensions import override
+
+from hopgraph.state import HopgraphError, SettingsError
+from hopgraph.tools.io.optional_packages import require
+from hopgraph.tools.io.redact import redact
+
+_MAX_POOL_SIZE = 20
+"""Connections to PostgreSQL at most, besides the one that holds the locks."""
+_CONNECT_SECONDS = 10
+_SETUP_KEY = "hopgraph: tables are created"
+"""The lock for creating tables; no thread's key has a space."""
+_SETUP_POLL_SECONDS = 0.05
+_PASSWORD = re.compile(r"(?i)(://[^/\s:@]*:)[^/\s]+(?=@)|(password=)[^&\s]+")
+
+Row = Sequence[Any]
+
+
+class StorageError(HopgraphError, RuntimeError):
+    """The database of the threads failed; one line, without the password."""
+
+
+class Database(ABC):
+    """An open database with its checkpointer; every method may raise a StorageError."""
+
+    def __init__(self, saver: Any) -> None:
+        """Take over the checkpointer: from now on it raises database errors as a StorageError, too."""
+        self.saver: BaseCheckpointSaver[Any] = saver
+        for name in ("aget_tuple", "aput", "aput_writes", "adelete_thread", "aprune"):
+            setattr(saver, name, self._translated(getattr(saver, name)))
+        list_checkpoints = saver.alist
+
+        async def alist(*args: Any, **kwargs: Any) -> AsyncIterator[CheckpointTuple]:
+            async with self.translate_errors():
+                async for each in list_checkpoints(*args, **kwargs):
+                    yield each
+
+        saver.alist = alist
+
+    def _translated(self, call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def translated(*args: Any, **kwargs: Any) -> Any:
+            async with self.translate_errors():
+                return await call(*args, **kwargs)
+
+        return translated
+
+    @abstractmethod
+    def translate_errors(self) -> AbstractAsyncContextManager[None]:
+        """Raise the database's own errors as a StorageError."""
+
+    @abstractmethod
+    async def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
+        """Run a statement with `?` for each value; return its rows, none for a statement without any."""
+
+    @abstractmethod
+    async def create_table(self, sql: str) -> None:
+        """Run a `CREATE TABLE IF NOT EXISTS`; processes that do so at the same time wait for each other."""
+
+    @abstractmethod
+    def lock(self, key: str) -> AbstractAsyncContextManager[bool]:
+        """Lock a thread against other processes, as far as the database can.
+
+        Yields:
+            False where it is locked already. SQLite does not see other processes: always True.
+        """
+
+    @abstractmethod
+    async def prune(self, key: str, checkpoint: str) -> None:
+        """Delete all checkpoints of a thread but its latest, `checkpoint`; its subgraphs' older ones, too."""
+
+
+class _SqliteDatabase(Database):
+    def __init__(self, saver: Any, path: Path) -> None:
+        super().__init__(saver)
+        self._lock, self._connection, self._path = saver.lock, saver.conn, path
+
+    @override
+    @asynccontextmanager
+    async def translate_errors(self) -> AsyncGenerator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            # A transaction left open would keep its view of the file, and no later change could be written.
+            with suppress(sqlite3.Error, ValueError):
+                async with self._lock:
+                    await self._connection.rollback()
+            busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+            advice = (
+                "another process is using the file; end it, or try again" if busy else "check the file and its disk"
+            )
+            raise _storage_error(str(self._path), error, advice) from None
+
+    @override
+    async def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
+        async with self.translate_errors(), self._lock, self._connection.execute(sql, values) as cursor:
+            found = list(await cursor.fetchall())
+            await self._connection.commit()
+            return found
+
+    @override
+    async def create_table(self, sql: str) -> None:
+        await self.rows(sql)
+
+    @override
+    @asynccontextmanager
+    async def lock(self, key: str) -> AsyncGenerator[bool]:
+        yield True
+
+    @override
+    async def prune(self, key: str, checkpoint: str) -> None:
+        for table in ("writes", "checkpoints"):
+            sql = f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_id < ?"  # noqa: S608 - the names are ours
+            await self.rows(sql, (key, checkpoint))
+
+
+@asynccontextmanager
+async def open_sqlite(path: Path) -> AsyncGenerator[Database]:
+    """Open a file that only its owner may read; it and its folder are created if they do not exist.
+
+    Raises:
+        SpecError: a package is missing. SettingsError: the file cannot be opened.
+    """
+    aiosqlite, checkpoints = require("aiosqlite", "chat"), require("langgraph.checkpoint.sqlite.aio", "chat")
+    try:
+        await asyncio.to_thread(_create_private, path)
+        connection = await aiosqlite.connect(path)
+    except (OSError, aiosqlite.Error) as error:
+        raise _cannot_open(str(path), error) from None
+    try:
+        saver = checkpoints.AsyncSqliteSaver(connection)
+        try:
+            await saver.setup()  # with a write-ahead log
+        except aiosqlite.Error as error:
+            raise _cannot_open(str(path), error) from None
+        yield _SqliteDatabase(saver, path)
+    finally:
+        await connection.close()
+
+
+def _create_private(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path.touch(mode=0o600)
+
+
+class _PostgresDatabase(Database):
+    """A server; its locks are advisory locks on one connection, and end with it at the latest."""
+
+    def __init__(self, saver: Any, address: str) -> None:
+        super().__init__(saver)
+        psycopg = require("psycopg", "postgres")
+        self._pool, self._address = saver.conn, address
+        self._connect: Callable[..., Awaitable[Any]] = psycopg.AsyncConnection.connect
+        self._error: type[Exception] = psycopg.Error
+        self._connection: Any = None
+        self._connecting = asyncio.Lock()
+        self._locked = set[str]()
+
+    @override
+    @asynccontextmanager
+    async def translate_errors(self) -> AsyncGenerator[None]:
+        try:
+            yield
+        except self._error as error:
+            raise _storage_error(self._address, error, "check whether the server is up, and try again") from None
+
+    @override
+    async def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
+        async with self.translate_errors(), self._pool.connection() as connection, connection.cursor() as cursor:
+            await cursor.execute(sql.replace("?", "%s"), values)
+            return [tuple(row.values()) for row in await cursor.fetchall()] if cursor.description else []
+
+    @override
+    async def create_table(self, sql: str) -> None:
+        async with self.setup_lock():
+            await self.rows(sql)
+
+    @asynccontextmanager
+    async def setup_lock(self) -> AsyncGenerator[None]:
+        """Wait until no other process creates tables: even with `IF NOT EXISTS` one of two at once fails."""
+        # Polled: a lock waited for in the server would hold up the indexes that are being created there.
+        while True:
+            async with self.lock(_SETUP_KEY) as acquired:
+                if acquired:
+                    yield
+                    return
+            await asyncio.sleep(_SETUP_POLL_SECONDS)
+
+    @override
+    @asynccontextmanager
+    async def lock(self, key: str) -> AsyncGenerator[bool]:
+        if key in self._locked:  # the server would grant it to the same connection again
+            yield False
+            return
+        self._locked.add(key)
+        acquired: bool | None = None
+        try:
+            async with self.translate_errors():
+                acquired = await self._try_lock(key)
+            yield acquired
+        finally:
+            try:
+                if acquired is not False:  # None: it failed, perhaps after the server had granted it
+                    await self._unlock(key)
+            finally:
+                self._locked.discard(key)
+
+    async def _try_lock(self, key: str) -> bool:
+        async with self._connecting:
+            if self._connection and not self._connection.closed:
+                try:
+                    return await self._try_on_connection(key)
+                except self._error:
+                    if not self._connection.closed:
+                        raise
+            await self.connect()
+            return await self._try_on_connection(key)
+
+    async def _try_on_connection(self, key: str) -> bool:
+        cursor = await self._connection.execute("SELECT pg_try_advisory_lock(%s::bigint)", (_lock_number(key),))
+        return bool((await cursor.fetchone())[0])
+
+    async def _unlock(self, key: str) -> None:
+        if self._connection and not self._connection.closed:
+            with suppress(self._error):
+                await self._connection.execute("SELECT pg_advisory_unlock(%s::bigint)", (_lock_number(key),))
+
+    async def connect(self) -> None:
+        """Open the connection that holds the locks."""
+        self._connection = await self._connect(self._address, autocommit=True, connect_timeout=_CONNECT_SECONDS)
+
+    async def close(self) -> None:
+        """Close that connection, which releases all locks."""
+        if self._connection:
+            await self._connection.close()
+
+    @override
+    async def prune(self, key: str, checkpoint: str) -> None:
+        await self.saver.aprune([key], strategy="keep_latest")
+
+
+def _lock_number(key: str) -> int:
+    digest = hashlib.blake2b(key.encode(), digest_size=8, person=b"hopgraph").digest()
+    return int.from_bytes(digest, signed=True)
+
+
+@asynccontextmanager
+async def open_postgres(address: str) -> AsyncGenerator[Database]:
+    """Connect to a server with a pool of connections, which outlives a restart of the server.
+
+    Raises:
+        SpecError: a package is missing. SettingsError: the server cannot be reached; without the password.
+    """
+    psycopg, pools = require("psycopg", "postgres"), require("psycopg_pool", "postgres")
+    checkpoints = require("langgraph.checkpoint.postgres.aio", "postgres")
+    pool = pools.AsyncConnectionPool(
+        address,
+        min_size=1,
+        max_size=_MAX_POOL_SIZE,
+        kwargs={"autocommit": True, "prepare_threshold": 0, "row_factory": psycopg.rows.dict_row},
+        check=pools.AsyncConnectionPool.check_connection,
+        open=False,
+    )
+    database = _PostgresDatabase(checkpoints.AsyncPostgresSaver(pool), address)
+    try:
+        try:
+            # First, so that a wrong address is reported at once; the pool would try it again and again.
+            await database.connect()
+            await pool.open(wait=True, timeout=_CONNECT_SECONDS)
+            async with database.setup_lock():
+                await checkpoints.AsyncPostgresSaver(pool).setup()
+        except psycopg.Error as error:
+            raise _cannot_open(address, error) from None
+        yield database
+    finally:
+        await database.close()
+        await pool.close()
+
+
+def _cannot_open(place: str, error: Exception) -> SettingsError:
+    return SettingsError(f"threads at {_without_password(place)} cannot be opened: {_one_line(error)}")
+
+
+def _storage_error(place: str, error: Exception, advice: str) -> StorageError:
+    return StorageError(f"threads at {_without_password(place)} cannot be used: {_one_line(error)}; {advice}")
+
+
+def _one_line(error: Exception) -> str:
+    return _without_password(" ".join(str(error).split()) or type(error).__name__)
+
+
+def _without_password(text: str) -> str:
+    return redact(_PASSWORD.sub(lambda found: f"{found[1] or found[2]}[key]", text))
