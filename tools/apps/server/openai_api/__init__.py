@@ -99,14 +99,8 @@ async def _complete(request: Request, service: Service) -> Response:
 
 async def _only_reply(text: str) -> Steps:
     """Yield the end of a turn that only says something, without running any."""
-    found: dict[str, Any] = {
-        "answer": "",
-        "explanation": "",
-        "citations": [],
-        "stop_reason": None,
-        "usage": total([], iterations=0),
-    }
-    yield TurnEnd({**found, "messages": [AIMessage(text)], "chosen": None})
+    nothing: dict[str, Any] = {"answer": "", "explanation": "", "citations": [], "stop_reason": None, "chosen": None}
+    yield TurnEnd({**nothing, "usage": total([], iterations=0), "messages": [AIMessage(text)]})
 
 
 async def _whole(writer: CompletionWriter, steps: Steps) -> Mapping[str, Any]:
