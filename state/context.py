@@ -98,7 +98,7 @@ class Context(BaseModel):
         default=None,
         description="where passages come from: sample, an index's folder, bm25:DIR, faiss:DIR, hybrid:DIR, "
         "colbert:DIR, milvus:URI#COLLECTION, elasticsearch:URL#INDEX, web:wikipedia, web:serper, "
-        "or a LangChain retriever; none: HOPGRAPH_RETRIEVER, else the sample corpus",
+        "web:community:CLASS, or a LangChain retriever; none: HOPGRAPH_RETRIEVER, else the sample corpus",
         json_schema_extra=in_group("Retrieval"),
     )
     second_retriever: str | SkipJsonSchema[InstanceOf[BaseRetriever]] | None = Field(

@@ -108,10 +108,10 @@ def test_index_size_and_search_rate(kind: Kind, count: int, tmp_path: Path) -> N
     ranks = np.arange(count, dtype=np.int32)
     whole = np.concatenate(list(shards))
     started = time.perf_counter()
-    found = [{row for row, _ in store.best(query, 10, ranks)} for query in queries]
+    found = [{row for row, _ in store.search(query, 10, ranks)} for query in queries]
     searching = (time.perf_counter() - started) / len(queries)
     exact = np.argpartition(-(queries @ whole.T), 10, axis=1)[:, :10]
-    more = [{row for row, _ in store.best(query, 50, ranks)} for query in queries]
+    more = [{row for row, _ in store.search(query, 50, ranks)} for query in queries]
     same = np.mean([len(rows & set(best.tolist())) / 10 for rows, best in zip(found, exact, strict=True)])
     within = np.mean([len(rows & set(best.tolist())) / 10 for rows, best in zip(more, exact, strict=True)])
     size = (tmp_path / FILE).stat().st_size / 1e6

@@ -2,27 +2,25 @@
 
 import asyncio
 from pathlib import Path
-from urllib.parse import parse_qsl
 
 import numpy as np
-from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-from langchain_core.retrievers import BaseRetriever
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field, InstanceOf
+from pydantic import InstanceOf
 
 from hopgraph.state import CorpusError, SpecError
-from hopgraph.tools.retrieval.bm25_retriever import to_documents
+from hopgraph.tools.retrieval.bm25_retriever import search_in_pool
 from hopgraph.tools.retrieval.embeddings import EmbeddingModel, resolve_embeddings
-from hopgraph.tools.retrieval.embeddings.embedding_model import Vector
 from hopgraph.tools.retrieval.embeddings.remote import sends_elsewhere
 from hopgraph.tools.retrieval.faiss_store import VectorStore
 from hopgraph.tools.retrieval.fusion import DEPTH, fuse_rankings
 from hopgraph.tools.retrieval.index import Hit, Index, open_index
 from hopgraph.tools.retrieval.index_manifest import DenseFacts, read_manifest
+from hopgraph.tools.retrieval.passage_retriever import PassageRetriever, to_documents
 from hopgraph.tools.retrieval.passages import PassageFile, PassageStore
 from hopgraph.tools.retrieval.ranking import RANKS
+from hopgraph.tools.retrieval.spec_options import split_options
 from hopgraph.tools.retrieval.staging import recover_stages
 
 
@@ -46,27 +44,19 @@ class DenseIndex:
         """Return the number of passages."""
         return len(self.passages)
 
-    def search(self, query: str, k: int) -> list[Hit]:
-        """Find the passages whose vectors are nearest to the query's; waits for the model.
+    async def search(self, query: str, k: int) -> list[Hit]:
+        """Find the passages whose vectors are nearest to the query's; concurrent queries are embedded together.
 
         Returns:
             At most k hits, best first, equal scores by id; empty for a blank query.
-        """
-        return self.nearest(self.model.query(query), k) if query.strip() and k > 0 else []
-
-    async def asearch(self, query: str, k: int) -> list[Hit]:
-        """Search without blocking the event loop; queries that are asked at the same time are embedded together."""
-        if not query.strip() or k < 1:
-            return []
-        return await asyncio.to_thread(self.nearest, await self.model.aquery(query), k)
-
-    def nearest(self, vector: Vector, k: int) -> list[Hit]:
-        """Find the passages nearest to a vector.
 
         Raises:
-            CorpusError: the vector has another dimension than the index.
+            CorpusError: the model's vectors have another dimension than the index.
         """
-        return [Hit(self.passages[row], score) for row, score in self._store.best(vector, k, self._ranks)]
+        if not query.strip() or k < 1:
+            return []
+        rows = await asyncio.to_thread(self._store.search, await self.model.aquery(query), k, self._ranks)
+        return [Hit(self.passages[row], score) for row, score in rows]
 
 
 def open_dense(path: Path, model: str | Embeddings | None = None, source: str | None = None) -> DenseIndex:
@@ -114,55 +104,28 @@ def load_query_model(path: Path, facts: DenseFacts, given: str | Embeddings | No
     return model.as_recorded(recorded, keep_query_prefix=given is not None and "query_prefix=" in model.spec)
 
 
-class DenseRetriever(BaseRetriever):
+class DenseRetriever(PassageRetriever):
     """Finds passages by their vectors."""
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True)
-
     index: InstanceOf[DenseIndex]
-    k: int = Field(default=50, ge=1)
-    """How many documents to return at most, unless a call says otherwise: `retriever.invoke(query, k=5)`."""
 
-    def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
-    ) -> list[Document]:
-        return to_documents(self.index.search(query, self.k if k is None else k), self.index.source)
-
-    async def _aget_relevant_documents(
-        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int | None = None
-    ) -> list[Document]:
-        return to_documents(await self.index.asearch(query, self.k if k is None else k), self.index.source)
+    async def find(self, query: str, k: int) -> list[Document]:
+        """Return the passages nearest to the query."""
+        return to_documents(await self.index.search(query, k), self.index.source)
 
 
-class HybridRetriever(BaseRetriever):
-    """Finds passages by BM25 and by vectors side by side, united by reciprocal rank fusion."""
-
-    model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True)
+class HybridRetriever(PassageRetriever):
+    """Finds passages by BM25 and by vectors concurrently, merged by reciprocal rank fusion."""
 
     bm25: InstanceOf[Index]
     dense: InstanceOf[DenseIndex]
     source: str
-    """What it is called in the passages' metadata, as `hybrid:DIR`."""
-    k: int = Field(default=50, ge=1)
-    """How many documents to return at most, unless a call says otherwise: `retriever.invoke(query, k=5)`."""
+    """The source in the passages' metadata, as `hybrid:DIR`."""
 
-    def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
-    ) -> list[Document]:
-        k = self.k if k is None else k
+    async def find(self, query: str, k: int) -> list[Document]:
+        """Return the fused ranking."""
         depth = max(k, DEPTH)
-        return to_documents(
-            fuse_rankings([self.bm25.search(query, depth), self.dense.search(query, depth)], k), self.source
-        )
-
-    async def _aget_relevant_documents(
-        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int | None = None
-    ) -> list[Document]:
-        k = self.k if k is None else k
-        depth = max(k, DEPTH)
-        found = await asyncio.gather(
-            asyncio.to_thread(self.bm25.search, query, depth), self.dense.asearch(query, depth)
-        )
+        found = await asyncio.gather(search_in_pool(self.bm25, query, depth), self.dense.search(query, depth))
         return to_documents(fuse_rankings(found, k), self.source)
 
 
@@ -172,16 +135,13 @@ def open_dense_retriever(spec: str) -> DenseRetriever | HybridRetriever:
     Raises:
         SpecError: no folder, or an unknown option. CorpusError: as `open_dense` raises it.
     """
-    kind, _, rest = spec.partition(":")
-    place, _, query = rest.partition("?")
-    options = dict(parse_qsl(query, keep_blank_values=True))
-    model = options.pop("model", None)
-    if not place or options:
-        what = f"the option {next(iter(options))!r} is unknown" if options else "the folder's name is missing"
-        raise SpecError(f"retriever {spec!r}: {what}; write {kind}:DIR or {kind}:DIR?model=SPEC")
+    path_spec, options = split_options(spec, ("model",))
+    kind, _, place = path_spec.partition(":")
+    if not place:
+        raise SpecError(f"retriever {spec!r}: the folder's name is missing; write {kind}:DIR or {kind}:DIR?model=SPEC")
     path = Path(place).expanduser()
     source = f"{kind}:{place}"
-    dense = open_dense(path, model, source)
+    dense = open_dense(path, options.get("model"), source)
     return (
         DenseRetriever(index=dense)
         if kind == "faiss"

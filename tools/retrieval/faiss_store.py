@@ -149,7 +149,7 @@ class VectorStore:
         if problem:
             raise CorpusError(f"{path} {problem}; build the index again with `hopgraph index`")
 
-    def best(self, vector: Vector, k: int, ranks: NDArray[np.int32]) -> list[tuple[int, float]]:
+    def search(self, vector: Vector, k: int, ranks: NDArray[np.int32]) -> list[tuple[int, float]]:
         """Find the rows whose vectors have the greatest inner product with one.
 
         Args:

@@ -4,25 +4,22 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import parse_qsl
 
 import numpy as np
-from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
-from langchain_core.retrievers import BaseRetriever
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field, SkipValidation
+from pydantic import SkipValidation
 
 from hopgraph.state import CorpusError, SpecError
-from hopgraph.tools.io.background import run_in_background
-from hopgraph.tools.retrieval.bm25_retriever import to_documents
 from hopgraph.tools.retrieval.index import Hit, Index, open_index, searchable_text
 from hopgraph.tools.retrieval.index_manifest import COLBERT, read_manifest
 from hopgraph.tools.retrieval.late_interaction_model import MODEL_OPTIONS, LateInteractionModel, load_late_interaction
 from hopgraph.tools.retrieval.late_interaction_store import TokenVectors, TokenVectorWriter, read_facts
+from hopgraph.tools.retrieval.passage_retriever import PassageRetriever, to_documents
 from hopgraph.tools.retrieval.passages import PassageFile
 from hopgraph.tools.retrieval.progress import Progress
 from hopgraph.tools.retrieval.ranking import RANKS
+from hopgraph.tools.retrieval.spec_options import split_options
 from hopgraph.tools.retrieval.staging import stage_folder
 
 EXACT_TOKENS = 4_000_000
@@ -98,29 +95,14 @@ class LateInteractionIndex:
         ]
 
 
-class LateInteractionRetriever(BaseRetriever):
+class LateInteractionRetriever(PassageRetriever):
     """Finds passages by MaxSim."""
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True)
-
     index: SkipValidation[LateInteractionIndex]
-    k: int = Field(default=50, ge=1)
-    """How many documents to return at most, unless a call says otherwise: `retriever.invoke(query, k=5)`."""
 
-    def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
-    ) -> list[Document]:
-        return run_in_background(self._search(query, k))
-
-    async def _aget_relevant_documents(
-        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int | None = None
-    ) -> list[Document]:
-        return await self._search(query, k)
-
-    async def _search(self, query: str, k: int | None) -> list[Document]:
-        """Return documents best first, equal scores by id; metadata: title, score and source."""
-        hits = await self.index.search(query, self.k if k is None else k)
-        return to_documents(hits, self.index.index.source)
+    async def find(self, query: str, k: int) -> list[Document]:
+        """Return the passages with the highest MaxSim score."""
+        return to_documents(await self.index.search(query, k), self.index.index.source)
 
 
 def open_late_interaction(spec: str) -> LateInteractionRetriever:
@@ -134,14 +116,10 @@ def open_late_interaction(spec: str) -> LateInteractionRetriever:
         SpecError: an unknown option, or the model cannot be loaded.
         CorpusError: no index, no vectors in it, or vectors of another corpus or another model.
     """
-    place, _, query = spec.strip().removeprefix("colbert:").partition("?")
-    options = dict(parse_qsl(query, keep_blank_values=True))
-    allowed = ("candidates", "model", *MODEL_OPTIONS)
+    path_spec, options = split_options(spec.strip(), ("candidates", "model", *MODEL_OPTIONS))
+    place = path_spec.removeprefix("colbert:")
     if not place:
         raise SpecError(f"{spec!r}: the folder is missing; write colbert:DIR")
-    for name in options:
-        if name not in allowed:
-            raise SpecError(f"option {name!r} of {spec!r} is unknown; valid: {', '.join(allowed)}")
     folder = Path(place).expanduser()
     index = open_index(folder, f"colbert:{place}")
     facts = read_facts(folder)

@@ -18,7 +18,7 @@ SAMPLE = "sample"
 VALID_SPECS = (
     "sample (the bundled corpus), bm25:DIR or DIR (a folder made by `hopgraph index SOURCE --out DIR`), "
     "faiss:DIR and hybrid:DIR (built with --dense), colbert:DIR (built with --colbert), web:serper, web:wikipedia, "
-    f"{VALID_ENGINE_SPECS}"
+    f"web:community:CLASS, {VALID_ENGINE_SPECS}"
 )
 
 _Signature = tuple[int, ...]

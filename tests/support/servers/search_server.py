@@ -54,6 +54,20 @@ SERPER_ANSWER: dict[str, Any] = {
     "credits": 1,
 }
 
+SEARX_RESULTS: list[dict[str, Any]] = [
+    {"url": "https://a.example.org/", "title": "A", "content": "The first.", "engines": ["x"], "category": "general"},
+    {"url": "https://b.example.org/", "title": "B", "content": "The second.", "engines": ["x"], "category": "general"},
+    {"url": "https://c.example.org/", "title": "C", "content": "The third.", "engines": ["x"], "category": "general"},
+]
+REMOTE_DOCUMENTS: list[dict[str, Any]] = [
+    {
+        "page_content": "This is a sentence. " * 500,
+        "metadata": {"title": "A", "source": "https://a.example.org/"},
+    },
+    {"page_content": "No address.", "metadata": {"title": "None"}},
+    {"page_content": "An abstract.\u202e", "metadata": {"Title": "B", "uid": 77}},
+]
+
 
 def article(number: int, index: int, text: str | None = None) -> dict[str, Any]:
     return {
@@ -95,7 +109,7 @@ class Seen:
 
 
 class SearchServer:
-    """Serves `/search` as Serper and `/w/api.php` as MediaWiki; queued faults come first, one per request."""
+    """Serves Serper's, MediaWiki's, SearxNG's and LangChain's interfaces; queued faults come first, one per request."""
 
     def __init__(self) -> None:
         self.seen: list[Seen] = []
@@ -105,6 +119,8 @@ class SearchServer:
         routes = [
             Route("/search", self._serper, methods=["POST"]),
             Route("/w/api.php", self._wiki, methods=["GET"]),
+            Route("/searx", self._searx, methods=["GET"]),
+            Route("/remote", self._remote, methods=["POST"]),
         ]
         self._server = LoopbackServer(Starlette(routes=routes))
         self.url = self._server.url
@@ -123,6 +139,14 @@ class SearchServer:
 
     async def _serper(self, request: Request) -> Response:
         return await self._note(request) or JSONResponse(self.serper)
+
+    async def _searx(self, request: Request) -> Response:
+        """Answer as SearxNG does."""
+        return await self._note(request) or JSONResponse({"results": SEARX_RESULTS})
+
+    async def _remote(self, request: Request) -> Response:
+        """Answer as the server that LangChain's RemoteLangChainRetriever asks."""
+        return await self._note(request) or JSONResponse({"response": REMOTE_DOCUMENTS})
 
     async def _wiki(self, request: Request) -> Response:
         """Answer as api.php does: all found articles, extracts of 20 of them, the rest by `continue`."""

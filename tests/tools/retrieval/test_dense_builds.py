@@ -76,7 +76,7 @@ def test_a_killed_build_goes_on_and_embeds_nothing_twice(tmp_path: Path) -> None
     assert hidden(tmp_path) == []
 
 
-def test_what_does_not_fit_is_embedded_anew(tmp_path: Path) -> None:
+async def test_what_does_not_fit_is_embedded_anew(tmp_path: Path) -> None:
     source, out = write_corpus(tmp_path / "corpus.jsonl", range(PASSAGES)), tmp_path / "index"
     killed_while_embedding(source, out, 2 * SHARD + 100)
     (kept,) = find_shards(out)
@@ -87,7 +87,7 @@ def test_what_does_not_fit_is_embedded_anew(tmp_path: Path) -> None:
     source.write_text("".join(lines))
     report = build_index(source, out, dense=HashedWords())
     assert report.reused == 0
-    assert open_dense(out, HashedWords()).search("another passage", 1)[0].passage.id == "other"
+    assert (await open_dense(out, HashedWords()).search("another passage", 1))[0].passage.id == "other"
     assert hidden(tmp_path) == []
 
 
@@ -121,7 +121,7 @@ def test_a_model_that_fails_leaves_the_old_index_and_what_it_made(tmp_path: Path
 
 
 @pytest.mark.parametrize("kind", ["flat", "hnsw"])
-def test_adding_embeds_the_new_passages_alone(tmp_path: Path, kind: str) -> None:
+async def test_adding_embeds_the_new_passages_alone(tmp_path: Path, kind: str) -> None:
     out = tmp_path / "index"
     build_index(write_corpus(tmp_path / "one.jsonl", range(300)), out, dense=HashedWords(), faiss=kind)
     more = write_corpus(tmp_path / "two.jsonl", range(250, 400))  # 50 of them are there already
@@ -134,7 +134,7 @@ def test_adding_embeds_the_new_passages_alone(tmp_path: Path, kind: str) -> None
     )
     for query in ("fox number 333", "of 3"):
         assert open_index(out).search(query, 30) == open_index(whole.path).search(query, 30)
-        found, wanted = (open_dense(each, HashedWords()).search(query, 30) for each in (out, whole.path))
+        found, wanted = [await open_dense(each, HashedWords()).search(query, 30) for each in (out, whole.path)]
         assert [hit.score for hit in found] == pytest.approx([hit.score for hit in wanted], abs=1e-5)
     facts, wanted = (json.loads((each / "manifest.json").read_text())["corpus"] for each in (out, whole.path))
     assert facts["source"] == "one.jsonl, two.jsonl"

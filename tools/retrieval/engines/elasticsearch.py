@@ -131,12 +131,12 @@ class ElasticsearchEngine(SearchEngine):
             return int(self._client.count(index=self.address.collection)["count"])
 
     @override
-    def by_terms(self, terms: Sequence[str], k: int) -> list[Hit]:
+    def search_terms(self, terms: Sequence[str], k: int) -> list[Hit]:
         # Lucene weighs a query's repeated terms one by one, as our own BM25 does.
         return self._search({"match": {TERMS: {"query": " ".join(terms)}}}, k)
 
     @override
-    def by_vector(self, vector: list[float], k: int) -> list[Hit]:
+    def search_vector(self, vector: list[float], k: int) -> list[Hit]:
         size = min(k, _MOST_HITS)
         candidates = min(max(100, 2 * size), _MOST_HITS)
         knn = {"field": VECTOR, "query_vector": vector, "k": size, "num_candidates": candidates}

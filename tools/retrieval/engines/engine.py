@@ -64,11 +64,11 @@ class SearchEngine(Protocol):
         """Make everything that was put in searchable; return how many passages there are."""
         ...
 
-    def by_terms(self, terms: Sequence[str], k: int) -> list[Hit]:
+    def search_terms(self, terms: Sequence[str], k: int) -> list[Hit]:
         """Find at most k passages by BM25, best first; a repeated term counts each time."""
         ...
 
-    def by_vector(self, vector: list[float], k: int) -> list[Hit]:
+    def search_vector(self, vector: list[float], k: int) -> list[Hit]:
         """Find at most k passages by inner product, best first."""
         ...
 

@@ -159,13 +159,13 @@ class MilvusEngine(SearchEngine):
         return int(rows[0]["count(*)"])
 
     @override
-    def by_terms(self, terms: Sequence[str], k: int) -> list[Hit]:
+    def search_terms(self, terms: Sequence[str], k: int) -> list[Hit]:
         query = self._words(terms)
         found = self._found(lambda: self._by_words.similarity_search_with_score(query, k=k, param=_BM25))
         return sort_hits([Hit(passage, abs(score)) for passage, score in found], k)
 
     @override
-    def by_vector(self, vector: list[float], k: int) -> list[Hit]:
+    def search_vector(self, vector: list[float], k: int) -> list[Hit]:
         search = self._by_meaning.similarity_search_with_score_by_vector
         return sort_hits(self._found(lambda: search(vector, k=k, param=_DENSE)), k)
 

@@ -1,42 +1,79 @@
 """From `web:ENGINE?option=value&…` to the retriever."""
 
 import os
-import re
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from urllib.parse import parse_qsl, urlsplit
+from typing import Annotated, cast
+from urllib.parse import parse_qsl
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hopgraph.state import SpecError
 from hopgraph.tools.io.redact import redact
-from hopgraph.tools.retrieval.web.search_apis import KEY_VARIABLE, SERPER, Serper, WebEngine, Wikipedia
+from hopgraph.tools.retrieval.web.community_engine import make_community_engine
+from hopgraph.tools.retrieval.web.http_engines import KEY_VARIABLE, SERPER, Serper, Wikipedia
 from hopgraph.tools.retrieval.web.search_cache import WebCache
-from hopgraph.tools.retrieval.web.search_client import WebClient
+from hopgraph.tools.retrieval.web.web_pages import WebEngine
 from hopgraph.tools.retrieval.web.web_retriever import WebRetriever
 
-VALID_WEB_SPECS = "web:serper (Google; its key in SERPER_API_KEY), web:wikipedia, web:wikipedia?lang=de"
-_SHARED = ("base_url", "timeout", "retries", "cache", "cache_days")
-_OPTIONS = {"serper": ("country", "lang"), "wikipedia": ("lang",)}
-_LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[a-zA-Z]{2,8})*")
-_CACHE_DAYS = 30.0
+VALID_WEB_SPECS = (
+    "web:serper (Google; its key in SERPER_API_KEY), web:wikipedia, web:wikipedia?lang=de, "
+    "web:community:CLASS (a retriever of langchain-community, as ArxivRetriever, or DuckDuckGoSearchAPIWrapper)"
+)
 _DAY = 86_400.0
+
+Seconds = Annotated[float, Field(ge=0.1, le=300, description="a number from 0.1 to 300, in seconds")]
+
+
+class WebOptions(BaseModel):
+    """The options of every web search."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    timeout: Seconds = 10.0
+    cache: Path | None = Field(None, description="a folder, to keep results in")
+    cache_days: float = Field(30.0, ge=0, le=36_500, description="a number from 0 to 36500")
+
+
+class CommunityOptions(WebOptions):
+    """The options of `web:community:CLASS`; all others are fields of the class."""
+
+    model_config = ConfigDict(extra="allow")
+
+    timeout: Seconds = 60.0
+
+
+class WikipediaOptions(WebOptions):
+    """The options of `web:wikipedia`."""
+
+    lang: str = Field("en", pattern=r"^[a-z]{2,3}(?:-[a-zA-Z]{2,8})*$", description="a language code as en, de or zh")
+    base_url: str = Field(
+        "",
+        pattern=r"^https?://(?:\[[0-9a-fA-F:.]+\]|[^\[\]/\s]+)",
+        description="the address of a server with the same interface, as https://search.example.org",
+    )
+    retries: int = Field(3, ge=0, le=20, description="a number from 0 to 20")
+
+
+class SerperOptions(WikipediaOptions):
+    """The options of `web:serper`."""
+
+    country: str = Field("us", pattern=r"^[a-z]{2}$", description="a country code as us or de")
+
+
+_OPTIONS = {"serper": SerperOptions, "wikipedia": WikipediaOptions, "community": CommunityOptions}
 
 
 def resolve_web(spec: str) -> WebRetriever:
-    """Make the retriever of a spec; the same object again for the same spec. Nothing is sent yet.
-
-    Options: `base_url`, of another server with the same interface; `timeout` in seconds (10); `retries` (3);
-    `cache`, a folder that keeps results for `cache_days` (30), which is off unless it is named; for Wikipedia
-    `lang` (en), for Serper `lang` (en) and `country` (us).
+    """Return the retriever of a spec; the same object for the same spec. Nothing is sent yet.
 
     Raises:
         SpecError: an unknown engine, an option that is unknown or out of range, or no key where one is needed.
         SettingsError: the cache cannot be written.
     """
     retriever = _resolve(spec.strip())
-    engine = retriever.client.engine
-    if isinstance(engine, Serper):
-        _check_key(spec, engine)
+    if isinstance(retriever.engine, Serper):
+        _check_key(spec, retriever.engine)
     return retriever
 
 
@@ -51,53 +88,32 @@ def _check_key(spec: str, engine: Serper) -> None:
 @cache
 def _resolve(spec: str) -> WebRetriever:
     name, _, query = spec.removeprefix("web:").partition("?")
-    if name not in _OPTIONS:
+    kind, _, class_name = name.partition(":")
+    if kind not in _OPTIONS or bool(class_name) != (kind == "community"):
         raise SpecError(f"no web search is called {name!r:.40}; valid: {VALID_WEB_SPECS}")
-    options = dict(parse_qsl(query, keep_blank_values=True))
-    allowed = (*_OPTIONS[name], *_SHARED)
-    for option in options:
-        if option not in allowed:
-            raise SpecError(f"option {option!r:.40} of {redact(spec)!r} is unknown; valid: {', '.join(allowed)}")
-    seconds = _number(spec, options, "timeout", 10.0, least=0.1, most=300.0)
-    retries = _number(spec, options, "retries", 3.0, least=0.0, most=20.0)
-    days = _number(spec, options, "cache_days", _CACHE_DAYS, least=0.0, most=36_500.0)
-    folder = options.get("cache")
-    return WebRetriever(
-        client=WebClient(_engine(spec, name, options), seconds, int(retries)),
-        cache=WebCache(Path(folder).expanduser(), days * _DAY) if folder else None,
-    )
-
-
-def _engine(spec: str, name: str, options: Mapping[str, str]) -> WebEngine:
-    language = options.get("lang", "en")
-    if not _LANGUAGE.fullmatch(language):
-        raise SpecError(f"lang {language!r:.40} of {redact(spec)!r} is no language code such as en, de or zh")
-    if name == "wikipedia":
-        return Wikipedia(_address(spec, options, f"https://{language}.wikipedia.org/w/api.php"))
-    country = options.get("country", "us")
-    if not re.fullmatch(r"[a-z]{2}", country):
-        raise SpecError(f"country {country!r:.40} of {redact(spec)!r} is no country code such as us or de")
-    return Serper(_address(spec, options, SERPER), country, language)
-
-
-def _address(spec: str, options: Mapping[str, str], default: str) -> str:
-    url = options.get("base_url", default)
+    given = dict(parse_qsl(query, keep_blank_values=True))
     try:
-        parts = urlsplit(url)
-        valid = parts.scheme in {"http", "https"} and bool(parts.hostname)
-    except ValueError:
-        valid = False
-    if not valid:
-        raise SpecError(f"base_url of {redact(spec)!r} is no address such as https://search.example.org")
-    return url
+        options = _OPTIONS[kind].model_validate(given)
+    except ValidationError as error:
+        option = str(error.errors()[0]["loc"][0])
+        raise _bad_option(spec, option, given[option], _OPTIONS[kind]) from None
+    cache = WebCache(options.cache.expanduser(), options.cache_days * _DAY) if options.cache else None
+    return WebRetriever(engine=_make_engine(options, class_name), cache=cache)
 
 
-def _number(spec: str, options: Mapping[str, str], name: str, default: float, *, least: float, most: float) -> float:
-    text = options.get(name)
-    try:
-        value = default if text is None else float(text)
-    except ValueError:
-        value = float("nan")
-    if not least <= value <= most:
-        raise SpecError(f"{name} of {redact(spec)!r} must be a number from {least:g} to {most:g}, got {text!r:.40}")
-    return value
+def _bad_option(spec: str, name: str, value: str, kind: type[WebOptions]) -> SpecError:
+    valid = kind.model_fields
+    if name not in valid:
+        return SpecError(f"option {name!r:.40} of {redact(spec)!r} is unknown; valid: {', '.join(valid)}")
+    return SpecError(f"{name} of {redact(spec)!r} must be {valid[name].description}, got {value!r:.40}")
+
+
+def _make_engine(options: WebOptions, class_name: str) -> WebEngine:
+    if isinstance(options, SerperOptions):
+        country, language = options.country, options.lang
+        url = options.base_url or SERPER
+        return Serper(url, options.timeout, options.retries, country=country, language=language)
+    if isinstance(options, WikipediaOptions):
+        url = options.base_url or f"https://{options.lang}.wikipedia.org/w/api.php"
+        return Wikipedia(url, options.timeout, options.retries)
+    return make_community_engine(class_name, cast("dict[str, str]", options.model_extra or {}), options.timeout)

@@ -1,24 +1,32 @@
-"""Results of searches on disk, for as long as they are fresh: the same search is paid for once."""
+"""Search results on disk while they are fresh: the same search is paid for once."""
 
 import hashlib
 import json
-import os
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+
+from pydantic import BaseModel
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.retrieval.web.search_apis import WebEngine, WebPage
+from hopgraph.tools.io.atomic_files import write_files
+from hopgraph.tools.retrieval.web.web_pages import WebPage
 
 _FORMAT = 1
 
 
+class _Record(BaseModel):
+    at: float
+    """Seconds since the epoch."""
+    query: str
+    pages: list[WebPage]
+
+
 @dataclass(frozen=True)
 class WebCache:
-    """One file per search, named by a hash of the engine, its settings, the query and the number of results."""
+    """One file per search, named by a hash of the engine's `cache_key`, the query and the number of results."""
 
     folder: Path
     seconds: float
@@ -35,39 +43,31 @@ class WebCache:
             with tempfile.TemporaryFile(dir=self.folder):
                 pass
         except OSError as error:
-            raise SettingsError(f"the cache {self.folder} cannot be written: {error.strerror or error}") from None
+            raise self._error(error) from None
 
-    def read(self, engine: WebEngine, query: str, k: int) -> list[WebPage] | None:
-        """Get kept results; None when there are none, they are too old, or the file is damaged."""
+    def read(self, key: str, query: str, k: int) -> list[WebPage] | None:
+        """Return cached results; None when there are none, they are too old, or the file is damaged."""
         try:
-            kept = cast("dict[str, Any]", json.loads(self._file(engine, query, k).read_bytes()))
-            age = time.time() - float(kept["at"])
-            pages = [WebPage(**page) for page in kept["pages"]]
-        except (OSError, ValueError, KeyError, TypeError):
+            record = _Record.model_validate_json(self._file(key, query, k).read_bytes())
+        except (OSError, ValueError):
             return None
-        whole = all(isinstance(value, str) for page in pages for value in asdict(page).values())
-        return pages if whole and 0 <= age <= self.seconds else None
+        return record.pages if 0 <= time.time() - record.at <= self.seconds else None
 
-    def write(self, engine: WebEngine, query: str, k: int, pages: Sequence[WebPage]) -> None:
-        """Keep results; a crash leaves no half file, and two processes may share a folder.
+    def write(self, key: str, query: str, k: int, pages: Sequence[WebPage]) -> None:
+        """Store results; a crash leaves no half file, and two processes may share a folder.
 
         Raises:
-            OSError: they cannot be written; nothing is left behind.
+            SettingsError: they cannot be written.
         """
-        target = self._file(engine, query, k)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("wb", dir=target.parent, suffix=".part", delete=False) as part:
-            try:
-                record = {"at": time.time(), "query": query, "pages": [asdict(page) for page in pages]}
-                part.write(json.dumps(record).encode("ascii"))
-                part.close()
-                os.replace(part.name, target)
-            except OSError:
-                Path(part.name).unlink(missing_ok=True)
-                raise
+        record = _Record(at=time.time(), query=query, pages=list(pages))
+        try:
+            write_files({self._file(key, query, k): record.model_dump_json().encode()})
+        except OSError as error:
+            raise self._error(error) from None
 
-    def _file(self, engine: WebEngine, query: str, k: int) -> Path:
-        # repr: a data class with its settings; the key is none of them.
-        text = json.dumps([_FORMAT, repr(engine), query, k])
-        name = hashlib.sha256(text.encode()).hexdigest()
+    def _file(self, key: str, query: str, k: int) -> Path:
+        name = hashlib.sha256(json.dumps([_FORMAT, key, query, k]).encode()).hexdigest()
         return self.folder / name[:2] / f"{name}.json"
+
+    def _error(self, error: OSError) -> SettingsError:
+        return SettingsError(f"the cache {self.folder} cannot be written: {error.strerror or error}")

@@ -3,44 +3,29 @@
 import asyncio
 from collections.abc import Sequence
 
-from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
-from langchain_core.retrievers import BaseRetriever
-from pydantic import ConfigDict, Field, SkipValidation
+from pydantic import Field, SkipValidation
 
-from hopgraph.state import SettingsError
-from hopgraph.tools.io.background import run_in_background
-from hopgraph.tools.retrieval.web.search_apis import WebPage
+from hopgraph.tools.io.background import background_loop, run_on
+from hopgraph.tools.retrieval.passage_retriever import PassageRetriever
 from hopgraph.tools.retrieval.web.search_cache import WebCache
-from hopgraph.tools.retrieval.web.search_client import WebClient
+from hopgraph.tools.retrieval.web.web_pages import WebEngine, WebPage
 
 
-class WebRetriever(BaseRetriever):
-    """Finds pages on the web. What it finds changes with the web: keep results in a cache to repeat a run."""
+class WebRetriever(PassageRetriever):
+    """Finds pages on the web. Results change with the web: cache them to repeat a run."""
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True)
-
-    client: SkipValidation[WebClient]
+    engine: SkipValidation[WebEngine]
     cache: SkipValidation[WebCache] | None = None
     k: int = Field(default=10, ge=1)
     """How many documents to return at most, unless a call says otherwise: `retriever.invoke(query, k=5)`."""
 
-    def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
-    ) -> list[Document]:
-        return run_in_background(self._search(query, k))
-
-    async def _aget_relevant_documents(
-        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int | None = None
-    ) -> list[Document]:
-        return await self._search(query, k)
-
-    async def _search(self, query: str, k: int | None) -> list[Document]:
+    async def find(self, query: str, k: int) -> list[Document]:
         """Return documents in the engine's order, with their address as id and source.
 
-        A search engine gives ranks alone, so the score is 1 / rank. Empty for a blank query.
+        Engines return ranks, no scores, so the score is 1 / rank. Empty for a blank query.
         """
-        wanted = min(self.k if k is None else k, self.client.engine.most)
+        wanted = min(k, self.engine.most)
         query = " ".join(query.encode(errors="ignore").decode().split())
         if wanted < 1 or not query:
             return []
@@ -55,15 +40,11 @@ class WebRetriever(BaseRetriever):
         ]
 
     async def _pages(self, query: str, k: int) -> Sequence[WebPage]:
-        engine = self.client.engine
-        if self.cache is None:
-            return await self.client.search(query, k)
-        kept = await asyncio.to_thread(self.cache.read, engine, query, k)
-        if kept is not None:
-            return kept
-        pages = await self.client.search(query, k)
-        try:
-            await asyncio.to_thread(self.cache.write, engine, query, k, pages)
-        except OSError as error:
-            raise SettingsError(f"the cache {self.cache.folder} cannot be written: {error.strerror or error}") from None
+        key = self.engine.cache_key
+        cached = await asyncio.to_thread(self.cache.read, key, query, k) if self.cache else None
+        if cached is not None:
+            return cached
+        pages = await run_on(background_loop(), self.engine.search(query, k))
+        if self.cache:
+            await asyncio.to_thread(self.cache.write, key, query, k, pages)
         return pages

@@ -14,7 +14,7 @@ from hopgraph.nodes.retrieve import retrieve
 from hopgraph.state import CorpusError, Query, SettingsError, SpecError
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.retrieval import resolve_retriever
-from hopgraph.tools.retrieval.web import search_client as web_client
+from hopgraph.tools.retrieval.web import http_engines as web_client
 from support.servers.search_server import Fault, SearchServer, article
 
 KEY = "3f9a1c7be2d04568a1b2c3d4e5f60718"
@@ -138,10 +138,22 @@ async def test_what_passes_is_tried_again(server: SearchServer, faults: list[Fau
         (Fault(body=b"<html>"), 2, "web:serper: the answer is not JSON"),
         (Fault(body=b"\xff\xfe\xff"), 1, "web:serper: the answer is not JSON"),
         (Fault(body=b"[" * 100_000), 1, "web:serper: the answer is not JSON"),
-        (Fault(body=b"[]"), 1, "the answer is not as expected: '\\[\\]' instead of an object"),
+        (
+            Fault(body=b"[]"),
+            1,
+            "the answer is not as expected: Input should be a valid dictionary or instance of SerperAnswer",
+        ),
         (Fault(body=b"{}"), 1, "the answer is not as expected: no results in it"),
-        (Fault(body=b'{"organic": {"a": 1}}'), 1, "instead of a list"),
-        (Fault(body=b'{"organic": [1]}'), 1, "'1' instead of an object"),
+        (
+            Fault(body=b'{"organic": {"a": 1}}'),
+            1,
+            "the answer is not as expected: organic: Input should be a valid list",
+        ),
+        (
+            Fault(body=b'{"organic": [1]}'),
+            1,
+            "the answer is not as expected: organic: 0: Input should be a valid dictionary",
+        ),
         (Fault(body=b" " * 17_000_000), 1, "the answer is larger than 16,777,216 bytes"),
     ],
 )
@@ -218,12 +230,17 @@ async def test_old_and_damaged_results_are_fetched_anew(server: SearchServer, tm
     [
         ("web:bing", "no web search is called 'bing'; valid: web:serper"),
         ("web:", "no web search is called ''"),
-        ("web:serper?speed=1", "option 'speed' of .* is unknown; valid: country, lang, base_url"),
-        ("web:wikipedia?lang=x/../y", "is no language code"),
-        ("web:serper?country=usa", "is no country code"),
-        ("web:serper?base_url=ftp://x", "is no address"),
-        ("web:serper?base_url=http://[::1", "is no address"),
-        ("web:serper?timeout=0", "timeout of .* must be a number from 0.1 to 300, got '0'"),
+        ("web:community", "no web search is called 'community'"),
+        ("web:serper:x", "no web search is called 'serper:x'"),
+        (
+            "web:serper?speed=1",
+            "option 'speed' of .* is unknown; valid: timeout, cache, cache_days, lang, base_url",
+        ),
+        ("web:wikipedia?lang=x/../y", "lang of .* must be a language code as en, de or zh, got 'x/../y'"),
+        ("web:serper?country=usa", "country of .* must be a country code"),
+        ("web:serper?base_url=ftp://x", "base_url of .* must be the address of a server"),
+        ("web:serper?base_url=http://[::1", "must be the address of a server"),
+        ("web:serper?timeout=0", "timeout of .* must be a number from 0.1 to 300, in seconds, got '0'"),
         ("web:serper?timeout=nan", "must be a number"),
         ("web:serper?retries=many", "retries of .* must be a number"),
         ("web:serper?cache_days=-1", "cache_days of"),
@@ -254,10 +271,10 @@ def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 def test_the_language_chooses_the_wikipedia() -> None:
     retriever: Any = resolve_retriever("web:wikipedia?lang=de")
-    assert retriever.client.engine.url == "https://de.wikipedia.org/w/api.php"
+    assert retriever.engine.url == "https://de.wikipedia.org/w/api.php"
     assert resolve_retriever("web:wikipedia?lang=de") is retriever
     english: Any = resolve_retriever("web:wikipedia")
-    assert english.client.engine.url == "https://en.wikipedia.org/w/api.php"
+    assert english.engine.url == "https://en.wikipedia.org/w/api.php"
 
 
 async def test_a_method_reads_and_cites_the_web(server: SearchServer) -> None:

@@ -1,0 +1,46 @@
+"""What the retrievers of this package share: one coroutine that searches, and how many documents it returns."""
+
+from collections.abc import Sequence
+
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from pydantic import ConfigDict, Field
+
+from hopgraph.tools.io.background import run_in_background
+from hopgraph.tools.retrieval.index import Hit
+
+
+class PassageRetriever(BaseRetriever):
+    """A LangChain retriever whose documents come best first, with title, score and source as metadata."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True)
+
+    k: int = Field(default=50, ge=1)
+    """How many documents to return at most, unless a call says otherwise: `retriever.invoke(query, k=5)`."""
+
+    async def find(self, query: str, k: int) -> list[Document]:
+        """Return at most k documents, best first."""
+        raise NotImplementedError
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
+    ) -> list[Document]:
+        return run_in_background(self.find(query, self.k if k is None else k))
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int | None = None
+    ) -> list[Document]:
+        return await self.find(query, self.k if k is None else k)
+
+
+def to_documents(hits: Sequence[Hit], source: str) -> list[Document]:
+    """Turn hits into documents, in their order; metadata: title, score and source."""
+    return [
+        Document(
+            id=hit.passage.id,
+            page_content=hit.passage.text,
+            metadata={"title": hit.passage.title, "score": hit.score, "source": source},
+        )
+        for hit in hits
+    ]
