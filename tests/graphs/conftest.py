@@ -7,8 +7,14 @@ import pytest
 from langgraph_sdk import get_sync_client
 from langgraph_sdk.client import SyncLangGraphClient
 
+from support.fake_clock import FakeClock
 from support.servers.langgraph_server import langgraph_server
 from support.servers.remote_graphs import EveryGraph
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
+    return FakeClock(monkeypatch)
 
 
 @pytest.fixture(scope="session")

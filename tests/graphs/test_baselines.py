@@ -19,6 +19,7 @@ from support.baselines_script import (
     sampled,
     settings_for,
 )
+from support.fake_clock import FakeClock
 from support.servers.scripted_model import ScriptedChatModel, WavesChatModel
 from support.walks import Script, drawn_edges, walk
 
@@ -113,9 +114,9 @@ def test_one_call_gives_the_best_answer_that_it_can(method: str, answer: str) ->
     assert (run.result["answer"], run.result["stop_reason"]) == (answer, "budget")
 
 
-def test_a_deadline_ends_a_run_with_what_is_there() -> None:
+def test_a_deadline_ends_a_run_with_what_is_there(clock: FakeClock) -> None:
     script = Script(replies(answer_step_by_step=lambda _: '{"answer": "Ada Brink", "reasoning": "So."}'))
-    slow = script.model(latency=lambda _: 60 if len(script.steps) > 2 else 0)
+    slow = script.model(latency=lambda _: clock.run_out() if len(script.steps) > 2 else 0)
     settings = settings_for("iter_retgen", script, model=slow, iterations=20, deadline_seconds=2)
     result = METHODS["iter_retgen"].graph.invoke(input_for("iter_retgen"), context=settings)
     assert (result["answer"], result["stop_reason"]) == ("Ada Brink", "budget")

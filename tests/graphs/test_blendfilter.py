@@ -25,6 +25,7 @@ from support.blendfilter_script import (
     replies,
     titles,
 )
+from support.fake_clock import FakeClock
 from support.servers.scripted_model import ScriptedChatModel, WavesChatModel
 from support.walks import FixedRetriever, Script, drawn_edges, walk
 
@@ -306,17 +307,17 @@ def test_when_tokens_run_out_what_was_reasoned_before_is_the_answer() -> None:
 
 
 @pytest.mark.parametrize("slow", ["write_passage", "select_passages"])
-def test_a_deadline_that_one_step_would_take_whole_leaves_time_for_the_answer(slow: str) -> None:
+def test_a_deadline_that_one_step_would_take_whole_leaves_time_for_the_answer(slow: str, clock: FakeClock) -> None:
     script = Script(replies())
-    model = script.model(latency=lambda role: 60 if role.endswith(slow) else 0)
+    model = script.model(latency=lambda role: clock.run_out() if role.endswith(slow) else 0)
     result = run(script, model=model, deadline_seconds=5)
     assert (result["answer"], result["stop_reason"]) == ("Tallinn", "budget")
     assert script.steps[-2:] == ["answer_step_by_step", "shorten"]
 
 
-def test_a_deadline_ends_a_run_with_what_is_there() -> None:
+def test_a_deadline_ends_a_run_with_what_is_there(clock: FakeClock) -> None:
     script = Script(replies(answer_step_by_step=lambda _: '{"answer": "Reval", "used_passages": [1]}'))
-    slow = script.model(latency=lambda _: 60 if script.steps.count("answer_step_by_step") > 1 else 0)
+    slow = script.model(latency=lambda _: clock.run_out() if script.steps.count("answer_step_by_step") > 1 else 0)
     result = run(script, model=slow, deadline_seconds=1.5)
     assert (result["answer"], result["stop_reason"]) == ("Reval", "budget")
 

@@ -12,6 +12,7 @@ from hopgraph.graphs import genground
 from hopgraph.nodes.ground import GroundReply, carrier
 from hopgraph.state import Passage
 from hopgraph.tools.prompts import FAMILIES, read_demonstrations
+from support.fake_clock import FakeClock
 from support.malformed import MALFORMED
 from support.servers.scripted_model import ScriptedChatModel, WavesChatModel
 from support.walks import FixedRetriever, Script, Walk, drawn_edges, walk
@@ -446,10 +447,10 @@ def test_no_budget_is_ever_exceeded(limit: int, switches: dict[str, Any]) -> Non
     assert run.result["stop_reason"] == ("answered" if enough else "budget")
 
 
-def test_a_deadline_ends_a_run_with_the_last_answer() -> None:
+def test_a_deadline_ends_a_run_with_the_last_answer(clock: FakeClock) -> None:
     class Stuck(ScriptedChatModel):
         async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Any:
-            self.latency = 0.0 if len(self.calls) < 2 else 60.0
+            self.latency = 0.0 if len(self.calls) < 2 else clock.run_out()
             return await super()._agenerate(messages, *args, **kwargs)
 
     model = Stuck(replies=Script({**two_hops(), "answer": [answer("late")]}))
@@ -463,7 +464,7 @@ def test_a_deadline_ends_a_run_with_the_last_answer() -> None:
     ("deduction", "grounding", "slow"),
     [(False, True, "answer"), (False, False, "answer"), (True, True, "ground"), (True, False, "answer")],
 )
-def test_a_slow_step_leaves_time_for_the_answer(deduction: bool, grounding: bool, slow: str) -> None:
+def test_a_slow_step_leaves_time_for_the_answer(deduction: bool, grounding: bool, slow: str, clock: FakeClock) -> None:
     """A deduction that cannot be used asks the whole question; without deduction nothing else is asked."""
     thing = cite("Thing number 1 is a thing.", "thing")
     late = iter([answer("late")] if slow == "answer" else [])
@@ -474,7 +475,11 @@ def test_a_slow_step_leaves_time_for_the_answer(deduction: bool, grounding: bool
             "ground": lambda _: thing,
         }
     )
-    model = script.model(latency=lambda role: 60 if role.endswith(f"/{slow}") and script.steps.count(slow) == 1 else 0)
+
+    def latency(role: str) -> float:
+        return clock.run_out() if role.endswith(f"/{slow}") and script.steps.count(slow) == 1 else 0
+
+    model = script.model(latency)
     context = genground.Context(
         model=model,
         retriever=FixedRetriever(found={"": NOISE}),

@@ -1,7 +1,6 @@
 """Human in the loop in every method: each pause is paid for once, and what a person decides is what is used."""
 
 import asyncio
-import time
 from collections import Counter
 from typing import Any
 
@@ -15,6 +14,7 @@ from hopgraph.graphs import ALIASES, METHODS, chat, migres
 from hopgraph.state import SettingsError
 from support.blendfilter_script import QUESTION as BLEND_QUESTION
 from support.blendfilter_script import fixed, replies
+from support.fake_clock import FakeClock
 from support.honest import honest, input_for, model
 from support.servers.scripted_model import ScriptedChatModel
 from support.walks import Script
@@ -265,7 +265,7 @@ def test_inside_another_graph_its_checkpointer_counts(keeps: bool, monkeypatch: 
             app.invoke(input_for("migres"), THREAD)
 
 
-def test_a_chat_pauses_in_its_method_and_goes_on() -> None:
+def test_a_chat_pauses_in_its_method_and_goes_on(clock: FakeClock) -> None:
     app = chat.build().compile(checkpointer=InMemorySaver())
     context = chat.Context(model=model(), use_method="migres", review_queries=True, deadline_seconds=30)
     ran = Reviewed(app, {"messages": [("user", input_for("migres")["question"])]}, context, as_shown)
@@ -274,12 +274,9 @@ def test_a_chat_pauses_in_its_method_and_goes_on() -> None:
 
 
 @pytest.mark.parametrize("name", ["migres", "ra_isf", "chat"])
-def test_the_time_that_a_person_takes_is_no_part_of_the_deadline(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    now, taken = time.time, [0.0]
-    monkeypatch.setattr(time, "time", lambda: now() + taken[0])
-
+def test_the_time_that_a_person_takes_is_no_part_of_the_deadline(name: str, clock: FakeClock) -> None:
     def slowly(payload: dict[str, Any]) -> Any:
-        taken[0] += 3600
+        clock.now += 3600
         return True
 
     module: Any = chat if name == "chat" else METHODS[name]

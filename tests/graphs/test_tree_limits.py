@@ -12,6 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from hopgraph.graphs import tree_of_reviews
 from hopgraph.state import ModelError
+from support.fake_clock import FakeClock
 from support.review_worlds import (
     QUESTION,
     accept,
@@ -116,9 +117,11 @@ def test_a_budget_that_is_just_enough_is_no_limit() -> None:
     assert (short.result["answer"], short.result["stop_reason"]) == ("Tallinn", "budget")
 
 
-def test_a_deadline_ends_the_search_with_the_answer_so_far() -> None:
+def test_a_deadline_ends_the_search_with_the_answer_so_far(clock: FakeClock) -> None:
     said = script({"a": accept("Tallinn")}, search("next"), fuse=[fused("Tallinn", 1)])
-    slow = said.model(latency=lambda _: 60 if said.steps.count("review") > 3 else 0)  # below the first level
+    slow = said.model(
+        latency=lambda _: clock.run_out() if said.steps.count("review") > 3 else 0
+    )  # below the first level
     ran = run(said, model=slow, retriever=world(otherwise="a b c"), deadline_seconds=2)
     assert (ran.result["answer"], ran.result["stop_reason"]) == ("Tallinn", "budget")
 

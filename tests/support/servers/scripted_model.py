@@ -21,7 +21,7 @@ from typing_extensions import override
 ReplyFunction = Callable[[str, list[BaseMessage]], str | AIMessage]
 """(role, messages) -> reply; called from several threads at once when the model is."""
 
-_WAVE_SECONDS = 20
+_WAVE_SECONDS = 120
 _MORE_SECONDS = 0.03
 """In which whatever else is under way beside a wave shows itself."""
 _ROLE_LINE = re.compile(r"\s*Role:[ \t]*(\S+)")

@@ -58,6 +58,11 @@ def test_text_has_usage_and_a_message_is_passed_on() -> None:
 
 async def test_latency_is_waited_side_by_side() -> None:
     model = ScriptedChatModel(replies=["x"] * 8, latency=0.2)
+
+    async def others_at_its_end() -> int:
+        await model.ainvoke("q")
+        return len(model.calls)
+
     started = time.monotonic()
-    await asyncio.gather(*(model.ainvoke("q") for _ in range(8)))
-    assert 0.2 <= time.monotonic() - started < 8 * 0.2
+    assert await asyncio.gather(*(others_at_its_end() for _ in range(8))) == [8] * 8
+    assert time.monotonic() - started >= 0.2

@@ -50,7 +50,7 @@ def test_only_the_last_lines_are_shown_where_there_is_room_for_no_more() -> None
 
 
 @given(ANY_TEXT, st.booleans())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_hostile_text_does_nothing_to_a_terminal(text: str, full: bool) -> None:
     parts = [{"id": "0.1", "question": text}]
     data: list[tuple[str, dict[str, Any]]] = [

@@ -81,7 +81,7 @@ def random_graph(seed: int) -> Graph:
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_graph_is_drawn_without_anything_over_anything(seed: int) -> None:
     graph = random_graph(seed)
     picture = parsed(svg_drawing(graph, "Random <graph> & co"))
@@ -112,7 +112,7 @@ def test_no_edge_runs_through_the_arrowhead_of_another(method: str) -> None:
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_edges_lead_down_but_for_those_that_close_a_loop(seed: int) -> None:
     graph = random_graph(seed)
     edges = edges_of(graph)

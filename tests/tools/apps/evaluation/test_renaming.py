@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hopgraph.graphs import METHODS
@@ -139,7 +139,6 @@ names = st.lists(st.sampled_from([*words_of(" ".join(TEXTS.values())), "'s", "-"
 
 
 @given(names)
-@settings(deadline=None)
 def test_only_words_change_never_what_stands_between_them(parts: list[str]) -> None:
     renaming = read_renaming(RECORDS, 7)
     text = " ".join(parts)

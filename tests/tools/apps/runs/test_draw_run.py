@@ -99,7 +99,7 @@ def drawn_tree(texts: list[str], seed: int) -> RunTree:
 
 
 @given(st.lists(ANY_TEXT, max_size=14), st.integers(0, 50))
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 def test_any_text_stays_inside_its_card_and_does_nothing(texts: list[str], seed: int) -> None:
     tree = drawn_tree(texts, seed)
     picture = picture_of(tree)

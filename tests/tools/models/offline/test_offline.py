@@ -241,7 +241,7 @@ def test_async_replies_come_from_the_loop_itself(monkeypatch: pytest.MonkeyPatch
     assert threads == [threading.main_thread()]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     step=st.sampled_from(STEPS),
     title=st.text(max_size=60),

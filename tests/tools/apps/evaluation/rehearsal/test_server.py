@@ -101,7 +101,7 @@ def test_each_answer_is_one_line_of_the_log(served: Served) -> None:
     assert line["role"] == "migres/decide"
     assert line["sha256"] == hashlib.sha256(raw).hexdigest()
     assert line["time"] > 1e9
-    assert 0 <= line["seconds"] < 10
+    assert line["seconds"] >= 0
 
 
 def test_models_are_listed(served: Served) -> None:

@@ -47,7 +47,7 @@ KEYS = ["query", "passage_ids", "kept", "statements", "answer", "missing", "quer
     st.dictionaries(st.sampled_from(KEYS) | ANY_TEXT, JSON, max_size=6),
     st.booleans(),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_no_event_of_whatever_shape_breaks_the_account(kind: str, data: dict[str, Any], verbose: bool) -> None:
     for line in told(happened(kind, {"query": "q", **data}), verbose=verbose):
         assert is_harmless(line.label + line.text + line.mark)
@@ -97,7 +97,6 @@ def well_formed(text: str) -> list[StepEvent]:
 
 
 @given(ANY_TEXT, st.booleans())
-@settings(deadline=None)
 def test_text_from_the_corpus_and_the_model_stays_harmless(text: str, verbose: bool) -> None:
     lines = told(*well_formed(text), passages=[passage(text, text, text + "x")], verbose=verbose)
     assert len(lines) >= 10

@@ -137,7 +137,7 @@ KEYS = [
         max_size=12,
     )
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_events_of_whatever_shape_make_a_tree(drawn: list[tuple[str, dict[str, Any]]]) -> None:
     tree = tree_of("q", happened(*drawn))
     assert is_tree(tree)

@@ -108,7 +108,7 @@ def test_a_passage_without_a_title_is_named_by_how_it_begins() -> None:
 
 
 @given(ANY_TEXT)
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_hostile_text_is_only_text(text: str) -> None:
     evil = f'{text}</text></svg><script>alert(1)</script><img src=x onerror="alert(1)">"\'&'
     nodes = [{"id": "n1", "parent": "0", "passage_ids": [evil], "titles": [evil]}]
