@@ -7,6 +7,7 @@ least.
 import json
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -87,3 +88,10 @@ def test_searching_costs_little_more_than_bm25s_alone(benchmark: Any, tmp_path: 
     alone: list[float] = []
     benchmark.pedantic(search, setup=lambda: alone.append(seconds(search_directly)), rounds=9, warmup_rounds=1)
     compare(benchmark, alone)
+
+
+@pytest.mark.benchmark
+def test_a_small_index_is_built_at_once(tmp_path: Path) -> None:
+    source = write_corpus(tmp_path / "corpus.jsonl", list(zipf_texts(150, WORDS, 2_000)))
+    rounds = [seconds(partial(build_index, source, tmp_path / f"index-{number}")) for number in range(5)]
+    assert min(rounds) < 1

@@ -106,11 +106,13 @@ async def test_a_passing_failure_is_not_seen(fault: Any) -> None:
 
 
 async def test_the_server_says_how_long_to_wait() -> None:
+    events: list[StepEvent] = []
     with OpenAIServer(scripted(GOOD), api_key=KEY) as server:
         server.fail_next(faults.rate_limited(retry_after=1.2))
         began = time.perf_counter()
-        await ask(served(server), spent(), question())
-        assert 1.2 <= time.perf_counter() - began < 10
+        await ask(runtime(events, model=f"openai:scripted?base_url={server.base_url}"), spent(), question())
+        assert time.perf_counter() - began >= 1.2
+    assert [event["data"]["wait"] for event in events if event["event"] == "retrying"] == [1.2]
 
 
 @pytest.mark.parametrize(

@@ -316,10 +316,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: without the program's name; None for those that it was started with.
     """
-    from hopgraph.tools.apps.cli.console import tolerate_encoding
-
     try:
-        tolerate_encoding()
+        _tolerate_encoding()
         code = app(args=None if arguments is None else list(arguments), prog_name="hopgraph", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
@@ -335,6 +333,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         say("interrupted")
         return INTERRUPTED
+
+
+def _tolerate_encoding() -> None:
+    """Let a terminal that cannot show a character show `?` instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if reconfigure := getattr(stream, "reconfigure", None):
+            reconfigure(errors="replace")
 
 
 def script() -> None:

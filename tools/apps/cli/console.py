@@ -1,7 +1,5 @@
 """Writing to the terminal: safe text, hanging indents, nothing that a pipe would not want."""
 
-import sys
-
 from rich.console import Console
 from rich.text import Text
 
@@ -46,10 +44,3 @@ def print_line(console: Console, text: str, style: str = "") -> None:
 def in_ascii(text: Text) -> Text:
     """Write our own signs in ASCII, for a terminal that has no others."""
     return Text.assemble(*((to_ascii(str(part)), part.style) for part in text.split("\n")))
-
-
-def tolerate_encoding() -> None:
-    """Let a terminal that cannot show a character show `?` instead of failing."""
-    for stream in (sys.stdout, sys.stderr):
-        if reconfigure := getattr(stream, "reconfigure", None):
-            reconfigure(errors="replace")

@@ -5,15 +5,16 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support.fake_clock import NEVER
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel
+from support.waiting import PATIENCE, wait_until
 
 Run = Callable[..., Any]
 QUESTION = "Who died first, Alan Turing or Rosalind Franklin?"
@@ -72,28 +73,28 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly(script: list[str]) -> Non
         assert running.stderr
         running.stdout.close()
         assert running.stderr.read() == b""
-        assert running.wait(30) != 0
+        assert running.wait(PATIENCE) != 0
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("arguments", [["ask", QUESTION, "--json"], ["--help"]])
 def test_a_full_disk_is_told_in_one_line(arguments: list[str], script: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run([*script, *arguments], stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+        done = subprocess.run([*script, *arguments], stdout=full, stderr=subprocess.PIPE, timeout=PATIENCE, check=False)
     assert done.returncode == 1
     assert done.stderr == b"hopgraph: No space left on device\n"
 
 
 def test_an_interrupted_question_ends_at_once_with_one_line(script: list[str]) -> None:
-    with OpenAIServer(ScriptedChatModel(replies=lambda _role, _messages: "{}", latency=30)) as server:
+    with OpenAIServer(ScriptedChatModel(replies=lambda _role, _messages: "{}", latency=NEVER)) as server:
         running = subprocess.Popen(
             [*script, "ask", QUESTION, "--model", f"openai:any?base_url={server.base_url}"],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
         )
-        wait_for(lambda: server.requests)
+        wait_until(lambda: server.requests)
         running.send_signal(signal.SIGINT)
-        _, errors = running.communicate(timeout=10)
+        _, errors = running.communicate(timeout=PATIENCE)
         server.forgive()
     assert running.returncode == 130
     assert errors == b"hopgraph: interrupted\n"
@@ -110,19 +111,12 @@ def test_an_interrupted_build_leaves_the_old_index_as_it_was(script: list[str], 
     running = subprocess.Popen(
         [*script, "index", str(source), "--out", str(out)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    wait_for(lambda: any(path.name.startswith(".") for path in tmp_path.iterdir()))
+    wait_until(lambda: any(path.name.startswith(".") for path in tmp_path.iterdir()))
     running.send_signal(signal.SIGINT)
-    printed, errors = running.communicate(timeout=20)
+    printed, errors = running.communicate(timeout=PATIENCE)
     assert (running.returncode, printed, errors) == (130, b"", b"hopgraph: interrupted\n")
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus.jsonl", "index"]
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_help_loads_neither_the_graphs_nor_their_libraries() -> None:
@@ -131,5 +125,5 @@ def test_help_loads_neither_the_graphs_nor_their_libraries() -> None:
         "heavy = {'langgraph', 'langchain_core', 'numpy', 'openai', 'nltk'} & sys.modules.keys(); "
         "sys.exit(f'loaded {heavy}' if heavy else code)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, done.stderr) == (0, "")
