@@ -76,6 +76,6 @@ class CountedScorer(Protocol):
         """The spec it came from."""
         ...
 
-    async def counted(self, pairs: Sequence[tuple[str, str]]) -> tuple[list[float], list[Call]]:
-        """Score pairs as `score` does; with the model calls that it took."""
+    async def score_with_calls(self, pairs: Sequence[tuple[str, str]]) -> tuple[list[float], list[Call]]:
+        """Score pairs as `score` does, and return the model calls too."""
         ...

@@ -24,7 +24,7 @@ async def score_pairs(
     if not pairs:
         return [], {}
     if isinstance(scorer, CountedScorer):
-        scores, calls = await scorer.counted(pairs)
+        scores, calls = await scorer.score_with_calls(pairs)
         return scores, _reported(runtime, scorer.name, calls)
     if isinstance(scorer, AsyncScorer):
         return await scorer.ascore(pairs), {}

@@ -174,3 +174,39 @@ def t5(folder: Path) -> Path:
         decoder_start_token_id=0,
     )
     return _save(folder, _spread(transformers.T5ForConditionalGeneration(config)), tokenizer)
+
+
+def gemma(folder: Path) -> Path:
+    """Make a decoder with the architecture of bge-reranker-v2-gemma."""
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=_unigram(["<pad>", "<eos>", "<bos>", "<unk>"]),
+        bos_token="<bos>",
+        eos_token="<eos>",
+        pad_token="<pad>",
+        unk_token="<unk>",
+        model_max_length=512,
+    )
+    config = transformers.GemmaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=8,
+        intermediate_size=64,
+        max_position_embeddings=1024,
+    )
+    return _save(folder, _spread(transformers.GemmaForCausalLM(config)), tokenizer)
+
+
+def bge_m3(folder: Path) -> Path:
+    """Make an encoder with the two heads of BGE-M3, for sparse and for multi-vector scores."""
+    xlm_roberta(folder)
+    encoder = transformers.AutoModel.from_pretrained(folder)
+    encoder.save_pretrained(folder)
+    for name, width in (("colbert_linear.pt", encoder.config.hidden_size), ("sparse_linear.pt", 1)):
+        layer = torch.nn.Linear(encoder.config.hidden_size, width)
+        with torch.no_grad():
+            layer.weight.normal_(0.0, 0.5)
+        torch.save(layer.state_dict(), folder / name)
+    return folder

@@ -12,7 +12,7 @@ from pydantic import InstanceOf
 from hopgraph.state import CorpusError, SpecError
 from hopgraph.tools.retrieval.bm25_retriever import search_in_pool
 from hopgraph.tools.retrieval.embeddings import EmbeddingModel, resolve_embeddings
-from hopgraph.tools.retrieval.embeddings.remote import sends_elsewhere
+from hopgraph.tools.retrieval.embeddings.remote import untrusted_address
 from hopgraph.tools.retrieval.faiss_store import VectorStore
 from hopgraph.tools.retrieval.fusion import DEPTH, fuse_rankings
 from hopgraph.tools.retrieval.index import Hit, Index, open_index
@@ -94,14 +94,14 @@ def load_query_model(path: Path, facts: DenseFacts, given: str | Embeddings | No
         CorpusError: another model. SpecError: it cannot be loaded, or is behind an address that only the index names.
     """
     recorded = facts.embedding
-    if given is None and (address := sends_elsewhere(recorded.model)):
+    if given is None and (address := untrusted_address(recorded.model)):
         raise SpecError(
             f"{path}: its model is served at {address}, and an index alone does not decide who gets your queries and "
             f"key; name it: faiss:{path}?model={recorded.model}"
         )
     model = resolve_embeddings(given or recorded.model)
     model.check(recorded, str(path))
-    return model.as_recorded(recorded, keep_query_prefix=given is not None and "query_prefix=" in model.spec)
+    return model.with_recorded_settings(recorded, keep_query_prefix=given is not None and "query_prefix=" in model.spec)
 
 
 class DenseRetriever(PassageRetriever):

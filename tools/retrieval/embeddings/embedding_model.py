@@ -1,4 +1,4 @@
-"""What an embedding model is here: texts to vectors, with the prefixes and the length that it was trained for."""
+"""An embedding model: texts to vectors, with the prefixes and the scaling that it was trained for."""
 
 import base64
 from collections.abc import Sequence
@@ -18,10 +18,11 @@ Matrix = NDArray[np.float32]
 """Vectors of shape (texts, dimension)."""
 
 PROBE = "In 1886 the Statue of Liberty, a gift of the people of France, was dedicated in New York Harbor."
-"""Embedded when an index is built and when it is opened: two models never agree on it."""
-_SAME = 0.995
-"""Cosine of two probes from which they count as one model's. bf16 and fp16 stay above 0.999 of fp32."""
+"""Embedded when an index is built and when it is opened: its vector identifies the model."""
+_SAME_COSINE = 0.995
+"""Cosine of two probes above which they count as one model's. bf16 and fp16 stay above 0.999 of fp32."""
 _SAME_LENGTH = 0.02
+"""Relative difference of two probes' lengths up to which they count as one model's."""
 
 
 class Text(NamedTuple):
@@ -29,7 +30,6 @@ class Text(NamedTuple):
 
     text: str
     prefix: str
-    """Goes before the text."""
     is_query: bool
 
 
@@ -46,12 +46,12 @@ class Encoder(Protocol):
 
 
 class EmbeddingFacts(BaseModel):
-    """What an index must remember of the model that made its vectors."""
+    """What an index records of the model that made its vectors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str
-    """Its spec, without what only says where it runs."""
+    """Its spec, without the options that only say where it runs."""
     dimension: int = Field(ge=1)
     normalise: bool
     """Whether vectors are scaled to length 1, so that their inner product is the cosine."""
@@ -62,7 +62,7 @@ class EmbeddingFacts(BaseModel):
 
 
 class EmbeddingModel(Embeddings):
-    """An embedding model: a LangChain `Embeddings` that also gives arrays and knows its own facts."""
+    """A LangChain `Embeddings` that also returns arrays, and can be compared with an index's record."""
 
     def __init__(
         self, spec: str, encoder: Encoder, *, normalise: bool, query_prefix: str = "", passage_prefix: str = ""
@@ -79,7 +79,7 @@ class EmbeddingModel(Embeddings):
             One row per text, in order. For no texts an array of shape (0, 0).
 
         Raises:
-            ModelError: the model gave something other than one finite vector per text.
+            ModelError: the model returned something other than one finite vector per text.
         """
         return self._checked(self._encoder(self._as_passages(texts)), len(texts))
 
@@ -88,7 +88,7 @@ class EmbeddingModel(Embeddings):
         return self._checked(self._encoder(self._as_query(text)), 1)[0]
 
     async def aquery(self, text: str) -> Vector:
-        """Embed a query without blocking the event loop; those that are asked at the same time go in one batch."""
+        """Embed a query without blocking the event loop; concurrent ones go in one batch."""
         return self._checked(await self._encoder.acall(self._as_query(text)), 1)[0]
 
     @override
@@ -121,8 +121,8 @@ class EmbeddingModel(Embeddings):
             )
         return self._facts
 
-    def as_recorded(self, facts: EmbeddingFacts, *, keep_query_prefix: bool = False) -> "EmbeddingModel":
-        """Take this model with the prefixes and the scaling that an index was built with."""
+    def with_recorded_settings(self, facts: EmbeddingFacts, *, keep_query_prefix: bool = False) -> "EmbeddingModel":
+        """Return this model with the prefixes and the scaling that an index was built with."""
         return EmbeddingModel(
             self.spec,
             self._encoder,
@@ -135,13 +135,13 @@ class EmbeddingModel(Embeddings):
         """Refuse an index that another model made; embeds the probe, so it belongs in a thread.
 
         Args:
-            facts: what the index says of its model.
+            facts: the index's record of its model.
             place: the index, for the message.
 
         Raises:
             CorpusError: the dimension differs, or the probe's vector points elsewhere.
         """
-        mine = self.as_recorded(facts).passages([PROBE])[0]
+        mine = self.with_recorded_settings(facts).passages([PROBE])[0]
         if len(mine) != facts.dimension:
             raise CorpusError(
                 f"{place}: its vectors have {facts.dimension} numbers, those of {self.spec!r} have {len(mine)}; "
@@ -150,7 +150,7 @@ class EmbeddingModel(Embeddings):
         theirs = np.frombuffer(base64.b64decode(facts.probe), "<f2").astype(np.float32)
         lengths = float(np.linalg.norm(mine)), float(np.linalg.norm(theirs))
         cosine = float(mine @ theirs) / max(lengths[0] * lengths[1], 1e-12)
-        if cosine < _SAME or abs(lengths[0] / max(lengths[1], 1e-12) - 1) > _SAME_LENGTH:
+        if cosine < _SAME_COSINE or abs(lengths[0] / max(lengths[1], 1e-12) - 1) > _SAME_LENGTH:
             raise CorpusError(
                 f"{place}: built with another model than {self.spec!r} (a sample sentence's vectors have a cosine of "
                 f"{cosine:.3f}); use the one that it was built with ({facts.model!r}), or build the index again"

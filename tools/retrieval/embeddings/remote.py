@@ -1,4 +1,7 @@
-"""Embedding models behind OpenAI's `/embeddings`, as OpenAI, vLLM, TEI, Ollama and llama.cpp serve it."""
+"""Embedding models behind OpenAI's `/embeddings`, which OpenAI, vLLM, TEI, Ollama and llama.cpp serve.
+
+langchain-openai's OpenAIEmbeddings is not used: it takes vectors in the order of the answer, and ignores their index.
+"""
 
 import asyncio
 import os
@@ -11,7 +14,7 @@ import numpy as np
 
 from hopgraph.state import SpecError
 from hopgraph.tools.io.background import run_in_background
-from hopgraph.tools.io.json_server import Server
+from hopgraph.tools.io.json_server import JsonServer
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingModel, Text, Vector
 from hopgraph.tools.retrieval.embeddings.prefixes import prefixes_by_name
@@ -26,9 +29,9 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 @dataclass(frozen=True)
 class RemoteEncoder:
-    """Sends texts in batches, some of them side by side."""
+    """Sends texts in batches, several requests at a time."""
 
-    server: Server
+    server: JsonServer
     model: str
     batch: int
     dimensions: int
@@ -45,30 +48,26 @@ class RemoteEncoder:
             ModelError: the server cannot be reached, refuses, or answers in another form.
         """
         parts = [items[first : first + self.batch] for first in range(0, len(items), self.batch)]
-        found = await asyncio.gather(*(self._request(part) for part in parts))
-        return [vector for vectors in found for vector in vectors]
+        return [vector for vectors in await asyncio.gather(*map(self._request, parts)) for vector in vectors]
 
     async def _request(self, part: Sequence[Text]) -> list[Vector]:
         body: dict[str, Any] = {"model": self.model, "input": [item.prefix + item.text for item in part]}
         body["encoding_format"] = "float"
         if self.dimensions:
             body["dimensions"] = self.dimensions
-        flat = await self.server.post(body, lambda answer: _in_order(answer, len(part)))
-        return list(np.asarray(flat, dtype=np.float32).reshape(len(part), -1))
+        return await self.server.post(body, lambda answer: _vectors_by_index(answer, len(part)))
 
 
-def _in_order(answer: Any, texts: int) -> list[float]:
-    """Read the vectors of an answer in the order of the texts, one after the other."""
-    vectors = {int(each["index"]): each["embedding"] for each in answer["data"]}
+def _vectors_by_index(answer: Any, texts: int) -> list[Vector]:
+    """Return an answer's vectors in the order of the texts."""
+    vectors = {int(each["index"]): np.asarray(each["embedding"], dtype=np.float32) for each in answer["data"]}
     if vectors.keys() != set(range(texts)):
         raise ValueError(f"{len(vectors)} vectors for {texts} texts")
-    if len({len(vector) for vector in vectors.values()}) != 1:
-        raise ValueError("vectors of several lengths")
-    return [float(number) for index in range(texts) for number in vectors[index]]
+    return [vectors[index] for index in range(texts)]
 
 
 def openai_embeddings(spec: str) -> EmbeddingModel:
-    """Make an embedding model of an OpenAI-compatible server; nothing is sent before the first text.
+    """Return the embedding model of an OpenAI-compatible server; nothing is sent before the first text.
 
     The key is read from OPENAI_API_KEY, the address from `?base_url=`, else OPENAI_BASE_URL, else it is OpenAI's.
 
@@ -76,8 +75,7 @@ def openai_embeddings(spec: str) -> EmbeddingModel:
         SpecError: no address, an address with a password, or no key for OpenAI itself.
     """
     named = read_spec(spec, _OPTIONS)
-    given = named.options.get("base_url")
-    address = given or os.environ.get("OPENAI_BASE_URL") or _OPENAI
+    address = named.options.get("base_url") or os.environ.get("OPENAI_BASE_URL") or _OPENAI
     if urlsplit(address).password or urlsplit(address).username:
         raise SpecError(f"{redact(spec)!r}: leave the key out of base_url; set {KEY_VARIABLE}")
     if address == _OPENAI and not os.environ.get(KEY_VARIABLE):
@@ -86,15 +84,15 @@ def openai_embeddings(spec: str) -> EmbeddingModel:
             f"openai:{named.name}?base_url=http://HOST:PORT/v1"
         )
     encoder = RemoteEncoder(
-        Server(f"{address.rstrip('/')}/embeddings", KEY_VARIABLE),
+        JsonServer(f"{address.rstrip('/')}/embeddings", KEY_VARIABLE),
         named.name,
         number_option(named, "batch", TEXTS_PER_REQUEST),
-        number_option(named, "dimensions", 0) if "dimensions" in named.options else 0,
+        number_option(named, "dimensions", 0),
     )
-    kept = {key: value for key, value in named.options.items() if key != "batch"}
+    options = {key: value for key, value in named.options.items() if key != "batch"}
     prefixes = prefixes_by_name(named.name)
     return EmbeddingModel(
-        f"openai:{named.name}" + (f"?{urlencode(kept, safe=':/')}" if kept else ""),
+        f"openai:{named.name}" + (f"?{urlencode(options, safe=':/')}" if options else ""),
         encoder,
         normalise=True,
         query_prefix=named.options.get("query_prefix", prefixes.query),
@@ -102,11 +100,10 @@ def openai_embeddings(spec: str) -> EmbeddingModel:
     )
 
 
-def sends_elsewhere(spec: str) -> str | None:
-    """Tell whether a spec out of an index would send queries, and the key, to an address that nobody here named.
+def untrusted_address(spec: str) -> str | None:
+    """Return the address to which a spec out of an index would send queries and the key, unless the user named it.
 
-    Returns:
-        The address; None for this machine, for the environment's own address, and for models without one.
+    None for this machine, for the environment's own address, and for models without an address.
     """
     address = read_spec(spec, _OPTIONS).options.get("base_url") if spec.startswith("openai:") else None
     if not address or urlsplit(address).hostname in _LOOPBACK or address == os.environ.get("OPENAI_BASE_URL"):

@@ -1,4 +1,4 @@
-"""From an embedding model's spec, or a LangChain `Embeddings` object, to the model."""
+"""Resolve an embedding model by its spec, or wrap a LangChain `Embeddings` object."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,7 +8,7 @@ from langchain_core.embeddings import Embeddings
 from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingModel, Text, Vector
 from hopgraph.tools.retrieval.embeddings.local import contriever, flag, sentence_transformer
 from hopgraph.tools.retrieval.embeddings.remote import openai_embeddings
-from hopgraph.tools.scoring.weights.kinds import made_by_kind
+from hopgraph.tools.scoring.weights.model_specs import resolve_by_kind
 
 KINDS: dict[str, Callable[[str], EmbeddingModel]] = {
     "sentence-transformers": sentence_transformer,
@@ -17,9 +17,9 @@ KINDS: dict[str, Callable[[str], EmbeddingModel]] = {
     "flag": flag,
     "openai": openai_embeddings,
 }
-"""What makes the model of each kind of spec."""
+"""The function behind each kind of spec."""
 OBJECT = "object:"
-"""Begins the spec of a model that was given as an object."""
+"""Prefix of the recorded spec of a model that was given as an object."""
 VALID_SPECS = (
     "sentence-transformers:NAME_OR_PATH (or st:), contriever:NAME_OR_PATH, flag:NAME_OR_PATH (BGE), "
     "openai:MODEL?base_url=http://HOST:PORT/v1"
@@ -27,7 +27,7 @@ VALID_SPECS = (
 
 
 def resolve_embeddings(given: str | Embeddings) -> EmbeddingModel:
-    """Get an embedding model. Loads weights, so it belongs in a thread; each is loaded once for the process.
+    """Return an embedding model. Loads weights, so it belongs in a thread; each is loaded once for the process.
 
     Args:
         given: a spec, as `st:sentence-transformers/all-MiniLM-L6-v2`, or any LangChain `Embeddings`.
@@ -38,14 +38,14 @@ def resolve_embeddings(given: str | Embeddings) -> EmbeddingModel:
     if isinstance(given, EmbeddingModel):
         return given
     if isinstance(given, Embeddings):
-        return EmbeddingModel(f"{OBJECT}{type(given).__name__}", _Given(given), normalise=True)
+        return EmbeddingModel(f"{OBJECT}{type(given).__name__}", _LangChainEncoder(given), normalise=True)
     spec = given.strip()
     hint = "; it was given as an object in code: give it again" if spec.startswith(OBJECT) else ""
-    return made_by_kind("embedding model", spec, KINDS, VALID_SPECS, hint)
+    return resolve_by_kind("embedding model", spec, KINDS, VALID_SPECS, hint)
 
 
-class _Given:
-    """Asks a LangChain `Embeddings`, which knows itself what goes before a query."""
+class _LangChainEncoder:
+    """Embeds with a LangChain `Embeddings`, which adds its own prefixes."""
 
     def __init__(self, embeddings: Embeddings) -> None:
         self._embeddings = embeddings

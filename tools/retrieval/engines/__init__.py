@@ -51,7 +51,7 @@ def resolve_engine(spec: str, embeddings: str | Embeddings | None = None) -> Eng
     if mode != "bm25" and facts.embedding:
         model = resolve_embeddings(embeddings or facts.embedding.model)
         model.check(facts.embedding, str(address))
-        model = model.as_recorded(facts.embedding)
+        model = model.with_recorded_settings(facts.embedding)
     return EngineRetriever(engine=engine, analyser=analyser_of(str(address), facts), mode=mode, embeddings=model)
 
 

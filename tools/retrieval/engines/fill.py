@@ -62,7 +62,7 @@ def fill_collection(
     started = time.perf_counter()
     facts = _agreed(engine, analyser, model)
     if model and facts.embedding:
-        model = model.as_recorded(facts.embedding)
+        model = model.with_recorded_settings(facts.embedding)
     run = _Run(engine, corpus, analyser, model, ReadState(skip_bad), progress)
     done = run.already_done(facts.unfinished)
     if not run.passages_in(facts, done):

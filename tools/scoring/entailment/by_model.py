@@ -2,16 +2,13 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
 from hopgraph.state import Call, EntailmentChecker
-from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.models.model_judge import judge, judge_model
-
-Pair = tuple[str, str]
+from hopgraph.tools.scoring.pair_scorers import JudgeScorer, Pair
 
 
 class Support(BaseModel):
@@ -20,31 +17,19 @@ class Support(BaseModel):
     supported: float = Field(ge=0, le=1)
 
 
-@dataclass(frozen=True)
-class ModelEntailment:
-    """Asks a model about each pair, with the whole premise, in one call each."""
+def model_entailment(spec: str) -> EntailmentChecker:
+    """Return a checker that asks a language model about each pair, with the whole premise, in one call each.
 
-    name: str
-    model: str
-    threshold: float = 0.5
+    Raises:
+        SpecError: nothing follows `model:`.
+    """
+    model = judge_model(spec)
 
-    def score(self, pairs: Sequence[Pair]) -> list[float]:
-        """Score (premise, hypothesis) pairs; from a thread that is not the background loop's.
-
-        Returns:
-            One probability per pair, in order; 0.0 where no reply could be used.
-
-        Raises:
-            ModelError: a request failed for good.
-        """
-        return run_in_background(self.counted(pairs))[0]
-
-    async def counted(self, pairs: Sequence[Pair]) -> tuple[list[float], list[Call]]:
-        """Score pairs, and say what it cost; see `score`."""
+    async def check(pairs: Sequence[Pair]) -> tuple[list[float], list[Call]]:
         distinct = list(dict.fromkeys(pairs))
         judged = await asyncio.gather(
             *(
-                judge(self.model, "scorer/judge_entailment", {"premise": premise, "statement": statement}, Support)
+                judge(model, "scorer/judge_entailment", {"premise": premise, "statement": statement}, Support)
                 for premise, statement in distinct
             )
         )
@@ -53,11 +38,4 @@ class ModelEntailment:
         }
         return [scores[pair] for pair in pairs], [each.call for each in judged]
 
-
-def model_entailment(spec: str) -> EntailmentChecker:
-    """Make a checker of a language model's spec.
-
-    Raises:
-        SpecError: nothing follows `model:`.
-    """
-    return ModelEntailment(redact(spec), judge_model(spec))
+    return JudgeScorer(redact(spec), 0.5, check)

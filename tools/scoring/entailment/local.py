@@ -7,110 +7,83 @@ kind          the model reads                              probability
               `document</s>claim` (RoBERTa, DeBERTa)
 
 Sources: Honovich et al., TRUE (2022), and the citation measure of Gao et al., ALCE (2023), for t5-nli; Tang et
-al., MiniCheck (2024), whose code was read.
+al., MiniCheck (2024), and its code.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hopgraph.state import EntailmentChecker, SpecError
 from hopgraph.tools.scoring.entailment.labels import entailing_label
-from hopgraph.tools.scoring.entailment.windows import best_window
+from hopgraph.tools.scoring.entailment.windows import score_best_window
+from hopgraph.tools.scoring.pair_scorers import Pair, PairScorer
 from hopgraph.tools.scoring.weights import (
     LOCAL_OPTIONS,
     Batched,
     NamedModel,
-    Pair,
-    TextModel,
-    is_task,
-    load_text_model,
     locate,
     placement_of,
     read_spec,
     require,
     shared,
 )
+from hopgraph.tools.scoring.weights.text_model import TextModel, is_task, load_text_model
 
 SEQUENCE, SEQ2SEQ = "SequenceClassification", "Seq2SeqLM"
 MINICHECK_T5_LENGTH = 1024
-"""Tokens of a part: its authors cut documents into parts of 500 words, and read 2,048 tokens at most."""
+"""Tokens of a window: MiniCheck's authors cut documents into parts of 500 words, and read 2,048 tokens at most."""
+_SPECIAL_AND_FORMAT = 16
+"""Tokens of a text that are neither premise nor hypothesis, at most: `premise:`, `hypothesis:`, separators."""
 
 Scoring = Callable[[Sequence[Pair]], list[float]]
 
 
-@dataclass(frozen=True)
-class LocalEntailment:
-    """Scores pairs with a model that was loaded once for the process."""
-
-    name: str
-    batched: Batched[Pair, float]
-    threshold: float = 0.5
-
-    def score(self, pairs: Sequence[Pair]) -> list[float]:
-        """Score (premise, hypothesis) pairs; of a premise that is too long the best part counts.
-
-        Returns:
-            One probability per pair, in order; an empty list for no pairs.
-        """
-        return self.batched(pairs)
-
-    async def ascore(self, pairs: Sequence[Pair]) -> list[float]:
-        """Score pairs without blocking the event loop or a thread of its pool; see `score`."""
-        return await self.batched.acall(pairs)
-
-
 def nli(spec: str) -> EntailmentChecker:
-    """Make a checker of a cross-encoder that was trained on MNLI, ANLI, FEVER or the like.
+    """Return a checker by a cross-encoder that was trained on MNLI, ANLI, FEVER or the like.
 
-    The order of its labels is read from its config; `?label=NAME` says which one counts, where its names
-    do not.
+    The order of its labels is read from its config; `?label=NAME` names the one for entailment where their
+    names do not say.
 
     Raises:
         SpecError: a bad spec, a missing package, a model that cannot be loaded, or no label for entailment.
     """
     named = read_spec(spec, (*LOCAL_OPTIONS, "label"))
 
-    def scoring(folder: Path) -> tuple[TextModel, Scoring]:
+    def load(folder: Path) -> tuple[TextModel, Scoring]:
         model = load_text_model(named, folder, placement_of(named), SEQUENCE)
-        entails = _label(named, model.model.config.id2label)
+        label = _entailing_label(named, model.model.config.id2label)
+        return model, lambda pairs: [row[label] for row in model.run(pairs, _classify(model), "only_first")]
 
-        def score(pairs: Sequence[Pair]) -> list[float]:
-            rows = model.rows(pairs, truncation="only_first")
-            return [row[entails] for row in model.run(rows, lambda padded: _softmax(model.model(**padded).logits))]
-
-        return model, score
-
-    return _checker(named, scoring)
+    return _checker(named, load)
 
 
 def t5_nli(spec: str) -> EntailmentChecker:
-    """Make a checker of google/t5_xxl_true_nli_mixture or a model of its format.
+    """Return a checker by google/t5_xxl_true_nli_mixture or a model of its format.
 
-    The papers let it write and compare with "1"; the probability is above 0.5 where it would write that.
+    The papers generate an answer and compare it with "1"; the probability is above 0.5 where that is the answer.
 
     Raises:
         SpecError: a bad spec, a missing package, or a model that cannot be loaded.
     """
     named = read_spec(spec)
 
-    def scoring(folder: Path) -> tuple[TextModel, Scoring]:
+    def load(folder: Path) -> tuple[TextModel, Scoring]:
         model = load_text_model(named, folder, placement_of(named), SEQ2SEQ)
         return model, _first_word(model, lambda premise, hypothesis: f"premise: {premise} hypothesis: {hypothesis}")
 
-    return _checker(named, scoring)
+    return _checker(named, load)
 
 
 def minicheck(spec: str) -> EntailmentChecker:
-    """Make a checker of a MiniCheck model: Flan-T5, RoBERTa or DeBERTa, by its config.
+    """Return a checker by a MiniCheck model: Flan-T5, RoBERTa or DeBERTa, by its config.
 
     Raises:
         SpecError: a bad spec, a missing package, or a model that cannot be loaded.
     """
     named = read_spec(spec)
 
-    def scoring(folder: Path) -> tuple[TextModel, Scoring]:
+    def load(folder: Path) -> tuple[TextModel, Scoring]:
         place = placement_of(named)
         if is_task(named, folder, SEQ2SEQ):
             model = load_text_model(named, folder, place, SEQ2SEQ, usual_length=MINICHECK_T5_LENGTH)
@@ -122,34 +95,29 @@ def minicheck(spec: str) -> EntailmentChecker:
 
         def score(pairs: Sequence[Pair]) -> list[float]:
             texts = [f"{document}{model.tokenizer.eos_token}{claim}" for document, claim in pairs]
-            rows = model.rows(texts, truncation=True)
-            return [row[1] for row in model.run(rows, lambda padded: _softmax(model.model(**padded).logits))]
+            return [row[1] for row in model.run(texts, _classify(model), truncation=True)]
 
         return model, score
 
-    return _checker(named, scoring)
+    return _checker(named, load)
 
 
-def _checker(named: NamedModel, scoring: Callable[[Path], tuple[TextModel, Scoring]]) -> EntailmentChecker:
+def _checker(named: NamedModel, load_scoring: Callable[[Path], tuple[TextModel, Scoring]]) -> EntailmentChecker:
     """Load a model once for the process, and let it score the windows of long premises."""
     folder, place = locate(named), placement_of(named)
 
     def load() -> Batched[Pair, float]:
-        model, score = scoring(folder)
+        model, score = load_scoring(folder)
         room = model.max_length - _SPECIAL_AND_FORMAT
         if room < 1:
             raise SpecError(f"{named.spec!r}: max_length must be above {_SPECIAL_AND_FORMAT}")
-        return Batched(lambda pairs: best_window(pairs, score, model.lengths, room), named.spec)
+        return Batched(lambda pairs: score_best_window(pairs, score, model.lengths, room), named.spec)
 
     key = (named.kind, folder, place, named.limits, named.options.get("label"))
-    return LocalEntailment(named.spec, shared(key, load))
+    return PairScorer(named.spec, 0.5, shared(key, load).acall)
 
 
-_SPECIAL_AND_FORMAT = 16
-"""Tokens of a text that are neither premise nor hypothesis, at most: `premise:`, `hypothesis:`, separators."""
-
-
-def _label(named: NamedModel, names: Any) -> int:
+def _entailing_label(named: NamedModel, names: Any) -> int:
     labels = [str(names[index]) for index in sorted(names, key=int)]
     try:
         return entailing_label(labels, named.options.get("label"))
@@ -157,25 +125,25 @@ def _label(named: NamedModel, names: Any) -> int:
         raise SpecError(f"{named.spec!r}: {error}; name it with ?label=NAME") from None
 
 
-def _softmax(logits: Any) -> Any:
-    return logits.float().softmax(dim=-1)
+def _classify(model: TextModel) -> Callable[[dict[str, Any]], Any]:
+    return lambda padded: model.model(**padded).logits.float().softmax(dim=-1)
 
 
 def _first_word(model: TextModel, text_of: Callable[[str, str], str]) -> Scoring:
-    """Make a function that compares "1" with "0" as the first token of a T5's answer."""
+    """Return a function that compares "1" with "0" as the first token of a T5's answer."""
     torch = require("torch")
     no, yes = (model.tokenizer(answer, add_special_tokens=False)["input_ids"][0] for answer in "01")
     if no == yes:
-        raise SpecError(f"{model.tokenizer.name_or_path}: this model's tokeniser does not tell 0 from 1")
+        raise SpecError(f"{model.tokenizer.name_or_path}: this model's tokenizer does not distinguish 0 from 1")
     start = model.model.config.decoder_start_token_id
 
     def forward(padded: dict[str, Any]) -> Any:
-        begin = torch.full((len(padded["input_ids"]), 1), start, device=model.device)
+        first = torch.full((len(padded["input_ids"]), 1), start, device=model.device)
         inputs = {name: padded[name] for name in ("input_ids", "attention_mask")}
-        return _softmax(model.model(**inputs, decoder_input_ids=begin).logits[:, 0, [no, yes]])
+        return model.model(**inputs, decoder_input_ids=first).logits[:, 0, [no, yes]].float().softmax(dim=-1)
 
     def score(pairs: Sequence[Pair]) -> list[float]:
-        rows = model.rows([text_of(first, second) for first, second in pairs], truncation=True)
-        return [row[1] for row in model.run(rows, forward)]
+        rows = model.run([text_of(*pair) for pair in pairs], forward, truncation=True)
+        return [row[1] for row in rows]
 
     return score

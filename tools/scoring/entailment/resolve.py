@@ -1,4 +1,4 @@
-"""From an entailment checker's spec to the checker."""
+"""Resolve an entailment checker by its spec."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from hopgraph.tools.scoring.entailment.by_model import model_entailment
 from hopgraph.tools.scoring.entailment.lexical import LexicalEntailment
 from hopgraph.tools.scoring.entailment.local import minicheck, nli, t5_nli
 from hopgraph.tools.scoring.entailment.remote import remote_entailment
-from hopgraph.tools.scoring.weights.kinds import made_by_kind
+from hopgraph.tools.scoring.weights.model_specs import resolve_by_kind
 
 KINDS: dict[str, Callable[[str], EntailmentChecker]] = {
     "nli": nli,
@@ -17,7 +17,7 @@ KINDS: dict[str, Callable[[str], EntailmentChecker]] = {
     "http": remote_entailment,
     "https": remote_entailment,
 }
-"""What makes the checker of each kind of spec."""
+"""The function behind each kind of spec."""
 VALID_SPECS = (
     "lexical, nli:NAME_OR_PATH, t5-nli:NAME_OR_PATH, minicheck:NAME_OR_PATH, "
     "http://HOST:PORT (a server with /predict), "
@@ -26,7 +26,7 @@ VALID_SPECS = (
 
 
 def resolve_entailment(spec: str) -> EntailmentChecker:
-    """Make the entailment checker that a spec names.
+    """Return the entailment checker that a spec names.
 
     Loads models, so it belongs in a thread. A model is loaded once for the process.
 
@@ -36,4 +36,4 @@ def resolve_entailment(spec: str) -> EntailmentChecker:
     spec = spec.strip()
     if spec == LexicalEntailment.name:
         return LexicalEntailment()
-    return made_by_kind("entailment checker", spec, KINDS, VALID_SPECS)
+    return resolve_by_kind("entailment checker", spec, KINDS, VALID_SPECS)

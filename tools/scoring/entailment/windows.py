@@ -1,47 +1,46 @@
-"""Long premises in parts: the sentences that fit into the model together; the best part counts."""
+"""Windows of long premises: as many whole sentences as fit into the model; the best window counts."""
 
 import re
 from collections.abc import Callable, Sequence
 
+from hopgraph.tools.scoring.pair_scorers import Pair
 from hopgraph.tools.text import split_sentences
 
 _WORD = re.compile(r"\s*\S+\s*")
 _MARGIN = 0.8
-_LEAST_ROOM = 4
-"""A premise gets at least 1 / _LEAST_ROOM of what the model reads, however long the hypothesis is."""
-
-Pair = tuple[str, str]
+_MIN_PREMISE_SHARE = 0.25
+"""Of what the model reads, however long the hypothesis is."""
 
 
-def windows_of(premise: str, sizes: Callable[[list[str]], list[int]], room: int) -> list[str]:
-    """Cut a premise into parts of whole sentences, each as long as fits.
+def split_windows(premise: str, count_tokens: Callable[[list[str]], list[int]], room: int) -> list[str]:
+    """Split a premise into windows of whole sentences, as many as fit.
 
     Args:
         premise: one or several passages.
-        sizes: counts the tokens of each text.
-        room: tokens of a part at most.
+        count_tokens: returns the tokens of each text.
+        room: tokens of a window at most.
 
     Returns:
-        The parts in order; a sentence that does not fit is cut between words. Nothing is left out.
+        The windows in order; a sentence that does not fit is cut between words. Nothing is left out.
     """
-    # What stands between two sentences goes with the first.
+    # The whitespace after a sentence belongs to it.
     ends = [start for start, _ in split_sentences(premise)[1:]] + [len(premise)]
     sentences = [premise[start:end] for start, end in zip([0, *ends], ends, strict=False)]
     pieces = [
         piece
-        for sentence, size in zip(sentences, sizes(sentences), strict=True)
+        for sentence, size in zip(sentences, count_tokens(sentences), strict=True)
         for piece in ([sentence] if size <= room else _cut(sentence, size, room))
     ]
-    parts: list[str] = []
-    taken = 0
-    for piece, size in zip(pieces, sizes(pieces), strict=True):
-        if parts and taken + size <= room:
-            parts[-1] += piece
-            taken += size
+    windows: list[str] = []
+    used = 0
+    for piece, size in zip(pieces, count_tokens(pieces), strict=True):
+        if windows and used + size <= room:
+            windows[-1] += piece
+            used += size
         else:
-            parts.append(piece)
-            taken = size
-    return [part.strip() for part in parts]
+            windows.append(piece)
+            used = size
+    return [window.strip() for window in windows]
 
 
 def _cut(sentence: str, size: int, room: int) -> list[str]:
@@ -51,30 +50,30 @@ def _cut(sentence: str, size: int, room: int) -> list[str]:
     return ["".join(words[first : first + many]) for first in range(0, len(words), many)]
 
 
-def best_window(
+def score_best_window(
     pairs: Sequence[Pair],
     score: Callable[[Sequence[Pair]], Sequence[float]],
-    sizes: Callable[[list[str]], list[int]],
+    count_tokens: Callable[[list[str]], list[int]],
     longest: int,
 ) -> list[float]:
-    """Score pairs whose premises may be longer than the model reads, all parts in one call of `score`.
+    """Score pairs whose premises may be longer than the model reads, all windows in one call of `score`.
 
     Args:
         pairs: of premise and hypothesis.
-        score: gives a probability for each pair of a part and a hypothesis.
-        sizes: counts the tokens of each text.
-        longest: tokens of a part and its hypothesis together.
+        score: returns a probability for each pair of a window and a hypothesis.
+        count_tokens: returns the tokens of each text.
+        longest: tokens of a window and its hypothesis together.
 
     Returns:
-        For each pair the score of its best part.
+        For each pair the score of its best window.
     """
     texts = list(dict.fromkeys(text for pair in pairs for text in pair))
-    size = dict(zip(texts, sizes(texts), strict=True))
-    parts: list[list[Pair]] = []
+    size = dict(zip(texts, count_tokens(texts), strict=True))
+    windows: list[list[Pair]] = []
     for premise, hypothesis in pairs:
-        room = max(1, longest // _LEAST_ROOM, longest - size[hypothesis])
-        fits = size[premise] <= room
-        parts.append([(part, hypothesis) for part in ([premise] if fits else windows_of(premise, sizes, room))])
-    distinct = list(dict.fromkeys(part for each in parts for part in each))
+        room = max(1, int(longest * _MIN_PREMISE_SHARE), longest - size[hypothesis])
+        parts = [premise] if size[premise] <= room else split_windows(premise, count_tokens, room)
+        windows.append([(part, hypothesis) for part in parts])
+    distinct = list(dict.fromkeys(window for each in windows for window in each))
     scores = dict(zip(distinct, score(distinct), strict=True))
-    return [max(scores[part] for part in each) for each in parts]
+    return [max(scores[window] for window in each) for each in windows]

@@ -1,59 +1,53 @@
-"""Rerankers that run in this process: `bge:` and `cross-encoder:`."""
+"""Rerankers that run in this process: `bge:` by FlagEmbedding, `cross-encoder:` by sentence-transformers."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from hopgraph.state import Reranker, SpecError
+from hopgraph.tools.scoring.pair_scorers import Pair, PairScorer
 from hopgraph.tools.scoring.weights import (
-    USUAL_LENGTH,
     Batched,
     NamedModel,
-    Pair,
-    TextModel,
-    check_task,
-    load_text_model,
+    Placement,
+    estimate_tokens,
     loading,
     locate,
     number_option,
     placement_of,
     read_spec,
     require,
+    run_in_batches,
     shared,
     tokens_per_batch,
 )
+from hopgraph.tools.scoring.weights.flag_embedding import SingleForward
+from hopgraph.tools.scoring.weights.model_hub import M3_HEADS
+from hopgraph.tools.scoring.weights.text_model import (
+    USUAL_LENGTH,
+    architectures,
+    check_task,
+    check_weights,
+    is_task,
+    max_length_of,
+)
 
-QUERY_SHARE = 0.75
-"""Of a pair's tokens, as FlagEmbedding cuts queries."""
+SEQUENCE, CAUSAL = "SequenceClassification", "CausalLM"
+M3_WEIGHTS = {"dense": 0.4, "sparse": 0.2, "multi-vector": 0.4}
+"""Of BGE-M3's three scores, as its authors weigh them."""
+_NEEDS_TRANSFORMERS_4 = frozenset({"LayerWiseMiniCPMForCausalLM", "CostWiseGemmaForCausalLM"})
+"""The layerwise and lightweight rerankers, whose classes in FlagEmbedding 1.4 do not load with transformers 5."""
+_PROMPT_TOKENS = 64
+"""What a decoder reads besides the pair."""
 
-
-@dataclass(frozen=True)
-class LocalReranker:
-    """Scores pairs with a model that was loaded once for the process. Its scores are raw logits."""
-
-    name: str
-    batched: Batched[Pair, float]
-    threshold: float | None = None
-    """A logit's scale is the model's own: see `hopgraph calibrate`."""
-
-    def score(self, pairs: Sequence[Pair]) -> list[float]:
-        """Score (query, text) pairs; equal pairs are scored once.
-
-        Returns:
-            One logit per pair, in order; an empty list for no pairs.
-        """
-        return self.batched(pairs)
-
-    async def ascore(self, pairs: Sequence[Pair]) -> list[float]:
-        """Score pairs without blocking the event loop or a thread of its pool; see `score`."""
-        return await self.batched.acall(pairs)
+Scoring = Callable[[list[Pair]], Sequence[float]]
 
 
 def bge(spec: str) -> Reranker:
-    """Make a BGE reranker: the scores of FlagEmbedding's `FlagReranker.compute_score`, in fewer steps.
+    """Return a BGE reranker of FlagEmbedding: encoders, decoders (v2-gemma), and BGE-M3's three kinds of vectors.
 
-    It is computed with transformers alone: FlagReranker tokenises pairs one by one and keeps 128 of them
-    together however long they are.
+    Scores are raw logits; those of BGE-M3 are a weighted mean of similarities.
 
     Raises:
         SpecError: a bad spec, a missing package, or a model that cannot be loaded.
@@ -62,38 +56,77 @@ def bge(spec: str) -> Reranker:
     folder, place = locate(named), placement_of(named)
 
     def load() -> Batched[Pair, float]:
-        model = load_text_model(named, folder, place, "SequenceClassification")
-        _check_one_label(named, model.model.config.num_labels)
-        return Batched(each_once(lambda pairs: _bge_logits(model, pairs)), named.spec)
+        if all((folder / name).is_file() for name in M3_HEADS):
+            return _batched(named, *_load_m3(named, folder, place))
+        return _batched(named, *_load_flag_reranker(named, folder, place))
 
-    return LocalReranker(named.spec, shared(("bge", folder, place, named.limits), load))
-
-
-def _bge_logits(model: TextModel, pairs: Sequence[Pair]) -> list[float]:
-    queries = _as_read(model, [query for query, _ in pairs], int(model.max_length * QUERY_SHARE))
-    texts = _as_read(model, [text for _, text in pairs], model.max_length)
-    rows = model.rows([(queries[query], texts[text]) for query, text in pairs], truncation="only_second")
-    return [row[0] for row in model.logits(rows)]
+    return PairScorer(named.spec, None, shared(("bge", folder, place, named.limits), load).acall)
 
 
-def _as_read(model: TextModel, texts: Sequence[str], longest: int) -> dict[str, str]:
-    """Give each text as FlagReranker passes it on: its first `longest` tokens, decoded and joined to pairs.
+def _load_flag_reranker(named: NamedModel, folder: Path, place: Placement) -> tuple[Scoring, int, int]:
+    if unsupported := _NEEDS_TRANSFORMERS_4.intersection(architectures(named, folder)):
+        raise SpecError(f"{named.spec!r}: {min(unsupported)} does not load with transformers 5; use another reranker")
+    task = CAUSAL if is_task(named, folder, CAUSAL) else SEQUENCE
+    check_task(named, folder, task)
+    check_weights(named, folder, task)
+    with loading(named.spec, str(folder)):
+        decoder = task == CAUSAL
+        reranker: Any = require("FlagEmbedding").FlagAutoReranker.from_finetuned(
+            str(folder),
+            model_class="decoder-only-base" if decoder else "encoder-only-base",
+            use_fp16=False,
+            trust_remote_code=False,
+            devices=place.device,
+        )
+    if decoder:  # it shows a progress bar for every call
+        module = require("FlagEmbedding.inference.reranker.decoder_only.base")
+        module.trange = partial(require("tqdm").trange, disable=True)
+    else:
+        _check_one_label(named, reranker.model.config.num_labels)
+    config = reranker.model.config
+    longest = max_length_of(named, config, reranker.tokenizer)
+    reranker.model = SingleForward(reranker.model.to(place.torch_dtype))
 
-    Decoding changes nothing but where a text is cut and where it has characters that the model does not know.
-    """
-    distinct = list(dict.fromkeys(texts))
-    read = model.tokenizer(distinct, add_special_tokens=False, verbose=False)["input_ids"]
-    unknown = model.tokenizer.unk_token_id
-    return {
-        text: model.tokenizer.decode(ids[:longest], clean_up_tokenization_spaces=False)
-        if len(ids) > longest or unknown in ids
-        else text
-        for text, ids in zip(distinct, read, strict=True)
+    def logits(pairs: list[Pair]) -> list[float]:
+        return reranker.compute_score(pairs, batch_size=len(pairs) + 1, max_length=longest)
+
+    tokens = number_option(named, "batch_tokens", tokens_per_batch(config, place))
+    return logits, longest + (_PROMPT_TOKENS if decoder else 0), tokens
+
+
+def _load_m3(named: NamedModel, folder: Path, place: Placement) -> tuple[Scoring, int, int]:
+    check_weights(named, folder)
+    with loading(named.spec, str(folder)):
+        model: Any = require("FlagEmbedding").BGEM3FlagModel(
+            str(folder), use_fp16=place.dtype == "fp16", use_bf16=place.dtype == "bf16", devices=place.device
+        )
+    config = model.model.model.config
+    longest = max_length_of(named, config, model.tokenizer)
+    model.model = SingleForward(model.model)
+
+    def scores(pairs: list[Pair]) -> list[float]:
+        texts = list(dict.fromkeys(text for pair in pairs for text in pair))
+        found = model.encode(
+            texts, batch_size=len(texts) + 1, max_length=longest, return_sparse=True, return_colbert_vecs=True
+        )
+        place_of = {text: index for index, text in enumerate(texts)}
+        return [_m3_score(model, found, place_of[query], place_of[text]) for query, text in pairs]
+
+    return scores, longest, number_option(named, "batch_tokens", tokens_per_batch(config, place))
+
+
+def _m3_score(model: Any, found: dict[str, Any], query: int, text: int) -> float:
+    dense, sparse, vectors = found["dense_vecs"], found["lexical_weights"], found["colbert_vecs"]
+    scores = {
+        "dense": float(dense[query] @ dense[text]),
+        "sparse": float(model.compute_lexical_matching_score(sparse[query], sparse[text])),
+        "multi-vector": float(model.colbert_score(vectors[query], vectors[text])),
     }
+    return sum(weight * scores[kind] for kind, weight in M3_WEIGHTS.items())
 
 
 def cross_encoder(spec: str) -> Reranker:
-    """Make a reranker of a sentence-transformers CrossEncoder; its scores are logits, without a sigmoid.
+    """Return a reranker by a sentence-transformers CrossEncoder; its scores are logits, without a sigmoid.
 
     Raises:
         SpecError: a bad spec, a missing package, or a model that cannot be loaded.
@@ -101,10 +134,12 @@ def cross_encoder(spec: str) -> Reranker:
     named = read_spec(spec)
     folder, place = locate(named), placement_of(named)
     if not (folder / "modules.json").is_file():
-        check_task(named, folder, "SequenceClassification")
+        check_task(named, folder, SEQUENCE)
 
     def load() -> Batched[Pair, float]:
         library, torch = require("sentence_transformers"), require("torch")
+        if not (folder / "modules.json").is_file():
+            check_weights(named, folder, SEQUENCE)
         with loading(named.spec, str(folder)):
             model: Any = library.CrossEncoder(
                 str(folder),
@@ -115,19 +150,16 @@ def cross_encoder(spec: str) -> Reranker:
                 model_kwargs={"dtype": place.torch_dtype, "weights_only": True},
             )
         _check_one_label(named, model.num_labels)
-        config = getattr(model.model, "config", None)
-        tokens = number_option(named, "batch_tokens", tokens_per_batch(config, place))
 
-        def logits(pairs: Sequence[Pair]) -> list[float]:
-            size = max(1, tokens // (model.max_seq_length or USUAL_LENGTH))
-            found = model.predict(
-                list(pairs), batch_size=size, activation_fn=torch.nn.Identity(), show_progress_bar=False
-            )
-            return [float(score) for score in found]
+        def logits(pairs: list[Pair]) -> list[float]:
+            identity = torch.nn.Identity()
+            scores = model.predict(pairs, batch_size=len(pairs), activation_fn=identity, show_progress_bar=False)
+            return [float(score) for score in scores]
 
-        return Batched(each_once(logits), named.spec)
+        tokens = number_option(named, "batch_tokens", tokens_per_batch(getattr(model.model, "config", None), place))
+        return _batched(named, logits, model.max_seq_length or USUAL_LENGTH, tokens)
 
-    return LocalReranker(named.spec, shared(("cross-encoder", folder, place, named.limits), load))
+    return PairScorer(named.spec, None, shared(("cross-encoder", folder, place, named.limits), load).acall)
 
 
 def _check_one_label(named: NamedModel, labels: int) -> None:
@@ -135,12 +167,23 @@ def _check_one_label(named: NamedModel, labels: int) -> None:
         raise SpecError(f"{named.spec!r}: a reranker gives one score, and this model has {labels} labels; see nli:")
 
 
-def each_once(work: Callable[[Sequence[Pair]], Sequence[float]]) -> Callable[[list[Pair]], list[float]]:
-    """Wrap a scoring function so that pairs that occur several times are scored once."""
+def _batched(named: NamedModel, scoring: Scoring, longest: int, tokens: int) -> Batched[Pair, float]:
+    return Batched(lambda pairs: score_distinct(pairs, scoring, longest, tokens), named.spec)
 
-    def score(pairs: list[Pair]) -> list[float]:
-        distinct = list(dict.fromkeys(pairs))
-        scores = dict(zip(distinct, work(distinct), strict=True))
-        return [scores[pair] for pair in pairs]
 
-    return score
+def score_distinct(pairs: Sequence[Pair], scoring: Scoring, longest: int, tokens: int) -> list[float]:
+    """Score pairs in batches of about one length, equal pairs once.
+
+    Args:
+        pairs: of query and text.
+        scoring: returns one score for each pair of a batch.
+        longest: tokens of a pair at most.
+        tokens: per batch, padding included.
+
+    Returns:
+        One score per pair, in order.
+    """
+    distinct = list(dict.fromkeys(pairs))
+    lengths = estimate_tokens((query + text for query, text in distinct), longest)
+    scores = dict(zip(distinct, run_in_batches(distinct, lengths, tokens, scoring), strict=True))
+    return [scores[pair] for pair in pairs]

@@ -1,4 +1,4 @@
-"""From a reranker's spec to the reranker."""
+"""Resolve a reranker by its spec."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from hopgraph.tools.scoring.rerankers.by_model import model_reranker
 from hopgraph.tools.scoring.rerankers.lexical import LexicalReranker
 from hopgraph.tools.scoring.rerankers.local import bge, cross_encoder
 from hopgraph.tools.scoring.rerankers.remote import remote_reranker
-from hopgraph.tools.scoring.weights.kinds import made_by_kind
+from hopgraph.tools.scoring.weights.model_specs import resolve_by_kind
 
 KINDS: dict[str, Callable[[str], Reranker]] = {
     "bge": bge,
@@ -17,7 +17,7 @@ KINDS: dict[str, Callable[[str], Reranker]] = {
     "https": remote_reranker,
     "rerank": remote_reranker,
 }
-"""What makes the reranker of each kind of spec."""
+"""The function behind each kind of spec."""
 VALID_SPECS = (
     "lexical, bge:NAME_OR_PATH, cross-encoder:NAME_OR_PATH, http://HOST:PORT (a server with /rerank), "
     "model:SPEC (a language model)"
@@ -25,7 +25,7 @@ VALID_SPECS = (
 
 
 def resolve_reranker(spec: str) -> Reranker:
-    """Make the reranker that a spec names.
+    """Return the reranker that a spec names.
 
     Loads models, so it belongs in a thread. A model is loaded once for the process.
 
@@ -35,4 +35,4 @@ def resolve_reranker(spec: str) -> Reranker:
     spec = spec.strip()
     if spec == LexicalReranker.name:
         return LexicalReranker()
-    return made_by_kind("reranker", spec, KINDS, VALID_SPECS)
+    return resolve_by_kind("reranker", spec, KINDS, VALID_SPECS)

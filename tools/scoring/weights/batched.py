@@ -1,4 +1,4 @@
-"""One loaded model for everyone in the process, used by one thread, with small requests put together."""
+"""One loaded model for the whole process, run by one thread, with small requests joined into one batch."""
 
 import asyncio
 import os
@@ -13,8 +13,8 @@ ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 SharedT = TypeVar("SharedT")
 
-TOGETHER = 64
-"""Items up to which waiting requests are put together. More would only make the first of them wait longer."""
+MAX_JOINED = 64
+"""Items up to which waiting requests are joined. More would only make the first of them wait longer."""
 
 
 @dataclass(frozen=True)
@@ -26,16 +26,16 @@ class _Request(Generic[ItemT, ResultT]):
 class Batched(Generic[ItemT, ResultT]):
     """A function over a list of items, run in a thread of its own.
 
-    Requests come from any thread and any event loop, and are answered in order. Those that wait while
-    another one is worked on are put together, up to TOGETHER items, since a model takes a batch faster than
-    its parts. Callers on an event loop are not blocked, and no thread of a shared pool waits.
+    Requests come from any thread and any event loop, and are answered in order. Those that wait while another
+    one runs are joined, up to MAX_JOINED items, since a model takes a batch faster than its parts. Callers on an
+    event loop are not blocked, and no thread of a shared pool waits.
     """
 
     def __init__(self, work: Callable[[list[ItemT]], Sequence[ResultT]], name: str = "model") -> None:
         """Start the thread.
 
         Args:
-            work: gives one result per item, in order; what it gives for one item must not depend on the others.
+            work: returns one result per item, in order; the result for one item must not depend on the others.
             name: of the thread.
         """
         self._work = work
@@ -43,7 +43,7 @@ class Batched(Generic[ItemT, ResultT]):
         threading.Thread(target=self._serve, name=f"hopgraph-{name}", daemon=True).start()
 
     def __call__(self, items: Sequence[ItemT]) -> list[ResultT]:
-        """Work on items and wait; from any thread that is not an event loop's.
+        """Process items and wait; from any thread that is not an event loop's.
 
         Returns:
             One result per item, in order; empty for none.
@@ -51,7 +51,7 @@ class Batched(Generic[ItemT, ResultT]):
         return self._submit(items).result() if items else []
 
     async def acall(self, items: Sequence[ItemT]) -> list[ResultT]:
-        """Work on items; cancelled before its turn a request costs nothing.
+        """Process items; a request that is cancelled before its turn costs nothing.
 
         Returns:
             One result per item, in order; empty for none.
@@ -70,7 +70,7 @@ class Batched(Generic[ItemT, ResultT]):
             held = None
             while not self._waiting.empty():
                 following = self._waiting.get()
-                if sum(len(each.items) for each in together) + len(following.items) > TOGETHER:
+                if sum(len(each.items) for each in together) + len(following.items) > MAX_JOINED:
                     held = following
                     break
                 together.append(following)
@@ -97,10 +97,10 @@ _registry = threading.Lock()
 
 
 def shared(key: Hashable, make: Callable[[], SharedT]) -> SharedT:
-    """Get what was made for this key, or make it; made once, even when many threads ask at the same time.
+    """Return the model for this key, made once even when many threads ask at the same time.
 
-    Others are not held up while something is made. What failed to be made is tried again by the next who
-    asks. Takes as long as loading does, so it belongs in a thread.
+    Other keys do not wait meanwhile, and a failure is tried again at the next call. Takes as long as loading
+    does, so it belongs in a thread.
 
     Args:
         key: kind, folder, device, precision and whatever else makes two models different.
@@ -114,8 +114,8 @@ def shared(key: Hashable, make: Callable[[], SharedT]) -> SharedT:
         return cast("SharedT", _shared[key])
 
 
-def _begin_anew() -> None:
-    """In a forked child: the threads and locks of the parent are gone."""
+def _reset_after_fork() -> None:
+    """Start empty in a forked child, which has neither the threads nor the locks of its parent."""
     global _registry
     _shared.clear()
     _making.clear()
@@ -123,4 +123,4 @@ def _begin_anew() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)
+    os.register_at_fork(after_in_child=_reset_after_fork)

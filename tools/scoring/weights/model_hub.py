@@ -1,4 +1,4 @@
-"""Where a model's files are: a folder, the hub's cache on this machine, or the hub itself."""
+"""Find a model's files: in a folder, in the hub's cache on this machine, or on the hub itself."""
 
 import json
 import os
@@ -14,17 +14,19 @@ from hopgraph.tools.scoring.weights.model_specs import NamedModel
 
 REACH_SECONDS = 10.0
 """How long the hub may take to say which files a model has."""
+M3_HEADS = ("colbert_linear.pt", "sparse_linear.pt")
+"""BGE-M3's layers beside its encoder, which FlagEmbedding reads as tensors alone."""
 _KEPT = frozenset({".json", ".txt", ".model", ".safetensors", ".bin", ".jinja", ".metadata"})
 _OTHER_RUNTIMES = frozenset({"onnx", "openvino", "coreml", "tf", "flax", "original"})
 
 
 def locate(named: NamedModel) -> Path:
-    """Find the folder with a model's files; download them where they are in no folder and no cache.
+    """Return the folder with a model's files; they are downloaded where they are in no folder and no cache.
 
-    A model that is in the cache is not looked for on the hub, so that it opens at once and without network.
+    A cached model is not looked up on the hub, so that it opens at once and without network.
 
     Raises:
-        SpecError: no such folder and no such model, or the hub cannot be reached; it says what was tried.
+        SpecError: no such folder and no such model, or the hub cannot be reached; the message says what was tried.
     """
     folder = Path(named.name).expanduser()
     if folder.is_dir():
@@ -37,7 +39,7 @@ def locate(named: NamedModel) -> Path:
 
 
 def _is_path(name: str) -> bool:
-    """Tell a path from a name on the hub, which is NAME or OWNER/NAME."""
+    """Whether a name is a path; names on the hub are NAME or OWNER/NAME."""
     return name.startswith((".", "/", "~")) or name.count("/") > 1 or "\\" in name or name.endswith("/")
 
 
@@ -51,7 +53,7 @@ def _checked(named: NamedModel, folder: Path) -> Path:
 
 
 def _has_weights(folder: Path) -> bool:
-    """Tell whether the weights are there, and all of their parts: a download may have been broken off."""
+    """Whether the weights and all of their parts are there: a download may have been interrupted."""
     indexes = [*folder.glob("*.safetensors.index.json"), *folder.glob("*.bin.index.json")]
     if indexes:
         return any(all((folder / part).is_file() for part in _parts(index)) for index in indexes)
@@ -59,7 +61,7 @@ def _has_weights(folder: Path) -> bool:
 
 
 def _parts(index: Path) -> set[str]:
-    """List the files that an index of weights names; a damaged index names one that does not exist."""
+    """Return the files that an index of weights lists; for a damaged index one that does not exist."""
     try:
         return set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
     except (ValueError, KeyError, AttributeError, TypeError):
@@ -67,7 +69,7 @@ def _parts(index: Path) -> set[str]:
 
 
 def _cached(hub: Any, named: NamedModel) -> Path | None:
-    """Get the cache's folder, if a whole model is there."""
+    """Return the cache's folder, if a complete model is there."""
     errors = require("huggingface_hub.errors")
     try:
         found = hub.snapshot_download(named.name, revision=named.options.get("revision"), local_files_only=True)
@@ -102,12 +104,12 @@ def _downloaded(hub: Any, named: NamedModel) -> Path:
 
 
 def _transport_errors() -> list[type[Exception]]:
-    """List the root errors of the HTTP packages that the hub's versions use; those of `requests` are OSErrors."""
+    """Return the base errors of the HTTP packages that the hub's versions use; those of `requests` are OSErrors."""
     return [sys.modules[name].HTTPError for name in ("httpx", "httpx2") if name in sys.modules]
 
 
 def wanted_files(names: Sequence[str]) -> list[str]:
-    """Choose the files to download: those of torch and of the tokeniser, no code, and safetensors over pickles.
+    """Return the files to download: those of torch and of the tokenizer, no code, and safetensors over pickles.
 
     Order: as given. `.bin` files are taken only in folders without `.safetensors`; they are then read
     as tensors alone.
@@ -115,7 +117,8 @@ def wanted_files(names: Sequence[str]) -> list[str]:
     kept = [
         path
         for name in names
-        if (path := PurePosixPath(name)).suffix in _KEPT and not _OTHER_RUNTIMES.intersection(path.parts[:-1])
+        if ((path := PurePosixPath(name)).suffix in _KEPT or name in M3_HEADS)
+        and not _OTHER_RUNTIMES.intersection(path.parts[:-1])
     ]
     suffixes: defaultdict[PurePosixPath, set[str]] = defaultdict(set)
     for path in kept:

@@ -1,21 +1,25 @@
 """Specs of models with weights: `KIND:NAME_OR_PATH?option=value&…`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 from urllib.parse import parse_qsl
 
 from hopgraph.state import SpecError
+from hopgraph.tools.io.redact import redact
 
 LOCAL_OPTIONS = ("device", "dtype", "revision", "max_length", "batch_tokens")
-"""What can be said about any model that runs in this process."""
+"""The options of every model that runs in this process."""
+
+ModelT = TypeVar("ModelT")
 
 
 @dataclass(frozen=True)
 class NamedModel:
-    """A spec, taken apart."""
+    """A parsed spec."""
 
     spec: str
-    """As it was given, without spaces around it."""
+    """As given, stripped."""
     kind: str
     name: str
     """A model's name on the hub, or a folder."""
@@ -23,12 +27,12 @@ class NamedModel:
 
     @property
     def limits(self) -> tuple[str | None, ...]:
-        """The options that bound its texts and batches, to tell two loaded models apart."""
+        """The options that bound its texts and batches, which make two loaded models different."""
         return tuple(self.options.get(option) for option in ("max_length", "batch_tokens"))
 
 
 def read_spec(spec: str, allowed: Sequence[str] = LOCAL_OPTIONS) -> NamedModel:
-    """Take a spec apart.
+    """Parse a spec.
 
     Raises:
         SpecError: nothing after the colon, or an option that is not among `allowed`.
@@ -46,7 +50,7 @@ def read_spec(spec: str, allowed: Sequence[str] = LOCAL_OPTIONS) -> NamedModel:
 
 
 def number_option(named: NamedModel, option: str, default: int) -> int:
-    """Read an option that is a whole number of at least 1; `default` where it is not given.
+    """Return an option's value, a whole number of at least 1; `default` where it is not given.
 
     Raises:
         SpecError: it is something else.
@@ -57,3 +61,17 @@ def number_option(named: NamedModel, option: str, default: int) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise SpecError(f"option {option!r} of {named.spec!r} must be a whole number of at least 1, got {text!r}")
     return int(text)
+
+
+def resolve_by_kind(
+    what: str, spec: str, kinds: Mapping[str, Callable[[str], ModelT]], valid: str, hint: str = ""
+) -> ModelT:
+    """Return what `kinds` makes of a whole spec, by the part before its colon.
+
+    Raises:
+        SpecError: no such kind; the message says `what` was asked for, the `hint`, and the `valid` specs.
+    """
+    kind, colon, _ = spec.partition(":")
+    if not colon or kind not in kinds:
+        raise SpecError(f"{what} {redact(spec)!r} is unknown{hint}; use one of: {valid}")
+    return kinds[kind](spec)

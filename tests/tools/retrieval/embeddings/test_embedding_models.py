@@ -95,6 +95,6 @@ def test_prefixes_and_scaling_are_taken_from_an_index() -> None:
     given = resolve_embeddings(Listening())
     assert isinstance(given, EmbeddingModel)
     facts = given.facts().model_copy(update={"query_prefix": "query: ", "passage_prefix": "p: ", "normalise": False})
-    recorded = given.as_recorded(facts)
+    recorded = given.with_recorded_settings(facts)
     assert (recorded.query_prefix, recorded.passage_prefix, recorded.normalise) == ("query: ", "p: ", False)
-    assert given.as_recorded(facts, keep_query_prefix=True).query_prefix == ""
+    assert given.with_recorded_settings(facts, keep_query_prefix=True).query_prefix == ""

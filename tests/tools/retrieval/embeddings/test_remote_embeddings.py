@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from hopgraph.state import ModelError, SpecError
 from hopgraph.tools.retrieval.embeddings import resolve_embeddings
-from hopgraph.tools.retrieval.embeddings.remote import sends_elsewhere
+from hopgraph.tools.retrieval.embeddings.remote import untrusted_address
 from support.hashed_words import HashedWords
 from support.servers.embedding_app import EmbeddingApp
 from support.servers.loopback import LoopbackServer
@@ -107,9 +107,9 @@ def test_a_server_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_only_addresses_that_somebody_here_named_are_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert sends_elsewhere("openai:m?base_url=http://127.0.0.1:8080/v1") is None
-    assert sends_elsewhere("openai:m") is None
-    assert sends_elsewhere("st:folder") is None
-    assert sends_elsewhere("openai:m?base_url=https://example.org/v1") == "https://example.org/v1"
+    assert untrusted_address("openai:m?base_url=http://127.0.0.1:8080/v1") is None
+    assert untrusted_address("openai:m") is None
+    assert untrusted_address("st:folder") is None
+    assert untrusted_address("openai:m?base_url=https://example.org/v1") == "https://example.org/v1"
     monkeypatch.setenv("OPENAI_BASE_URL", "https://example.org/v1")
-    assert sends_elsewhere("openai:m?base_url=https://example.org/v1") is None
+    assert untrusted_address("openai:m?base_url=https://example.org/v1") is None

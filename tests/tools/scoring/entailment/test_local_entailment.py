@@ -13,7 +13,7 @@ pytest.importorskip("transformers", reason="needs the models extra")
 from hopgraph.state import EntailmentChecker, SpecError
 from hopgraph.tools.scoring.entailment import resolve_entailment
 from hopgraph.tools.scoring.entailment.labels import entailing_label
-from hopgraph.tools.scoring.entailment.windows import best_window, windows_of
+from hopgraph.tools.scoring.entailment.windows import score_best_window, split_windows
 from support import tiny_models
 
 SHUFFLED = {0: "neutral", 1: "contradiction", 2: "ENTAILMENT"}
@@ -90,7 +90,7 @@ def test_the_best_window_of_a_long_premise_counts(folders: dict[str, Path], kind
     def sizes(texts: list[str]) -> list[int]:
         return [len(model(each, add_special_tokens=False)["input_ids"]) for each in texts]
 
-    parts = windows_of(long, sizes, 120 - 16 - sizes([claim])[0])
+    parts = split_windows(long, sizes, 120 - 16 - sizes([claim])[0])
     assert len(parts) > 3
     assert checker.score([(long, claim)])[0] == pytest.approx(
         max(checker.score([(part, claim) for part in parts])), abs=1e-6
@@ -103,16 +103,16 @@ def words(texts: list[str]) -> list[int]:
 
 def test_windows_are_whole_sentences_as_long_as_fits() -> None:
     premise = "Title\nOne two three. Four five six.  Seven eight nine ten. Eleven."
-    assert windows_of(premise, words, 7) == ["Title\nOne two three. Four five six.", "Seven eight nine ten. Eleven."]
-    assert windows_of(premise, words, 100) == [premise]
+    assert split_windows(premise, words, 7) == ["Title\nOne two three. Four five six.", "Seven eight nine ten. Eleven."]
+    assert split_windows(premise, words, 100) == [premise]
 
 
 def test_a_sentence_that_is_too_long_is_cut_between_words_and_nothing_is_lost() -> None:
     premise = " ".join(f"word{number}" for number in range(50))
-    parts = windows_of(premise, words, 10)
+    parts = split_windows(premise, words, 10)
     assert max(words(parts)) <= 10
     assert " ".join(parts) == premise
-    assert windows_of("", words, 10) == [""]
+    assert split_windows("", words, 10) == [""]
 
 
 def test_a_hypothesis_longer_than_the_model_leaves_room_for_the_premise() -> None:
@@ -122,7 +122,7 @@ def test_a_hypothesis_longer_than_the_model_leaves_room_for_the_premise() -> Non
         seen.extend(some)
         return [1.0 for _ in some]
 
-    assert best_window([("a b c d e f g h", "x " * 500)], score, words, 16) == [1.0]
+    assert score_best_window([("a b c d e f g h", "x " * 500)], score, words, 16) == [1.0]
     assert max(words([premise for premise, _ in seen])) <= 4
 
 

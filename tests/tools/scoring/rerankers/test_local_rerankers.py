@@ -1,6 +1,8 @@
 """Rerankers that run in this process, on real architectures with small random weights."""
 
 import asyncio
+import json
+import shutil
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -12,9 +14,10 @@ import pytest
 pytest.importorskip("torch", reason="needs the models extra")
 pytest.importorskip("transformers", reason="needs the models extra")
 
-from hopgraph.state import Reranker, SpecError
+from hopgraph.state import ModelError, Reranker, SpecError
 from hopgraph.tools.scoring.rerankers import local, resolve_reranker
-from hopgraph.tools.scoring.weights import forward
+from hopgraph.tools.scoring.weights import run_in_batches
+from hopgraph.tools.scoring.weights.flag_embedding import SingleForward
 from support import tiny_models
 
 QUESTIONS = ("Who directed Ed Wood?", "In which city was the director of the film born?")
@@ -38,12 +41,118 @@ def pairs(texts: int = 24) -> list[tuple[str, str]]:
     return [*made, (QUESTIONS[0], " ".join(passages)), ("why " * 600, passages[0]), made[3], ("ünïcode 東京?", "Tōkyō")]
 
 
-def test_bge_scores_are_those_of_flag_reranker(bge_folder: Path) -> None:
+def test_bge_scores_are_those_of_flag_reranker_and_of_transformers(
+    bge_folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     flag = pytest.importorskip("FlagEmbedding", reason="needs the models extra")
     direct = flag.FlagReranker(str(bge_folder), use_fp16=False, devices="cpu").compute_score(pairs())
+    capfd.readouterr()
     ours = resolve_reranker(f"bge:{bge_folder}?device=cpu").score(pairs())
+    assert capfd.readouterr() == ("", "")  # no progress bars
     assert ours == pytest.approx(direct, abs=1e-5)
     assert max(ours) - min(ours) > 0.05  # not one value for all
+
+    transformers, torch = tiny_models.transformers, tiny_models.torch
+    tokenizer = transformers.AutoTokenizer.from_pretrained(bge_folder)
+    plain = transformers.AutoModelForSequenceClassification.from_pretrained(bge_folder).eval()
+    for (query, text), score in list(zip(pairs(), ours, strict=True))[::6]:
+        read = tokenizer(query, text, truncation="only_second", max_length=512, return_tensors="pt")
+        with torch.no_grad():
+            assert score == pytest.approx(plain(**read).logits[0, 0].item(), abs=1e-5)
+
+
+def test_a_decoder_scores_by_its_logit_for_yes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    transformers, torch = tiny_models.transformers, tiny_models.torch
+    folder = tiny_models.gemma(tmp_path)
+    capfd.readouterr()
+    some = pairs(4)[:-2]
+    ours = resolve_reranker(f"bge:{folder}?device=cpu").score(some)
+    assert capfd.readouterr() == ("", "")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    plain = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
+
+    def ids(text: str) -> list[int]:
+        return tokenizer(text, add_special_tokens=False)["input_ids"]
+
+    prompt = (
+        "Given a query A and a passage B, determine whether the passage contains an answer to the query by providing "
+        "a prediction of either 'Yes' or 'No'."
+    )
+    for (query, text), score in zip(some, ours, strict=True):
+        pair = [tokenizer.bos_token_id, *ids(f"A: {query}"), *ids("\n"), *ids(f"B: {text}")[:512]]
+        read = torch.tensor([[*pair[: 512 + len(ids("\n") + ids(prompt))], *ids("\n"), *ids(prompt)]])
+        with torch.no_grad():
+            logits = plain(read).logits[0, -1]
+        assert score == pytest.approx(logits[ids("Yes")[0]].item(), abs=1e-4)
+    assert max(ours) - min(ours) > 1e-3
+
+
+def test_bge_m3_scores_by_all_three_of_its_representations(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    transformers, torch = tiny_models.transformers, tiny_models.torch
+    folder = tiny_models.bge_m3(tmp_path)
+    capfd.readouterr()
+    some = pairs(6)[:-3]
+    ours = resolve_reranker(f"bge:{folder}?device=cpu").score(some)
+    assert capfd.readouterr() == ("", "")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    encoder = transformers.AutoModel.from_pretrained(folder).eval()
+    colbert, sparse = (torch.load(folder / f"{name}_linear.pt", weights_only=True) for name in ("colbert", "sparse"))
+    special = {tokenizer.cls_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id, tokenizer.unk_token_id}
+
+    def represent(text: str) -> tuple[Any, dict[int, float], Any]:
+        read = tokenizer(text, truncation=True, max_length=512, return_tensors="pt")
+        with torch.no_grad():
+            states = encoder(**read).last_hidden_state[0]
+        weights: dict[int, float] = {}
+        for token, weight in zip(
+            read["input_ids"][0].tolist(), states @ sparse["weight"][0] + sparse["bias"], strict=True
+        ):
+            if token not in special and weight > 0:
+                weights[token] = max(weights.get(token, 0.0), float(weight))
+        vectors = states[1:] @ colbert["weight"].T + colbert["bias"]
+        normalize = torch.nn.functional.normalize
+        return normalize(states[0], dim=-1), weights, normalize(vectors, dim=-1)
+
+    for (query, text), score in zip(some, ours, strict=True):
+        (dense, weights, vectors), (other_dense, other_weights, other_vectors) = represent(query), represent(text)
+        shared = sum(weight * other_weights.get(token, 0.0) for token, weight in weights.items())
+        maxsim = float((vectors @ other_vectors.T).max(1).values.mean())
+        assert score == pytest.approx(0.4 * float(dense @ other_dense) + 0.2 * shared + 0.4 * maxsim, abs=1e-4)
+    assert max(ours) - min(ours) > 1e-3
+    (folder / "sparse_linear.pt").unlink()
+    with pytest.raises(SpecError, match=r"is XLMRobertaModel; .* needs …ForSequenceClassification"):
+        resolve_reranker(f"bge:{folder}?device=cpu&batch_tokens=99")
+
+
+def test_rerankers_that_need_another_transformers_are_refused_by_name(bge_folder: Path, tmp_path: Path) -> None:
+    for name in ("LayerWiseMiniCPMForCausalLM", "CostWiseGemmaForCausalLM"):
+        folder = tmp_path / name
+        shutil.copytree(bge_folder, folder)
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**config, "architectures": [name]}))
+        with pytest.raises(SpecError, match=f"{name} does not load with transformers 5"):
+            resolve_reranker(f"bge:{folder}")
+
+
+def test_a_first_batch_runs_once_and_errors_of_the_model_come_out() -> None:
+    torch = tiny_models.torch
+    runs: list[int] = []
+
+    def model(**inputs: Any) -> Any:
+        runs.append(len(inputs["input_ids"]))
+        if len(inputs["input_ids"]) > 2:
+            raise torch.OutOfMemoryError("full") if len(inputs["input_ids"]) > 3 else RuntimeError("sizes\nof tensors")
+        return inputs["input_ids"].sum()
+
+    single = SingleForward(model)
+    for _ in range(2):
+        assert single(input_ids=torch.tensor([1, 2]), return_dict=True) == 3
+    assert single(input_ids=torch.tensor([1, 3]), return_dict=True) == 4
+    assert runs == [2, 2]
+    with pytest.raises(MemoryError):
+        single(input_ids=torch.zeros(4))
+    with pytest.raises(ModelError, match="the model failed: sizes of tensors"):
+        single(input_ids=torch.zeros(3))
 
 
 def test_cross_encoder_scores_are_raw_logits(cross_folder: Path) -> None:
@@ -78,22 +187,22 @@ def test_equal_pairs_are_scored_once() -> None:
         seen.append(list(distinct))
         return [float(len(text)) for _, text in distinct]
 
-    assert local.each_once(work)([("q", "aa"), ("q", "b"), ("q", "aa")]) == [2.0, 1.0, 2.0]
-    assert seen == [[("q", "aa"), ("q", "b")]]
+    assert local.score_distinct([("q", "aa"), ("q", "b"), ("q", "aa")], work, 512, 2048) == [2.0, 1.0, 2.0]
+    assert [sorted(each) for each in seen] == [[("q", "aa"), ("q", "b")]]
 
 
 async def test_twenty_callers_load_a_model_once_and_get_their_own_scores(
     bge_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loads: list[threading.Thread] = []
-    load = local.load_text_model
+    load = local.check_weights
 
     def counted(*args: Any, **kwargs: Any) -> Any:
         loads.append(threading.current_thread())
         time.sleep(0.05)  # so that all have asked before the first is done
         return load(*args, **kwargs)
 
-    monkeypatch.setattr(local, "load_text_model", counted)
+    monkeypatch.setattr(local, "check_weights", counted)
     spec = f"bge:{bge_folder}?batch_tokens=777"
     with ThreadPoolExecutor(20) as pool:
         rerankers = [each.result() for each in [pool.submit(resolve_reranker, spec) for _ in range(20)]]
@@ -158,19 +267,16 @@ def test_bf16_on_the_cpu_is_near_fp32(bge_folder: Path) -> None:
     assert rough != exact
 
 
-def test_too_little_memory_halves_the_batch(bge_folder: Path) -> None:
-    """An allocation that fails is real where a GPU is full; here the failure is the model's own."""
+def test_too_little_memory_halves_the_batch() -> None:
+    """An allocation that fails is real where a GPU is full; here the failure is the work's own."""
     torch = tiny_models.torch
     sizes: list[int] = []
 
-    def limited(padded: dict[str, Any]) -> Any:
-        sizes.append(len(padded["input_ids"]))
-        if len(padded["input_ids"]) > 2:
+    def limited(batch: list[int]) -> list[int]:
+        sizes.append(len(batch))
+        if len(batch) > 2:
             raise torch.OutOfMemoryError
-        return padded["input_ids"][:, :1]
+        return [10 * each for each in batch]
 
-    tokenizer = tiny_models.transformers.AutoTokenizer.from_pretrained(bge_folder)
-    rows = [{"input_ids": [number, *range(5)]} for number in range(5)]
-    found = forward.run_batches(rows, limited, pad=tokenizer.pad, device="cpu", tokens=1000)
-    assert found == [[0.0], [1.0], [2.0], [3.0], [4.0]]
+    assert run_in_batches(range(5), [6] * 5, 1000, limited) == [0, 10, 20, 30, 40]
     assert sizes == [5, 2, 3, 1, 2]

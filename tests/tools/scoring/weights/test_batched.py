@@ -10,8 +10,8 @@ import pytest
 
 from hopgraph.state import SpecError
 from hopgraph.tools.scoring.weights import Batched, require, shared
-from hopgraph.tools.scoring.weights.batched import TOGETHER
-from hopgraph.tools.scoring.weights.forward import batches_by_length
+from hopgraph.tools.scoring.weights.batched import MAX_JOINED
+from hopgraph.tools.scoring.weights.batches import batches_by_length
 
 
 def test_something_is_made_once_for_all_threads() -> None:
@@ -53,13 +53,13 @@ def test_waiting_requests_are_put_together_and_large_ones_are_not() -> None:
         assert begun.wait(10)
         small = [pool.submit(batched, [number, number]) for number in range(10)]
         time.sleep(0.2)
-        large = pool.submit(batched, list(range(TOGETHER)))
+        large = pool.submit(batched, list(range(MAX_JOINED)))
         time.sleep(0.2)
         go.set()
         assert first.result() == [0]
         assert [each.result() for each in small] == [[2 * number] * 2 for number in range(10)]
-        assert large.result() == [2 * each for each in range(TOGETHER)]
-    assert sizes == [1, 20, TOGETHER]
+        assert large.result() == [2 * each for each in range(MAX_JOINED)]
+    assert sizes == [1, 20, MAX_JOINED]
 
 
 async def test_a_cancelled_request_is_not_worked_on_and_an_error_reaches_who_asked() -> None:

@@ -1,0 +1,173 @@
+"""Loading a transformers model, and what to check before any library may load one."""
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from hopgraph.state import SpecError
+from hopgraph.tools.io.optional_packages import require
+from hopgraph.tools.scoring.pair_scorers import Pair
+from hopgraph.tools.scoring.weights.batches import estimate_tokens, run_in_batches, tokens_per_batch
+from hopgraph.tools.scoring.weights.load_errors import loading
+from hopgraph.tools.scoring.weights.model_specs import NamedModel, number_option
+from hopgraph.tools.scoring.weights.placement import Placement
+
+USUAL_LENGTH = 512
+"""The longest text in tokens, unless something else is said: what most of these models were trained on."""
+_ROBERTA_OFFSET = 2
+"""RoBERTa and its kin count positions from the padding token's id."""
+_SAFE = {"local_files_only": True, "trust_remote_code": False}
+
+_HEADS = {"SequenceClassification": "SequenceClassification", "Seq2SeqLM": "ConditionalGeneration"}
+"""How the class names of a task's models end, where it is not the task's own name."""
+
+
+@dataclass(frozen=True)
+class TextModel:
+    """A model with its tokenizer, on its device."""
+
+    model: Any
+    tokenizer: Any
+    device: str
+    tokens: int
+    """Tokens per batch, padding included."""
+    max_length: int
+    """Tokens of one text at most, special ones included."""
+
+    def lengths(self, texts: Sequence[str]) -> list[int]:
+        """Return the tokens of each text, without special ones."""
+        if not texts:
+            return []
+        return [len(ids) for ids in self.tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]]
+
+    def run(
+        self, texts: Sequence[str] | Sequence[Pair], forward: Callable[[dict[str, Any]], Any], truncation: bool | str
+    ) -> list[list[float]]:
+        """Run texts, or pairs of texts, through the model in batches.
+
+        Args:
+            texts: what the tokenizer takes.
+            forward: takes padded tensors of shape (texts, longest) by name, returns (texts, values).
+            truncation: what the tokenizer may cut.
+
+        Returns:
+            The values of each text, in order.
+        """
+
+        def work(batch: list[Any]) -> list[list[float]]:
+            columns = (batch,) if isinstance(batch[0], str) else map(list, zip(*batch, strict=True))
+            padded = self.tokenizer(
+                *columns, truncation=truncation, max_length=self.max_length, padding=True, return_tensors="pt"
+            ).to(self.device)
+            with require("torch").inference_mode():
+                return forward(dict(padded)).float().cpu().tolist()
+
+        joined = [each if isinstance(each, str) else " ".join(each) for each in texts]
+        lengths = estimate_tokens(joined, self.max_length)
+        return run_in_batches(cast("Sequence[Any]", texts), lengths, self.tokens, work)
+
+
+def load_text_model(
+    named: NamedModel, folder: Path, place: Placement, task: str, *, usual_length: int = USUAL_LENGTH
+) -> TextModel:
+    """Load a model with the head for a task, and its tokenizer.
+
+    Args:
+        named: the spec, for its options and for errors.
+        folder: where the files are.
+        place: device and precision.
+        task: as transformers ends its classes: SequenceClassification, Seq2SeqLM.
+        usual_length: tokens of a text at most, unless the spec or the model says otherwise.
+
+    Raises:
+        SpecError: the files cannot be loaded, or the model was not trained for this task.
+    """
+    check_task(named, folder, task)
+    check_weights(named, folder, task)
+    transformers = require("transformers")
+    with loading(named.spec, str(folder)):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **_SAFE)
+        model = getattr(transformers, f"AutoModelFor{task}").from_pretrained(
+            folder, dtype=place.torch_dtype, weights_only=True, **_SAFE
+        )
+        model = model.to(place.device).eval()
+    tokens = number_option(named, "batch_tokens", tokens_per_batch(model.config, place))
+    return TextModel(
+        model, tokenizer, place.device, tokens, max_length_of(named, model.config, tokenizer, usual_length)
+    )
+
+
+def check_weights(named: NamedModel, folder: Path, task: str = "") -> None:
+    """Read which weights a model's files hold, before any library loads them.
+
+    Only safetensors, or `.bin` files read as tensors alone; no code of the model's own. A library would load a model
+    that lacks some with random ones in their place, and most libraries cannot be asked about it.
+
+    Args:
+        named: the spec, for errors.
+        folder: where the files are.
+        task: as transformers ends its classes; empty for a model without a head, whose pooler may be missing.
+
+    Raises:
+        SpecError: the files cannot be loaded safely, or lack weights.
+    """
+    auto = getattr(require("transformers"), f"AutoModelFor{task}" if task else "AutoModel")
+    with loading(named.spec, str(folder)):
+        _, about = auto.from_pretrained(folder, device_map="meta", weights_only=True, output_loading_info=True, **_SAFE)
+    missing = sorted(name for name in about["missing_keys"] if task or not name.startswith("pooler."))
+    if missing:
+        kind = f"; it is not a {task} model" if task else ""
+        raise SpecError(f"{named.spec!r}: {folder} lacks weights, such as {missing[0]}{kind}")
+
+
+def check_task(named: NamedModel, folder: Path, task: str) -> None:
+    """Refuse a model without the head for a task: libraries would replace it by a random one.
+
+    Raises:
+        SpecError: the config is unreadable or names no class for this task.
+    """
+    if not is_task(named, folder, task):
+        what = ", ".join(architectures(named, folder)) or "of an unknown class"
+        raise SpecError(f"{named.spec!r}: the model in {folder} is {what}; {named.kind}: needs …For{_HEADS[task]}")
+
+
+def is_task(named: NamedModel, folder: Path, task: str) -> bool:
+    """Whether a model's config says that it was made for a task.
+
+    Raises:
+        SpecError: the config is unreadable.
+    """
+    return any(each.endswith(f"For{_HEADS.get(task, task)}") for each in architectures(named, folder))
+
+
+def architectures(named: NamedModel, folder: Path) -> list[str]:
+    """Return the names of the classes that a model's config gives, mostly one.
+
+    Raises:
+        SpecError: the config is unreadable.
+    """
+    try:
+        config: Any = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        return [str(each) for each in config.get("architectures") or ()]
+    except (OSError, ValueError, AttributeError) as error:
+        raise SpecError(f"{named.spec!r}: {folder / 'config.json'} cannot be read ({error})") from None
+
+
+def max_length_of(named: NamedModel, config: Any, tokenizer: Any, usual: int = USUAL_LENGTH) -> int:
+    """Return how many tokens of a text are read: the spec's number, else the usual one as far as the model allows.
+
+    Raises:
+        SpecError: the spec asks for more than the model has positions.
+    """
+    positions = int(getattr(config, "max_position_embeddings", 0) or 0)
+    if "roberta" in config.model_type:
+        positions -= _ROBERTA_OFFSET
+    if positions <= 0 or not getattr(config, "position_biased_input", True):  # only relative positions
+        positions = sys.maxsize
+    asked = number_option(named, "max_length", min(usual, positions, int(tokenizer.model_max_length)))
+    if asked > positions:
+        raise SpecError(f"option 'max_length' of {named.spec!r} is {asked}; the model reads {positions} at most")
+    return asked
