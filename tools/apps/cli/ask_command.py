@@ -25,7 +25,7 @@ from hopgraph.tools.apps.cli.run_output import Shown, print_header, print_pictur
 from hopgraph.tools.apps.cli.settings_options import method_named, settings_for
 from hopgraph.tools.apps.cli.tree_output import RunPicture
 from hopgraph.tools.apps.runs.answer_record import answer_record
-from hopgraph.tools.apps.runs.telling.watch import Watcher
+from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.io.atomic_files import write_files
 
 Output = Literal["steps", "quiet", "json"]
@@ -72,20 +72,20 @@ def run_ask(wanted: Wanted) -> None:
         raise SettingsError(f"--save {str(wanted.save)!r:.80}: it is a folder; name a file in it")
     question = checked_question(read_question(wanted.question))
     graph = cast("Graph", _with_memory(module) if wanted.review else module.graph)
-    watcher = Watcher(verbose=wanted.verbose)
+    narrator = Narrator(verbose=wanted.verbose)
     if wanted.output == "json":
-        state, _ = _answered(graph, question, settings, watcher, Shown(None))
-        record = answer_record(settings, state, watcher.trace())
+        state, _ = _answered(graph, question, settings, narrator, Shown(None))
+        record = answer_record(settings, state, narrator.trace())
         _save(wanted.save, record)
         _print_json(record)
         return
     console, quiet = console_on(), wanted.output == "quiet"
     print_header(console_on(stderr=True) if quiet else console, graph.get_name(), settings)
     with Shown(None if quiet else console) as shown:
-        state, seconds = _answered(graph, question, settings, watcher, shown)
-    _save(wanted.save, answer_record(settings, state, watcher.trace()))
+        state, seconds = _answered(graph, question, settings, narrator, shown)
+    _save(wanted.save, answer_record(settings, state, narrator.trace()))
     if not quiet:
-        print_picture(console, RunPicture(question, watcher.events, wanted.verbose))
+        print_picture(console, RunPicture(question, narrator.events, wanted.verbose))
     print_answer(console, state, None if quiet else seconds)
 
 
@@ -95,7 +95,7 @@ def _with_memory(module: ModuleType) -> Graph:
 
 
 def _answered(
-    graph: Graph, question: str, settings: Context, watcher: Watcher, shown: Shown
+    graph: Graph, question: str, settings: Context, narrator: Narrator, shown: Shown
 ) -> tuple[Mapping[str, Any], float]:
     """Run a graph to its end, asking a person wherever it pauses.
 
@@ -106,7 +106,7 @@ def _answered(
     began, seconds = time.perf_counter(), 0.0
     while True:
         # A person is asked outside of the event loop, where Ctrl-C ends the asking.
-        state, paused = asyncio.run(_run(graph, given, settings, watcher, shown))
+        state, paused = asyncio.run(_run(graph, given, settings, narrator, shown))
         seconds += time.perf_counter() - began
         if not paused:
             return state, seconds
@@ -117,7 +117,7 @@ def _answered(
 
 
 async def _run(
-    graph: Graph, given: Any, settings: Context, watcher: Watcher, shown: Shown
+    graph: Graph, given: Any, settings: Context, narrator: Narrator, shown: Shown
 ) -> tuple[Mapping[str, Any], list[Interrupt]]:
     """Run a graph to its end or to a pause, showing each superstep; returns the last state and what is asked."""
     state: Mapping[str, Any] = {}
@@ -126,7 +126,7 @@ async def _run(
     stream = graph.astream(given, _THREAD, context=settings, stream_mode=modes, subgraphs=True)
     async for namespace, mode, chunk in cast("Any", stream):
         if mode == "custom":
-            shown.lines(watcher.see(chunk))
+            shown.lines(narrator.add_event(chunk))
         elif namespace:
             continue  # of subgraphs only what they report is shown
         elif mode == "values":
@@ -134,11 +134,11 @@ async def _run(
             if "passages" not in chunk:
                 continue
             state = chunk
-            shown.lines(watcher.learn(chunk["passages"]))
-            shown.picture(RunPicture(chunk["question"], tuple(watcher.events), watcher.verbose))
+            shown.lines(narrator.add_passages(chunk["passages"]))
+            shown.picture(RunPicture(chunk["question"], tuple(narrator.events), narrator.verbose))
         elif "input" in chunk:  # a task begins; its end is reported, too
             shown.step(chunk["name"])
-    shown.lines(watcher.flush())
+    shown.lines(narrator.flush())
     return state, sorted(paused, key=lambda each: each.id)  # parallel branches pause in any order
 
 

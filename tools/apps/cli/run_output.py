@@ -14,8 +14,8 @@ from rich.text import Text
 from hopgraph.state import Context
 from hopgraph.tools.apps.cli.console import LABEL_WIDTH, print_hanging
 from hopgraph.tools.apps.cli.tree_output import RunPicture
-from hopgraph.tools.apps.runs.telling import Line
-from hopgraph.tools.apps.runs.telling.header import header
+from hopgraph.tools.apps.runs.lines import Line
+from hopgraph.tools.apps.runs.run_header import run_header
 from hopgraph.tools.text.sanitize import sanitize_line
 
 _STYLES = {"heading": "bold", "plain": "", "dim": "dim", "good": "green", "bad": "red", "warning": "bold yellow"}
@@ -25,8 +25,8 @@ _FRAMES, _LINES_ABOVE = 8, 6
 
 
 def print_header(console: Console, title: str, settings: Context) -> None:
-    """Print what `header` says."""
-    line, note = header(title, settings)
+    """Print what `run_header` says."""
+    line, note = run_header(title, settings)
     print_hanging(console, _EMPTY, Text(line, "bold"), indent=0)
     if note:
         print_hanging(console, _EMPTY, Text(note, "dim"), indent=0)

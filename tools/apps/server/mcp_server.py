@@ -39,7 +39,7 @@ from hopgraph.nodes.chat.reply import ReplyState, reply_text
 from hopgraph.nodes.prepare import checked_question
 from hopgraph.state import HopgraphError, SettingsError
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
-from hopgraph.tools.apps.runs.telling.watch import Watcher
+from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.apps.server.answer_payload import AnswerPayload, answer_payload, replace_surrogates
 from hopgraph.tools.apps.server.server_options import OWNER
 from hopgraph.tools.apps.server.service import AUTO, MODEL_NAMES, Service
@@ -130,12 +130,12 @@ async def _call(service: Service, name: str, arguments: Mapping[str, Any], repor
     if name not in MODEL_NAMES:
         raise SettingsError(f"tool {name!r:.80} is unknown; there are: {', '.join(MODEL_NAMES)}")
     steps = _run(service, name, _question(arguments))
-    watcher, number = Watcher(), 0
+    narrator, number = Narrator(), 0
     async with asyncio.timeout(service.options.turn_seconds), aclosing(steps):
         async for step in steps:
             if isinstance(step, TurnEnd):
                 return _result(name, step)
-            for line in step_lines(step, watcher):
+            for line in step_lines(step, narrator):
                 if not line.label and line.style != "heading":
                     continue  # what a step found, sentence by sentence
                 number += 1

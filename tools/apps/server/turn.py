@@ -10,8 +10,8 @@ from langgraph.types import Interrupt, StreamMode
 
 from hopgraph.nodes.core.method_graph import CompiledMethod
 from hopgraph.state import Context, HopgraphError, Passage, StepEvent
-from hopgraph.tools.apps.runs.telling import Line
-from hopgraph.tools.apps.runs.telling.watch import Watcher
+from hopgraph.tools.apps.runs.lines import Line
+from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.text.sanitize import sanitize_line
 
@@ -82,12 +82,12 @@ def error_line(error: BaseException, seconds: float) -> str:
     return f"something failed that should not ({type(error).__name__}); the app's log says more"
 
 
-def step_lines(step: TurnStep, watcher: Watcher) -> list[Line]:
+def step_lines(step: TurnStep, narrator: Narrator) -> list[Line]:
     """Return the lines that a step adds about itself and the steps before; may be empty."""
     match step:
         case TurnEnd():
-            return watcher.flush()
+            return narrator.flush()
         case PassagesRead():
-            return watcher.learn(step.passages)
+            return narrator.add_passages(step.passages)
         case _:
-            return watcher.see(step)
+            return narrator.add_event(step)

@@ -23,7 +23,7 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.batch.scores import gold_names, scores_of
 from hopgraph.tools.apps.evaluation.batch.stand_ins import stand_in
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
-from hopgraph.tools.apps.runs.telling.watch import Watcher
+from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.retrieval.passages import PassageFile
 from hopgraph.tools.text.sanitize import sanitize_line
 
@@ -146,13 +146,13 @@ def _replay(
     *,
     verbose: bool,
 ) -> None:
-    watcher = Watcher(verbose=verbose)
-    watcher.learn(passages)
+    narrator = Narrator(verbose=verbose)
+    narrator.add_passages(passages)
     shown = Shown(console)
     for event in trace:
-        shown.lines(watcher.see(event))
-    shown.lines(watcher.flush())
-    print_picture(console, RunPicture(question.question, watcher.events, verbose))
+        shown.lines(narrator.add_event(event))
+    shown.lines(narrator.flush())
+    print_picture(console, RunPicture(question.question, narrator.events, verbose))
 
 
 def _passages(reader: RunReader, outcome: Outcome, trace: Iterable[StepEvent]) -> list[Passage]:

@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 from hopgraph.nodes.chat.reply import plain
 from hopgraph.state import Citation, Usage
-from hopgraph.tools.apps.runs.telling import Line
-from hopgraph.tools.apps.runs.telling.watch import Watcher
+from hopgraph.tools.apps.runs.lines import Line
+from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.apps.server.answer_payload import AnswerPayload, answer_payload, replace_surrogates
 from hopgraph.tools.apps.server.turn import TurnEnd, TurnStep, step_lines
 
@@ -22,11 +22,11 @@ _MARKS = {"•": "", "-": "✗"}
 class ReasoningWriter:
     """Writes the steps of a turn in words, as reasoning."""
 
-    _watcher: Watcher = field(default_factory=Watcher)
+    _narrator: Narrator = field(default_factory=Narrator)
 
     def write(self, step: TurnStep) -> str:
         """Return the Markdown lines that a step adds; may be empty."""
-        return replace_surrogates("".join(_markdown(line) for line in step_lines(step, self._watcher)))
+        return replace_surrogates("".join(_markdown(line) for line in step_lines(step, self._narrator)))
 
 
 def _markdown(line: Line) -> str:

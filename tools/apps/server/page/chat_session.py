@@ -17,7 +17,7 @@ from pydantic import JsonValue
 from hopgraph.graphs import METHODS
 from hopgraph.state import HopgraphError
 from hopgraph.state.chat import ChatContext, settings_for_method
-from hopgraph.tools.apps.runs.telling.header import header
+from hopgraph.tools.apps.runs.run_header import run_header
 from hopgraph.tools.apps.server.admission import BusyError
 from hopgraph.tools.apps.server.page.conversation_html import load_turns
 from hopgraph.tools.apps.server.page.document_store import UserDocuments, documents_folder
@@ -120,7 +120,7 @@ class ChatSession:
         names = {each["id"]: each["name"] for each in await self.documents.list_for(user)}
         try:
             title = "Method by the question" if wanted.method == AUTO else METHODS[wanted.method].graph.get_name()
-            line, stand_in = header(title, self.settings(user, wanted))
+            line, stand_in = run_header(title, self.settings(user, wanted))
             spec = self.documents.spec(user, wanted.corpus) if wanted.corpus else ""
         except HopgraphError as error:
             return str(error), ""

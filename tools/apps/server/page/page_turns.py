@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import JsonValue
 
 from hopgraph.state import Passage, StepEvent
-from hopgraph.tools.apps.runs.telling import Line
+from hopgraph.tools.apps.runs.lines import Line
 
 Ended = Literal["", "done", "stopped", "failed", "paused", "elsewhere"]
 """`""`: it runs, and whoever asked watches. `stopped`: by the person, or because the page or the app was closed.

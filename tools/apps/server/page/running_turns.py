@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage
 from langgraph.types import Interrupt
 
 from hopgraph.nodes.chat.reply import unescaped
-from hopgraph.tools.apps.runs.telling.watch import Watcher
+from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.apps.runs.trees import TREE_EVENTS
 from hopgraph.tools.apps.server.page.page_turns import Turn
 from hopgraph.tools.apps.server.relay import run_in_task
@@ -44,17 +44,17 @@ class Running:
         Yields:
             What a person is asked, which is empty but at the end of a run that paused.
         """
-        watcher = Watcher(passages=turn.passages)
+        narrator = Narrator(passages=turn.passages)
         async with run_in_task(steps, seconds) as (task, arrived):
             self._tasks[session] = task
             try:
                 end: TurnEnd | None = None
                 while (batch := await _batch(arrived)) is not None:
                     for step in batch:
-                        _write(step, turn, watcher)
+                        _write(step, turn, narrator)
                         end = step if isinstance(step, TurnEnd) else end
                     yield ()
-                turn.lines += watcher.flush()
+                turn.lines += narrator.flush()
                 # Not before the task has ended: until then the thread takes no other question.
                 _end(turn, task, end, seconds)
                 yield end.paused if end else ()
@@ -81,9 +81,9 @@ async def _batch(arrived: asyncio.Queue[TurnStep | None]) -> list[TurnStep] | No
     return batch
 
 
-def _write(step: TurnStep, turn: Turn, watcher: Watcher) -> None:
+def _write(step: TurnStep, turn: Turn, narrator: Narrator) -> None:
     """Write a step into the turn."""
-    turn.lines += step_lines(step, watcher)
+    turn.lines += step_lines(step, narrator)
     if isinstance(step, TurnEnd):
         if not step.paused:
             record_reply(turn, step.state["messages"][-1])

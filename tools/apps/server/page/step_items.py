@@ -1,13 +1,13 @@
 """The steps of a turn as nested items that fold, in HTML.
 
-The lines are the ones that `hopgraph ask` prints (`telling.watch`): an iteration's heading begins a
+The lines are the ones that `hopgraph ask` prints (`runs.narration`): an iteration's heading begins a
 group, a labelled line an item, and the lines below it fold into that item.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from hopgraph.tools.apps.runs.telling import Line
+from hopgraph.tools.apps.runs.lines import Line
 from hopgraph.tools.apps.server.page.html_text import inline_html
 from hopgraph.tools.text.sanitize import pluralize
 

@@ -8,7 +8,7 @@ from hopgraph.tools.resources import describe_settings
 from hopgraph.tools.text.sanitize import sanitize_line
 
 
-def header(title: str, settings: Context) -> tuple[str, str]:
+def run_header(title: str, settings: Context) -> tuple[str, str]:
     """Say which method, model and corpus are used, and what the embedded model is; that is empty for another."""
     model, corpus = (sanitize_line(redact(name)) for name in describe_settings(settings))
     more = [f"{sanitize_line(role)}: {sanitize_line(model_name(given))}" for role, given in settings.models.items()]

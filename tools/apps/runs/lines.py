@@ -1,0 +1,69 @@
+"""One line of a run's narration, and what a line needs to know beside its event."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from hopgraph.state import Passage
+from hopgraph.tools.text.sanitize import pluralize, sanitize_line, truncate_line
+
+Style = Literal["heading", "plain", "dim", "good", "bad", "warning"]
+
+MAX_TEXT = 150
+"""Characters of a passage that a line shows, unless the narration is verbose."""
+_MAX_TITLES, _MAX_QUESTION = 3, 90
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a run's narration, before wrapping."""
+
+    label: str
+    """The step's name for the left column; empty where the line continues the step above."""
+    text: str
+    """On one line; safe for a terminal."""
+    style: Style = "plain"
+    mark: str = ""
+    """A sign before the text; wrapped lines are indented behind it."""
+
+
+@dataclass(frozen=True)
+class EventView:
+    """The context in which an event is formatted."""
+
+    node: str
+    passages: Mapping[str, Passage]
+    """What the run has found so far, by id."""
+    parallel: bool
+    """Whether the superstep has more events of this kind, so that each must name its query."""
+    verbose: bool
+    statements: set[str]
+    """The statements that earlier lines showed."""
+
+    def query(self, text: str) -> str:
+        """Return `“query”: ` where several queries run in parallel; else nothing."""
+        return f"“{sanitize_line(text)}”: " if self.parallel else ""
+
+    def question(self, text: str) -> str:
+        """Return a question in quotes, shortened."""
+        return f"“{truncate_line(text, _MAX_QUESTION)}”"
+
+    def cut(self, text: str) -> str:
+        """Return a text on one line, shortened unless the narration is verbose."""
+        return sanitize_line(text) if self.verbose else truncate_line(text, MAX_TEXT)
+
+    def title(self, passage_id: str) -> str:
+        """Return a passage's title; its id where it has none."""
+        passage = self.passages.get(passage_id)
+        return sanitize_line(passage["title"] if passage and passage["title"] else passage_id)
+
+    def titles(self, passage_ids: Sequence[str]) -> str:
+        """Return the first titles and how many more there are: `Berlin · Riga · 2 more`."""
+        listed = passage_ids if self.verbose else passage_ids[:_MAX_TITLES]
+        rest = len(passage_ids) - len(listed)
+        return " · ".join([*map(self.title, listed), *([f"{rest:,} more"] if rest else [])])
+
+    def count(self, passage_ids: Sequence[str], noun: str = "passage") -> str:
+        """Return a count with the titles: `2 passages: Berlin · Riga`; without any, only the count."""
+        count = pluralize(len(passage_ids), noun)
+        return f"{count}: {self.titles(passage_ids)}" if passage_ids else count

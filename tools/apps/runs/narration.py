@@ -1,0 +1,114 @@
+"""Narrate a run: from its step events to lines for people."""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from hopgraph.state import Passage, StepEvent
+from hopgraph.state.events import (
+    AnyEvent,
+    Deduced,
+    QuerySent,
+    Retrieved,
+    Retrying,
+    UnknownEvent,
+    event_order,
+    parse_event,
+)
+from hopgraph.tools.apps.runs.event_lines import event_lines
+from hopgraph.tools.apps.runs.lines import EventView, Line
+
+
+@dataclass(frozen=True)
+class _Step:
+    on_wire: StepEvent
+    event: AnyEvent | UnknownEvent
+
+
+@dataclass
+class Narrator:
+    """Turns step events into lines, superstep by superstep.
+
+    The events of a superstep are put in order first, so that the narration does not depend on which parallel branch
+    was faster. A request that is sent again has its line at once, since it says why nothing else happens.
+    """
+
+    verbose: bool = False
+    passages: dict[str, Passage] = field(default_factory=dict[str, Passage])
+    """What the run has found so far, by id, for titles and sentences."""
+    events: list[StepEvent] = field(default_factory=list[StepEvent])
+    """Every event so far."""
+    _waiting: list[_Step] = field(default_factory=list[_Step])
+    _hop: int | None = None
+    _statements: set[str] = field(default_factory=set[str])
+
+    def add_event(self, event: StepEvent) -> list[Line]:
+        """Take an event; return the lines of the superstep before, if this event begins a new one."""
+        step = _Step(event, parse_event(event))
+        lines = self.flush() if self._waiting and event["step"] != self._waiting[-1].on_wire["step"] else []
+        self.events.append(event)
+        if isinstance(step.event, Retrying):
+            return [*lines, *self._lines(step, parallel=False)]
+        self._waiting.append(step)
+        return lines
+
+    def add_passages(self, passages: Iterable[Passage]) -> list[Line]:
+        """Take the passages of the state after a superstep; return that superstep's lines."""
+        self.passages.update((passage["id"], passage) for passage in passages)
+        return self.flush()
+
+    def flush(self) -> list[Line]:
+        """Return the lines of the events that wait for their superstep's end."""
+        waiting, self._waiting = sorted(self._waiting, key=lambda step: event_order(step.on_wire)), []
+        counts = Counter(type(step.event) for step in waiting)
+        lines = list[Line]()
+        for step in _results_after_queries(waiting):
+            lines += self._heading(step.event)
+            parallel = counts[type(step.event)] > 1 and not isinstance(step.event, Retrieved)
+            lines += self._lines(step, parallel=parallel)
+        return list(_drop_repeated_labels(lines))
+
+    def trace(self) -> list[StepEvent]:
+        """Return all events in the order of the run, which is the same in every run."""
+        return sorted(self.events, key=event_order)
+
+    def _heading(self, event: AnyEvent | UnknownEvent) -> list[Line]:
+        if not isinstance(event, QuerySent | Deduced) or event.hop == self._hop:
+            return []
+        self._hop = event.hop
+        return [Line("", f"Iteration {event.hop}", "heading")]
+
+    def _lines(self, step: _Step, *, parallel: bool) -> list[Line]:
+        view = EventView(step.on_wire["node"], self.passages, parallel, self.verbose, self._statements)
+        return event_lines(step.event, view)
+
+
+def _drop_repeated_labels(lines: Iterable[Line]) -> Iterator[Line]:
+    """Drop a marked line's label where the line above has the same."""
+    above = ""
+    for line in lines:
+        repeated = bool(line.mark) and line.label == above
+        yield replace(line, label="") if repeated else line
+        above = line.label or above
+
+
+def _results_after_queries(steps: list[_Step]) -> Iterator[_Step]:
+    """Put what each query found after it, where a node reports all queries first.
+
+    Of several equal queries of one task the first found what is reported first.
+    """
+    found: dict[tuple[str, str], deque[_Step]] = {}
+    for step in steps:
+        if isinstance(step.event, Retrieved):
+            found.setdefault((step.on_wire["path"], step.event.query), deque()).append(step)
+    for step in steps:
+        if not isinstance(step.event, QuerySent | Retrieved):
+            yield step
+            continue
+        results = found.get((step.on_wire["path"], step.event.query))
+        if isinstance(step.event, QuerySent):
+            yield step
+            if results:
+                yield results.popleft()
+        elif results and results[0] is step:  # its query was not among these steps, or comes later
+            yield results.popleft()
