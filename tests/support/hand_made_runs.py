@@ -7,7 +7,7 @@ from typing import Any
 from hopgraph.graphs import METHODS
 from hopgraph.state import Usage
 from hopgraph.tools.apps.evaluation.batch.outcome import Outcome
-from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, RunWriter, packed
+from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, RunWriter, compress_record
 from hopgraph.tools.apps.evaluation.batch.run_manifest import (
     CorpusSource,
     DatasetFacts,
@@ -99,5 +99,5 @@ def write_run(
     with RunWriter(folder, manifest, list(questions)) as run:
         for each in outcomes:
             made, record = each if isinstance(each, tuple) else (each, None)
-            run.add(made, packed(record) if record else None)
+            run.add(made, compress_record(record) if record else None)
     return RunReader(folder)

@@ -15,7 +15,7 @@ class Agreement(NamedTuple):
     when both always say the same thing."""
 
 
-def agreement(pairs: Sequence[tuple[bool, bool]]) -> Agreement:
+def measure_agreement(pairs: Sequence[tuple[bool, bool]]) -> Agreement:
     """Compare two judges.
 
     Args:

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from hopgraph.state import RunError, SpecError
 from hopgraph.tools.apps.evaluation.batch.outcome import Outcome
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
-from hopgraph.tools.apps.evaluation.batch.stand_ins import STAND_INS
+from hopgraph.tools.apps.evaluation.batch.simulated_models import SIMULATED_MODELS
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.models.model_judge import judge
@@ -26,13 +26,13 @@ JUDGEMENTS = "judgements.jsonl"
 ROLE = "evaluation/judge"
 
 
-class Verdict(BaseModel):
+class JudgeReply(BaseModel):
     """A reply of the role `evaluation/judge`."""
 
     implied: bool
 
 
-class Case(NamedTuple):
+class JudgedAnswer(NamedTuple):
     """What is judged once."""
 
     id: str
@@ -41,12 +41,12 @@ class Case(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Judged:
+class Judgements:
     """The judgements of a run by one judge."""
 
     judge: str = ""
     """Its spec, without keys; empty when nobody judged."""
-    verdicts: Mapping[Case, bool] = field(default_factory=dict[Case, bool])
+    verdicts: Mapping[JudgedAnswer, bool] = field(default_factory=dict[JudgedAnswer, bool])
 
     def verdict(self, outcome: Outcome, question: EvalQuestion) -> bool | None:
         """Tell whether an answer is right; None where nobody judged it, or the data set tells no answers.
@@ -58,10 +58,10 @@ class Judged:
             return None
         if not outcome["answer"].strip() or not question.answers:
             return not outcome["error"] and not question.answers and not outcome["answer"].strip()
-        return self.verdicts.get(Case(outcome["id"], outcome["answer"]))
+        return self.verdicts.get(JudgedAnswer(outcome["id"], outcome["answer"]))
 
 
-class Judging(NamedTuple):
+class JudgingReport(NamedTuple):
     """What judging took."""
 
     judged: int
@@ -74,21 +74,21 @@ class Judging(NamedTuple):
     completion_tokens: int
 
 
-def read_judgements(reader: RunReader, spec: str | None = None) -> Judged:
+def read_judgements(reader: RunReader, spec: str | None = None) -> Judgements:
     """Read a judge's judgements; by default those of the judge who wrote last. Without a file, nobody judged.
 
     Raises:
         RunError: a line that is not the last one is damaged.
     """
-    by_judge: dict[str, dict[Case, bool]] = {}
+    by_judge: dict[str, dict[JudgedAnswer, bool]] = {}
     last = ""
     for line in _lines(reader.folder / JUDGEMENTS):
         last = str(line["judge"])
         verdicts = by_judge.setdefault(last, {})
         if "id" in line:
-            verdicts[Case(str(line["id"]), str(line["prediction"]))] = bool(line["right"])
+            verdicts[JudgedAnswer(str(line["id"]), str(line["prediction"]))] = bool(line["right"])
     chosen = last if spec is None else redact(spec)
-    return Judged(chosen, by_judge.get(chosen, {}))
+    return Judgements(chosen, by_judge.get(chosen, {}))
 
 
 def _lines(path: Path) -> Iterator[Mapping[str, object]]:
@@ -106,7 +106,7 @@ def _lines(path: Path) -> Iterator[Mapping[str, object]]:
 
 async def judge_run(
     reader: RunReader, spec: str, *, parallel: int = 16, progress: Callable[[int, int], None] | None = None
-) -> Judging:
+) -> JudgingReport:
     """Judge the answers of a run that this judge has not judged yet.
 
     Args:
@@ -119,7 +119,7 @@ async def judge_run(
         SpecError: the spec cannot be resolved, or names a stand-in that cannot judge.
         ModelError: a request failed for good; what was judged before is kept.
     """
-    if spec.startswith(tuple(STAND_INS)):
+    if spec.startswith(tuple(SIMULATED_MODELS)):
         raise SpecError(f"--judge {redact(spec)}: a stand-in cannot judge answers; name a language model")
     name, questions = redact(spec), {question.id: question for question in reader.questions()}
     known = read_judgements(reader, spec).verdicts
@@ -136,15 +136,15 @@ async def judge_run(
                 group.create_task(judging.work(jobs))
     except BaseExceptionGroup as several:
         raise several.exceptions[0] from None
-    return Judging(len(waiting), len(every) - len(waiting), judging.unusable, judging.prompt, judging.completion)
+    return JudgingReport(len(waiting), len(every) - len(waiting), judging.unusable, judging.prompt, judging.completion)
 
 
-def _cases(reader: RunReader, questions: Mapping[str, EvalQuestion]) -> Iterator[Case]:
+def _cases(reader: RunReader, questions: Mapping[str, EvalQuestion]) -> Iterator[JudgedAnswer]:
     for method in reader.manifest.methods:
         for outcome in reader.latest(method).values():
             question = questions.get(outcome["id"])
             if question and question.answers and outcome["answer"].strip():
-                yield Case(outcome["id"], outcome["answer"])
+                yield JudgedAnswer(outcome["id"], outcome["answer"])
 
 
 def _cut_half_a_line(path: Path) -> None:
@@ -174,7 +174,7 @@ class _Judging:
     prompt: int = 0
     completion: int = 0
 
-    async def work(self, waiting: Iterator[Case]) -> None:
+    async def work(self, waiting: Iterator[JudgedAnswer]) -> None:
         for case in waiting:
             question = self.questions[case.id]
             variables = {
@@ -182,7 +182,7 @@ class _Judging:
                 "gold_answers": list(question.answers or ()),
                 "prediction": case.prediction,
             }
-            found = await judge(self.spec, ROLE, variables, Verdict)
+            found = await judge(self.spec, ROLE, variables, JudgeReply)
             self.prompt += found.call["prompt_tokens"]
             self.completion += found.call["completion_tokens"]
             self.unusable += found.record is None

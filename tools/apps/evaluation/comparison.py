@@ -15,7 +15,7 @@ from hopgraph.tools.apps.evaluation.batch.outcome import Outcome
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.batch.run_manifest import DatasetFacts, GoldBy
 from hopgraph.tools.apps.evaluation.batch.scores import gold_names
-from hopgraph.tools.apps.evaluation.batch.summary import PerQuestion, per_question
+from hopgraph.tools.apps.evaluation.batch.summary import PerQuestion, score_questions
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.metrics import EXACT_MATCH
 from hopgraph.tools.apps.evaluation.statistics import Interval, bootstrap, permutation_test
@@ -25,7 +25,7 @@ Loss = Literal["right", "answered wrongly", "not answered", "not retrieved", "pa
 LOSSES: tuple[Loss, ...] = get_args(Loss)
 
 
-class Scored(NamedTuple):
+class ScoredMethod(NamedTuple):
     """One method of one run."""
 
     name: str
@@ -73,7 +73,7 @@ class Comparison:
 
     questions: dict[str, EvalQuestion]
     """Of the first run; others may have them with other names."""
-    methods: list[Scored]
+    methods: list[ScoredMethod]
 
     def groups(self, key: Callable[[EvalQuestion], str]) -> dict[str, list[str]]:
         """Part the questions by what `key` says of them; without those of which it says nothing.
@@ -87,14 +87,14 @@ class Comparison:
                 parts[group].append(name)
         return dict(sorted(parts.items()))
 
-    def mean(self, method: Scored, score: str, ids: Iterable[str] | None = None) -> float | None:
+    def mean(self, method: ScoredMethod, score: str, ids: Iterable[str] | None = None) -> float | None:
         """Average a score over the finished questions among `ids` (all for None); None where none has it."""
-        values = values_of(method.rows, score, ids)
+        values = score_values(method.rows, score, ids)
         return fmean(values) if values else None
 
-    def interval(self, method: Scored, score: str) -> Interval | None:
+    def interval(self, method: ScoredMethod, score: str) -> Interval | None:
         """Bootstrap a score's mean; None where no question has it."""
-        values = values_of(method.rows, score)
+        values = score_values(method.rows, score)
         return bootstrap(values) if values else None
 
     def differences(self, score: str, against: str) -> list[Difference]:
@@ -108,23 +108,23 @@ class Comparison:
             raise RunError(f"no method {against!r} in these runs; there are: {', '.join(m.name for m in self.methods)}")
         return self.paired(score, [(base, method) for method in self.methods if method is not base])
 
-    def paired(self, score: str, pairs: Sequence[tuple[Scored, Scored]]) -> list[Difference]:
+    def paired(self, score: str, pairs: Sequence[tuple[ScoredMethod, ScoredMethod]]) -> list[Difference]:
         """Compare the second of each pair with the first; without those that have no question in common."""
         found = [_difference(method, base, score) for base, method in pairs]
         return _holm([each for each in found if each is not None])
 
-    def lost(self, method: Scored) -> Counter[Loss]:
+    def lost(self, method: ScoredMethod) -> Counter[Loss]:
         """Count what became of a method's questions."""
         return Counter(method.losses.values())
 
 
-def values_of(rows: PerQuestion, score: str, ids: Iterable[str] | None = None) -> list[float]:
+def score_values(rows: PerQuestion, score: str, ids: Iterable[str] | None = None) -> list[float]:
     """List a score over questions, those without it left out."""
     chosen = rows if ids is None else [name for name in ids if name in rows]
     return [rows[name][score] for name in chosen if score in rows[name]]
 
 
-def compare(readers: Sequence[RunReader]) -> Comparison:
+def compare_runs(readers: Sequence[RunReader]) -> Comparison:
     """Read runs to compare them; one may have other names than another in the same questions (`--rename`).
 
     Raises:
@@ -175,19 +175,19 @@ def run_labels(folders: Sequence[Path]) -> list[str]:
     return ["/".join(parts[-length:]).lstrip("/") for parts in whole]
 
 
-def _scored(reader: RunReader, method: str, questions: Mapping[str, EvalQuestion], name: str) -> Scored:
+def _scored(reader: RunReader, method: str, questions: Mapping[str, EvalQuestion], name: str) -> ScoredMethod:
     gold_by = reader.manifest.corpus.gold_by
-    rows = per_question(reader, method, questions)
+    rows = score_questions(reader, method, questions)
     firsts = (each for each in reader.latest(method).values() if each["repeat"] == 0 and each["id"] in rows)
     losses: dict[str, Loss] = {
-        each["id"]: loss_of(each, questions[each["id"]], gold_by)
+        each["id"]: classify_loss(each, questions[each["id"]], gold_by)
         for each in firsts
         if questions[each["id"]].answers is not None
     }
-    return Scored(name, method, reader, rows, losses)
+    return ScoredMethod(name, method, reader, rows, losses)
 
 
-def loss_of(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> Loss:
+def classify_loss(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> Loss:
     """Tell what became of a question whose answers are told: right by exact match, or where it was lost."""
     if outcome["error"]:
         return "failed"
@@ -198,7 +198,7 @@ def loss_of(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> Loss:
     usage = outcome["usage"]
     if usage and usage["parse_failures"]:
         return "parse failure"
-    found = found_names(outcome, gold_by)
+    found = retrieved_names(outcome, gold_by)
     # What never searches cannot fail to find.
     searched = bool(found or (usage and usage["retrievals"]))
     if searched and not frozenset(gold_names(question, gold_by)) <= frozenset(found):
@@ -206,12 +206,12 @@ def loss_of(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> Loss:
     return "answered wrongly" if outcome["answer"] else "not answered"
 
 
-def found_names(outcome: Outcome, gold_by: GoldBy) -> Sequence[str]:
+def retrieved_names(outcome: Outcome, gold_by: GoldBy) -> Sequence[str]:
     """Name what was retrieved as gold passages are named in this corpus, best first."""
     return outcome["titles"] if gold_by == "titles" else outcome["retrieved"]
 
 
-def _difference(method: Scored, base: Scored, score: str) -> Difference | None:
+def _difference(method: ScoredMethod, base: ScoredMethod, score: str) -> Difference | None:
     both = [name for name in method.rows if score in method.rows[name] and score in base.rows.get(name, {})]
     if not both:
         return None

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from hopgraph.state import Context, SettingsError, StepEvent
 from hopgraph.state.context import DEFAULT_MODEL
-from hopgraph.tools.apps.evaluation.batch.question_job import Job, answer
+from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob, answer_question
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.prices import PriceTable
 from hopgraph.tools.models import model_name
 from hopgraph.tools.resources import find_model_spec
 
-FIRST = 10
+TRIED_QUESTIONS = 10
 """Questions that are tried. Of 100 of HotpotQA's, the first 3 told half of the calls that MIGRES then took, the first
 10 told 87 %."""
 
@@ -41,7 +41,7 @@ class MethodEstimate(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Estimate:
+class RunEstimate:
     """What a run will take, as far as a stand-in can tell."""
 
     stand_in: str
@@ -68,7 +68,7 @@ class Estimate:
         return f"{text}. Not counted: {', '.join(self.left_out)}" if self.left_out else text
 
 
-def stand_in_for(dataset: Path, questions: Sequence[EvalQuestion], *, rename: int | None) -> str:
+def choose_stand_in(dataset: Path, questions: Sequence[EvalQuestion], *, rename: int | None) -> str:
     """Choose who answers: the rehearsal model where the data set tells how its questions are answered, else offline.
 
     The rehearsal model finds questions by their text, and so has to be told how they were renamed.
@@ -78,15 +78,15 @@ def stand_in_for(dataset: Path, questions: Sequence[EvalQuestion], *, rename: in
     return f"rehearsal:{dataset}{options}" if told else DEFAULT_MODEL
 
 
-async def estimate(
+async def estimate_run(
     methods: Mapping[str, Context],
     questions: Sequence[EvalQuestion],
     left: Mapping[str, int],
     *,
     stand_in: str,
     prices: PriceTable,
-    first: int = FIRST,
-) -> Estimate:
+    first: int = TRIED_QUESTIONS,
+) -> RunEstimate:
     """Answer the first questions by every method, in process, and count.
 
     Args:
@@ -108,7 +108,7 @@ async def estimate(
         for name, settings in methods.items()
     ]
     apart = {str(each) for settings in methods.values() for each in (settings.reranker, settings.entailment)}
-    return Estimate(stand_in, tried, tuple(sorted(each for each in apart if _is_model(each))))
+    return RunEstimate(stand_in, tried, tuple(sorted(each for each in apart if _is_model(each))))
 
 
 @dataclass
@@ -143,7 +143,7 @@ async def _estimate(
     total, tried = _Count(settings), 0
     for question in questions:
         one = _Count(settings)
-        outcome, _ = await answer(Job(question, replaced, keep_trace=False), one.see)
+        outcome, _ = await answer_question(QuestionJob(question, replaced, keep_trace=False), one.see)
         if outcome["error"]:
             continue  # counted as far as it came, it would make the method look cheap
         tried += 1

@@ -36,7 +36,7 @@ class HubDataset:
     revision: str | None = None
 
 
-def parse_hub(spec: str) -> HubDataset:
+def parse_hub_spec(spec: str) -> HubDataset:
     """Read `hub:NAME?config=…&split=…&revision=…`.
 
     Raises:
@@ -54,7 +54,7 @@ def parse_hub(spec: str) -> HubDataset:
     return HubDataset(name.strip(), options.get("config"), options.get("split", "validation"), options.get("revision"))
 
 
-def fetch(spec: str, target: Path, *, limit: int | None = None) -> Path:
+def download_dataset(spec: str, target: Path, *, limit: int | None = None) -> Path:
     """Write a data set's records to a file, unless it is there already. Blocks.
 
     Args:
@@ -70,7 +70,7 @@ def fetch(spec: str, target: Path, *, limit: int | None = None) -> Path:
         CorpusError: the data set cannot be had: no network, no such name, configuration or split.
         OSError: the file cannot be written.
     """
-    wanted = parse_hub(spec)
+    wanted = parse_hub_spec(spec)
     if target.is_file():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -22,7 +22,7 @@ from hopgraph.tools.retrieval.corpora.json_values import read_json_values
 from hopgraph.tools.retrieval.corpora.source_records import MalformedError
 
 
-class Format(NamedTuple):
+class QuestionFormat(NamedTuple):
     """One format of a set of questions."""
 
     read: Callable[[Object, int], EvalQuestion]
@@ -31,13 +31,13 @@ class Format(NamedTuple):
     """The keys by which its first record is told; capitals and underscores do not count."""
 
 
-FORMATS: dict[str, Format] = {
-    "strategyqa": Format(from_strategyqa, ("qid", "question", "answer")),
-    "musique": Format(from_musique, ("question", "paragraphs")),
-    "2wikimultihopqa": Format(from_hotpotqa, ("question", "context", "evidences")),
-    "hotpotqa": Format(from_hotpotqa, ("question", "context", "supporting_facts")),
-    "triviaqa": Format(from_triviaqa, ("question", "question_id", "answer")),
-    "nq": Format(from_open_domain, ("question",)),
+FORMATS: dict[str, QuestionFormat] = {
+    "strategyqa": QuestionFormat(from_strategyqa, ("qid", "question", "answer")),
+    "musique": QuestionFormat(from_musique, ("question", "paragraphs")),
+    "2wikimultihopqa": QuestionFormat(from_hotpotqa, ("question", "context", "evidences")),
+    "hotpotqa": QuestionFormat(from_hotpotqa, ("question", "context", "supporting_facts")),
+    "triviaqa": QuestionFormat(from_triviaqa, ("question", "question_id", "answer")),
+    "nq": QuestionFormat(from_open_domain, ("question",)),
 }
 """Files of one record per question, in the order in which they are tried; `beir` is a folder."""
 
@@ -75,7 +75,7 @@ def read_questions(
         raise CorpusError(f"{error.filename or path}: cannot be read: {error.strerror or error}") from None
 
 
-def format_of(path: Path) -> str:
+def detect_format(path: Path) -> str:
     """Tell the format of a data set: `beir` for a folder, else by the keys of the file's first record.
 
     Raises:

@@ -8,7 +8,7 @@ from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQu
 from hopgraph.tools.retrieval.corpora import ReadState, open_corpus
 
 
-def with_gold_texts(dataset: Path, questions: Sequence[EvalQuestion]) -> Iterator[EvalQuestion]:
+def add_gold_texts(dataset: Path, questions: Sequence[EvalQuestion]) -> Iterator[EvalQuestion]:
     """Give the questions of a BEIR folder the texts of their gold passages, from its corpus file.
 
     Returns:

@@ -58,7 +58,7 @@ class Incorporation:
         return count / self.hops if self.hops else 0.0
 
 
-def incorporation(
+def measure_incorporation(
     trace: Iterable[StepEvent], gold: Mapping[int, Sequence[str]], *, metric: AnswerMetric = COVER_EM
 ) -> Incorporation:
     """Judge the hops of one run by its `revised` events.

@@ -80,7 +80,7 @@ _PARTICIPLES = _words(
 _MIDDLES = _words("a ar el en er il in or un")
 
 
-def candidates(kind: NameKind, old: str, seed: int) -> Iterator[str]:
+def candidate_names(kind: NameKind, old: str, seed: int) -> Iterator[str]:
     """Suggest new words for one, without end: plausible ones first, then longer ones.
 
     The same kind, word and seed always give the same words in the same order. A title word keeps the old one's

@@ -16,7 +16,7 @@ from hopgraph.tools.apps.evaluation.named_titles import (
     is_written_as_a_name,
     words_of,
 )
-from hopgraph.tools.apps.evaluation.new_names import NameKind, candidates
+from hopgraph.tools.apps.evaluation.new_names import NameKind, candidate_names
 
 Words = tuple[str, ...]
 """Case-folded words."""
@@ -43,12 +43,12 @@ class NameMap:
     """Person → the surname that is a common word (`young`), and its new form."""
 
 
-def folded(words: Sequence[str]) -> Words:
+def casefold_words(words: Sequence[str]) -> Words:
     """Fold the case of words."""
     return tuple(word.casefold() for word in words)
 
 
-def make_names(vocabulary: Vocabulary, seed: int) -> NameMap:
+def build_name_map(vocabulary: Vocabulary, seed: int) -> NameMap:
     """Rename the titles of a corpus that are names of people, places, works and groups.
 
     A word that is always written with a capital gets one new word in all places, so that a surname alone, a
@@ -62,7 +62,7 @@ def make_names(vocabulary: Vocabulary, seed: int) -> NameMap:
     ]
     names = NameMap(seed)
     _rename_words(names, named, vocabulary)
-    taken = {folded(words_of(title)) for title in vocabulary.titles}
+    taken = {casefold_words(words_of(title)) for title in vocabulary.titles}
     common = _CommonWords(names, vocabulary, taken)
     for each in named:
         common.rename(each.words, each.kind)
@@ -88,7 +88,7 @@ def _rename_words(names: NameMap, named: Sequence[_Title], vocabulary: Vocabular
 
 def _unused(kind: NameKind, key: str, seed: int, vocabulary: Vocabulary, used: set[str]) -> str:
     """Take the first candidate that is no word of the corpus and no other new name; candidates never end."""
-    folds = ((each, each.casefold()) for each in candidates(kind, key, seed))
+    folds = ((each, each.casefold()) for each in candidate_names(kind, key, seed))
     return next(each for each, fold in folds if fold not in vocabulary and fold not in used)
 
 
@@ -114,7 +114,7 @@ class _CommonWords:
 
     def rename(self, words: list[str], kind: TitleKind) -> None:
         """Find a title's new words, and note them down if any differs."""
-        old = folded(words)
+        old = casefold_words(words)
         if old in self.names.titles:
             return
         common = self._to_rename(words, kind)
@@ -125,12 +125,12 @@ class _CommonWords:
                 self._substitute(words, place, kind, attempt) if place in common else word
                 for place, word in enumerate(start)
             ]
-            if not common or folded(new) not in self.taken:
+            if not common or casefold_words(new) not in self.taken:
                 break
             attempt += 1
-        if folded(new) == old:
+        if casefold_words(new) == old:
             return
-        self.taken.add(folded(new))
+        self.taken.add(casefold_words(new))
         self.names.titles[old] = tuple(new)
         if common:
             self.names.written[old] = tuple(words)
@@ -167,7 +167,7 @@ class _CommonWords:
 
     def _nth(self, kind: NameKind, key: str, attempt: int) -> str:
         """Take the candidate of this number; real words, which may well stand elsewhere too."""
-        return next(islice(candidates(kind, key, self.names.seed), attempt, None))
+        return next(islice(candidate_names(kind, key, self.names.seed), attempt, None))
 
     def _coined(self, kind: NameKind, key: str) -> str:
         """Take the first candidate that is no word of the corpus and no other new name."""

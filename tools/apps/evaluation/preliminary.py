@@ -29,9 +29,14 @@ from hopgraph.nodes.finish import total
 from hopgraph.nodes.nli_verify import nli_verify
 from hopgraph.state import Call, Evidence, Knowledge, Passage
 from hopgraph.state.migres import MigresContext
-from hopgraph.tools.apps.evaluation.batch.question_job import Job, Watch
+from hopgraph.tools.apps.evaluation.batch.question_job import EventListener, QuestionJob
 from hopgraph.tools.apps.evaluation.metrics import COVER_EM
-from hopgraph.tools.apps.evaluation.preliminary_cases import SubQuestion, drawn_passages, sub_questions_of, told_part
+from hopgraph.tools.apps.evaluation.preliminary_cases import (
+    SubQuestion,
+    annotated_sub_questions,
+    draw_known_part,
+    draw_passages,
+)
 from hopgraph.tools.resources import get_retriever
 
 Measures = dict[str, int]
@@ -69,10 +74,10 @@ class Alignment(ReplyModel):
 
 
 @dataclass
-class _Case:
+class _CaseRun:
     """One question under way: its settings, who watches, and what it has spent."""
 
-    job: Job
+    job: QuestionJob
     runtime: Runtime[MigresContext]
     began: float = field(default_factory=time.time)
     spent: list[Call] = field(default_factory=list[Call])
@@ -108,11 +113,11 @@ class _Case:
         }
 
 
-def _case(job: Job, watch: Watch) -> _Case:
-    return _Case(job, Runtime(context=cast("MigresContext", job.settings), stream_writer=watch))
+def _case(job: QuestionJob, watch: EventListener) -> _CaseRun:
+    return _CaseRun(job, Runtime(context=cast("MigresContext", job.settings), stream_writer=watch))
 
 
-async def extraction(job: Job, watch: Watch) -> Mapping[str, Any]:
+async def run_extraction(job: QuestionJob, watch: EventListener) -> Mapping[str, Any]:
     """Extract from five passages what is useful for the question and for each of its sub-questions (Table 1).
 
     Returns:
@@ -123,7 +128,7 @@ async def extraction(job: Job, watch: Watch) -> Mapping[str, Any]:
     """
     case = _case(job, watch)
     passages = await _shown(job)
-    parts = sub_questions_of(job.question)
+    parts = annotated_sub_questions(job.question)
     asked = [_all_of(job.question.question, parts), *parts]
     excerpts = [whole(each, each["score"]) for each in passages]
     knowledge = [Knowledge(query=each.question, excerpts=excerpts) for each in asked]
@@ -161,14 +166,14 @@ def _told(statements: Sequence[Evidence], holding: set[str], gold: set[str]) -> 
     }
 
 
-async def _shown(job: Job) -> list[Passage]:
+async def _shown(job: QuestionJob) -> list[Passage]:
     """Draw five of the passages that a search for the question finds and of those that come with it."""
     retriever = await get_retriever(job.settings.retriever)
     wanted = Search(job.question.question, job.settings.passages_per_query, frozenset(), 1, "")
-    return drawn_passages(job.question, (await search_with([retriever], wanted)).passages)
+    return draw_passages(job.question, (await search_with([retriever], wanted)).passages)
 
 
-async def missing(job: Job, watch: Watch) -> Mapping[str, Any]:
+async def run_missing_information(job: QuestionJob, watch: EventListener) -> Mapping[str, Any]:
     """Ask the question with all answers to its sub-questions, and with a part of them (Table 2).
 
     Returns:
@@ -176,8 +181,8 @@ async def missing(job: Job, watch: Watch) -> Mapping[str, Any]:
         information), and of these `aligned`: what the model finds missing fits a sub-question that is left.
     """
     case = _case(job, watch)
-    parts = sub_questions_of(job.question)
-    told = told_part(job.question.id, parts)
+    parts = annotated_sub_questions(job.question)
+    told = draw_known_part(job.question.id, parts)
     with_all = await _decided(case, parts)
     with_part = await _decided(case, told)
     unanswerable, aligned = not with_part["answer"], False
@@ -198,7 +203,7 @@ async def missing(job: Job, watch: Watch) -> Mapping[str, Any]:
     return case.ended(measured, answer=with_all["answer"])
 
 
-async def _decided(case: _Case, told: Sequence[SubQuestion]) -> Mapping[str, Any]:
+async def _decided(case: _CaseRun, told: Sequence[SubQuestion]) -> Mapping[str, Any]:
     information = [
         Evidence(id=f"1.1.{number}", statement=each.statement, passage_ids=[], quote="", verified=False)
         for number, each in enumerate(told, 1)

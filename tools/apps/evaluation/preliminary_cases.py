@@ -9,7 +9,7 @@ from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.rehearsal.plan_derivation import plan_of
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import bare
 
-SHOWN = 5
+PASSAGES_SHOWN = 5
 """Passages drawn for each question (section 2.1)."""
 
 
@@ -29,7 +29,7 @@ class SubQuestion:
         return f"{bare(self.question)}: {self.answers[0]}."
 
 
-def sub_questions_of(question: EvalQuestion) -> list[SubQuestion]:
+def annotated_sub_questions(question: EvalQuestion) -> list[SubQuestion]:
     """Take the sub-questions out of the annotated decomposition, or write them from the evidence triples.
 
     Raises:
@@ -52,7 +52,7 @@ def sub_questions_of(question: EvalQuestion) -> list[SubQuestion]:
     ]
 
 
-def drawn_passages(question: EvalQuestion, found: Sequence[Passage]) -> list[Passage]:
+def draw_passages(question: EvalQuestion, found: Sequence[Passage]) -> list[Passage]:
     """Draw five passages among those found and those that come with the question; the same ones every time.
 
     *Ours*: one of them is a gold passage, where the data set has its text; of 60 passages five at random would mostly
@@ -68,11 +68,11 @@ def drawn_passages(question: EvalQuestion, found: Sequence[Passage]) -> list[Pas
     pool = list({each["id"]: each for each in [*own, *found]}.values())
     drawn = sorted(pool, key=lambda each: _drawn(question.id, each["id"]))
     sure = next((each for each in drawn if each["id"] in question.gold), None)
-    chosen = [*([sure] if sure else []), *(each for each in drawn if each is not sure)][:SHOWN]
+    chosen = [*([sure] if sure else []), *(each for each in drawn if each is not sure)][:PASSAGES_SHOWN]
     return sorted(chosen, key=lambda each: _drawn(each["id"], question.id))
 
 
-def told_part(key: str, parts: Sequence[SubQuestion]) -> list[SubQuestion]:
+def draw_known_part(key: str, parts: Sequence[SubQuestion]) -> list[SubQuestion]:
     """Draw which of the sub-questions are told with their answers: some or none, never all; in their order."""
     many = int.from_bytes(_drawn(key, "how many")[:8]) % len(parts)
     chosen = sorted(range(len(parts)), key=lambda number: _drawn(key, str(number)))[:many]

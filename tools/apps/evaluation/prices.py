@@ -12,7 +12,7 @@ from hopgraph.state import SettingsError
 _Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class Price(BaseModel):
+class ModelPrice(BaseModel):
     """The price of a model, for a million tokens."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -21,14 +21,14 @@ class Price(BaseModel):
     completion: _Amount
 
 
-_TABLE = TypeAdapter(dict[str, Price])
+_TABLE = TypeAdapter(dict[str, ModelPrice])
 
 
 @dataclass(frozen=True)
 class PriceTable:
     """Prices by the beginning of a model's spec or name."""
 
-    prices: dict[str, Price] = field(default_factory=dict[str, Price])
+    prices: dict[str, ModelPrice] = field(default_factory=dict[str, ModelPrice])
 
     def price(self, model: str, prompt_tokens: int, completion_tokens: int, /) -> float:
         """Price a call by the longest entry that the model's name begins with; 0 where there is none."""

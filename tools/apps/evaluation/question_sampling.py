@@ -11,7 +11,7 @@ from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 
 
 @dataclass(frozen=True)
-class Sample:
+class QuestionSample:
     """Which questions of a data set are asked; by default all."""
 
     limit: int | None = None
@@ -30,7 +30,7 @@ class Sample:
         return f"first {self.limit}" if self.seed is None else f"{self.limit} at random (seed {self.seed})"
 
 
-def parse_sample(text: str | None, limit: int | None, ids: Sequence[str] = ()) -> Sample:
+def parse_sample(text: str | None, limit: int | None, ids: Sequence[str] = ()) -> QuestionSample:
     """Read a sample as the command line gives it: `first`, or `random:SEED`.
 
     Raises:
@@ -40,15 +40,15 @@ def parse_sample(text: str | None, limit: int | None, ids: Sequence[str] = ()) -
         raise SettingsError("questions are chosen by id or by --limit and --sample, not by both")
     kind, _, seed = (text or "first").partition(":")
     if kind == "first" and not seed:
-        return Sample(limit, None, tuple(ids))
+        return QuestionSample(limit, None, tuple(ids))
     if kind != "random" or not seed.isdecimal():
         raise SettingsError(f"sample {text!r} is unknown; use first, or random:SEED as in random:7")
     if limit is None:
         raise SettingsError(f"sample {text!r} needs --limit N, the number of questions to draw")
-    return Sample(limit, int(seed))
+    return QuestionSample(limit, int(seed))
 
 
-def choose(questions: Iterable[EvalQuestion], sample: Sample) -> list[EvalQuestion]:
+def select_questions(questions: Iterable[EvalQuestion], sample: QuestionSample) -> list[EvalQuestion]:
     """Choose questions; holds no more of them than it gives.
 
     Returns:

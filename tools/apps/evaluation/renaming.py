@@ -25,10 +25,10 @@ from hopgraph.tools.apps.evaluation.named_titles import (
     read_vocabulary,
     words_of,
 )
-from hopgraph.tools.apps.evaluation.new_titles import NameMap, Words, folded, make_names
+from hopgraph.tools.apps.evaluation.new_titles import NameMap, Words, build_name_map, casefold_words
 from hopgraph.tools.retrieval.corpora import SourceRecord, hash_passage
 
-RENAMING = "renaming.json"
+NAME_MAP = "renaming.json"
 _ARTICLES = frozenset({"the", "a", "an"})
 _CLOSED = frozenset({"yes", "no", "noanswer"})
 _VERBS = frozenset(["is", "was", "are", "were", "has", "had"])
@@ -60,7 +60,7 @@ class _Scope:
     surnames: dict[str, str] = field(default_factory=dict[str, str])
 
 
-class Renaming:
+class Renamer:
     """A map of names, and what it makes of texts."""
 
     def __init__(self, names: NameMap) -> None:
@@ -104,7 +104,7 @@ class Renaming:
 
     def _as_title(self, base: str) -> str | None:
         """Rename a text that is a title, with or without its article; None for another text."""
-        words = folded(words_of(base))
+        words = casefold_words(words_of(base))
         for extra in ((), ("the",)):
             new = self.names.titles.get((*extra, *words))
             if new is not None:
@@ -178,7 +178,7 @@ class Renaming:
         uncased = not any(word[0][0].isupper() for word in words[1:])
         scope = _Scope()
         for title in about:
-            self._know(scope, folded(words_of(base_of(title))))
+            self._know(scope, casefold_words(words_of(base_of(title))))
         edits: list[_Edit] = []
         place = 0
         while place < len(words):
@@ -254,12 +254,12 @@ def _edited(text: str, edits: Sequence[_Edit]) -> str:
     return "".join([*parts, text[end:]])
 
 
-def read_renaming(records: Iterable[SourceRecord], seed: int) -> Renaming:
+def build_renamer(records: Iterable[SourceRecord], seed: int) -> Renamer:
     """Make the renaming of a corpus; reads it once. The same corpus and seed always give the same names."""
-    return Renaming(make_names(read_vocabulary(records), seed))
+    return Renamer(build_name_map(read_vocabulary(records), seed))
 
 
-def renamed_records(renaming: Renaming, records: Iterable[SourceRecord]) -> Iterator[SourceRecord]:
+def rename_records(renaming: Renamer, records: Iterable[SourceRecord]) -> Iterator[SourceRecord]:
     """Rename the passages of a corpus, in its order."""
     for each in records:
         title, text = renaming.passage(each.title, each.text)
@@ -267,7 +267,7 @@ def renamed_records(renaming: Renaming, records: Iterable[SourceRecord]) -> Iter
         yield each._replace(id=new, title=title, text=text)
 
 
-def write_renaming(path: Path, renaming: Renaming) -> None:
+def write_name_map(path: Path, renaming: Renamer) -> None:
     """Write the map, from which old names can be found again.
 
     Raises:
@@ -284,7 +284,7 @@ def write_renaming(path: Path, renaming: Renaming) -> None:
     part.replace(path)
 
 
-def renaming_seed(path: Path) -> int | None:
+def read_name_map_seed(path: Path) -> int | None:
     """Read the seed of a map that was written; None where there is none.
 
     Raises:

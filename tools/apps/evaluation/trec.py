@@ -7,13 +7,13 @@ from urllib.parse import quote
 from hopgraph.state import RunError
 from hopgraph.tools.apps.evaluation.batch.run_manifest import GoldBy
 from hopgraph.tools.apps.evaluation.batch.scores import gold_names
-from hopgraph.tools.apps.evaluation.comparison import Comparison, Scored, found_names
+from hopgraph.tools.apps.evaluation.comparison import Comparison, ScoredMethod, retrieved_names
 
 QRELS = "qrels"
 _UNSAFE = re.compile(r"[\s%]")
 
 
-def trec_files(comparison: Comparison) -> dict[str, str]:
+def format_trec_files(comparison: Comparison) -> dict[str, str]:
     """Write the first repeat of every method as a TREC run, and the gold passages as qrels.
 
     Ids are as in the corpus, titles where gold passages are told by title; white space and `%` in them are
@@ -43,11 +43,11 @@ def safe_id(name: str) -> str:
     return _UNSAFE.sub(lambda found: quote(found[0], safe=""), name) or "%"
 
 
-def _ranked(method: Scored, gold_by: GoldBy) -> Iterator[str]:
+def _ranked(method: ScoredMethod, gold_by: GoldBy) -> Iterator[str]:
     for outcome in method.reader.latest(method.method).values():
         if outcome["repeat"] or outcome["id"] not in method.rows:
             continue
-        names = list(dict.fromkeys(found_names(outcome, gold_by)))
+        names = list(dict.fromkeys(retrieved_names(outcome, gold_by)))
         for rank, name in enumerate(names, start=1):
             yield (
                 f"{safe_id(outcome['id'])} Q0 {safe_id(name)} {rank} {len(names) - rank + 1} {safe_id(method.name)}\n"

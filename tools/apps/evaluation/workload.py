@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from hopgraph.tools.apps.evaluation.comparison import Scored
+from hopgraph.tools.apps.evaluation.comparison import ScoredMethod
 from hopgraph.tools.apps.runs.trees.records import ROOT
 
 Module = Literal["self-knowledge", "passage relevance", "decomposition", "unsolved"]
@@ -33,7 +33,7 @@ class Workload:
     """Of the sub-questions."""
 
 
-def workload(method: Scored) -> Workload | None:
+def count_workload(method: ScoredMethod) -> Workload | None:
     """Add up the settled questions of a method's kept steps; None where it is not RA-ISF or has no steps."""
     if method.method != METHOD:
         return None

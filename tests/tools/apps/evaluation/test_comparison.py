@@ -7,7 +7,7 @@ import pytest
 
 from hopgraph.state import RunError
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
-from hopgraph.tools.apps.evaluation.comparison import Comparison, compare, run_labels
+from hopgraph.tools.apps.evaluation.comparison import Comparison, compare_runs, run_labels
 from support.hand_made_runs import failed, outcome, question, usage, write_run
 
 QUESTIONS = [
@@ -41,7 +41,7 @@ def reader(tmp_path: Path) -> RunReader:
 
 @pytest.fixture
 def comparison(reader: RunReader) -> Comparison:
-    return compare([reader])
+    return compare_runs([reader])
 
 
 def test_means_over_all_and_over_some(comparison: Comparison) -> None:
@@ -84,7 +84,9 @@ def test_several_tests_are_corrected_by_holm(tmp_path: Path) -> None:
         for name, right in answers.items()
         for number, each in enumerate(many)
     ]
-    found = compare([write_run(tmp_path, many, outcomes, {name: {} for name in answers})]).differences("em", "one_step")
+    found = compare_runs([write_run(tmp_path, many, outcomes, {name: {} for name in answers})]).differences(
+        "em", "one_step"
+    )
     best, second = found
     assert [best.name, second.name] == ["migres", "ircot"]
     assert best.p_holm == pytest.approx(2 * best.p)
@@ -93,7 +95,7 @@ def test_several_tests_are_corrected_by_holm(tmp_path: Path) -> None:
 
 def test_a_pair_counts_only_where_both_are_finished(tmp_path: Path) -> None:
     outcomes = [outcome("migres", "q1", "Ann"), outcome("migres", "q2", "Bea"), outcome("one_step", "q1", "Zoe")]
-    (difference,) = compare([write_run(tmp_path, QUESTIONS, outcomes, SETTINGS)]).differences("em", "one_step")
+    (difference,) = compare_runs([write_run(tmp_path, QUESTIONS, outcomes, SETTINGS)]).differences("em", "one_step")
     assert (difference.n, difference.mean) == (1, 1.0)
 
 
@@ -114,24 +116,24 @@ def test_a_pair_counts_only_where_both_are_finished(tmp_path: Path) -> None:
 def test_every_question_is_lost_once(tmp_path: Path, fields: dict[str, object], lost: str) -> None:
     made = outcome("migres", "q1", "")
     made.update(fields)  # pyright: ignore[reportCallIssue, reportArgumentType]
-    comparison = compare([write_run(tmp_path, QUESTIONS, [made], {"migres": {}})])
+    comparison = compare_runs([write_run(tmp_path, QUESTIONS, [made], {"migres": {}})])
     assert comparison.methods[0].losses == {"q1": lost}
     assert comparison.lost(comparison.methods[0]) == {lost: 1}
 
 
 def test_gold_passages_may_be_told_by_title(tmp_path: Path) -> None:
     made = outcome("migres", "q1", "Zoe", ("other-1", "other-2"), titles=["G2", "G1"])
-    comparison = compare([write_run(tmp_path, QUESTIONS, [made], {"migres": {}}, gold_by="titles")])
+    comparison = compare_runs([write_run(tmp_path, QUESTIONS, [made], {"migres": {}}, gold_by="titles")])
     assert comparison.methods[0].losses == {"q1": "answered wrongly"}
 
 
 def test_methods_of_several_runs_are_named_after_the_run(tmp_path: Path) -> None:
     one = write_run(tmp_path / "a" / "run", QUESTIONS, [outcome("migres", "q1", "Ann")], SETTINGS)
     two = write_run(tmp_path / "b" / "run", QUESTIONS, [outcome("migres", "q1", "Zoe")], {"migres": {}})
-    names = [method.name for method in compare([one, two]).methods]
+    names = [method.name for method in compare_runs([one, two]).methods]
     assert names == ["a/run/migres", "one_step", "b/run/migres"]
     with pytest.raises(RunError, match="is given twice"):
-        compare([one, RunReader(tmp_path / "b" / ".." / "a" / "run")])
+        compare_runs([one, RunReader(tmp_path / "b" / ".." / "a" / "run")])
 
 
 def test_run_labels_are_as_short_as_they_can_be() -> None:
@@ -144,6 +146,6 @@ def test_runs_over_other_questions_are_refused(tmp_path: Path, facts: dict[str, 
     one = write_run(tmp_path / "one", QUESTIONS, [], SETTINGS)
     two = write_run(tmp_path / "two", QUESTIONS, [], SETTINGS, **facts)
     with pytest.raises(RunError, match=r"two asked other questions \(.*\) than .*one \(hand\.json, all\); compare"):
-        compare([one, two])
+        compare_runs([one, two])
     with pytest.raises(RunError, match="name at least one run"):
-        compare([])
+        compare_runs([])

@@ -10,19 +10,19 @@ from rich.console import Console
 from hopgraph.graphs import METHODS
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_estimate
-from hopgraph.tools.apps.evaluation.batch.local_engine import Engine, Tally
+from hopgraph.tools.apps.evaluation.batch.local_engine import RunEngine, RunTally
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunWriter
-from hopgraph.tools.apps.evaluation.batch.run_setup import Prepared, jobs_of, prepare_run
-from hopgraph.tools.apps.evaluation.batch.run_spec import Wanted
-from hopgraph.tools.apps.evaluation.batch.summary import summarise
-from hopgraph.tools.apps.evaluation.cost_estimate import Estimate, MethodEstimate, estimate, stand_in_for
+from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun, list_jobs, prepare_run
+from hopgraph.tools.apps.evaluation.batch.run_spec import RunSpec
+from hopgraph.tools.apps.evaluation.batch.summary import summarize_run
+from hopgraph.tools.apps.evaluation.cost_estimate import MethodEstimate, RunEstimate, choose_stand_in, estimate_run
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
-from hopgraph.tools.apps.evaluation.prices import Price, PriceTable
-from hopgraph.tools.apps.evaluation.question_sampling import Sample
+from hopgraph.tools.apps.evaluation.prices import ModelPrice, PriceTable
+from hopgraph.tools.apps.evaluation.question_sampling import QuestionSample
 
 NAMES = ("direct", "one_step", "migres")
 PAID = "openai:gpt-x?base_url=http://127.0.0.1:9/v1"
-PRICES = PriceTable({"openai:gpt-x": Price(prompt=2.0, completion=8.0)})
+PRICES = PriceTable({"openai:gpt-x": ModelPrice(prompt=2.0, completion=8.0)})
 TEXTS = {"Ann Lee": "Ann Lee was born in Oslo.", "Oslo": "Oslo is the capital of Norway.", "Bo": "Bo is a dog."}
 
 
@@ -44,18 +44,18 @@ def dataset(tmp_path: Path) -> Path:
     return path
 
 
-def prepared_for(dataset: Path, out: Path, model: str | None = PAID, **settings: object) -> Prepared:
+def prepared_for(dataset: Path, out: Path, model: str | None = PAID, **settings: object) -> PreparedRun:
     methods = {name: METHODS[name].Context.model_validate({"model": model, **settings}) for name in NAMES}
-    return prepare_run(Wanted(dataset, methods, out, Sample()))
+    return prepare_run(RunSpec(dataset, methods, out, QuestionSample()))
 
 
-def left_for(prepared: Prepared) -> dict[str, int]:
+def left_for(prepared: PreparedRun) -> dict[str, int]:
     return dict.fromkeys(prepared.methods, len(prepared.questions))
 
 
 async def test_it_pays_nothing_and_counts_what_the_stand_in_takes(dataset: Path, tmp_path: Path) -> None:
     prepared = prepared_for(dataset, tmp_path / "run")
-    found = await estimate(
+    found = await estimate_run(
         prepared.methods, prepared.questions, left_for(prepared), stand_in="offline:extractive", prices=PRICES, first=3
     )
     by_name = {each.method: each for each in found.methods}
@@ -71,13 +71,13 @@ async def test_it_pays_nothing_and_counts_what_the_stand_in_takes(dataset: Path,
 
 async def test_the_estimate_from_all_questions_is_what_the_run_then_takes(dataset: Path, tmp_path: Path) -> None:
     prepared = prepared_for(dataset, tmp_path / "run", None)
-    found = await estimate(
+    found = await estimate_run(
         prepared.methods, prepared.questions, left_for(prepared), stand_in="offline:extractive", prices=PRICES, first=5
     )
     with RunWriter(tmp_path / "run", prepared.manifest, prepared.questions) as directory:
-        jobs = list(jobs_of(prepared, directory, keep_traces=False))
-        await Engine(directory, Tally(len(jobs)), PRICES.price).run(jobs)
-        summary = summarise(directory)
+        jobs = list(list_jobs(prepared, directory, keep_traces=False))
+        await RunEngine(directory, RunTally(len(jobs)), PRICES.price).run(jobs)
+        summary = summarize_run(directory)
     for each in found.methods:
         taken = summary[each.method]
         assert each.calls == pytest.approx(taken["llm_calls"])
@@ -88,8 +88,8 @@ async def test_the_estimate_from_all_questions_is_what_the_run_then_takes(datase
 
 async def test_each_role_is_priced_by_the_model_that_will_play_it(dataset: Path, tmp_path: Path) -> None:
     prepared = prepared_for(dataset, tmp_path / "run", models={"one_step": "openai:dear", "direct": "openai:free-ish"})
-    prices = PriceTable({**PRICES.prices, "openai:dear": Price(prompt=200.0, completion=0.0)})
-    found = await estimate(
+    prices = PriceTable({**PRICES.prices, "openai:dear": ModelPrice(prompt=200.0, completion=0.0)})
+    found = await estimate_run(
         prepared.methods, prepared.questions, left_for(prepared), stand_in="offline:extractive", prices=prices
     )
     direct, one_step, _ = found.methods
@@ -100,7 +100,7 @@ async def test_each_role_is_priced_by_the_model_that_will_play_it(dataset: Path,
 
 async def test_models_that_score_are_left_out_and_named(dataset: Path, tmp_path: Path) -> None:
     prepared = prepared_for(dataset, tmp_path / "run", reranker=f"model:{PAID}")
-    found = await estimate(
+    found = await estimate_run(
         prepared.methods, prepared.questions, {"direct": 5}, stand_in="offline:extractive", prices=PRICES, first=1
     )
     assert found.left_out == (f"model:{PAID}",)
@@ -111,9 +111,9 @@ async def test_models_that_score_are_left_out_and_named(dataset: Path, tmp_path:
 
 async def test_the_rehearsal_model_stands_in_where_the_data_set_tells_the_way(dataset: Path, tmp_path: Path) -> None:
     prepared = prepared_for(dataset, tmp_path / "run")
-    spec = stand_in_for(dataset, prepared.questions, rename=None)
+    spec = choose_stand_in(dataset, prepared.questions, rename=None)
     assert spec == f"rehearsal:{dataset}"
-    found = await estimate(
+    found = await estimate_run(
         prepared.methods, prepared.questions, left_for(prepared), stand_in=spec, prices=PRICES, first=2
     )
     assert all(each.tried == 2 and each.calls >= 1 for each in found.methods)
@@ -123,17 +123,19 @@ async def test_the_rehearsal_model_stands_in_where_the_data_set_tells_the_way(da
 def test_otherwise_the_offline_model_stands_in(dataset: Path) -> None:
     known = EvalQuestion("q", "Who?", ("Ann",), "", ("p",), ("P",))
     bare = EvalQuestion("q", "Who?", ("Ann",), "", (), ())
-    assert stand_in_for(dataset, [known, bare], rename=None) == "offline:extractive"
-    assert stand_in_for(dataset, [known], rename=7) == f"rehearsal:{dataset}?rename=7"
+    assert choose_stand_in(dataset, [known, bare], rename=None) == "offline:extractive"
+    assert choose_stand_in(dataset, [known], rename=7) == f"rehearsal:{dataset}?rename=7"
 
 
 async def test_at_least_one_question_is_tried(dataset: Path, tmp_path: Path) -> None:
     prepared = prepared_for(dataset, tmp_path / "run")
     with pytest.raises(SettingsError, match="not 0"):
-        await estimate(prepared.methods, prepared.questions, {}, stand_in="offline:extractive", prices=PRICES, first=0)
+        await estimate_run(
+            prepared.methods, prepared.questions, {}, stand_in="offline:extractive", prices=PRICES, first=0
+        )
 
 
-def shown(found: Estimate) -> str:
+def shown(found: RunEstimate) -> str:
     console = Console(width=110, record=True, file=StringIO())
     print_estimate(console, found)
     return console.export_text()
@@ -144,7 +146,7 @@ def test_the_table_tells_what_it_rests_on_and_what_all_will_cost() -> None:
         MethodEstimate("direct", 100, 3, 1.0, 200.0, 20.0, 1.5),
         MethodEstimate("migres", 100, 3, 4.5, 900.0, 90.0, 6.0),
     ]
-    text = shown(Estimate("offline:extractive", rows))
+    text = shown(RunEstimate("offline:extractive", rows))
     assert text.startswith("An estimate from the first 3 questions, answered by offline:extractive")
     assert [" ".join(line.split()) for line in text.splitlines() if line.startswith("migres")] == [
         "migres 100 4.5 450 90,000 9,000 6.00"
@@ -153,6 +155,6 @@ def test_the_table_tells_what_it_rests_on_and_what_all_will_cost() -> None:
 
 
 def test_what_is_not_known_is_said() -> None:
-    text = shown(Estimate("offline:extractive", [MethodEstimate("direct", 7, 0, 0.0, 0.0, 0.0, None)]))
+    text = shown(RunEstimate("offline:extractive", [MethodEstimate("direct", 7, 0, 0.0, 0.0, 0.0, None)]))
     assert "not known" in text
     assert "cost" not in text

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hopgraph.state import CorpusError, SettingsError
-from hopgraph.tools.apps.evaluation.dataset_hub import HubDataset, fetch, parse_hub
+from hopgraph.tools.apps.evaluation.dataset_hub import HubDataset, download_dataset, parse_hub_spec
 from hopgraph.tools.apps.evaluation.datasets import read_questions
 from hopgraph.tools.retrieval.corpora import ReadState, open_corpus
 
@@ -77,7 +77,7 @@ def stored(folder: Path, name: str) -> str:
 
 @pytest.mark.parametrize("name", RECORDS)
 def test_the_hubs_columns_are_read_as_questions(folder: Path, name: str) -> None:
-    path = fetch(stored(folder, name), folder / "dataset.jsonl")
+    path = download_dataset(stored(folder, name), folder / "dataset.jsonl")
     first = next(iter(read_questions(path)))
     assert first.answers
     assert first.answers[0] == ("yes" if name == "strategy" else "Oslo")
@@ -93,8 +93,8 @@ def test_the_hubs_columns_are_read_as_questions(folder: Path, name: str) -> None
 
 def test_only_so_many_are_fetched_and_a_second_time_nothing_is(folder: Path) -> None:
     spec, target = stored(folder, "hotpot"), folder / "run" / "dataset.jsonl"
-    assert len(list(read_questions(fetch(spec, target, limit=2)))) == 2
-    assert fetch("hub:no/such", target) == target
+    assert len(list(read_questions(download_dataset(spec, target, limit=2)))) == 2
+    assert download_dataset("hub:no/such", target) == target
 
 
 def test_a_parquet_file_is_read_too(folder: Path) -> None:
@@ -102,14 +102,14 @@ def test_a_parquet_file_is_read_too(folder: Path) -> None:
     arrow = pytest.importorskip("pyarrow")
     (folder / "p").mkdir()
     parquet.write_table(arrow.Table.from_pylist(RECORDS["hotpot"]), folder / "p" / "train-00000-of-00001.parquet")
-    path = fetch(f"hub:{folder / 'p'}?split=train", folder / "dataset.jsonl")
+    path = download_dataset(f"hub:{folder / 'p'}?split=train", folder / "dataset.jsonl")
     assert [each.id for each in read_questions(path)] == ["h0", "h1", "h2"]
 
 
 def test_a_split_that_is_not_there_is_one_clear_line(folder: Path) -> None:
     spec = stored(folder, "nq").replace("validation", "nowhere")
     with pytest.raises(CorpusError, match=r"cannot be had from the hub: .*nowhere") as caught:
-        fetch(spec, folder / "dataset.jsonl")
+        download_dataset(spec, folder / "dataset.jsonl")
     assert "\n" not in str(caught.value)
     assert not (folder / "dataset.jsonl").exists()
 
@@ -129,16 +129,16 @@ def test_without_a_network_the_hub_is_not_to_be_had(folder: Path) -> None:
 def test_a_missing_package_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(SettingsError, match=r"hopgraph\[hub\]"):
-        fetch("hub:hotpotqa/hotpot_qa", tmp_path / "dataset.jsonl")
+        download_dataset("hub:hotpotqa/hotpot_qa", tmp_path / "dataset.jsonl")
     assert not (tmp_path / "dataset.jsonl").exists()
 
 
 def test_specs() -> None:
-    assert parse_hub("hub:hotpotqa/hotpot_qa?config=distractor&split=train&revision=abc") == HubDataset(
+    assert parse_hub_spec("hub:hotpotqa/hotpot_qa?config=distractor&split=train&revision=abc") == HubDataset(
         "hotpotqa/hotpot_qa", "distractor", "train", "abc"
     )
-    assert parse_hub("hub:nq_open").split == "validation"
+    assert parse_hub_spec("hub:nq_open").split == "validation"
     with pytest.raises(SettingsError, match="names no data set"):
-        parse_hub("hub:?split=train")
+        parse_hub_spec("hub:?split=train")
     with pytest.raises(SettingsError, match="option 'splits'"):
-        parse_hub("hub:x?splits=train")
+        parse_hub_spec("hub:x?splits=train")

@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage
 from hopgraph.state import ModelError, RunError, SpecError
 from hopgraph.tools.apps.evaluation.answer_judge import JUDGEMENTS, judge_run, read_judgements
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
-from hopgraph.tools.apps.evaluation.batch.summary import summarise
+from hopgraph.tools.apps.evaluation.batch.summary import summarize_run
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from support.evaluation_runs import outcome, written_run
 from support.servers import faults
@@ -64,7 +64,7 @@ async def test_each_different_answer_is_judged_once_and_counts_beside_exact_matc
     assert seen == [(1, 2), (2, 2)]
     assert done.prompt_tokens > done.completion_tokens > 0
     assert len(server.requests) == 2
-    summary = summarise(run)
+    summary = summarize_run(run)
     assert summary["one_step"]["judged"] == pytest.approx((1 + 1 + 0) / 3)  # right, right to be silent, silent
     assert summary["one_step"]["em"] == pytest.approx((0 + 1 + 0) / 3)
     agreed = summary["one_step"]["judge_agreement"]
@@ -85,29 +85,29 @@ async def test_what_was_judged_is_kept_through_a_kill_and_not_asked_again(server
     path = run.folder / JUDGEMENTS
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:2]) + lines[2][:9])  # who judges, one judgement, half a judgement
-    assert "judged" not in summarise(run)["direct"]  # a part is no fair part
+    assert "judged" not in summarize_run(run)["direct"]  # a part is no fair part
     done = await judge_run(run, spec(server))
     assert (done.judged, done.known) == (1, 1)
     assert (await judge_run(run, spec(server)))[:2] == (0, 2)
     assert len(server.requests) == 3
-    assert summarise(run)["direct"]["judged"] == pytest.approx(2 / 3)
+    assert summarize_run(run)["direct"]["judged"] == pytest.approx(2 / 3)
 
 
 async def test_another_judge_judges_anew_and_the_last_one_counts(server: OpenAIServer, run: RunReader) -> None:
     await judge_run(run, spec(server))
     with OpenAIServer(ScriptedChatModel(replies=lambda *_: '{"implied": false}')) as strict:
         await judge_run(run, spec(strict))
-        assert summarise(run)["one_step"]["judged"] == pytest.approx(1 / 3)
+        assert summarize_run(run)["one_step"]["judged"] == pytest.approx(1 / 3)
     assert (await judge_run(run, spec(server))).judged == 0
     assert read_judgements(run).judge == spec(server)
-    assert summarise(run)["one_step"]["judged"] == pytest.approx(2 / 3)
+    assert summarize_run(run)["one_step"]["judged"] == pytest.approx(2 / 3)
 
 
 async def test_a_reply_that_cannot_be_used_counts_as_wrong(run: RunReader) -> None:
     with OpenAIServer(ScriptedChatModel(replies=lambda *_: "I would rather not say.")) as server:
         done = await judge_run(run, spec(server))
     assert done.unusable == 2
-    assert summarise(run)["one_step"]["judged"] == pytest.approx(1 / 3)
+    assert summarize_run(run)["one_step"]["judged"] == pytest.approx(1 / 3)
 
 
 async def test_a_judge_that_fails_says_so_and_keeps_what_it_has(server: OpenAIServer, run: RunReader) -> None:
@@ -131,4 +131,4 @@ def test_a_damaged_line_is_named(run: RunReader) -> None:
 
 def test_without_judgements_nobody_judged(run: RunReader) -> None:
     assert read_judgements(run).judge == ""
-    assert "judged" not in summarise(run)["one_step"]
+    assert "judged" not in summarize_run(run)["one_step"]

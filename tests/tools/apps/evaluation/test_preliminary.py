@@ -14,11 +14,21 @@ from langchain_core.retrievers import BaseRetriever
 
 from hopgraph.state import Passage, SettingsError
 from hopgraph.tools.apps.cli.evaluation.reproduce_command import ReproduceOptions, run_reproduce
-from hopgraph.tools.apps.evaluation.batch.question_job import Job
+from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop
-from hopgraph.tools.apps.evaluation.preliminary import ExtractionContext, MissingContext, extraction, missing
-from hopgraph.tools.apps.evaluation.preliminary_cases import SHOWN, drawn_passages, sub_questions_of, told_part
+from hopgraph.tools.apps.evaluation.preliminary import (
+    ExtractionContext,
+    MissingContext,
+    run_extraction,
+    run_missing_information,
+)
+from hopgraph.tools.apps.evaluation.preliminary_cases import (
+    PASSAGES_SHOWN,
+    annotated_sub_questions,
+    draw_known_part,
+    draw_passages,
+)
 from support.servers.scripted_model import ScriptedChatModel
 
 FILM, BIRTH, ALSO, OTHER, LAST = "p1", "p2", "p3", "p4", "p5"
@@ -52,8 +62,8 @@ def ignored(_event: Any) -> None:
     """Watch nothing."""
 
 
-def job(model: ScriptedChatModel, cls: type[ExtractionContext | MissingContext]) -> Job:
-    return Job(QUESTION, cls(model=model, retriever=OneMore(), entailment="lexical"))
+def job(model: ScriptedChatModel, cls: type[ExtractionContext | MissingContext]) -> QuestionJob:
+    return QuestionJob(QUESTION, cls(model=model, retriever=OneMore(), entailment="lexical"))
 
 
 def number_of(title: str, messages: list[BaseMessage]) -> int:
@@ -63,7 +73,7 @@ def number_of(title: str, messages: list[BaseMessage]) -> int:
 
 
 def test_sub_questions_have_the_right_names_answers_and_passages() -> None:
-    first, second = sub_questions_of(QUESTION)
+    first, second = annotated_sub_questions(QUESTION)
     assert (first.question, first.answers, first.gold) == ("Who directed Blue Hour?", ("Ann Berg",), (FILM,))
     assert (second.question, second.gold) == ("Where was Ann Berg born?", (BIRTH,))
     assert second.statement == "Where was Ann Berg born: Oslo."
@@ -71,27 +81,27 @@ def test_sub_questions_have_the_right_names_answers_and_passages() -> None:
 
 def test_a_question_without_sub_answers_is_refused() -> None:
     with pytest.raises(SettingsError, match="use MuSiQue or 2WikiMultihopQA"):
-        sub_questions_of(EvalQuestion("h", "Who?", ("A",), "bridge", ("p",), ("A",)))
+        annotated_sub_questions(EvalQuestion("h", "Who?", ("A",), "bridge", ("p",), ("A",)))
 
 
 def test_five_passages_are_drawn_the_same_ones_each_time_and_one_is_gold() -> None:
     found = [
         Passage(id=f"f{number}", title=f"T{number}", text="x", score=1.0, source="s", hop=1) for number in range(50)
     ]
-    draws = [drawn_passages(replace(QUESTION, id=str(number)), found) for number in range(30)]
-    assert draws[0] == drawn_passages(replace(QUESTION, id="0"), found)
-    assert all(len({each["id"] for each in draw}) == SHOWN for draw in draws)
+    draws = [draw_passages(replace(QUESTION, id=str(number)), found) for number in range(30)]
+    assert draws[0] == draw_passages(replace(QUESTION, id="0"), found)
+    assert all(len({each["id"] for each in draw}) == PASSAGES_SHOWN for draw in draws)
     assert all({FILM, BIRTH} & {each["id"] for each in draw} for draw in draws)
     places = {next(n for n, each in enumerate(draw) if each["id"] in (FILM, BIRTH)) for draw in draws}
     assert len(places) > 1
-    assert len(drawn_passages(QUESTION, [])) == 4
+    assert len(draw_passages(QUESTION, [])) == 4
 
 
 def test_a_part_is_never_all_and_sometimes_nothing() -> None:
-    parts = sub_questions_of(QUESTION)
-    sizes = [len(told_part(str(number), parts)) for number in range(40)]
+    parts = annotated_sub_questions(QUESTION)
+    sizes = [len(draw_known_part(str(number), parts)) for number in range(40)]
     assert set(sizes) == {0, 1}
-    assert told_part("7", parts) == told_part("7", parts)
+    assert draw_known_part("7", parts) == draw_known_part("7", parts)
 
 
 async def test_statements_are_counted_by_what_their_passages_hold() -> None:
@@ -105,7 +115,7 @@ async def test_statements_are_counted_by_what_their_passages_hold() -> None:
             return statements(("The fjord lies south of Oslo.", number_of("Oslo Fjord", messages)))
         return statements(("Ann Berg was born in Oslo in 1950.", number_of("Ann Berg", messages)))
 
-    ended = await extraction(job(ScriptedChatModel(replies=says), ExtractionContext), ignored)
+    ended = await run_extraction(job(ScriptedChatModel(replies=says), ExtractionContext), ignored)
     assert ended["measured"] == {
         "statements": 3,
         "right": 2,  # the question's own statement, and the one from the fjord
@@ -117,7 +127,7 @@ async def test_statements_are_counted_by_what_their_passages_hold() -> None:
         "useful": 1,
     }
     assert ended["usage"]["llm_calls"] == 5
-    assert len(ended["passages"]) == SHOWN
+    assert len(ended["passages"]) == PASSAGES_SHOWN
 
 
 def statements(*found: tuple[str, int]) -> str:
@@ -144,7 +154,7 @@ async def test_all_and_part_of_the_information(
         text = answers[len(asked) - 1]
         return json.dumps({"answer": {"text": text, "confidence": 1}, "missing_information": "her birthplace"})
 
-    ended = await missing(job(ScriptedChatModel(replies=says), MissingContext), ignored)
+    ended = await run_missing_information(job(ScriptedChatModel(replies=says), MissingContext), ignored)
     assert ended["measured"] == {"all": 1, "partial": 1, **measured}
     assert "Where was Ann Berg born: Oslo." in asked[0]
     assert "Where was Ann Berg born: Oslo." not in asked[1]

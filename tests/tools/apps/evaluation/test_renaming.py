@@ -13,20 +13,20 @@ from hopgraph.graphs import METHODS
 from hopgraph.state import RunError, SettingsError
 from hopgraph.tools.apps.cli.evaluation.compare_command import run_compare
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
-from hopgraph.tools.apps.evaluation.batch.local_engine import Engine, Tally
+from hopgraph.tools.apps.evaluation.batch.local_engine import RunEngine, RunTally
 from hopgraph.tools.apps.evaluation.batch.run_corpus import CORPUS
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, RunWriter
-from hopgraph.tools.apps.evaluation.batch.run_setup import jobs_of, prepare_run
-from hopgraph.tools.apps.evaluation.batch.run_spec import Wanted
-from hopgraph.tools.apps.evaluation.batch.summary import summarise
-from hopgraph.tools.apps.evaluation.comparison import compare
+from hopgraph.tools.apps.evaluation.batch.run_setup import list_jobs, prepare_run
+from hopgraph.tools.apps.evaluation.batch.run_spec import RunSpec
+from hopgraph.tools.apps.evaluation.batch.summary import summarize_run
+from hopgraph.tools.apps.evaluation.comparison import compare_runs
 from hopgraph.tools.apps.evaluation.datasets import read_questions
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop, GoldSentence
 from hopgraph.tools.apps.evaluation.named_titles import base_of, is_written_as_a_name, words_of
-from hopgraph.tools.apps.evaluation.new_names import NameKind, candidates
-from hopgraph.tools.apps.evaluation.question_sampling import Sample
-from hopgraph.tools.apps.evaluation.renaming import RENAMING, Renaming, read_renaming, renamed_records
-from hopgraph.tools.apps.evaluation.trec import trec_files
+from hopgraph.tools.apps.evaluation.new_names import NameKind, candidate_names
+from hopgraph.tools.apps.evaluation.question_sampling import QuestionSample
+from hopgraph.tools.apps.evaluation.renaming import NAME_MAP, Renamer, build_renamer, rename_records
+from hopgraph.tools.apps.evaluation.trec import format_trec_files
 from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.retrieval import open_index
 from hopgraph.tools.retrieval.corpora import ReadState, SourceRecord, hash_passage, open_corpus
@@ -52,22 +52,22 @@ RECORDS = [record(title, text) for title, text in TEXTS.items()]
 
 
 @pytest.fixture(scope="module")
-def renaming() -> Renaming:
-    return read_renaming(RECORDS, 7)
+def renaming() -> Renamer:
+    return build_renamer(RECORDS, 7)
 
 
-def new_word(renaming: Renaming, word: str) -> str:
+def new_word(renaming: Renamer, word: str) -> str:
     return renaming.names.words[word]
 
 
-def test_a_person_keeps_one_name_whole_or_in_part_in_any_form(renaming: Renaming) -> None:
+def test_a_person_keeps_one_name_whole_or_in_part_in_any_form(renaming: Renamer) -> None:
     john, kennedy = new_word(renaming, "john"), new_word(renaming, "kennedy")
     assert renaming.title("John Kennedy") == f"{john} {kennedy}"
     said = renaming.text("Kennedy's speech, the Kennedys, a Kennedy-style suit, KENNEDY and kennedy.")
     assert said == f"{kennedy}'s speech, the {kennedy}s, a {kennedy}-style suit, {kennedy.upper()} and kennedy."
 
 
-def test_a_surname_that_is_a_common_word_changes_where_the_person_is_spoken_of(renaming: Renaming) -> None:
+def test_a_surname_that_is_a_common_word_changes_where_the_person_is_spoken_of(renaming: Renamer) -> None:
     neil, young = renaming.title("Neil Young").split()
     assert young != "Young"
     _, text = renaming.passage("Neil Young", TEXTS["Neil Young"])
@@ -77,7 +77,7 @@ def test_a_surname_that_is_a_common_word_changes_where_the_person_is_spoken_of(r
     assert renaming.text("What did Young play?", about=["Neil Young"]) == f"What did {young} play?"
 
 
-def test_a_work_changes_as_a_whole_and_its_words_stay_elsewhere(renaming: Renaming) -> None:
+def test_a_work_changes_as_a_whole_and_its_words_stay_elsewhere(renaming: Renamer) -> None:
     film, novel = renaming.title("Dark Harvest (1999 film)"), renaming.title("Dark Harvest (novel)")
     name = base_of(film)
     assert (film, novel) == (f"{name} (1999 film)", f"{name} (novel)")
@@ -89,20 +89,20 @@ def test_a_work_changes_as_a_whole_and_its_words_stay_elsewhere(renaming: Renami
     assert renaming.text("who wrote dark harvest") == f"who wrote {name.lower()}"
 
 
-def test_common_things_dates_and_demonyms_stay(renaming: Renaming) -> None:
+def test_common_things_dates_and_demonyms_stay(renaming: Renamer) -> None:
     for text in ("Guitar", "A guitar is an instrument.", "in May 1990", "Canadian", "yes", "No", "1,000", ""):
         assert renaming.text(text) == renaming.answer(text) == text
 
 
 def test_the_same_seed_gives_the_same_names_whatever_the_order_and_another_one_others() -> None:
     one, same, other = (
-        read_renaming(records, seed) for records, seed in ((RECORDS, 7), (RECORDS[::-1], 7), (RECORDS, 8))
+        build_renamer(records, seed) for records, seed in ((RECORDS, 7), (RECORDS[::-1], 7), (RECORDS, 8))
     )
     assert (one.names.words, one.names.titles) == (same.names.words, same.names.titles)
     assert not {*one.names.words.values()} & {*other.names.words.values()}
 
 
-def test_a_question_is_renamed_with_all_that_it_carries(renaming: Renaming) -> None:
+def test_a_question_is_renamed_with_all_that_it_carries(renaming: Renamer) -> None:
     novel = record("Dark Harvest (novel)", TEXTS["Dark Harvest (novel)"])
     question = EvalQuestion(
         "q",
@@ -119,7 +119,7 @@ def test_a_question_is_renamed_with_all_that_it_carries(renaming: Renaming) -> N
     )
     new = renaming.question(question)
     name, author = base_of(renaming.title(novel.title)), renaming.title("John Kennedy")
-    passage = next(each for each in renamed_records(renaming, [novel]))
+    passage = next(each for each in rename_records(renaming, [novel]))
     assert new.question == f"Who wrote {name}?"
     assert new.answers == (author, author.split()[1])
     assert new.gold == new.hops[0].passage_ids == (passage.id,) == (new.contexts[0].id,)
@@ -130,9 +130,9 @@ def test_a_question_is_renamed_with_all_that_it_carries(renaming: Renaming) -> N
     assert new.facts == (f"{author} wrote novels.",)
 
 
-def test_ids_of_the_data_sets_own_stay(renaming: Renaming) -> None:
+def test_ids_of_the_data_sets_own_stay(renaming: Renamer) -> None:
     given = RECORDS[0]._replace(id="doc7")
-    assert next(renamed_records(renaming, [given])).id == "doc7"
+    assert next(rename_records(renaming, [given])).id == "doc7"
 
 
 names = st.lists(st.sampled_from([*words_of(" ".join(TEXTS.values())), "'s", "-", ". ", "(", "?"]), max_size=12)
@@ -140,7 +140,7 @@ names = st.lists(st.sampled_from([*words_of(" ".join(TEXTS.values())), "'s", "-"
 
 @given(names)
 def test_only_words_change_never_what_stands_between_them(parts: list[str]) -> None:
-    renaming = read_renaming(RECORDS, 7)
+    renaming = build_renamer(RECORDS, 7)
     text = " ".join(parts)
     assert re.sub(r"[^\W_]+", "x", renaming.text(text)) == re.sub(r"[^\W_]+", "x", text)
 
@@ -149,14 +149,14 @@ def test_only_words_change_never_what_stands_between_them(parts: list[str]) -> N
 def test_there_are_as_many_new_names_as_anyone_needs(kind: NameKind) -> None:
     found: set[str] = set()
     for number in range(3_000):
-        found.add(next(each for each in candidates(kind, f"w{number}", 1) if each not in found))
+        found.add(next(each for each in candidate_names(kind, f"w{number}", 1) if each not in found))
     assert len(found) == 3_000
     assert all(name.isalpha() and name[0].isupper() and name[1:].islower() for name in found)
 
 
 def test_a_title_word_keeps_its_ending() -> None:
     for old, ending in (("Knights", "s"), ("Burning", "ing"), ("Painted", "ed")):
-        first = next(candidates("title", old, 3))
+        first = next(candidate_names("title", old, 3))
         assert first.endswith(ending) or (ending == "ed" and not first.endswith("s"))
 
 
@@ -176,8 +176,8 @@ def holds_an_answer(question: EvalQuestion) -> bool:
 
 def test_on_real_data_nothing_that_a_question_rests_on_is_lost(real: Path) -> None:
     records = list(open_corpus(real).records(ReadState()))
-    renaming = read_renaming(records, 7)
-    renamed = list(renamed_records(renaming, records))
+    renaming = build_renamer(records, 7)
+    renamed = list(rename_records(renaming, records))
     assert len({each.id for each in renamed}) == len(records)
     texts = {each.id: each for each in renamed}
     questions = list(read_questions(real))
@@ -194,7 +194,7 @@ def test_on_real_data_nothing_that_a_question_rests_on_is_lost(real: Path) -> No
 
 def test_on_real_data_names_are_gone_from_questions_and_stay_apart(real: Path) -> None:
     records = list(open_corpus(real).records(ReadState()))
-    renaming = read_renaming(records, 7)
+    renaming = build_renamer(records, 7)
     titles = {each.title for each in records}
     assert len({renaming.title(title).casefold() for title in titles}) == len({title.casefold() for title in titles})
     named = left = 0
@@ -226,9 +226,9 @@ def dataset(tmp_path: Path) -> Path:
     return path
 
 
-def wanted(dataset: Path, out: Path, **fields: object) -> Wanted:
+def wanted(dataset: Path, out: Path, **fields: object) -> RunSpec:
     methods = {name: METHODS[name].Context() for name in ("one_step", "gold_passages")}
-    return Wanted(dataset, methods, out, Sample(), **{"rename": 7, **fields})  # pyright: ignore[reportArgumentType]
+    return RunSpec(dataset, methods, out, QuestionSample(), **{"rename": 7, **fields})  # pyright: ignore[reportArgumentType]
 
 
 def test_a_run_on_renamed_questions(dataset: Path, tmp_path: Path) -> None:
@@ -236,9 +236,9 @@ def test_a_run_on_renamed_questions(dataset: Path, tmp_path: Path) -> None:
     prepared = prepare_run(wanted(dataset, out))
     assert prepared.manifest.dataset.renamed == 7
     with RunWriter(out, prepared.manifest, prepared.questions) as directory:
-        jobs = list(jobs_of(prepared, directory, keep_traces=False))
-        run_in_background(Engine(directory, Tally(len(jobs)), lambda *_: 0.0).run(jobs))
-        summary = summarise(directory)
+        jobs = list(list_jobs(prepared, directory, keep_traces=False))
+        run_in_background(RunEngine(directory, RunTally(len(jobs)), lambda *_: 0.0).run(jobs))
+        summary = summarize_run(directory)
     renamed = prepared.questions[0]
     assert "Young" not in renamed.question
     assert renamed.answers is not None
@@ -247,7 +247,7 @@ def test_a_run_on_renamed_questions(dataset: Path, tmp_path: Path) -> None:
     assert summary["gold_passages"]["recall@5"] == 1.0
     stored = open_index(out / CORPUS).passages
     assert "Toronto" not in " ".join(stored[number].text for number in range(len(stored)))
-    written = json.loads((out / RENAMING).read_text(encoding="utf-8"))
+    written = json.loads((out / NAME_MAP).read_text(encoding="utf-8"))
     assert written["seed"] == 7
     back = {new: old for old, new in written["words"].items()}
     assert back[renamed.answers[0]] == "toronto"
@@ -259,12 +259,12 @@ def test_the_same_run_goes_on_and_another_seed_is_refused(dataset: Path, tmp_pat
     with RunWriter(out, first.manifest, first.questions):
         pass
     assert prepare_run(wanted(dataset, out)).manifest == first.manifest
-    written = (out / RENAMING).read_bytes()
+    written = (out / NAME_MAP).read_bytes()
     with pytest.raises(SettingsError, match="renamed with the seed 7; give the same again"):
         prepare_run(wanted(dataset, out, rename=8))
     with pytest.raises(SettingsError, match="renamed with the seed 7"):
         prepare_run(wanted(dataset, out, rename=None))
-    assert (out / RENAMING).read_bytes() == written
+    assert (out / NAME_MAP).read_bytes() == written
     prepare_run(wanted(dataset, tmp_path / "plain", rename=None))
     with pytest.raises(SettingsError, match="are not renamed"):
         prepare_run(wanted(dataset, tmp_path / "plain"))
@@ -318,4 +318,4 @@ def test_a_renamed_run_beside_a_plain_one_shows_what_memory_was(
     low, high = (float(found["renamed/one_step", "difference"][end]) for end in ("low95", "high95"))
     assert low <= 0 <= high
     with pytest.raises(RunError, match="other names in their passages"):
-        trec_files(compare([RunReader(tmp_path / "plain"), RunReader(tmp_path / "renamed")]))
+        format_trec_files(compare_runs([RunReader(tmp_path / "plain"), RunReader(tmp_path / "renamed")]))

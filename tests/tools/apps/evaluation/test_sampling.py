@@ -10,33 +10,33 @@ from hypothesis import strategies as st
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.prices import read_prices
-from hopgraph.tools.apps.evaluation.question_sampling import Sample, choose, parse_sample
+from hopgraph.tools.apps.evaluation.question_sampling import QuestionSample, parse_sample, select_questions
 from hopgraph.tools.apps.evaluation.statistics import bootstrap, permutation_test
 
 QUESTIONS = [EvalQuestion(f"q{n}", f"Question {n}?", (), "", (), ()) for n in range(50)]
 
 
-def ids(sample: Sample, questions: list[EvalQuestion] | None = None) -> list[str]:
-    return [question.id for question in choose(iter(questions or QUESTIONS), sample)]
+def ids(sample: QuestionSample, questions: list[EvalQuestion] | None = None) -> list[str]:
+    return [question.id for question in select_questions(iter(questions or QUESTIONS), sample)]
 
 
 def test_the_first_questions_are_the_first() -> None:
-    assert ids(Sample(3)) == ["q0", "q1", "q2"]
-    assert len(ids(Sample())) == 50
+    assert ids(QuestionSample(3)) == ["q0", "q1", "q2"]
+    assert len(ids(QuestionSample())) == 50
 
 
 def test_a_draw_is_the_same_for_any_order_of_the_file_and_grows_with_its_limit() -> None:
-    drawn = ids(Sample(10, seed=7))
-    assert drawn == ids(Sample(10, seed=7), QUESTIONS[::-1])
-    assert ids(Sample(4, seed=7)) == drawn[:4]
+    drawn = ids(QuestionSample(10, seed=7))
+    assert drawn == ids(QuestionSample(10, seed=7), QUESTIONS[::-1])
+    assert ids(QuestionSample(4, seed=7)) == drawn[:4]
     assert len(set(drawn)) == 10
-    assert ids(Sample(10, seed=8)) != drawn
+    assert ids(QuestionSample(10, seed=8)) != drawn
 
 
 def test_questions_by_id_must_exist() -> None:
-    assert ids(Sample(ids=("q9", "q2"))) == ["q2", "q9"]
+    assert ids(QuestionSample(ids=("q9", "q2"))) == ["q2", "q9"]
     with pytest.raises(SettingsError, match="no question has the id 'q99'"):
-        ids(Sample(ids=("q9", "q99")))
+        ids(QuestionSample(ids=("q9", "q99")))
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from hopgraph.state import RunError
-from hopgraph.tools.apps.evaluation.comparison import compare
-from hopgraph.tools.apps.evaluation.trec import safe_id, trec_files
+from hopgraph.tools.apps.evaluation.comparison import compare_runs
+from hopgraph.tools.apps.evaluation.trec import format_trec_files, safe_id
 from support.hand_made_runs import failed, outcome, question, write_run
 
 QUESTIONS = [
@@ -25,8 +25,8 @@ def made(folder: Path, method: str = "migres", **fields: Any) -> Any:
 
 def test_another_tool_reads_the_files_and_agrees(tmp_path: Path) -> None:
     ir_measures = pytest.importorskip("ir_measures")
-    comparison = compare([made(tmp_path / "run")])
-    for name, content in trec_files(comparison).items():
+    comparison = compare_runs([made(tmp_path / "run")])
+    for name, content in format_trec_files(comparison).items():
         (tmp_path / name).write_text(content)
     qrels = list(ir_measures.read_trec_qrels(str(tmp_path / "qrels")))
     ranked = list(ir_measures.read_trec_run(str(tmp_path / "migres.run")))
@@ -40,7 +40,7 @@ def test_another_tool_reads_the_files_and_agrees(tmp_path: Path) -> None:
 
 
 def test_scores_fall_with_the_rank_and_fields_stay_fields(tmp_path: Path) -> None:
-    files = trec_files(compare([made(tmp_path)]))
+    files = format_trec_files(compare_runs([made(tmp_path)]))
     lines = [line.split(" ") for line in files["migres.run"].splitlines()]
     assert all(len(line) == 6 for line in lines)
     assert [(line[2], line[3], line[4]) for line in lines if line[0] == "q%201"] == [
@@ -54,21 +54,21 @@ def test_scores_fall_with_the_rank_and_fields_stay_fields(tmp_path: Path) -> Non
 
 
 def test_titles_stand_for_passages_where_gold_is_told_by_title(tmp_path: Path) -> None:
-    files = trec_files(compare([made(tmp_path, gold_by="titles")]))
+    files = format_trec_files(compare_runs([made(tmp_path, gold_by="titles")]))
     assert "q2 Q0 D 13 1 migres" in files["migres.run"].splitlines()
     assert "q2 0 D 1" in files["qrels"].splitlines()
 
 
 def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="tells no gold passages"):
-        trec_files(compare([made(tmp_path / "none", gold_by="none")]))
+        format_trec_files(compare_runs([made(tmp_path / "none", gold_by="none")]))
     two = [made(tmp_path / "ids"), made(tmp_path / "titles", gold_by="titles")]
     with pytest.raises(RunError, match="some of these runs tell gold passages by id, others by title"):
-        trec_files(compare(two))
+        format_trec_files(compare_runs(two))
 
 
 def test_runs_get_files_of_their_own(tmp_path: Path) -> None:
-    files = trec_files(compare([made(tmp_path / "one"), made(tmp_path / "two")]))
+    files = format_trec_files(compare_runs([made(tmp_path / "one"), made(tmp_path / "two")]))
     assert list(files) == ["one-migres.run", "two-migres.run", "qrels"]
 
 

@@ -7,10 +7,10 @@ from hopgraph.state import SettingsError
 from hopgraph.tools.apps.cli.console import print_line
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_table, summary_console
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
-from hopgraph.tools.apps.evaluation.comparison import Comparison, compare
+from hopgraph.tools.apps.evaluation.comparison import Comparison, compare_runs
 from hopgraph.tools.apps.evaluation.report.tables import simulated, tables
 from hopgraph.tools.apps.evaluation.report.writers import WRITERS
-from hopgraph.tools.apps.evaluation.trec import trec_files
+from hopgraph.tools.apps.evaluation.trec import format_trec_files
 from hopgraph.tools.io.atomic_files import write_files
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.text.sanitize import pluralize
@@ -35,7 +35,7 @@ def run_compare(
             raise SettingsError(f"--out {str(path)!r:.80}: its ending must be one of {', '.join(WRITERS)}")
     if figures:
         require("matplotlib", "figures")
-    comparison = compare([RunReader(path.expanduser()) for path in runs])
+    comparison = compare_runs([RunReader(path.expanduser()) for path in runs])
     made = tables(comparison, against)
     facts = comparison.methods[0].reader.manifest.dataset
     heading = f"{facts.name}, {facts.sample}: {pluralize(facts.questions, 'question')}"
@@ -52,7 +52,7 @@ def run_compare(
         print_table(console, table)
     files = {path.expanduser(): WRITERS[path.suffix.lower()](heading, [*notes, *warnings], made) for path in out}
     if trec:
-        files.update({trec.expanduser() / name: text for name, text in trec_files(comparison).items()})
+        files.update({trec.expanduser() / name: text for name, text in format_trec_files(comparison).items()})
     write_files({path: text.encode("utf-8", "replace") for path, text in files.items()})
     written = list(files)
     if figures:

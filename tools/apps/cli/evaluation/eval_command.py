@@ -16,16 +16,16 @@ from hopgraph.tools.apps.cli.evaluation.run_tables import print_estimate, print_
 from hopgraph.tools.apps.cli.progress_bars import progress_on
 from hopgraph.tools.apps.cli.settings_options import corpus_spec, method_named, settings_for
 from hopgraph.tools.apps.evaluation.answer_judge import judge_run
-from hopgraph.tools.apps.evaluation.batch.local_engine import Answering, Engine, Limits, Tally, outstanding
-from hopgraph.tools.apps.evaluation.batch.process_engine import ProcessWorkers, process_workers, processes_for
-from hopgraph.tools.apps.evaluation.batch.question_job import Job, answer
+from hopgraph.tools.apps.evaluation.batch.local_engine import JobRunner, RunEngine, RunLimits, RunTally, unfinished_jobs
+from hopgraph.tools.apps.evaluation.batch.process_engine import ProcessWorkers, choose_process_count, process_workers
+from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob, answer_question
 from hopgraph.tools.apps.evaluation.batch.ray_engine import RayWorkers, ray_workers
 from hopgraph.tools.apps.evaluation.batch.run_directory import DOWNLOADED, RunWriter
-from hopgraph.tools.apps.evaluation.batch.run_setup import Prepared, jobs_of, prepare_run
-from hopgraph.tools.apps.evaluation.batch.run_spec import Wanted
-from hopgraph.tools.apps.evaluation.batch.summary import summarise
-from hopgraph.tools.apps.evaluation.cost_estimate import estimate, stand_in_for
-from hopgraph.tools.apps.evaluation.dataset_hub import PREFIX, fetch
+from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun, list_jobs, prepare_run
+from hopgraph.tools.apps.evaluation.batch.run_spec import RunSpec
+from hopgraph.tools.apps.evaluation.batch.summary import summarize_run
+from hopgraph.tools.apps.evaluation.cost_estimate import choose_stand_in, estimate_run
+from hopgraph.tools.apps.evaluation.dataset_hub import PREFIX, download_dataset
 from hopgraph.tools.apps.evaluation.prices import PriceTable, read_prices
 from hopgraph.tools.apps.evaluation.question_sampling import parse_sample
 from hopgraph.tools.io.background import run_in_background
@@ -46,26 +46,28 @@ def run_eval(options: EvalOptions) -> None:
     prepared = checked_and_prepared(spec)
     with RunWriter(spec.out, prepared.manifest, prepared.questions) as directory:
         jobs = list(
-            outstanding(
-                jobs_of(prepared, directory, keep_traces=spec.keep_traces), directory, retry_failed=options.retry_failed
+            unfinished_jobs(
+                list_jobs(prepared, directory, keep_traces=spec.keep_traces),
+                directory,
+                retry_failed=options.retry_failed,
             )
         )
         _print_cost(options, spec, prepared, prices, jobs)
         if options.estimate_only:
             return
         with _workers(options, prepared.methods, len(jobs)) if jobs else nullcontext() as workers:
-            answer_all(options, prepared, directory, prices, jobs, workers.answer if workers else answer)
+            answer_all(options, prepared, directory, prices, jobs, workers.answer if workers else answer_question)
         if options.judge:
             with progress_on(console_on(stderr=True), {"judge": "judging"}) as progress:
                 run_in_background(judge_run(directory, options.judge, progress=partial(progress, "judge")))
-        summary = summarise(directory)
+        summary = summarize_run(directory)
         directory.write_summary(summary)
     print_summary(summary_console(), directory.manifest, summary)
 
 
-def run_spec(options: EvalOptions, methods: Mapping[str, Context]) -> Wanted:
+def run_spec(options: EvalOptions, methods: Mapping[str, Context]) -> RunSpec:
     """Return what is to be measured, with these settings of each method."""
-    return Wanted(
+    return RunSpec(
         dataset=_dataset(options),
         methods=methods,
         out=options.out.expanduser(),
@@ -91,7 +93,7 @@ def prices_of(options: RunOptions) -> PriceTable:
     return prices
 
 
-def checked_and_prepared(spec: Wanted) -> Prepared:
+def checked_and_prepared(spec: RunSpec) -> PreparedRun:
     """Make every model that will be asked, then the corpus, so that a wrong spec is reported before a folder is made.
 
     Raises:
@@ -116,19 +118,21 @@ def _dataset(options: EvalOptions) -> Path:
     sample = parse_sample(options.sample, options.limit, options.ids or ())
     limit = sample.limit if sample.seed is None else None
     asked_for = hashlib.sha256(f"{given} {limit}".encode()).hexdigest()[:8]
-    return fetch(given, options.out.expanduser() / f"{DOWNLOADED}{asked_for}.jsonl", limit=limit)
+    return download_dataset(given, options.out.expanduser() / f"{DOWNLOADED}{asked_for}.jsonl", limit=limit)
 
 
 def _print_cost(
-    options: EvalOptions, spec: Wanted, prepared: Prepared, prices: PriceTable, jobs: Sequence[Job]
+    options: EvalOptions, spec: RunSpec, prepared: PreparedRun, prices: PriceTable, jobs: Sequence[QuestionJob]
 ) -> None:
     """Print an estimate of the cost where one was asked for, a limit is set, or a model has a price."""
     has_price = any(isinstance(each.model, str) and prices.knows(each.model) for each in prepared.methods.values())
     if not (options.estimate_only or options.max_cost is not None or has_price):
         return
     left = Counter(job.settings.method for job in jobs)
-    stand_in = stand_in_for(spec.dataset, prepared.questions, rename=spec.rename)
-    found = run_in_background(estimate(prepared.methods, prepared.questions, left, stand_in=stand_in, prices=prices))
+    stand_in = choose_stand_in(spec.dataset, prepared.questions, rename=spec.rename)
+    found = run_in_background(
+        estimate_run(prepared.methods, prepared.questions, left, stand_in=stand_in, prices=prices)
+    )
     print_estimate(console_on(stderr=not options.estimate_only), found)
 
 
@@ -137,27 +141,27 @@ def _workers(
 ) -> AbstractContextManager[RayWorkers | ProcessWorkers | None]:
     if options.engine == "ray":
         return ray_workers(options.concurrency)
-    processes = options.processes or processes_for(methods, options.concurrency, questions)
+    processes = options.processes or choose_process_count(methods, options.concurrency, questions)
     return process_workers(processes) if processes > 1 else nullcontext()
 
 
 def answer_all(
     options: RunOptions,
-    prepared: Prepared,
+    prepared: PreparedRun,
     directory: RunWriter,
     prices: PriceTable,
-    jobs: Sequence[Job],
-    answering: Answering,
+    jobs: Sequence[QuestionJob],
+    answering: JobRunner,
 ) -> None:
     """Answer what is outstanding, up to the limits, with progress on standard error."""
     errors = console_on(stderr=True)
     total = len(prepared.questions) * len(prepared.methods) * prepared.manifest.repeats
-    tally = Tally(total=total, finished=total - len(jobs))
+    tally = RunTally(total=total, finished=total - len(jobs))
     if tally.finished:
         print_line(errors, f"Resuming: {tally.finished:,} of {total:,} are finished.", "dim")
-    limits = Limits(options.max_calls, options.max_cost)
+    limits = RunLimits(options.max_calls, options.max_cost)
     with run_progress(errors, tally):
-        engine = Engine(directory, tally, prices.price, limits, options.concurrency, answering)
+        engine = RunEngine(directory, tally, prices.price, limits, options.concurrency, answering)
         stopped = run_in_background(engine.run(jobs))
     if stopped:
         print_line(errors, f"Stopped: {stopped}. The same command with a higher limit resumes from here.", "yellow")

@@ -19,8 +19,8 @@ from hopgraph.tools.apps.cli.evaluation.experiment_runner import experiment_sett
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_table, summary_console
 from hopgraph.tools.apps.cli.progress_bars import progress_on
 from hopgraph.tools.apps.evaluation.batch.run_corpus import CORPUS
-from hopgraph.tools.apps.evaluation.batch.stand_ins import models_of, stand_ins_among
-from hopgraph.tools.apps.evaluation.datasets import format_of, read_questions
+from hopgraph.tools.apps.evaluation.batch.simulated_models import describe_simulated_models, models_in
+from hopgraph.tools.apps.evaluation.datasets import detect_format, read_questions
 from hopgraph.tools.apps.evaluation.report.writers import WRITERS
 from hopgraph.tools.apps.evaluation.reproduce.experiments import EXPERIMENTS
 from hopgraph.tools.apps.evaluation.reproduce.paper_comparison import compare_with_paper, summary_of, warnings_for
@@ -53,7 +53,7 @@ def run_reproduce(options: ReproduceOptions) -> None:
     if options.dataset is None:
         _show(console, options.name, paper, table)
         return
-    dataset = options.format_name or format_of(options.dataset.expanduser())
+    dataset = options.format_name or detect_format(options.dataset.expanduser())
     rows = plan_runs(table, dataset, options.assignments or (), has_corpus=options.corpus is not None)
     runs = {each.run.folder: (each.run, _eval_options(options, options.dataset, each.run)) for each in rows if each.run}
     settings = [_settings(each) for _, each in runs.values()]
@@ -62,8 +62,8 @@ def run_reproduce(options: ReproduceOptions) -> None:
             console.print(Text(_command(options, each)), soft_wrap=True)
         _print_left_out(rows)
         return
-    models = [model for own in settings for each in own.values() for model in models_of(each.model_dump())]
-    warnings = warnings_for(table, dataset, pooled=options.corpus is None, stand_ins=stand_ins_among(models))
+    models = [model for own in settings for each in own.values() for model in models_in(each.model_dump())]
+    warnings = warnings_for(table, dataset, pooled=options.corpus is None, stand_ins=describe_simulated_models(models))
     _evaluate(options, options.dataset.expanduser(), {folder: each for folder, (_, each) in runs.items()})
     summaries = {folder: summary_of(each.out, run.method) for folder, (run, each) in runs.items()}
     made = compare_with_paper(options.name, paper, table, dataset, rows, summaries, warnings)

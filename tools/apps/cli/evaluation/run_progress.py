@@ -8,12 +8,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from hopgraph.tools.apps.evaluation.batch.local_engine import Tally
+from hopgraph.tools.apps.evaluation.batch.local_engine import RunTally
 from hopgraph.tools.text.sanitize import pluralize
 
 
 @contextmanager
-def run_progress(console: Console, tally: Tally) -> Generator[None]:
+def run_progress(console: Console, tally: RunTally) -> Generator[None]:
     """Show a tally while the block runs, where the console is a terminal; leave one line where a model was asked."""
     bars = Progress(
         TextColumn("{task.description}", markup=False),
@@ -40,7 +40,7 @@ class _Figures(ProgressColumn):
 
     max_refresh = 0.25
 
-    def __init__(self, tally: Tally) -> None:
+    def __init__(self, tally: RunTally) -> None:
         super().__init__()
         self.tally = tally
 
@@ -50,7 +50,7 @@ class _Figures(ProgressColumn):
         return Text(figures(self.tally), "dim")
 
 
-def figures(tally: Tally) -> str:
+def figures(tally: RunTally) -> str:
     """Write a tally on one line."""
     seconds = max(time.monotonic() - tally.began, 1e-9)
     parts = [

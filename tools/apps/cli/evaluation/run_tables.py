@@ -9,8 +9,8 @@ from rich.table import Table as RichTable
 
 from hopgraph.tools.apps.cli.console import console_on, print_line
 from hopgraph.tools.apps.evaluation.batch.run_manifest import RunManifest
-from hopgraph.tools.apps.evaluation.batch.stand_ins import stand_in
-from hopgraph.tools.apps.evaluation.cost_estimate import Estimate
+from hopgraph.tools.apps.evaluation.batch.simulated_models import describe_simulated
+from hopgraph.tools.apps.evaluation.cost_estimate import RunEstimate
 from hopgraph.tools.apps.evaluation.report.cells import Cell, Table, number_cell, percent_cell, text_cell
 from hopgraph.tools.text.sanitize import pluralize, sanitize_line, truncate_line
 
@@ -109,14 +109,14 @@ def print_summary(console: Console, manifest: RunManifest, summary: Mapping[str,
     """Print one line per method: scores in percent, costs per question, failures."""
     facts = manifest.dataset
     print_line(console, f"{facts.name}, {facts.sample}: {pluralize(facts.questions, 'question')}", "bold")
-    if label := stand_in(manifest):
+    if label := describe_simulated(manifest):
         print_line(console, label, "yellow")
     columns = [name for name, cell in _SUMMARY.items() if any(cell(row).text for row in summary.values())]
     rows = [[text_cell(method), *(_SUMMARY[name](row) for name in columns)] for method, row in summary.items()]
     print_cells(console, ["method", *columns], rows)
 
 
-def print_estimate(console: Console, estimate: Estimate) -> None:
+def print_estimate(console: Console, estimate: RunEstimate) -> None:
     """Print one line per method: calls and tokens of all its questions, and what they cost where prices are known."""
     print_line(console, f"{estimate.label}.", "yellow")
     priced = any(each.cost is not None for each in estimate.methods)

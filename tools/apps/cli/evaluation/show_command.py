@@ -17,11 +17,11 @@ from hopgraph.tools.apps.cli.console import console_on, print_hanging
 from hopgraph.tools.apps.cli.run_output import Shown, print_picture
 from hopgraph.tools.apps.cli.settings_options import method_named
 from hopgraph.tools.apps.cli.tree_output import RunPicture
-from hopgraph.tools.apps.evaluation.batch.outcome import Key, Outcome
+from hopgraph.tools.apps.evaluation.batch.outcome import Outcome, OutcomeKey
 from hopgraph.tools.apps.evaluation.batch.run_corpus import CONTEXTS, CORPUS
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
-from hopgraph.tools.apps.evaluation.batch.scores import gold_names, scores_of
-from hopgraph.tools.apps.evaluation.batch.stand_ins import stand_in
+from hopgraph.tools.apps.evaluation.batch.scores import gold_names, score_outcome
+from hopgraph.tools.apps.evaluation.batch.simulated_models import describe_simulated
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.retrieval.passages import PassageFile
@@ -42,7 +42,7 @@ def run_show(
     reader = RunReader(folder.expanduser())
     name = _method(reader, method)
     question = _question(reader, question_id)
-    outcome = reader.latest(name).get(Key(name, question.id, repeat))
+    outcome = reader.latest(name).get(OutcomeKey(name, question.id, repeat))
     if outcome is None:
         raise RunError(f"{folder}: {name} has not finished {question.id!r:.80} (repeat {repeat + 1})")
     if as_json:
@@ -99,10 +99,10 @@ def _record(reader: RunReader, question: EvalQuestion, outcome: Outcome) -> dict
         "gold_passages": list(gold_names(question, gold_by)),
         "retrieved": outcome["retrieved"],
         "titles": outcome["titles"],
-        "scores": scores_of(outcome, question, gold_by),
+        "scores": score_outcome(outcome, question, gold_by),
         "seconds": outcome["seconds"],
         "error": outcome["error"],
-        "stand_in": stand_in(reader.manifest),
+        "stand_in": describe_simulated(reader.manifest),
     }
     return {**steps, "evaluation": known}
 
@@ -116,7 +116,7 @@ def _print_head(console: Console, reader: RunReader, name: str, question: EvalQu
     title = METHODS[name].graph.get_name()
     line = f"{title} · model {settings.get('model')} · corpus {reader.manifest.corpus.retriever} · {question.id}"
     print_hanging(console, Text(), Text(sanitize_line(line), "bold"), indent=0)
-    if label := stand_in(reader.manifest):
+    if label := describe_simulated(reader.manifest):
         print_hanging(console, Text(), Text(f"A{sanitize_line(label)[1:]}.", "yellow"), indent=0)
     print_hanging(console, Text("Question", "bold"), Text(sanitize_line(question.question)))
     if question.answers is not None:
@@ -181,7 +181,7 @@ def _texts(reader: RunReader, wanted: Mapping[str, str]) -> dict[str, str]:
 
 
 def _print_verdict(console: Console, reader: RunReader, question: EvalQuestion, outcome: Outcome) -> None:
-    scores = scores_of(outcome, question, reader.manifest.corpus.gold_by)
+    scores = score_outcome(outcome, question, reader.manifest.corpus.gold_by)
     parts = [f"{label} {100 * scores[name]:.0f}" for name, label in _SCORES.items() if name in scores]
     if parts:
         right = scores.get("em") == 1.0

@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 from typing import Protocol, cast
 
 from hopgraph.state import RunError, StepEvent
-from hopgraph.tools.apps.evaluation.batch.outcome import Key, Outcome
-from hopgraph.tools.apps.evaluation.batch.question_job import Job, Watch, answer
+from hopgraph.tools.apps.evaluation.batch.outcome import Outcome, OutcomeKey
+from hopgraph.tools.apps.evaluation.batch.question_job import EventListener, QuestionJob, answer_question
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunWriter
 
-Answering = Callable[[Job, Watch], Awaitable[tuple[Outcome, bytes | None]]]
+JobRunner = Callable[[QuestionJob, EventListener], Awaitable[tuple[Outcome, bytes | None]]]
 """Answers one question, here or elsewhere, as `answer` does."""
-HOPELESS = 10
+MAX_INITIAL_FAILURES = 10
 """How many questions may fail from the beginning, with none that succeeds, before the run is given up."""
 
 
 @dataclass
-class Tally:
+class RunTally:
     """How far a run is; what it was and what it costs, for people who wait."""
 
     total: int
@@ -37,7 +37,7 @@ class Tally:
     by_method: Counter[str] = field(default_factory=Counter[str])
     began: float = field(default_factory=time.monotonic)
 
-    def see(self, event: StepEvent, price: "Price") -> None:
+    def see(self, event: StepEvent, price: "CallPrice") -> None:
         """Count a model call that was paid for."""
         data = event["data"]
         if event["event"] != "asked":
@@ -58,7 +58,7 @@ def _whole(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-class Price(Protocol):
+class CallPrice(Protocol):
     """Tells what a call costs."""
 
     def __call__(self, model: str, prompt_tokens: int, completion_tokens: int, /) -> float:
@@ -67,30 +67,30 @@ class Price(Protocol):
 
 
 @dataclass(frozen=True)
-class Limits:
+class RunLimits:
     """When a run stops before its end."""
 
     max_calls: int | None = None
     max_cost: float | None = None
 
 
-class Enough(BaseException):
+class LimitReached(BaseException):
     """The limits are reached; its text says which. Nothing on the way may take it for a question that failed."""
 
 
 @dataclass
-class Engine:
+class RunEngine:
     """One session of a run."""
 
     directory: RunWriter
-    tally: Tally
-    price: Price
-    limits: Limits = Limits()
+    tally: RunTally
+    price: CallPrice
+    limits: RunLimits = RunLimits()
     concurrency: int = 16
     """Questions under way at once."""
-    answering: Answering = answer
+    answering: JobRunner = answer_question
 
-    async def run(self, jobs: Iterable[Job]) -> str:
+    async def run(self, jobs: Iterable[QuestionJob]) -> str:
         """Answer the questions that are not finished, in order, `concurrency` at a time.
 
         Returns:
@@ -108,12 +108,12 @@ class Engine:
                     group.create_task(self._work(waiting))
         except BaseExceptionGroup as several:
             first = cast("BaseException", several.exceptions[0])
-            if isinstance(first, Enough):
+            if isinstance(first, LimitReached):
                 return str(first)
             raise first from None
         return ""
 
-    async def _work(self, waiting: Iterator[Job]) -> None:
+    async def _work(self, waiting: Iterator[QuestionJob]) -> None:
         for job in waiting:
             outcome, record = await self.answering(job, self._watch)
             # On the loop: small, and in one piece even when the run is stopped right now.
@@ -128,21 +128,21 @@ class Engine:
         self.tally.see(event, self.price)
         limits, tally = self.limits, self.tally
         if limits.max_calls is not None and tally.calls >= limits.max_calls:
-            raise Enough(f"--max-calls {limits.max_calls} is reached")
+            raise LimitReached(f"--max-calls {limits.max_calls} is reached")
         if limits.max_cost is not None and tally.cost >= limits.max_cost:
-            raise Enough(f"--max-cost {limits.max_cost:g} is reached")
+            raise LimitReached(f"--max-cost {limits.max_cost:g} is reached")
 
     def _check_hope(self, outcome: Outcome) -> None:
-        if self.tally.failed >= HOPELESS and self.tally.failed == sum(self.tally.by_method.values()):
+        if self.tally.failed >= MAX_INITIAL_FAILURES and self.tally.failed == sum(self.tally.by_method.values()):
             raise RunError(
                 f"the first {self.tally.failed} questions all failed, the last one with: {outcome['error']} "
                 "(mend it and run the same command with --retry-failed)"
             )
 
 
-def outstanding(jobs: Iterable[Job], directory: RunWriter, *, retry_failed: bool) -> Iterator[Job]:
+def unfinished_jobs(jobs: Iterable[QuestionJob], directory: RunWriter, *, retry_failed: bool) -> Iterator[QuestionJob]:
     """Leave out what is finished, and what failed unless it is to be tried again."""
     for job in jobs:
-        failed = directory.finished.get(Key(job.settings.method, job.question.id, job.repeat))
+        failed = directory.finished.get(OutcomeKey(job.settings.method, job.question.id, job.repeat))
         if failed is None or (failed and retry_failed):
             yield job

@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 from hopgraph.state import Citation, StopReason, Usage
 
 
-class Key(NamedTuple):
+class OutcomeKey(NamedTuple):
     """What is asked once in a run."""
 
     method: str
@@ -44,6 +44,6 @@ class Outcome(TypedDict):
     """Where its trace lies in the file of traces: offset and length in bytes; empty when none was kept."""
 
 
-def key_of(outcome: Outcome) -> Key:
+def outcome_key(outcome: Outcome) -> OutcomeKey:
     """Tell what an outcome is of."""
-    return Key(outcome["method"], outcome["id"], outcome["repeat"])
+    return OutcomeKey(outcome["method"], outcome["id"], outcome["repeat"])

@@ -22,8 +22,8 @@ from typing import Any
 from langsmith.utils import tracing_is_enabled  # pyright: ignore[reportUnknownVariableType] - half typed
 
 from hopgraph.state import Context, HopgraphError, StepEvent
-from hopgraph.tools.apps.evaluation.batch.question_job import Job, Watch, failed_outcome
-from hopgraph.tools.apps.evaluation.batch.worker_protocol import LIVES, Answered, reported, travelling
+from hopgraph.tools.apps.evaluation.batch.question_job import EventListener, QuestionJob, failed_outcome
+from hopgraph.tools.apps.evaluation.batch.worker_protocol import MAX_ATTEMPTS, JobResult, portable_settings, stream_job
 from hopgraph.tools.io.background import background_loop
 
 QUESTIONS_PER_PROCESS = 16
@@ -38,12 +38,12 @@ _NOTHING_LOADED = {
 }
 """By setting, the specs of what needs no weights in memory."""
 
-_News = StepEvent | Answered | HopgraphError | None
+_News = StepEvent | JobResult | HopgraphError | None
 """What a worker tells of a question: a model call, what came of it, or why no question can be answered; None once it
 is lost."""
 
 
-def processes_for(methods: Mapping[str, Context], concurrency: int, questions: int) -> int:
+def choose_process_count(methods: Mapping[str, Context], concurrency: int, questions: int) -> int:
     """Choose how many processes answer where nobody says so.
 
     One for each 16 questions at a time, if there are so many and so many calls may be under way, but no more
@@ -77,9 +77,9 @@ def _work(driver: Connection) -> None:
     """Answer questions until the driver has gone; runs in a process of its own."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver decides what Ctrl-C ends
 
-    async def answered(number: int, job: Job) -> None:
+    async def answered(number: int, job: QuestionJob) -> None:
         try:
-            async for news in reported(job):
+            async for news in stream_job(job):
                 driver.send((number, news))
         except HopgraphError as error:
             driver.send((number, error))
@@ -110,8 +110,8 @@ class ProcessWorkers:
         self._workers: list[_Worker] = []
         self._numbers = count()
 
-    async def answer(self, job: Job, watch: Watch) -> Answered:
-        """Have a question answered, as `hopgraph.tools.apps.evaluation.batch.question_job.answer` does it.
+    async def answer(self, job: QuestionJob, watch: EventListener) -> JobResult:
+        """Have a question answered, as `hopgraph.tools.apps.evaluation.batch.question_job.answer_question` does it.
 
         Args:
             job: what to do.
@@ -124,8 +124,8 @@ class ProcessWorkers:
             HopgraphError: settings, prompts or a corpus that no question can be answered with.
         """
         began = time.perf_counter()
-        job = replace(job, settings=travelling(job.settings, self._count))
-        for _ in range(LIVES):
+        job = replace(job, settings=portable_settings(job.settings, self._count))
+        for _ in range(MAX_ATTEMPTS):
             worker, number, news = self._freest(), next(self._numbers), asyncio.Queue[_News]()
             worker.under_way[number] = news
             try:
@@ -143,7 +143,7 @@ class ProcessWorkers:
         seconds = time.perf_counter() - began
         return failed_outcome(
             job,
-            f"lost with {LIVES} processes, which ended while they had it; where memory is short try --processes 1",
+            f"lost with {MAX_ATTEMPTS} processes, which ended while they had it; if memory is short, try --processes 1",
             seconds,
         ), None
 

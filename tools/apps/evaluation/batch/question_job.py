@@ -10,17 +10,17 @@ from hopgraph.graphs import METHODS
 from hopgraph.state import Context, HopgraphError, ModelError, Passage, StepEvent
 from hopgraph.state.events import event_order
 from hopgraph.tools.apps.evaluation.batch.outcome import Outcome
-from hopgraph.tools.apps.evaluation.batch.run_directory import packed
+from hopgraph.tools.apps.evaluation.batch.run_directory import compress_record
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.runs.answer_record import answer_record
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.resources import get_entailment_checker
 
-Watch = Callable[[StepEvent], None]
+EventListener = Callable[[StepEvent], None]
 
 
 @dataclass(frozen=True)
-class Job:
+class QuestionJob:
     """One question for one method."""
 
     question: EvalQuestion
@@ -32,16 +32,16 @@ class Job:
     """Whether the entailment checker tells if the citations support the answer, for want of gold passages."""
 
 
-Work = Callable[[Job, Watch], Awaitable[Mapping[str, Any]]]
+JobWork = Callable[[QuestionJob, EventListener], Awaitable[Mapping[str, Any]]]
 """Works on one question and gives the state at the end, as a graph does."""
 
 
-async def answer(job: Job, watch: Watch) -> tuple[Outcome, bytes | None]:
+async def answer_question(job: QuestionJob, watch: EventListener) -> tuple[Outcome, bytes | None]:
     """Run a method on a question; see `outcome_of`."""
-    return await outcome_of(_final_state, job, watch)
+    return await run_job(_final_state, job, watch)
 
 
-async def outcome_of(work: Work, job: Job, watch: Watch) -> tuple[Outcome, bytes | None]:
+async def run_job(work: JobWork, job: QuestionJob, watch: EventListener) -> tuple[Outcome, bytes | None]:
     """Work on a question, and tell what came of it.
 
     Args:
@@ -80,15 +80,15 @@ async def outcome_of(work: Work, job: Job, watch: Watch) -> tuple[Outcome, bytes
     return outcome, await asyncio.to_thread(_record, job, state, events)
 
 
-def _record(job: Job, state: Mapping[str, Any], events: list[StepEvent]) -> bytes:
+def _record(job: QuestionJob, state: Mapping[str, Any], events: list[StepEvent]) -> bytes:
     measured = {"measured": state["measured"]} if "measured" in state else {}
-    return packed({**answer_record(job.settings, state, events), **measured})
+    return compress_record({**answer_record(job.settings, state, events), **measured})
 
 
-async def _final_state(job: Job, see: Watch) -> Mapping[str, Any]:
+async def _final_state(job: QuestionJob, see: EventListener) -> Mapping[str, Any]:
     graph = METHODS[job.settings.method].graph
     given: dict[str, Any] = {"question": job.question.question}
-    if takes_gold(job.settings.method):
+    if requires_gold(job.settings.method):
         given["gold_passages"] = [each._asdict() for each in job.question.contexts if each.id in job.question.gold]
     state: Mapping[str, Any] = {}
     stream = graph.astream(given, context=job.settings, stream_mode=["custom", "values"], subgraphs=True)
@@ -100,13 +100,13 @@ async def _final_state(job: Job, see: Watch) -> Mapping[str, Any]:
     return state
 
 
-def takes_gold(method: str) -> bool:
+def requires_gold(method: str) -> bool:
     """Tell whether a method is given the gold passages with the question; an experiment is not."""
     found = METHODS.get(method)
     return found is not None and "gold_passages" in found.graph.builder.input_schema.__annotations__
 
 
-def _finished(job: Job, state: Mapping[str, Any], seconds: float) -> Outcome:
+def _finished(job: QuestionJob, state: Mapping[str, Any], seconds: float) -> Outcome:
     passages = cast("list[Passage]", state["passages"])
     return {
         **_blank(job, seconds),
@@ -120,12 +120,12 @@ def _finished(job: Job, state: Mapping[str, Any], seconds: float) -> Outcome:
     }
 
 
-def failed_outcome(job: Job, reason: str, seconds: float) -> Outcome:
+def failed_outcome(job: QuestionJob, reason: str, seconds: float) -> Outcome:
     """Write down that a question failed after so many seconds; keys are taken out of the reason."""
     return {**_blank(job, seconds), "error": " ".join(redact(reason).split())[:500] or "failed"}
 
 
-def _blank(job: Job, seconds: float) -> Outcome:
+def _blank(job: QuestionJob, seconds: float) -> Outcome:
     return Outcome(
         method=job.settings.method,
         id=job.question.id,
@@ -144,7 +144,7 @@ def _blank(job: Job, seconds: float) -> Outcome:
     )
 
 
-async def _is_supported(job: Job, state: Mapping[str, Any]) -> bool:
+async def _is_supported(job: QuestionJob, state: Mapping[str, Any]) -> bool:
     """Ask the entailment checker whether the cited passages entail the question with its answer."""
     checker = await get_entailment_checker(job.settings)
     texts = {passage["id"]: passage["text"] for passage in state["passages"]}

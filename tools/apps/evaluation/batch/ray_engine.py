@@ -22,8 +22,8 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from hopgraph.state import RunError, SettingsError, StepEvent
-from hopgraph.tools.apps.evaluation.batch.question_job import Job, Watch, failed_outcome
-from hopgraph.tools.apps.evaluation.batch.worker_protocol import LIVES, Answered, reported, travelling
+from hopgraph.tools.apps.evaluation.batch.question_job import EventListener, QuestionJob, failed_outcome
+from hopgraph.tools.apps.evaluation.batch.worker_protocol import MAX_ATTEMPTS, JobResult, portable_settings, stream_job
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.scoring.weights import require
 
@@ -42,7 +42,7 @@ _LOCAL_ENVIRONMENT = {
 }
 
 
-class Worker:
+class RayActor:
     """Lives in a process of its own, on any machine of the cluster."""
 
     def __init__(self, folder: str) -> None:
@@ -54,9 +54,9 @@ class Worker:
         """Tell its machine and its version of hopgraph."""
         return socket.gethostname(), version("hopgraph")
 
-    async def answer(self, job: Job) -> AsyncGenerator[StepEvent | Answered]:
+    async def answer(self, job: QuestionJob) -> AsyncGenerator[StepEvent | JobResult]:
         """Answer a question: each model call as it is made, at the end the outcome."""
-        async for news in reported(job):
+        async for news in stream_job(job):
             yield news
 
 
@@ -75,11 +75,11 @@ class RayWorkers:
         self._ray = ray
         self._count = max(1, min(int(ray.cluster_resources().get("CPU", 1)), concurrency))
         # One worker may be the only one for a while: it takes all.
-        self._actor = ray.remote(num_cpus=1, max_concurrency=concurrency + 1)(Worker)
+        self._actor = ray.remote(num_cpus=1, max_concurrency=concurrency + 1)(RayActor)
         self._hired: list[_Hired] = []
 
-    async def answer(self, job: Job, watch: Watch) -> Answered:
-        """Have a question answered, as `hopgraph.tools.apps.evaluation.batch.question_job.answer` does it.
+    async def answer(self, job: QuestionJob, watch: EventListener) -> JobResult:
+        """Have a question answered, as `hopgraph.tools.apps.evaluation.batch.question_job.answer_question` does it.
 
         Args:
             job: what to do.
@@ -93,15 +93,15 @@ class RayWorkers:
             RunError: no worker can be started.
         """
         errors, began, why = self._ray.exceptions, time.perf_counter(), ""
-        job = replace(job, settings=travelling(job.settings, self._count))
-        for _ in range(LIVES):
+        job = replace(job, settings=portable_settings(job.settings, self._count))
+        for _ in range(MAX_ATTEMPTS):
             worker = await self._freest()
             worker.under_way += 1
             try:
                 async for reference in worker.actor.answer.remote(job):
                     came = await reference
                     if isinstance(came, tuple):
-                        return cast("Answered", came)
+                        return cast("JobResult", came)
                     watch(came)
             except errors.RayTaskError as error:
                 raise error.cause from None
@@ -112,7 +112,7 @@ class RayWorkers:
             finally:
                 worker.under_way -= 1
         return failed_outcome(
-            job, f"lost with {LIVES} Ray workers, the last time: {why}", time.perf_counter() - began
+            job, f"lost with {MAX_ATTEMPTS} Ray workers, the last time: {why}", time.perf_counter() - began
         ), None
 
     async def _freest(self) -> _Hired:

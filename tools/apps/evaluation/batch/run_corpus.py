@@ -10,9 +10,9 @@ from langchain_core.retrievers import BaseRetriever
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.evaluation.batch.run_manifest import GoldBy
-from hopgraph.tools.apps.evaluation.batch.run_spec import Wanted
+from hopgraph.tools.apps.evaluation.batch.run_spec import RunSpec
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
-from hopgraph.tools.apps.evaluation.renaming import Renaming, renamed_records
+from hopgraph.tools.apps.evaluation.renaming import Renamer, rename_records
 from hopgraph.tools.retrieval import build_index, open_index
 from hopgraph.tools.retrieval.corpora import ReadState, open_corpus
 from hopgraph.tools.retrieval.index_builder import Progress
@@ -28,7 +28,7 @@ _PROBES = 20
 _PROBE_LENGTH = 300
 
 
-def refuse_without_passages(wanted: Wanted, questions: Sequence[EvalQuestion], what_to_do: str) -> None:
+def require_contexts(wanted: RunSpec, questions: Sequence[EvalQuestion], what_to_do: str) -> None:
     """Refuse a data set without passages; `what_to_do` ends the sentence.
 
     Raises:
@@ -38,8 +38,8 @@ def refuse_without_passages(wanted: Wanted, questions: Sequence[EvalQuestion], w
         raise SettingsError(f"{wanted.dataset.name} has no passages of its own{what_to_do}")
 
 
-def corpus_of(
-    wanted: Wanted, questions: Sequence[EvalQuestion], renaming: Renaming | None, progress: Progress | None
+def make_corpus(
+    wanted: RunSpec, questions: Sequence[EvalQuestion], renaming: Renamer | None, progress: Progress | None
 ) -> tuple[str, str]:
     """Make the corpus where there is none yet; return the retriever's spec, and what the manifest calls it.
 
@@ -49,10 +49,10 @@ def corpus_of(
     """
     own = wanted.out / CORPUS
     if wanted.corpus is None:
-        refuse_without_passages(wanted, questions, "; name a corpus with --corpus")
+        require_contexts(wanted, questions, "; name a corpus with --corpus")
         if not is_index(own):
             if renaming:
-                records = renamed_records(renaming, open_corpus(wanted.dataset, None).records(ReadState()))
+                records = rename_records(renaming, open_corpus(wanted.dataset, None).records(ReadState()))
                 _build_from(records, own, progress)
             else:
                 build_index(wanted.dataset, own, progress=progress)
@@ -75,7 +75,7 @@ class _Titled(Protocol):
     def text(self) -> str: ...
 
 
-def _united(wanted: Wanted) -> Iterator[_Titled]:
+def _united(wanted: RunSpec) -> Iterator[_Titled]:
     """Join the passages of a local index and the contexts of the data set."""
     kind, _, folder = str(wanted.corpus).partition(":")
     if kind != "bm25":
@@ -99,14 +99,14 @@ def _build_from(passages: Iterable[_Titled], own: Path, progress: Progress | Non
     source.unlink()
 
 
-def fingerprint_of(spec: str) -> str:
+def corpus_fingerprint(spec: str) -> str:
     """Return the fingerprint of a local index's corpus; empty for any other retriever."""
     kind, _, folder = spec.partition(":")
     path = Path(folder).expanduser()
     return read_manifest(path).corpus.fingerprint if kind in {"bm25", "faiss", "hybrid"} and is_index(path) else ""
 
 
-def gold_told_by(wanted: Wanted, retriever: BaseRetriever, questions: Sequence[EvalQuestion]) -> GoldBy:
+def detect_gold_key(wanted: RunSpec, retriever: BaseRetriever, questions: Sequence[EvalQuestion]) -> GoldBy:
     """Find out whether the corpus knows the gold passages by the data set's ids, else by their titles."""
     if wanted.corpus is None or wanted.add_contexts:
         return "ids"

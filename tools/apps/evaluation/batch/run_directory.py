@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
 
 from hopgraph.state import RunError
-from hopgraph.tools.apps.evaluation.batch.outcome import Key, Outcome, key_of
-from hopgraph.tools.apps.evaluation.batch.run_manifest import MANIFEST, RunManifest, joined, read_run_manifest
+from hopgraph.tools.apps.evaluation.batch.outcome import Outcome, OutcomeKey, outcome_key
+from hopgraph.tools.apps.evaluation.batch.run_manifest import MANIFEST, RunManifest, merge_manifests, read_run_manifest
 from hopgraph.tools.apps.evaluation.batch.stored_questions import read_stored, write_stored
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.io.file_lock import HAS_LOCKS, try_lock
@@ -69,9 +69,9 @@ class RunReader:
                 except ValueError:
                     raise RunError(f"{path}:{number}: not valid JSON; remove this line to ask again") from None
 
-    def latest(self, method: str) -> dict[Key, Outcome]:
+    def latest(self, method: str) -> dict[OutcomeKey, Outcome]:
         """Read what a method has finished; a question that was tried again counts as it ended last."""
-        return {key_of(outcome): outcome for outcome in self.outcomes(method)}
+        return {outcome_key(outcome): outcome for outcome in self.outcomes(method)}
 
     def trace(self, outcome: Outcome) -> Mapping[str, Any]:
         """Read the record of one question with all its steps, as `hopgraph ask --json` writes it.
@@ -150,7 +150,7 @@ class RunWriter(RunReader):
         results = self._append_to(self._results(outcome["method"]))
         results.write(f"{json.dumps(outcome)}\n".encode("ascii"))
         results.flush()
-        self.finished[key_of(outcome)] = bool(outcome["error"])
+        self.finished[outcome_key(outcome)] = bool(outcome["error"])
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Write the scores in place of earlier ones."""
@@ -158,7 +158,7 @@ class RunWriter(RunReader):
 
     def _begun(self, manifest: RunManifest, questions: list[EvalQuestion]) -> RunManifest:
         if (self.folder / MANIFEST).exists():
-            manifest = joined(read_run_manifest(self.folder), manifest)
+            manifest = merge_manifests(read_run_manifest(self.folder), manifest)
         else:
             write_stored(self.folder / _QUESTIONS, questions)
         _write_whole(self.folder / MANIFEST, f"{manifest.model_dump_json(indent=2)}\n")
@@ -186,14 +186,14 @@ class RunWriter(RunReader):
             raise RunError(f"{self.folder}: another evaluation is writing it; wait for it to end")
         return lock
 
-    def _mended(self) -> dict[Key, bool]:
+    def _mended(self) -> dict[OutcomeKey, bool]:
         """Cut off what a kill left half written; tell what is finished."""
-        finished: dict[Key, bool] = {}
+        finished: dict[OutcomeKey, bool] = {}
         for method in self.manifest.methods:
             kept = traced = 0
             path = self._results(method)
             for outcome in self.outcomes(method):
-                finished[key_of(outcome)] = bool(outcome["error"])
+                finished[outcome_key(outcome)] = bool(outcome["error"])
                 traced = max(traced, sum(outcome["trace"]))
             if path.exists():
                 kept = path.read_bytes().rfind(b"\n") + 1
@@ -203,7 +203,7 @@ class RunWriter(RunReader):
         return finished
 
 
-def packed(record: Mapping[str, Any]) -> bytes:
+def compress_record(record: Mapping[str, Any]) -> bytes:
     """Compress a question's record; belongs in a thread."""
     return gzip.compress(json.dumps(record, ensure_ascii=True).encode("ascii"), compresslevel=3, mtime=0)
 

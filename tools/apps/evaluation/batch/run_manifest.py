@@ -139,7 +139,7 @@ def read_run_manifest(folder: Path) -> RunManifest:
         raise RunError(f"{path}: cannot be used: {reason}; start a new run in another folder") from None
 
 
-def joined(old: RunManifest, new: RunManifest) -> RunManifest:
+def merge_manifests(old: RunManifest, new: RunManifest) -> RunManifest:
     """Make the manifest of a run that goes on: as it was, with the methods that are new.
 
     Other versions of the libraries do not stop a run; the manifest keeps those that it began with.

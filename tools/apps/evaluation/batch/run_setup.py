@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hopgraph.state import Context, SettingsError
-from hopgraph.tools.apps.evaluation.batch.question_job import Job, takes_gold
+from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob, requires_gold
 from hopgraph.tools.apps.evaluation.batch.run_corpus import (
     CORPUS,
-    corpus_of,
-    fingerprint_of,
-    gold_told_by,
-    refuse_without_passages,
+    corpus_fingerprint,
+    detect_gold_key,
+    make_corpus,
+    require_contexts,
 )
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunWriter
 from hopgraph.tools.apps.evaluation.batch.run_manifest import (
@@ -23,18 +23,18 @@ from hopgraph.tools.apps.evaluation.batch.run_manifest import (
     library_versions,
     prompt_hashes,
 )
-from hopgraph.tools.apps.evaluation.batch.run_spec import Wanted
+from hopgraph.tools.apps.evaluation.batch.run_spec import RunSpec
 from hopgraph.tools.apps.evaluation.batch.scores import gold_names
 from hopgraph.tools.apps.evaluation.datasets import read_questions
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
-from hopgraph.tools.apps.evaluation.gold_texts import with_gold_texts
-from hopgraph.tools.apps.evaluation.question_sampling import choose
+from hopgraph.tools.apps.evaluation.gold_texts import add_gold_texts
+from hopgraph.tools.apps.evaluation.question_sampling import select_questions
 from hopgraph.tools.apps.evaluation.renaming import (
-    RENAMING,
-    Renaming,
-    read_renaming,
-    renaming_seed,
-    write_renaming,
+    NAME_MAP,
+    Renamer,
+    build_renamer,
+    read_name_map_seed,
+    write_name_map,
 )
 from hopgraph.tools.retrieval.corpora import ReadState, open_corpus
 from hopgraph.tools.retrieval.index_builder import Progress
@@ -43,7 +43,7 @@ from hopgraph.tools.retrieval.resolve import resolve_retriever
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedRun:
     """A run that can begin."""
 
     manifest: RunManifest
@@ -52,7 +52,7 @@ class Prepared:
     """With their retriever."""
 
 
-def prepare_run(wanted: Wanted, progress: Progress | None = None) -> Prepared:
+def prepare_run(wanted: RunSpec, progress: Progress | None = None) -> PreparedRun:
     """Read the questions, make or open the corpus, and write down what shapes the results. Blocks.
 
     Raises:
@@ -60,13 +60,13 @@ def prepare_run(wanted: Wanted, progress: Progress | None = None) -> Prepared:
             them, or renaming in somebody else's corpus.
         CorpusError: the data set or the corpus cannot be read.
     """
-    questions = choose(read_questions(wanted.dataset, wanted.format_name), wanted.sample)
+    questions = select_questions(read_questions(wanted.dataset, wanted.format_name), wanted.sample)
     if not questions:
         raise SettingsError(f"{wanted.dataset}: no questions to ask")
     _refuse_other_names(wanted)
-    questions = list(with_gold_texts(wanted.dataset, questions))
+    questions = list(add_gold_texts(wanted.dataset, questions))
     renaming = _renaming(wanted, questions)
-    spec, recorded = corpus_of(wanted, questions, renaming, progress)
+    spec, recorded = make_corpus(wanted, questions, renaming, progress)
     retriever = resolve_retriever(spec)
     questions = [renaming.question(each) for each in questions] if renaming else questions
     if not wanted.keep_contexts:
@@ -83,24 +83,26 @@ def prepare_run(wanted: Wanted, progress: Progress | None = None) -> Prepared:
             renamed=wanted.rename,
         ),
         corpus=CorpusSource(
-            retriever=recorded, fingerprint=fingerprint_of(spec), gold_by=gold_told_by(wanted, retriever, questions)
+            retriever=recorded,
+            fingerprint=corpus_fingerprint(spec),
+            gold_by=detect_gold_key(wanted, retriever, questions),
         ),
         repeats=wanted.repeats,
         methods={name: frozen_settings(each) for name, each in methods.items()},
         prompts={name: prompt_hashes(each) for name, each in methods.items()},
         libraries=library_versions(),
     )
-    return Prepared(manifest, questions, methods)
+    return PreparedRun(manifest, questions, methods)
 
 
-def jobs_of(prepared: Prepared, directory: RunWriter, *, keep_traces: bool) -> Iterator[Job]:
+def list_jobs(prepared: PreparedRun, directory: RunWriter, *, keep_traces: bool) -> Iterator[QuestionJob]:
     """List every question for every method, all methods of a question together, so that partial results compare."""
     gold_by = prepared.manifest.corpus.gold_by
     for repeat in range(prepared.manifest.repeats):
         methods = [_for_repeat(settings, directory, repeat) for settings in prepared.methods.values()]
         for question in prepared.questions:
             for settings in methods:
-                yield Job(question, settings, repeat, keep_traces, not gold_names(question, gold_by))
+                yield QuestionJob(question, settings, repeat, keep_traces, not gold_names(question, gold_by))
 
 
 def _for_repeat(settings: Context, directory: RunWriter, repeat: int) -> Context:
@@ -109,23 +111,23 @@ def _for_repeat(settings: Context, directory: RunWriter, repeat: int) -> Context
     return settings.model_copy(update={"cache_dir": directory.cache(repeat), "seed": seed})
 
 
-def _renaming(wanted: Wanted, questions: Sequence[EvalQuestion]) -> Renaming | None:
+def _renaming(wanted: RunSpec, questions: Sequence[EvalQuestion]) -> Renamer | None:
     """Make the map of names, and write it to the run's folder; None where nothing is renamed."""
     if wanted.rename is None:
         return None
     if wanted.corpus is not None:
         raise SettingsError("--rename renames the passages that come with the data set; leave --corpus out")
-    refuse_without_passages(wanted, questions, ", which --rename needs; choose another data set")
-    renaming = read_renaming(open_corpus(wanted.dataset, None).records(ReadState()), wanted.rename)
+    require_contexts(wanted, questions, ", which --rename needs; choose another data set")
+    renaming = build_renamer(open_corpus(wanted.dataset, None).records(ReadState()), wanted.rename)
     if not is_index(wanted.out / CORPUS):
         wanted.out.mkdir(parents=True, exist_ok=True)
-        write_renaming(wanted.out / RENAMING, renaming)
+        write_name_map(wanted.out / NAME_MAP, renaming)
     return renaming
 
 
-def _refuse_other_names(wanted: Wanted) -> None:
+def _refuse_other_names(wanted: RunSpec) -> None:
     """Refuse to ask with some names in a corpus with others, as a run that never began may have left it behind."""
-    seed = renaming_seed(wanted.out / RENAMING)
+    seed = read_name_map_seed(wanted.out / NAME_MAP)
     if is_index(wanted.out / CORPUS) and seed != wanted.rename:
         had = "not renamed" if seed is None else f"renamed with the seed {seed}"
         raise SettingsError(f"the passages in {wanted.out} are {had}; give the same again, or choose another --out")
@@ -138,7 +140,7 @@ def _with_gold_only(question: EvalQuestion) -> EvalQuestion:
 
 def _refuse_missing_gold(methods: Mapping[str, Context], questions: Sequence[EvalQuestion]) -> None:
     for name in methods:
-        if takes_gold(name) and (without := next((each for each in questions if not each.contexts), None)):
+        if requires_gold(name) and (without := next((each for each in questions if not each.contexts), None)):
             raise SettingsError(
                 f"method {name!r} is given the gold passages, but the data set has none "
                 f"for {without.id!r}; leave it out"

@@ -5,18 +5,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hopgraph.state import Context
-from hopgraph.tools.apps.evaluation.question_sampling import Sample
+from hopgraph.tools.apps.evaluation.question_sampling import QuestionSample
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RunSpec:
     """What somebody wants to measure."""
 
     dataset: Path
     methods: Mapping[str, Context]
     """Settings by method; their retriever is set by the run."""
     out: Path
-    sample: Sample = field(default_factory=Sample)
+    sample: QuestionSample = field(default_factory=QuestionSample)
     format_name: str | None = None
     corpus: str | None = None
     """A retriever's spec; None for the pooled contexts of the data set."""

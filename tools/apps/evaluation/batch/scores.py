@@ -23,7 +23,7 @@ GROUNDED = {"grounded_em": "em", "grounded_f1": "f1"}
 Scores = Mapping[str, float]
 
 
-def scores_of(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> dict[str, float]:
+def score_outcome(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> dict[str, float]:
     """Score one outcome.
 
     Args:

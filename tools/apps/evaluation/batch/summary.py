@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 from statistics import fmean
 from typing import Any, cast
 
-from hopgraph.tools.apps.evaluation.agreement import agreement
-from hopgraph.tools.apps.evaluation.answer_judge import Judged, read_judgements
+from hopgraph.tools.apps.evaluation.agreement import measure_agreement
+from hopgraph.tools.apps.evaluation.answer_judge import Judgements, read_judgements
 from hopgraph.tools.apps.evaluation.batch.outcome import Outcome
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
-from hopgraph.tools.apps.evaluation.batch.scores import scores_of
+from hopgraph.tools.apps.evaluation.batch.scores import score_outcome
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.statistics import bootstrap
 
@@ -23,7 +23,7 @@ PerQuestion = dict[str, dict[str, float]]
 """Question id → score → its mean over the repeats."""
 
 
-def per_question(reader: RunReader, method: str, questions: Mapping[str, EvalQuestion]) -> PerQuestion:
+def score_questions(reader: RunReader, method: str, questions: Mapping[str, EvalQuestion]) -> PerQuestion:
     """Score every question that a method has finished, averaged over repeats, in the order of the questions."""
     return _averaged(_scored(reader, method, questions, read_judgements(reader)), questions)
 
@@ -31,7 +31,7 @@ def per_question(reader: RunReader, method: str, questions: Mapping[str, EvalQue
 _Scored = list[tuple[Outcome, dict[str, float]]]
 
 
-def _scored(reader: RunReader, method: str, questions: Mapping[str, EvalQuestion], judged: Judged) -> _Scored:
+def _scored(reader: RunReader, method: str, questions: Mapping[str, EvalQuestion], judged: Judgements) -> _Scored:
     """Score each outcome of a method; by the judge too, once every answer is judged: a part would be no fair part."""
     gold_by = reader.manifest.corpus.gold_by
     outcomes = [(each, questions[each["id"]]) for each in reader.latest(method).values() if each["id"] in questions]
@@ -41,7 +41,7 @@ def _scored(reader: RunReader, method: str, questions: Mapping[str, EvalQuestion
     found: _Scored = []
     for (outcome, question), verdict in zip(outcomes, verdicts, strict=True):
         own = {"judged": float(verdict)} if complete and verdict is not None else {}
-        found.append((outcome, {**scores_of(outcome, question, gold_by), **own, **costs_of(outcome)}))
+        found.append((outcome, {**score_outcome(outcome, question, gold_by), **own, **question_costs(outcome)}))
     return found
 
 
@@ -52,7 +52,7 @@ def _averaged(scored: _Scored, questions: Iterable[str]) -> PerQuestion:
     return {name: _means(rows[name]) for name in questions if name in rows}
 
 
-def costs_of(outcome: Outcome) -> dict[str, float]:
+def question_costs(outcome: Outcome) -> dict[str, float]:
     """List what one question cost; without calls and tokens for one that failed, since they are not known."""
     usage = cast("Mapping[str, float] | None", outcome["usage"])
     return {
@@ -73,7 +73,7 @@ def _means(rows: Iterable[Mapping[str, float]]) -> dict[str, float]:
     return {name: fmean(each) for name, each in values.items()}
 
 
-def summarise(reader: RunReader) -> dict[str, dict[str, Any]]:
+def summarize_run(reader: RunReader) -> dict[str, dict[str, Any]]:
     """Add a run up.
 
     Returns:
@@ -124,5 +124,5 @@ def _summary(scored: _Scored, rows: PerQuestion, judge: str) -> dict[str, Any]:
     intervals = {name: list(bootstrap([row[name] for row in rows.values() if name in row])) for name in scores}
     pairs = [(each["judged"] == 1.0, each["em"] == 1.0) for _, each in scored if {"judged", "em"} <= each.keys()]
     if pairs:
-        counted |= {"judge": judge, "judge_agreement": agreement(pairs)._asdict()}
+        counted |= {"judge": judge, "judge_agreement": measure_agreement(pairs)._asdict()}
     return {"n": len(rows), **means, **counted, "ci95": intervals}

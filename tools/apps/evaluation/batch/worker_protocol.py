@@ -7,17 +7,17 @@ from typing import cast
 
 from hopgraph.state import Context, SettingsError, StepEvent
 from hopgraph.tools.apps.evaluation.batch.outcome import Outcome
-from hopgraph.tools.apps.evaluation.batch.question_job import Job, answer
+from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob, answer_question
 from hopgraph.tools.io.background import background_loop, run_on
 
-LIVES = 3
+MAX_ATTEMPTS = 3
 """With how many workers a question may be lost before it counts as failed: it may be what kills them."""
 
-Answered = tuple[Outcome, bytes | None]
+JobResult = tuple[Outcome, bytes | None]
 """The outcome and the compressed record of all steps, as `question_job.answer` gives them."""
 
 
-async def reported(job: Job) -> AsyncGenerator[StepEvent | Answered]:
+async def stream_job(job: QuestionJob) -> AsyncGenerator[StepEvent | JobResult]:
     """Answer a question where this runs: each model call as it is made, at the end what came of it.
 
     Raises:
@@ -29,14 +29,14 @@ async def reported(job: Job) -> AsyncGenerator[StepEvent | Answered]:
         if event["event"] == "asked":
             here.call_soon_threadsafe(news.put_nowait, event)
 
-    work = asyncio.ensure_future(run_on(background_loop(), answer(job, watch)))
+    work = asyncio.ensure_future(run_on(background_loop(), answer_question(job, watch)))
     work.add_done_callback(lambda _: news.put_nowait(None))
     while event := await news.get():
         yield event
     yield work.result()
 
 
-def travelling(settings: Context, workers: int) -> Context:
+def portable_settings(settings: Context, workers: int) -> Context:
     """Make settings that mean the same everywhere: nothing is left for a worker's own environment.
 
     Args:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hopgraph.tools.apps.evaluation.datasets import read_questions
-from hopgraph.tools.apps.evaluation.gold_texts import with_gold_texts
+from hopgraph.tools.apps.evaluation.gold_texts import add_gold_texts
 from hopgraph.tools.apps.evaluation.rehearsal.chance import Chance
 from hopgraph.tools.apps.evaluation.rehearsal.plan_derivation import plan_of
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import Plan, PlanHop, keyed, wordings
-from hopgraph.tools.apps.evaluation.renaming import read_renaming
+from hopgraph.tools.apps.evaluation.renaming import build_renamer
 from hopgraph.tools.retrieval.corpora import ReadState, open_corpus
 
 _TRIES = 20
@@ -83,8 +83,8 @@ def read_book(path: Path, rename: int | None = None) -> Book:
     Raises:
         CorpusError, BadRecordError: the data set cannot be read.
     """
-    questions = with_gold_texts(path, list(read_questions(path)))
+    questions = add_gold_texts(path, list(read_questions(path)))
     if rename is None:
         return Book(map(plan_of, questions))
-    renaming = read_renaming(open_corpus(path, None).records(ReadState()), rename)
+    renaming = build_renamer(open_corpus(path, None).records(ReadState()), rename)
     return Book(plan_of(renaming.question(question)) for question in questions)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hopgraph.tools.apps.evaluation.comparison import Comparison, Difference, Scored
+from hopgraph.tools.apps.evaluation.comparison import Comparison, Difference, ScoredMethod
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def percent_cell(
     return Cell(share, f"{100 * share:{sign}.1f} [{ends}]", low, high)
 
 
-def score_cell(comparison: Comparison, method: Scored, score: str) -> Cell:
+def score_cell(comparison: Comparison, method: ScoredMethod, score: str) -> Cell:
     """Return a method's mean score in percent with its interval; empty where no question has it."""
     return percent_cell(comparison.mean(method, score), comparison.interval(method, score))
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from hopgraph.tools.apps.evaluation.batch.question_job import takes_gold
-from hopgraph.tools.apps.evaluation.batch.stand_ins import kinds_among, models_of, stand_ins_among
+from hopgraph.tools.apps.evaluation.batch.question_job import requires_gold
+from hopgraph.tools.apps.evaluation.batch.simulated_models import describe_simulated_models, models_in, simulated_kinds
 from hopgraph.tools.apps.evaluation.batch.summary import BASE, BOUND, gap_closed
 from hopgraph.tools.apps.evaluation.comparison import LOSSES, Comparison
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
@@ -17,7 +17,7 @@ from hopgraph.tools.apps.evaluation.report.cells import (
     score_cell,
     text_cell,
 )
-from hopgraph.tools.apps.evaluation.workload import MODULES, workload
+from hopgraph.tools.apps.evaluation.workload import MODULES, count_workload
 
 SHARES = {
     "em": "EM",
@@ -85,16 +85,16 @@ def default_base(comparison: Comparison) -> str:
 
 def simulated(comparison: Comparison) -> str:
     """Say which models are stand-ins; empty where none is."""
-    return stand_ins_among(_models(comparison))
+    return describe_simulated_models(_models(comparison))
 
 
 def stand_in_kinds(comparison: Comparison) -> str:
     """Name the kinds of stand-ins: `offline`, `rehearsal` or both; empty where none answered."""
-    return " and ".join(kinds_among(_models(comparison)))
+    return " and ".join(simulated_kinds(_models(comparison)))
 
 
 def _models(comparison: Comparison) -> list[str]:
-    return [model for method in comparison.methods for model in models_of(method.settings)]
+    return [model for method in comparison.methods for model in models_in(method.settings)]
 
 
 def _hops(question: EvalQuestion) -> str:
@@ -149,7 +149,7 @@ def _renamed(comparison: Comparison) -> Table:
     for each in renamed:
         if each.name in by_name:
             searches = comparison.mean(each, "retrievals")
-            source = "" if searches is None else "passages" if searches or takes_gold(each.method) else "memory"
+            source = "" if searches is None else "passages" if searches or requires_gold(each.method) else "memory"
             scores = (score_cell(comparison, method, "f1") for method in (plain[each.method], each))
             rows.append([text_cell(each.name), text_cell(source), *scores, *difference_cells(by_name[each.name])])
     note = (
@@ -201,7 +201,7 @@ def _losses(comparison: Comparison) -> Table:
 
 def _workloads(comparison: Comparison) -> Table:
     rows: list[list[Cell]] = []
-    for work in filter(None, map(workload, comparison.methods)):
+    for work in filter(None, map(count_workload, comparison.methods)):
         total = sum(work.questions.values())
         cells = [
             number_cell(100 * work.questions[name] / total, 1, f" ({work.right[name]:,} right)") for name in MODULES

@@ -8,9 +8,14 @@ from typing import Any, NamedTuple, cast
 from hopgraph.graphs import METHODS
 from hopgraph.state import Context
 from hopgraph.state.migres import MigresContext
-from hopgraph.tools.apps.evaluation.batch.question_job import Work
+from hopgraph.tools.apps.evaluation.batch.question_job import JobWork
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
-from hopgraph.tools.apps.evaluation.preliminary import ExtractionContext, MissingContext, extraction, missing
+from hopgraph.tools.apps.evaluation.preliminary import (
+    ExtractionContext,
+    MissingContext,
+    run_extraction,
+    run_missing_information,
+)
 
 
 class Rate(NamedTuple):
@@ -24,7 +29,7 @@ class Experiment(NamedTuple):
     """An experiment that runs like a method."""
 
     context: type[MigresContext]
-    work: Work
+    work: JobWork
     rates: Mapping[str, Rate]
     """Names of columns to what they show."""
     judge: str
@@ -34,7 +39,7 @@ class Experiment(NamedTuple):
 EXPERIMENTS: dict[str, Experiment] = {
     "information_extraction": Experiment(
         ExtractionContext,
-        extraction,
+        run_extraction,
         {
             "extraction_precision": Rate("right", "statements"),
             "extraction_recall": Rate("found", "gold"),
@@ -46,7 +51,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     ),
     "missing_information": Experiment(
         MissingContext,
-        missing,
+        run_missing_information,
         {
             "all_right": Rate("all_right", "all"),
             "partial_unanswerable": Rate("unanswerable", "partial"),

@@ -6,7 +6,7 @@ from statistics import fmean
 from typing import Any
 
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
-from hopgraph.tools.apps.evaluation.batch.summary import summarise
+from hopgraph.tools.apps.evaluation.batch.summary import summarize_run
 from hopgraph.tools.apps.evaluation.report.cells import Cell, Table, number_cell, text_cell
 from hopgraph.tools.apps.evaluation.report.tables import COSTS, SHARES
 from hopgraph.tools.apps.evaluation.reproduce.experiments import EXPERIMENTS, RATES, experiment_summary
@@ -35,7 +35,7 @@ def summary_of(folder: Path, method: str) -> dict[str, Any]:
     if method in EXPERIMENTS:
         return experiment_summary(folder, method)
     reader = RunReader(folder)
-    found = dict(summarise(reader)[method])
+    found = dict(summarize_run(reader)[method])
     shown = [usage[KNOWLEDGE_TOKENS] for each in reader.latest(method).values() if (usage := each["usage"])]
     return {**({KNOWLEDGE_TOKENS: fmean(shown)} if shown else {}), **found}
 

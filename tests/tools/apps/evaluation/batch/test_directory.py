@@ -8,8 +8,8 @@ import pytest
 
 from hopgraph.graphs import METHODS
 from hopgraph.state import RunError
-from hopgraph.tools.apps.evaluation.batch.outcome import Key, Outcome
-from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, RunWriter, packed
+from hopgraph.tools.apps.evaluation.batch.outcome import Outcome, OutcomeKey
+from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, RunWriter, compress_record
 from hopgraph.tools.apps.evaluation.batch.run_manifest import (
     CorpusSource,
     DatasetFacts,
@@ -73,7 +73,7 @@ def outcome(name: str, answer: str = "Ann", **fields: Any) -> Outcome:
 
 def test_a_finished_question_is_there_at_once_with_its_steps(tmp_path: Path) -> None:
     with RunWriter(tmp_path / "run", manifest(), QUESTIONS) as run:
-        run.add(outcome("q1"), packed({"trace": ["\ud800 odd"]}))
+        run.add(outcome("q1"), compress_record({"trace": ["\ud800 odd"]}))
         run.add(outcome("q2"), None)
         reader = RunReader(tmp_path / "run")
         first, second = reader.latest("migres").values()
@@ -87,14 +87,14 @@ def test_a_finished_question_is_there_at_once_with_its_steps(tmp_path: Path) -> 
 def test_what_a_kill_left_half_written_is_cut_off(tmp_path: Path, cut: int) -> None:
     folder = tmp_path / "run"
     with RunWriter(folder, manifest(), QUESTIONS) as run:
-        run.add(outcome("q1"), packed({"trace": [1]}))
-        run.add(outcome("q2"), packed({"trace": [2]}))
+        run.add(outcome("q1"), compress_record({"trace": [1]}))
+        run.add(outcome("q2"), compress_record({"trace": [2]}))
     for path in (folder / "results" / "migres.jsonl", folder / "traces" / "migres.gz"):
         content = path.read_bytes()
         path.write_bytes(content[: -min(cut, 20)] if path.suffix == ".gz" else content[:-cut])
     with RunWriter(folder, manifest(), QUESTIONS) as run:
-        assert run.finished == {Key("migres", "q1", 0): False}
-        run.add(outcome("q2", "Bea"), packed({"trace": [3]}))
+        assert run.finished == {OutcomeKey("migres", "q1", 0): False}
+        run.add(outcome("q2", "Bea"), compress_record({"trace": [3]}))
     latest = RunReader(folder).latest("migres")
     assert [each["answer"] for each in latest.values()] == ["Ann", "Bea"]
     assert [RunReader(folder).trace(each) for each in latest.values()] == [{"trace": [1]}, {"trace": [3]}]
@@ -103,9 +103,9 @@ def test_what_a_kill_left_half_written_is_cut_off(tmp_path: Path, cut: int) -> N
 def test_a_question_that_was_tried_again_counts_as_it_ended_last(tmp_path: Path) -> None:
     with RunWriter(tmp_path, manifest(), QUESTIONS) as run:
         run.add(outcome("q1", "", error="down"), None)
-        assert run.finished == {Key("migres", "q1", 0): True}
+        assert run.finished == {OutcomeKey("migres", "q1", 0): True}
         run.add(outcome("q1"), None)
-        assert run.finished == {Key("migres", "q1", 0): False}
+        assert run.finished == {OutcomeKey("migres", "q1", 0): False}
     assert [each["answer"] for each in RunReader(tmp_path).latest("migres").values()] == ["Ann"]
 
 

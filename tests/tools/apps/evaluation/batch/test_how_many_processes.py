@@ -7,7 +7,7 @@ import pytest
 
 from hopgraph.graphs import blendfilter, migres
 from hopgraph.state import Context
-from hopgraph.tools.apps.evaluation.batch.process_engine import QUESTIONS_PER_PROCESS, processes_for
+from hopgraph.tools.apps.evaluation.batch.process_engine import QUESTIONS_PER_PROCESS, choose_process_count
 from hopgraph.tools.models.offline import OfflineExtractive
 from hopgraph.tools.retrieval.resolve import resolve_retriever
 
@@ -36,18 +36,21 @@ def eight_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_one_for_each_sixteen_questions_up_to_the_cores(concurrency: int, questions: int, processes: int) -> None:
-    assert processes_for({"migres": SERVED}, concurrency, questions) == processes
+    assert choose_process_count({"migres": SERVED}, concurrency, questions) == processes
 
 
 def test_no_more_than_the_calls_that_may_be_under_way_keep_busy() -> None:
     few = SERVED.model_copy(update={"max_parallel_calls": 40})
-    assert processes_for({"migres": SERVED, "other": few}, 200, MANY) == 2
-    assert processes_for({"migres": SERVED, "other": few.model_copy(update={"max_parallel_calls": 1})}, 200, MANY) == 1
+    assert choose_process_count({"migres": SERVED, "other": few}, 200, MANY) == 2
+    assert (
+        choose_process_count({"migres": SERVED, "other": few.model_copy(update={"max_parallel_calls": 1})}, 200, MANY)
+        == 1
+    )
 
 
 def test_where_traces_are_sent_one_process_sends_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hopgraph.tools.apps.evaluation.batch.process_engine.tracing_is_enabled", lambda: True)
-    assert processes_for({"migres": SERVED}, 64, MANY) == 1
+    assert choose_process_count({"migres": SERVED}, 64, MANY) == 1
 
 
 @pytest.mark.parametrize(
@@ -65,9 +68,9 @@ def test_where_traces_are_sent_one_process_sends_them(monkeypatch: pytest.Monkey
 )
 def test_what_each_would_load_is_loaded_once(loaded: dict[str, Any]) -> None:
     methods: dict[str, Context] = {"blendfilter": blendfilter.Context(), "migres": SERVED.model_copy(update=loaded)}
-    assert processes_for(methods, 4 * QUESTIONS_PER_PROCESS, MANY) == 1
+    assert choose_process_count(methods, 4 * QUESTIONS_PER_PROCESS, MANY) == 1
 
 
 def test_models_for_single_steps_on_a_server_are_no_hindrance() -> None:
     settings = SERVED.model_copy(update={"models": {"migres/decide": "openai:other?base_url=http://127.0.0.1:1/v1"}})
-    assert processes_for({"migres": settings}, 2 * QUESTIONS_PER_PROCESS, MANY) == 2
+    assert choose_process_count({"migres": settings}, 2 * QUESTIONS_PER_PROCESS, MANY) == 2

@@ -19,8 +19,8 @@ from hopgraph.state import CorpusError, SettingsError
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
 from hopgraph.tools.apps.evaluation.batch.process_engine import ProcessWorkers, process_workers
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
-from hopgraph.tools.apps.evaluation.batch.summary import summarise
-from hopgraph.tools.apps.evaluation.batch.worker_protocol import travelling
+from hopgraph.tools.apps.evaluation.batch.summary import summarize_run
+from hopgraph.tools.apps.evaluation.batch.worker_protocol import portable_settings
 from hopgraph.tools.models.offline import OfflineExtractive
 from support.paths import SAMPLE
 from support.servers.openai_server import OpenAIServer
@@ -43,7 +43,7 @@ def options(out: Path, server: OpenAIServer, **fields: Any) -> EvalOptions:
 
 def summary(out: Path) -> dict[str, Any]:
     """The scores of a run, without its times and the cache's share."""
-    found = summarise(RunReader(out))
+    found = summarize_run(RunReader(out))
     return {
         method: {key: value for key, value in each.items() if "seconds" not in key and "cached" not in key}
         for method, each in found.items()
@@ -126,4 +126,4 @@ def test_what_no_question_can_be_answered_with_is_told(server: OpenAIServer, tmp
 
 def test_ready_objects_stay_where_they_are() -> None:
     with pytest.raises(SettingsError, match="'model': a ready object"):
-        travelling(migres.Context(model=OfflineExtractive()), 2)
+        portable_settings(migres.Context(model=OfflineExtractive()), 2)

@@ -20,7 +20,7 @@ from hopgraph.graphs import METHODS
 from hopgraph.state import CorpusError, RunError, SettingsError, SpecError
 from hopgraph.state.errors import HopgraphError
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
-from hopgraph.tools.apps.evaluation.batch.question_job import Job
+from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob
 from hopgraph.tools.apps.evaluation.batch.ray_engine import ray_workers
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
@@ -129,9 +129,11 @@ def wait_until(happened: Callable[[], bool], seconds: float = 60) -> None:
         time.sleep(0.02)
 
 
-def job(server: OpenAIServer, method: str = "direct", **fields: Any) -> Job:
+def job(server: OpenAIServer, method: str = "direct", **fields: Any) -> QuestionJob:
     settings = METHODS[method].Context(**{"model": f"openai:any?base_url={server.base_url}", **fields})
-    return Job(EvalQuestion(id="1", question="Who?", answers=("x",), type="", gold=(), gold_titles=()), settings)
+    return QuestionJob(
+        EvalQuestion(id="1", question="Who?", answers=("x",), type="", gold=(), gold_titles=()), settings
+    )
 
 
 @needs_ray

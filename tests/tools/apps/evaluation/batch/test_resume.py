@@ -16,7 +16,7 @@ import pytest
 from hopgraph.state import RunError, SettingsError
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
-from hopgraph.tools.apps.evaluation.batch.summary import summarise
+from hopgraph.tools.apps.evaluation.batch.summary import summarize_run
 from hopgraph.tools.models.offline import OfflineExtractive
 from hopgraph.tools.retrieval.sample import read_sample_questions
 from support.paths import SAMPLE
@@ -173,14 +173,14 @@ def test_a_failing_question_is_counted_as_wrong_and_can_be_tried_again(server: O
         run_eval(options(tmp_path, server, methods="direct", limit=4))
     finally:
         server.forget_faults()
-    summary = summarise(RunReader(tmp_path))["direct"]
+    summary = summarize_run(RunReader(tmp_path))["direct"]
     assert (summary["n"], summary["failed"]) == (4, 1)
     failed = next(each for each in results(tmp_path).values() if each["error"])
     assert (failed["stop_reason"], failed["answer"]) == ("failed", "")
     run_eval(options(tmp_path, server, methods="direct", limit=4))
-    assert summarise(RunReader(tmp_path))["direct"]["failed"] == 1
+    assert summarize_run(RunReader(tmp_path))["direct"]["failed"] == 1
     run_eval(options(tmp_path, server, methods="direct", limit=4, retry_failed=True))
-    assert summarise(RunReader(tmp_path))["direct"]["failed"] == 0
+    assert summarize_run(RunReader(tmp_path))["direct"]["failed"] == 0
 
 
 def test_a_run_in_which_everything_fails_is_given_up(server: OpenAIServer, tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_repeats_are_asked_each_for_itself(server: OpenAIServer, tmp_path: Path)
     before = len(server.requests)
     run_eval(options(tmp_path, server, methods="direct", limit=3, repeats=2))
     assert len(server.requests) - before == 6
-    summary = summarise(RunReader(tmp_path))["direct"]
+    summary = summarize_run(RunReader(tmp_path))["direct"]
     assert summary["n"] == 3
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hopgraph.tools.apps.evaluation.batch.scores import scores_of
-from hopgraph.tools.apps.evaluation.batch.summary import gap_closed, summarise
+from hopgraph.tools.apps.evaluation.batch.scores import score_outcome
+from hopgraph.tools.apps.evaluation.batch.summary import gap_closed, summarize_run
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldSentence
 from support.evaluation_runs import citation, outcome, written_run
 
@@ -26,7 +26,7 @@ NOBODY = EvalQuestion("q2", "Who wrote nothing?", (), "", ("p1",), ("Book",))
 def test_an_answer_is_scored_with_what_it_rests_on() -> None:
     cited = [citation("p1", "Ann wrote it. And more."), citation("p9", "Beside the point.")]
     given = outcome("q1", "Ann Lee", retrieved=["p1", "p9", "p8"], citations=cited)
-    scores = scores_of(given, ANN, "ids")
+    scores = score_outcome(given, ANN, "ids")
     assert (scores["em"], scores["f1"], scores["acc"], scores["grounded_em"]) == (1, 1, 1, 1)
     assert (scores["recall@2"], scores["recall@15"], scores["precision"]) == (0.5, 0.5, pytest.approx(1 / 3))
     assert scores["s_precision"] == 0.0
@@ -34,7 +34,7 @@ def test_an_answer_is_scored_with_what_it_rests_on() -> None:
 
 
 def test_fewer_passages_than_the_cutoff_are_all_that_count() -> None:
-    scores = scores_of(outcome("q1", "no idea", retrieved=["p2", "p1"]), ANN, "ids")
+    scores = score_outcome(outcome("q1", "no idea", retrieved=["p2", "p1"]), ANN, "ids")
     assert [scores[f"recall@{k}"] for k in (2, 5, 10, 15)] == [1, 1, 1, 1]
     assert (scores["precision"], scores["s_precision"]) == (1, 1)
     assert (scores["sentence_precision"], scores["sentence_recall"]) == (0, 0)
@@ -44,15 +44,15 @@ def test_sentences_are_told_by_title_in_a_corpus_with_other_ids() -> None:
     found = outcome(
         "q1", "Ann", citations=[citation("d7", "Lee is Ann's name.", "Lee"), citation("d8", "Ann wrote it.")]
     )
-    scores = scores_of(found, ANN, "titles")
+    scores = score_outcome(found, ANN, "titles")
     assert (scores["sentence_precision"], scores["sentence_recall"]) == (0.5, 0.5)
-    assert "sentence_recall" not in scores_of(found, ANN, "none")
+    assert "sentence_recall" not in score_outcome(found, ANN, "none")
 
 
 def test_a_quote_over_two_sentences_finds_both_and_knowledge_is_no_quote() -> None:
     two = replace(ANN, sentences=(GoldSentence("p1", "Ann wrote it."), GoldSentence("p1", "So did Bo.")))
     cited = [citation("p1", "Ann wrote it.  So did Bo."), citation("", "Ann wrote it.", kind="model")]
-    scores = scores_of(outcome("q1", "Ann", citations=cited), two, "ids")
+    scores = score_outcome(outcome("q1", "Ann", citations=cited), two, "ids")
     assert (scores["sentence_precision"], scores["sentence_recall"]) == (1, 1)
 
 
@@ -69,28 +69,28 @@ def test_a_quote_over_two_sentences_finds_both_and_knowledge_is_no_quote() -> No
 def test_an_answer_counts_as_grounded_when_a_gold_passage_is_cited(
     answer: str, citations: list[object], grounded: float
 ) -> None:
-    assert scores_of(outcome("q1", answer, citations=citations), ANN, "ids")["grounded_em"] == grounded
+    assert score_outcome(outcome("q1", answer, citations=citations), ANN, "ids")["grounded_em"] == grounded
 
 
 def test_a_question_without_answer_is_answered_by_nothing_and_not_by_failing() -> None:
     right, wrong = outcome("q2"), outcome("q2", "Ann", citations=[citation("p1", "x")])
     failed = outcome("q2", error="no connection", stop_reason="failed")
     for name in ("em", "f1", "grounded_em", "grounded_f1"):
-        assert [scores_of(each, NOBODY, "ids")[name] for each in (right, wrong, failed)] == [1, 0, 0]
+        assert [score_outcome(each, NOBODY, "ids")[name] for each in (right, wrong, failed)] == [1, 0, 0]
 
 
 def test_without_gold_passages_the_entailment_checker_tells() -> None:
     bare = EvalQuestion("q", "Who?", ("Ann",), "", (), ())
     values = [
-        scores_of(outcome("q", "Ann", supported=said), bare, "ids")["grounded_f1"] for said in (True, False, None)
+        score_outcome(outcome("q", "Ann", supported=said), bare, "ids")["grounded_f1"] for said in (True, False, None)
     ]
     assert values == [1, 0, 0]
-    assert "recall@5" not in scores_of(outcome("q", "Ann"), bare, "ids")
+    assert "recall@5" not in score_outcome(outcome("q", "Ann"), bare, "ids")
 
 
 def test_a_failure_scores_nothing_and_its_unknown_cost_is_left_out(tmp_path: Path) -> None:
     reader = written_run(tmp_path, [ANN, NOBODY], [outcome("q1", error="lost", stop_reason="failed"), outcome("q2")])
-    summary = summarise(reader)["one_step"]
+    summary = summarize_run(reader)["one_step"]
     assert (summary["n"], summary["failed"], summary["em"]) == (2, 1, 0.5)
     assert summary["llm_calls"] == 1.0  # of the one whose calls are known
 
@@ -103,7 +103,7 @@ def test_repeats_are_averaged_within_a_question_and_failures_counted_by_question
         outcome("q1", "Bo", repeat=2, usage=usage),
         outcome("q2", repeat=0),
     ]
-    summary = summarise(written_run(tmp_path, [ANN, NOBODY], outcomes, repeats=3))["one_step"]
+    summary = summarize_run(written_run(tmp_path, [ANN, NOBODY], outcomes, repeats=3))["one_step"]
     assert summary["n"] == 2
     assert summary["em"] == pytest.approx((1 / 3 + 1) / 2)
     assert (summary["failed"], summary["parse_failures"]) == (1, 4)
@@ -116,7 +116,7 @@ def test_the_gap_is_measured_on_questions_that_all_have_finished(tmp_path: Path)
     right = {"one_step": {0}, "gold_passages": {0, 1, 2}, "migres": {0, 1, 3}}
     done = {"one_step": range(4), "gold_passages": range(3), "migres": range(4)}
     outcomes = [outcome(f"q{n}", "Ann" if n in right[m] else "Bo", method=m) for m in names for n in done[m]]
-    summary = summarise(written_run(tmp_path, questions, outcomes, methods=names))
+    summary = summarize_run(written_run(tmp_path, questions, outcomes, methods=names))
     assert summary["migres"]["f1"] == 0.75
     assert summary["migres"]["gap_closed"] == pytest.approx(0.5)  # of the first three: 2 of 3, between 1 and 3
     assert (summary["one_step"]["gap_closed"], summary["gold_passages"]["gap_closed"]) == (0, 1)
@@ -129,5 +129,5 @@ def test_there_is_no_gap_to_close_without_both_ends_or_when_the_bound_is_no_bett
 
 
 def test_a_method_that_has_not_begun_has_nothing_but_its_count(tmp_path: Path) -> None:
-    summary = summarise(written_run(tmp_path, [ANN], [outcome("q1", "Ann Lee")], methods=("one_step", "direct")))
+    summary = summarize_run(written_run(tmp_path, [ANN], [outcome("q1", "Ann Lee")], methods=("one_step", "direct")))
     assert summary["direct"] == {"n": 0}

@@ -9,7 +9,7 @@ import pytest
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
-from hopgraph.tools.apps.evaluation.batch.summary import per_question
+from hopgraph.tools.apps.evaluation.batch.summary import score_questions
 from hopgraph.tools.apps.evaluation.statistics import bootstrap
 
 NAMES = sorted(METHODS.keys() - ALIASES.keys())
@@ -60,8 +60,8 @@ def test_on_musique_later_retrievals_find_what_one_retrieval_does_not(shared_dat
     evaluated(dataset, out, ",".join(["one_step", *methods]), assignments=as_many)
     reader = RunReader(out)
     questions = {each.id: each for each in reader.questions()}
-    once = per_question(reader, "one_step", questions)
+    once = score_questions(reader, "one_step", questions)
     for method in methods:
-        rows = per_question(reader, method, questions)
+        rows = score_questions(reader, method, questions)
         gain = [rows[name]["recall@15"] - once[name]["recall@15"] for name in questions]
         assert bootstrap(gain).low > 0.0, method

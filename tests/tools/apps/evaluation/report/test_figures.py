@@ -11,7 +11,7 @@ import pytest
 
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.state import SpecError
-from hopgraph.tools.apps.evaluation.comparison import Comparison, compare
+from hopgraph.tools.apps.evaluation.comparison import Comparison, compare_runs
 from hopgraph.tools.apps.evaluation.report.figures import draw_figures
 from hopgraph.tools.apps.evaluation.report.figures.figure_style import drawing
 from hopgraph.tools.apps.evaluation.report.figures.sweeps import error_rate, settings_swept
@@ -50,7 +50,7 @@ def test_every_figure_that_the_runs_have_numbers_for(make: Make, tmp_path: Path)
     record = {"trace": [{"event": "solved", "data": {"id": "0", "how": "known"}}]}
     ra_isf = [(outcome("ra_isf", each.id, "Ann"), record) for each in QUESTIONS]
     runs.append(write_run(tmp_path / "ra", QUESTIONS, ra_isf, {"ra_isf": {}}))
-    written = draw_figures(compare(runs), tmp_path / "figures")
+    written = draw_figures(compare_runs(runs), tmp_path / "figures")
     names = ["quality-by-calls", "quality-by-tokens", "calls", "losses", "workload", "errors"]
     names.append("sweep-tree_of_reviews-widths")
     assert [path.name for path in written] == [f"{name}.{kind}" for name in names for kind in ("png", "svg")]
@@ -65,7 +65,7 @@ def test_every_figure_that_the_runs_have_numbers_for(make: Make, tmp_path: Path)
 
 
 def test_the_same_runs_give_the_same_files(make: Make, tmp_path: Path) -> None:
-    comparison = compare([make("run", {})])
+    comparison = compare_runs([make("run", {})])
     first = {path.name: path.read_bytes() for path in draw_figures(comparison, tmp_path / "one")}
     second = {path.name: path.read_bytes() for path in draw_figures(comparison, tmp_path / "two")}
     assert list(first) == [
@@ -83,7 +83,7 @@ def test_names_of_all_methods_do_not_cover_one_another(tmp_path: Path) -> None:
         for place, name in enumerate(names)
         for number, each in enumerate(QUESTIONS)
     ]
-    comparison = compare([write_run(tmp_path, QUESTIONS, outcomes, {name: {} for name in names})])
+    comparison = compare_runs([write_run(tmp_path, QUESTIONS, outcomes, {name: {} for name in names})])
     with drawing():
         figure = quality_figure(comparison, "llm_calls", "model calls per question")
         figure.draw_without_rendering()
@@ -100,11 +100,11 @@ def swept(comparison: Comparison) -> list[tuple[str, str, list[object]]]:
 def test_a_sweep_is_runs_that_differ_in_one_setting(make: Make) -> None:
     widths = [make(f"w{number}", {"widths": given}) for number, given in enumerate([(5, 3), (10,), (3,), (5, 3, 3)])]
     expected: list[object] = [[3], [10], [5, 3], [5, 3, 3]]
-    assert swept(compare(widths)) == [("tree_of_reviews", "widths", expected)]
+    assert swept(compare_runs(widths)) == [("tree_of_reviews", "widths", expected)]
     depths = [make(f"d{depth}", {"max_depth": depth}) for depth in (3, 1, 10)]
-    assert swept(compare(depths)) == [("tree_of_reviews", "max_depth", [1, 3, 10])]
+    assert swept(compare_runs(depths)) == [("tree_of_reviews", "max_depth", [1, 3, 10])]
     both = [make("one", {"widths": (7,)}), make("two", {"max_depth": 2})]
-    assert swept(compare(both)) == []
+    assert swept(compare_runs(both)) == []
 
 
 @pytest.mark.parametrize(
@@ -120,13 +120,13 @@ def test_hostile_names_are_drawn_as_they_are(tmp_path: Path) -> None:
         write_run(tmp_path / f"$x^{{$ <b>&{number}", QUESTIONS, [outcome("migres", "q1", "Ann")], {"migres": {}})
         for number in range(2)
     ]
-    written = draw_figures(compare(runs), tmp_path / "out")
+    written = draw_figures(compare_runs(runs), tmp_path / "out")
     assert "$x^{$" in words(next(path for path in written if path.name == "losses.svg"))
     assert "<b>" not in (tmp_path / "out" / "losses.svg").read_text().replace("<!-- $x^{$ <b>", "")
 
 
 def test_without_matplotlib_the_extra_is_named(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    comparison = compare([make("run", {})])
+    comparison = compare_runs([make("run", {})])
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(SpecError, match=r"matplotlib is not installed; run: pip install 'hopgraph\[figures\]'"):
         draw_figures(comparison, tmp_path / "figures")

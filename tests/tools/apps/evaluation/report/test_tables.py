@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hopgraph.state import RunError
-from hopgraph.tools.apps.evaluation.comparison import Comparison, compare
+from hopgraph.tools.apps.evaluation.comparison import Comparison, compare_runs
 from hopgraph.tools.apps.evaluation.report.tables import Cell, Table, default_base, simulated, tables
 from hopgraph.tools.apps.evaluation.report.writers import WRITERS, as_csv, as_html, as_markdown
 from support.hand_made_runs import failed, outcome, question, usage, write_run
@@ -35,7 +35,7 @@ def comparison(tmp_path: Path) -> Comparison:
         (outcome("ra_isf", "q2", "Bea"), steps(("0.1", "passages"), ("0.2", "unsolved"), ("0", "composed"))),
         (outcome("ra_isf", "q3", ""), steps(("0", "depth"))),
     ]
-    return compare([write_run(tmp_path / "run", QUESTIONS, outcomes, dict.fromkeys(_NAMES, MODEL))])
+    return compare_runs([write_run(tmp_path / "run", QUESTIONS, outcomes, dict.fromkeys(_NAMES, MODEL))])
 
 
 _NAMES = ("one_step", "gold_passages", "ra_isf")
@@ -111,7 +111,7 @@ def test_the_base_can_be_chosen(comparison: Comparison) -> None:
 )
 def test_stand_ins_are_named_in_every_table(tmp_path: Path, settings: dict[str, Any], kinds: str) -> None:
     outcomes = [outcome("one_step", each.id, "Ann") for each in QUESTIONS]
-    comparison = compare([write_run(tmp_path, QUESTIONS, outcomes, {"one_step": settings})])
+    comparison = compare_runs([write_run(tmp_path, QUESTIONS, outcomes, {"one_step": settings})])
     made = tables(comparison)
     assert made
     for table in made:
@@ -125,7 +125,7 @@ def test_a_data_set_without_answers_has_no_answer_tables(tmp_path: Path) -> None
     from dataclasses import replace
 
     untold = [replace(each, answers=None) for each in QUESTIONS]
-    comparison = compare([write_run(tmp_path, untold, [outcome("one_step", "q1", "Ann")], {"one_step": MODEL})])
+    comparison = compare_runs([write_run(tmp_path, untold, [outcome("one_step", "q1", "Ann")], {"one_step": MODEL})])
     found = by_title(tables(comparison))
     assert "Where questions are lost" not in found
     assert "EM" not in found["Scores"]["one_step"]
@@ -133,7 +133,7 @@ def test_a_data_set_without_answers_has_no_answer_tables(tmp_path: Path) -> None
 
 
 def test_a_run_without_a_finished_question_has_tables(tmp_path: Path) -> None:
-    comparison = compare([write_run(tmp_path, QUESTIONS, [], {"one_step": MODEL, "migres": MODEL})])
+    comparison = compare_runs([write_run(tmp_path, QUESTIONS, [], {"one_step": MODEL, "migres": MODEL})])
     assert by_title(tables(comparison))["Scores"] == {"one_step": {"n": "0"}, "migres": {"n": "0"}}
 
 

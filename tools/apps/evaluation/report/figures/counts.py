@@ -17,7 +17,7 @@ from hopgraph.tools.apps.evaluation.report.figures.figure_style import (
     YELLOW,
     new_figure,
 )
-from hopgraph.tools.apps.evaluation.workload import MODULES, workload
+from hopgraph.tools.apps.evaluation.workload import MODULES, count_workload
 
 _ROW, _FRAME = 0.28, 1.6
 """Inches of a method's row, and of what stands around the rows."""
@@ -90,7 +90,7 @@ def workload_figure(comparison: Comparison) -> Any:
 
     None where no run has RA-ISF with its steps.
     """
-    works = [work for method in comparison.methods if (work := workload(method))]
+    works = [work for method in comparison.methods if (work := count_workload(method))]
     if not works:
         return None
     counts = {name: [work.questions[name] for work in works] for name in MODULES}

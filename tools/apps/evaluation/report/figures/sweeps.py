@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 
 from pydantic import JsonValue
 
-from hopgraph.tools.apps.evaluation.comparison import Comparison, Scored
+from hopgraph.tools.apps.evaluation.comparison import Comparison, ScoredMethod
 from hopgraph.tools.apps.evaluation.report.figures.figure_style import BLUE, GREY, ORANGE, RED, SKY, new_figure
 
 _HEIGHT = 4.6
@@ -26,7 +26,7 @@ class Setting(NamedTuple):
 
     method: str
     name: str
-    points: list[tuple[JsonValue, Scored]]
+    points: list[tuple[JsonValue, ScoredMethod]]
     """Value → the method with it, in order of the values."""
 
 
@@ -34,7 +34,7 @@ def settings_swept(comparison: Comparison) -> list[Setting]:
     """Find the methods that several runs have, with settings that differ in nothing but one."""
     found: list[Setting] = []
     for name, several in _by_method(comparison).items():
-        groups: dict[tuple[str, str], list[tuple[JsonValue, Scored]]] = defaultdict(list)
+        groups: dict[tuple[str, str], list[tuple[JsonValue, ScoredMethod]]] = defaultdict(list)
         for setting in several[0].settings:
             for each in several:
                 groups[setting, _all_but(setting, each, several)].append((each.settings.get(setting), each))
@@ -110,11 +110,11 @@ def error_figure(comparison: Comparison) -> Any:
     return figure
 
 
-def _by_error_rate(comparison: Comparison) -> dict[str, list[tuple[float, Scored]]]:
+def _by_error_rate(comparison: Comparison) -> dict[str, list[tuple[float, ScoredMethod]]]:
     """Find the methods that ran at several error rates with nothing else changed, in order of the rates."""
-    found: dict[str, list[tuple[float, Scored]]] = {}
+    found: dict[str, list[tuple[float, ScoredMethod]]] = {}
     for name, several in _by_method(comparison).items():
-        groups: dict[str, dict[float, Scored]] = defaultdict(dict)
+        groups: dict[str, dict[float, ScoredMethod]] = defaultdict(dict)
         for each in several:
             rate = error_rate(each.model)
             if rate is not None and comparison.mean(each, "em") is not None:
@@ -125,14 +125,14 @@ def _by_error_rate(comparison: Comparison) -> dict[str, list[tuple[float, Scored
     return found
 
 
-def _by_method(comparison: Comparison) -> dict[str, list[Scored]]:
-    by_method: dict[str, list[Scored]] = defaultdict(list)
+def _by_method(comparison: Comparison) -> dict[str, list[ScoredMethod]]:
+    by_method: dict[str, list[ScoredMethod]] = defaultdict(list)
     for method in comparison.methods:
         by_method[method.method].append(method)
     return by_method
 
 
-def _all_but(setting: str, method: Scored, several: Sequence[Scored]) -> str:
+def _all_but(setting: str, method: ScoredMethod, several: Sequence[ScoredMethod]) -> str:
     """Write down everything that shapes a method's results but one setting.
 
     What not all of `several` know is left out: a setting that came with a later version has its default before.
@@ -159,7 +159,7 @@ def _kind(method: str) -> tuple[str, str]:
 def _line(
     axes: Any,
     comparison: Comparison,
-    points: Sequence[tuple[float, Scored]],
+    points: Sequence[tuple[float, ScoredMethod]],
     score: str,
     label: str,
     colour: str,

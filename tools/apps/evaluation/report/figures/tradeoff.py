@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from hopgraph.tools.apps.evaluation.batch.summary import BOUND
-from hopgraph.tools.apps.evaluation.comparison import Comparison, Scored
+from hopgraph.tools.apps.evaluation.comparison import Comparison, ScoredMethod
 from hopgraph.tools.apps.evaluation.report.figures.figure_style import BLUE, INK, SOFT, new_figure
 from hopgraph.tools.apps.evaluation.statistics import Interval
 from hopgraph.tools.io.optional_packages import require
@@ -63,7 +63,7 @@ def _draw_point(axes: Any, point: Point) -> None:
     axes.plot(point.x, point.y, marker=marker, markersize=6, color=colour, markeredgecolor=BLUE, zorder=3)
 
 
-def _point(comparison: Comparison, method: Scored, cost: str) -> Point | None:
+def _point(comparison: Comparison, method: ScoredMethod, cost: str) -> Point | None:
     names = ("prompt_tokens", "completion_tokens") if cost == "tokens" else (cost,)
     costs = [comparison.mean(method, name) for name in names]
     mean, interval = comparison.mean(method, "f1"), comparison.interval(method, "f1")

@@ -8,28 +8,28 @@ from hopgraph.state.context import DEFAULT_MODEL
 from hopgraph.tools.apps.evaluation.batch.run_manifest import RunManifest
 from hopgraph.tools.io.redact import redact
 
-STAND_INS = {"offline:": "offline", "rehearsal:": "rehearsal", "openai:rehearsal-": "rehearsal"}
+SIMULATED_MODELS = {"offline:": "offline", "rehearsal:": "rehearsal", "openai:rehearsal-": "rehearsal"}
 """How their specs begin, and their kinds; the last is what `hopgraph rehearse` serves."""
 
 
-def stand_in(manifest: RunManifest) -> str:
+def describe_simulated(manifest: RunManifest) -> str:
     """Name the stand-ins that answered in place of a language model; empty where none did."""
-    return stand_ins_among(model for settings in manifest.methods.values() for model in models_of(settings))
+    return describe_simulated_models(model for settings in manifest.methods.values() for model in models_in(settings))
 
 
-def models_of(settings: Mapping[str, JsonValue]) -> list[str]:
+def models_in(settings: Mapping[str, JsonValue]) -> list[str]:
     """List the models of a method's settings as a manifest has them: of the method, and of single roles."""
     roles = settings.get("models")
     return [str(settings.get("model") or DEFAULT_MODEL), *(map(str, roles.values()) if isinstance(roles, dict) else [])]
 
 
-def stand_ins_among(models: Iterable[str]) -> str:
+def describe_simulated_models(models: Iterable[str]) -> str:
     """Say which of these models are no language models; empty where none is."""
-    names = sorted({redact(name) for name in models if name.startswith(tuple(STAND_INS))})
+    names = sorted({redact(name) for name in models if name.startswith(tuple(SIMULATED_MODELS))})
     many = "none of which is a language model" if len(names) > 1 else "which is no language model"
     return f"answered by {', '.join(names)}, {many}" if names else ""
 
 
-def kinds_among(models: Iterable[str]) -> list[str]:
+def simulated_kinds(models: Iterable[str]) -> list[str]:
     """Name the kinds of stand-ins among models, in order of their names."""
-    return sorted({kind for name in models for start, kind in STAND_INS.items() if name.startswith(start)})
+    return sorted({kind for name in models for start, kind in SIMULATED_MODELS.items() if name.startswith(start)})
