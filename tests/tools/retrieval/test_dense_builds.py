@@ -23,7 +23,7 @@ BUILD = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
-from hashed_words import HashedWords
+from support.hashed_words import HashedWords
 from hopgraph.tools.retrieval import build_index
 def stop(stage, done, total):
     if stage == "embed" and done > int(sys.argv[4]):
