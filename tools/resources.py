@@ -1,4 +1,4 @@
-"""From the settings to the things that they name: models, retrievers, rerankers, entailment checkers.
+"""From the settings to what they name: models, retrievers, rerankers, entailment checkers.
 
 The only place where a spec becomes an object. Specs are resolved off the event loop, since they open files
 and import packages, and are cached by spec; ready objects pass through.
@@ -21,7 +21,7 @@ _checkers: dict[str, EntailmentChecker] = {}
 
 
 async def get_model(settings: Context, role: str) -> ModelHandle:
-    """Get the model of a role: bound to the role itself, else to its longest prefix, else the general one.
+    """Return the model of a role: bound to the role itself, else to its longest prefix, else the general one.
 
     Raises:
         SpecError: the spec cannot be resolved.
@@ -31,13 +31,13 @@ async def get_model(settings: Context, role: str) -> ModelHandle:
 
 
 def find_model_spec(settings: Context, role: str) -> str | BaseChatModel:
-    """Find what the settings give for a role: bound to the role itself, else to its longest prefix, else in general."""
+    """Return the setting for a role: bound to the role itself, else to its longest prefix, else in general."""
     bound = [name for name in settings.models if role == name or role.startswith(f"{name}/")]
     return settings.models[max(bound, key=len)] if bound else (settings.model or DEFAULT_MODEL)
 
 
 async def get_retriever(given: str | BaseRetriever | None) -> BaseRetriever:
-    """Get a retriever; None is the sample corpus.
+    """Return a retriever; None is the sample corpus.
 
     Raises:
         SpecError, CorpusError: the spec cannot be resolved or its index not be opened.
@@ -48,7 +48,7 @@ async def get_retriever(given: str | BaseRetriever | None) -> BaseRetriever:
 
 
 async def get_reranker(settings: Context) -> Reranker:
-    """Get the reranker.
+    """Return the reranker.
 
     Raises:
         SpecError: the spec cannot be resolved.
@@ -62,7 +62,7 @@ async def get_reranker(settings: Context) -> Reranker:
 
 
 async def get_entailment_checker(settings: Context) -> EntailmentChecker:
-    """Get the entailment checker.
+    """Return the entailment checker.
 
     Raises:
         SpecError: the spec cannot be resolved.
@@ -76,7 +76,7 @@ async def get_entailment_checker(settings: Context) -> EntailmentChecker:
 
 
 def describe_settings(settings: Context) -> tuple[str, str]:
-    """Name the model and the retriever that these settings lead to, for people."""
+    """Return the names of the model and the retriever, for display."""
     retriever = settings.retriever or DEFAULT_RETRIEVER
     return (
         model_name(settings.model or DEFAULT_MODEL),

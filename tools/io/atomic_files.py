@@ -1,4 +1,4 @@
-"""Writing files so that nobody ever finds half of one."""
+"""Writing files so that no reader finds half of one."""
 
 import os
 import shutil
@@ -31,7 +31,7 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
         for path, aside in staged.items():
             aside.replace(path)
     except OSError as error:
-        # An error about the place aside tells nobody anything.
+        # The temporary place means nothing to users.
         place = first if _ASIDE in str(error.filename) else error.filename or first
         raise OSError(error.errno, f"cannot be written: {error.strerror}", str(place)) from None
     finally:

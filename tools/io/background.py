@@ -1,7 +1,7 @@
 """One event loop of our own, in a thread of its own, that never closes.
 
 Two things live on it. The sync side of every graph runs its nodes there, so that a node is written once, as
-a coroutine. And the clients of models that were named by a spec keep their connections there: a client that
+a coroutine. And the clients of models that were named by a spec have their connections there: a client that
 is shared over the loops of several `asyncio.run` calls fails with "Event loop is closed" sooner or later,
 and one client per loop would connect anew in each.
 """
@@ -20,14 +20,14 @@ _THREAD = "hopgraph-background"
 
 @cache
 def background_loop() -> asyncio.AbstractEventLoop:
-    """Get the loop; started at the first call, ends with the process."""
+    """Return the loop; started at the first call, ends with the process."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name=_THREAD, daemon=True).start()
     return loop
 
 
 if hasattr(os, "register_at_fork"):
-    # A forked child has the loop but not its thread; it begins one of its own.
+    # A forked child has the loop but not its thread; it starts one of its own.
     os.register_at_fork(after_in_child=background_loop.cache_clear)
 
 

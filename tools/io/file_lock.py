@@ -1,4 +1,4 @@
-"""A lock on a file that the system gives back when a process ends, however it does."""
+"""A file lock that the system releases when a process ends, however it ends."""
 
 import sys
 from typing import BinaryIO
@@ -11,7 +11,7 @@ HAS_LOCKS = sys.platform != "win32"
 
 
 def try_lock(file: BinaryIO) -> bool:
-    """Take the lock of an open file; False where another process has it, and where there are no such locks."""
+    """Lock an open file; False where another process has it, and where there are no such locks."""
     if sys.platform == "win32":
         return False
     try:

@@ -1,4 +1,4 @@
-"""Put untrusted text into a prompt so that it cannot leave its place.
+"""Delimiting untrusted text in a prompt, so that it cannot leave its block.
 
 Every variable becomes a block `<name>…</name>`. Inside a block, a `<` that could begin a tag is written as
 `&lt;`; `unescape` undoes exactly that in what a model copies back.
@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 Value = str | int | Sequence[str] | Sequence[Mapping[str, str]]
-"""A prompt variable: a text, a number (put in without a block), a list of texts, or a list of passages with
+"""A prompt variable: a text, a number (inserted without a block), a list of texts, or a list of passages with
 the keys `title` and `text`."""
 
 _UNSEEN = re.compile(
@@ -21,7 +21,7 @@ _LOOKS_ESCAPED = re.compile(r"&(?=(?:amp;)*(?:lt|quot);)")
 
 
 def clean(text: str) -> str:
-    """Take out characters that a reader cannot see; line ends become line feeds."""
+    """Remove characters that a reader cannot see; line ends become line feeds."""
     return _UNSEEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 

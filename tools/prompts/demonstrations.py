@@ -69,9 +69,9 @@ def read_demonstrations(
 def check_demonstrations(
     method: str, steps: Collection[str], demonstrations: str | None, prompts_dir: str | None = None
 ) -> None:
-    """Check the worked examples of all steps of a method, before anything is spent.
+    """Check the worked examples of all steps of a method before the first model call.
 
-    A family may lack examples for some steps, or for all steps of a method. A folder must hold some for this
+    A family may lack examples for some steps, or for all steps of a method. A folder must have some for this
     method, and nothing that no step reads.
 
     Args:
@@ -152,14 +152,14 @@ def _demonstration(record: object, prompt: PromptFile) -> Demonstration:
             f"variable {name!r} is {'unknown' if name in given else 'missing'}; this step shows: {allowed}"
         )
     for name, value in given.items():
-        wanted = _wanted(name, value, prompt)
+        wanted = _expected_kind(name, value, prompt)
         if wanted:
             raise ValueError(f"variable {name!r} must be {wanted}, got {value!r:.60}")
     return Demonstration(cast("Mapping[str, Value]", given), cast("Mapping[str, JsonValue]", output))
 
 
-def _wanted(name: str, value: object, prompt: PromptFile) -> str:
-    """Say what a variable must be; empty when it is."""
+def _expected_kind(name: str, value: object, prompt: PromptFile) -> str:
+    """Return what a variable must be; empty when it is."""
     if name not in prompt.shown():
         return "" if type(value) is int else "a whole number"
     entries = cast("list[object]", value) if isinstance(value, list) else None

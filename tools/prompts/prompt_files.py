@@ -51,7 +51,7 @@ class PromptFile:
     """The human message, with placeholders."""
 
     def shown(self) -> frozenset[str]:
-        """List the variables that the human message shows; the others stand in the instructions alone."""
+        """Return the variables in the human message; the others are in the instructions only."""
         return frozenset(PLACEHOLDER.findall(self.input))
 
 
@@ -113,12 +113,12 @@ _built_in: dict[str, PromptFile] = {}
 
 
 def is_prompt_loaded(role: str, prompts_dir: str | None) -> bool:
-    """Tell whether a role's prompt can be had without reading a file."""
+    """Whether a role's prompt is available without reading a file."""
     return prompts_dir is None and role in _built_in
 
 
 def check_prompts_dir(prompts_dir: str, method: str, steps: Collection[str] = ()) -> None:
-    """Check the files that a folder replaces for a method, before anything is spent.
+    """Check the files that a folder replaces for a method, before the first model call.
 
     Of demonstrations only the names are checked here; `check_demonstrations` reads those that are used.
 
@@ -137,7 +137,7 @@ def check_prompts_dir(prompts_dir: str, method: str, steps: Collection[str] = ()
     inside = [path for part in ("common", method) for path in sorted((folder / part).glob("*"))]
     found = [path for path in inside if path.suffix in {".md", ".jsonl"}]
     if not found:
-        raise SettingsError(f"prompts_dir {prompts_dir!r} holds no common/STEP.md and no {method}/STEP.md")
+        raise SettingsError(f"prompts_dir {prompts_dir!r} has no common/STEP.md and no {method}/STEP.md")
     known = list_built_in_steps(method) | set(steps)
     prompts = {f"{step}.md" for step in known}
     demonstrations = {f"{step}.{family}.jsonl" for step in known for family in FAMILIES}

@@ -21,7 +21,7 @@ def render(
 ) -> list[BaseMessage]:
     """Make the messages of a call: system, demonstrations as human and AI pairs, human.
 
-    The system message's first line names the role, so that a stand-in model can serve any role, also over
+    The system message's first line names the role, so that a simulated model can serve any role, also over
     HTTP and under edited prompts. A variable that holds a number goes in as it is; all others as
     delimited blocks. A demonstration shows the variables that are given, so that it looks like the input.
 

@@ -1,13 +1,13 @@
 """The vectors of an index, in one FAISS file that is mapped into memory.
 
-The kind follows from the number of passages, unless it is asked for:
+The kind follows from the number of passages, unless it is requested:
 
 * `flat`, up to 100,000: exact; four bytes per number. A search reads all of it.
 * `hnsw`, up to 2,000,000: a graph of neighbours (M = 32); the flat size and some 270 bytes per passage.
 * `ivfpq`, beyond: one byte for four numbers, in about 4·√n lists, of which a search reads a 32nd part. The
   lists and the codes are learnt from 64 passages per list.
 
-A build holds what its file holds and one shard of vectors: all vectors for `flat` and `hnsw`, codes for `ivfpq`.
+Memory of a build: the file's content and one shard of vectors; all vectors for `flat` and `hnsw`, codes for `ivfpq`.
 All compare by inner product: the cosine where vectors are normalised. With several threads (OMP_NUM_THREADS) two
 builds of `hnsw` link a few neighbours differently; `flat` is the same to the byte.
 """
@@ -39,12 +39,12 @@ _LEARNT_FROM = 39
 _SHARE_OF_LISTS = 32
 _SPARE = 16
 
-Told = Callable[[int, int], None]
+VectorProgress = Callable[[int, int], None]
 """Called with how many vectors are in, and of how many."""
 
 
 def choose_kind(passages: int, asked: str | None = None) -> Kind:
-    """Choose the kind of index for a number of passages, or check the one that was asked for.
+    """Choose the kind of index for a number of passages, or check the requested one.
 
     Raises:
         SettingsError: there is no such kind, or too few passages for it.
@@ -58,8 +58,8 @@ def choose_kind(passages: int, asked: str | None = None) -> Kind:
     return "flat" if asked == "flat" else "hnsw" if asked == "hnsw" else "ivfpq"
 
 
-def build_store(folder: Path, kind: Kind, shards: Shards, told: Told) -> None:
-    """Put vectors into a new file.
+def build_store(folder: Path, kind: Kind, shards: Shards, report: VectorProgress) -> None:
+    """Write vectors to a new file.
 
     Raises:
         OSError: it cannot be written.
@@ -67,16 +67,16 @@ def build_store(folder: Path, kind: Kind, shards: Shards, told: Told) -> None:
     index = _empty(kind, shards.facts.dimension, shards.count)
     if kind == "ivfpq":
         index.train(shards.sample(_TRAINED_PER_LIST * index.nlist))
-    _fill(index, shards, folder, told)
+    _fill(index, shards, folder, report)
 
 
-def extend_store(old: Path, folder: Path, shards: Shards, told: Told) -> None:
-    """Put more vectors behind those of an old index, into a new file.
+def extend_store(old: Path, folder: Path, shards: Shards, report: VectorProgress) -> None:
+    """Write the vectors of an old index and more after them to a new file.
 
     Raises:
         CorpusError: the old file is damaged. OSError: the new one cannot be written.
     """
-    _fill(_read(old / FILE, 0), shards, folder, told)
+    _fill(_read(old / FILE, 0), shards, folder, report)
 
 
 def _empty(kind: Kind, dimension: int, passages: int) -> Any:
@@ -94,13 +94,13 @@ def _empty(kind: Kind, dimension: int, passages: int) -> Any:
     return index
 
 
-def _fill(index: Any, shards: Shards, folder: Path, told: Told) -> None:
+def _fill(index: Any, shards: Shards, folder: Path, report: VectorProgress) -> None:
     done = 0
-    told(done, shards.count)
+    report(done, shards.count)
     for vectors in shards:
         index.add(vectors)
         done += len(vectors)
-        told(done, shards.count)
+        report(done, shards.count)
     (folder / FOLDER).mkdir()
     try:
         require("faiss").write_index(index, str(folder / FILE))

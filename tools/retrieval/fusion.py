@@ -1,21 +1,21 @@
-"""Uniting what several retrievers found for one query."""
+"""Merging the rankings of several retrievers for one query."""
 
 from collections.abc import Sequence
 
 from hopgraph.tools.retrieval.index import Hit
 
 RRF_K = 60
-"""The constant of Cormack et al. 2009: how little the first ranks stand out."""
+"""The constant of Cormack et al. 2009: the higher, the less the first ranks count."""
 DEPTH = 100
-"""Hits of each ranking that are fused at least, so that fewer documents are a part of more."""
+"""Hits of each ranking that are fused at least."""
 
 
 def fuse_rankings(rankings: Sequence[Sequence[Hit]], k: int) -> list[Hit]:
-    """Unite rankings by reciprocal rank fusion (Cormack, Clarke and Büttcher 2009).
+    """Merge rankings by reciprocal rank fusion (Cormack, Clarke and Büttcher 2009).
 
     Args:
         rankings: of the same corpus, each best first.
-        k: how many hits to give at most.
+        k: how many hits to return at most.
 
     Returns:
         Best first, equal scores by id. Each passage scores the sum of 1 / (60 + its rank), from 1, over the

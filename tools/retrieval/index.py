@@ -29,10 +29,10 @@ class Index:
         self, source: str, passages: PassageStore, ranking: Ranking, analyser: Analyser = DEFAULT_ANALYSER
     ) -> None:
         self.source = source
-        """What it is called in the passages' metadata, as `bm25:DIR` or `sample`."""
+        """The source in the passages' metadata, as `bm25:DIR` or `sample`."""
         self.passages = passages
         self.analyser = analyser
-        """The one whose terms the ranking counts, and so that of the queries."""
+        """Of passages and queries."""
         self._ranking = ranking
 
     def __len__(self) -> int:
@@ -45,11 +45,11 @@ class Index:
         Returns:
             At most k hits, best first, equal scores by id; empty when no term of the query is known.
         """
-        return [Hit(self.passages[row], score) for row, score in self.rows(query, k)]
+        return [Hit(self.passages[row], score) for row, score in self.search_rows(query, k)]
 
-    def rows(self, query: str, k: int) -> list[tuple[int, float]]:
-        """Find the same as `search`: the row of each passage and its score."""
-        return self._ranking.best(self.analyser.terms(query), k)
+    def search_rows(self, query: str, k: int) -> list[tuple[int, float]]:
+        """Return the row and the score of each passage that `search` finds."""
+        return self._ranking.search(self.analyser.terms(query), k)
 
 
 def open_index(path: Path, source: str | None = None) -> Index:
@@ -57,7 +57,7 @@ def open_index(path: Path, source: str | None = None) -> Index:
 
     Args:
         path: the index's folder.
-        source: what to call it; `bm25:PATH` when None.
+        source: in the passages' metadata; `bm25:PATH` when None.
 
     Raises:
         CorpusError: there is no index, or it is damaged, of another format version, or made with another
@@ -67,7 +67,7 @@ def open_index(path: Path, source: str | None = None) -> Index:
     try:
         if not path.exists():
             recover_stages(path.absolute())
-        analyser = load_analyser(path, read_manifest(path))
+        analyser = load_analyser(path, read_manifest(path).analyser)
         passages, ranking = PassageFile(path), load_ranking(path)
     except (OSError, ValueError, KeyError) as error:
         raise CorpusError(f"{path}: the index is damaged ({error}); build it again with `hopgraph index`") from None

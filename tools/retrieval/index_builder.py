@@ -1,7 +1,7 @@
 """Building an index on disk: one pass over the source, the scores of the numbered terms, then the vectors."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from langchain_core.embeddings import Embeddings
@@ -22,13 +22,21 @@ from hopgraph.tools.retrieval.index_manifest import (
     read_manifest,
     write_manifest,
 )
-from hopgraph.tools.retrieval.passages import OFFSETS, PASSAGES, PassageFile, PassageWriter, StoredPassage
+from hopgraph.tools.retrieval.passages import (
+    OFFSETS,
+    PASSAGES,
+    PassageFile,
+    PassageList,
+    PassageStore,
+    PassageWriter,
+    StoredPassage,
+)
 from hopgraph.tools.retrieval.progress import Progress, ignore_progress
 from hopgraph.tools.retrieval.ranking import FOLDER, RANKS, compute_ranking
 from hopgraph.tools.retrieval.shards import remove_shards
 from hopgraph.tools.retrieval.staging import recover_stages, stage_folder
 from hopgraph.tools.retrieval.term_ids import TermIds
-from hopgraph.tools.retrieval.vector_build import plan_vectors
+from hopgraph.tools.retrieval.vector_build import VectorPlan, plan_vectors
 from hopgraph.tools.text import Analyser, get_analyser
 
 __all__ = ["IndexReport", "Progress", "build_index"]
@@ -38,17 +46,17 @@ _EVERY = 1000
 
 @dataclass(frozen=True)
 class IndexReport:
-    """What a build did."""
+    """The result of a build."""
 
     path: Path
     format: str
-    """The source's format, given or found."""
+    """The source's format, given or detected."""
     passages: int
     """In the index, those that were there before included."""
     terms: int
     """Distinct terms."""
     skipped: int
-    """Bad records that were passed over."""
+    """Bad records."""
     first_skipped: tuple[str, ...]
     """What was wrong with the first few of them, with file and line."""
     seconds: float
@@ -57,9 +65,9 @@ class IndexReport:
     known: int = 0
     """Passages of the source that it had already."""
     dense: DenseFacts | None = None
-    """How vectors are kept, if there are any."""
+    """How vectors are stored, if there are any."""
     reused: int = 0
-    """Passages that a build which was broken off had embedded."""
+    """Passages that an interrupted build had embedded."""
 
 
 def build_index(
@@ -74,72 +82,37 @@ def build_index(
     add: bool = False,
     progress: Progress | None = None,
 ) -> IndexReport:
-    """Build an index of a corpus, which replaces an index that is there only once it is complete.
+    """Index a file or folder in one of the formats of `corpora` into the folder `out`, missing, empty, or an index.
 
-    Memory: for each passage its id, for each occurrence of a term some 16 bytes; never the texts.
-
-    Args:
-        source: a file or folder in one of the formats of `hopgraph.tools.retrieval.corpora`.
-        out: the index's folder; missing, empty, or an index.
-        format: the source's format; None to tell it from the content.
-        skip_bad: pass over bad records and count them.
-        language: the passages' language, by ISO code or English name: its words, stop words and stems. None:
-            English, or that of the index that is added to.
-        dense: an embedding model, by spec or as an object, to make vectors with; see `resolve_embeddings`. A build
-            that is broken off keeps the vectors beside `out`, and the next one goes on from there.
-        faiss: the kind of FAISS index; None to choose by the number of passages (see `faiss_store`).
-        add: keep the passages of the index in `out` and put these behind them. BM25 is computed anew over all,
-            vectors are made for the new ones alone. A passage that is there already, word for word, is passed over.
-        progress: called now and then.
+    An existing index is replaced once the new one is complete; with `add` its passages come first, BM25 is computed
+    over all, vectors are made for new passages only, and a passage that is there word for word is left out. A None
+    stands for the detected `format`; for English or the `language` of the index added to; for no embedding model
+    (`dense`; an interrupted build keeps its vectors beside `out`, for the next one); for the kind of `faiss` index that
+    fits the number of passages. Memory: each passage's id, 16 bytes per occurrence of a term; never the texts.
 
     Raises:
-        SettingsError: no format, language or model has this name, a package is not installed, or the index that is
-            added to has another language or kind.
+        SettingsError: an unknown format, language or model, a missing package, or an index of another kind to add to.
         ModelError: the embedding model failed.
-        BadRecordError: a record that cannot be read, is blank, or repeats an id; unless `skip_bad`.
+        BadRecordError: a record that is unreadable, blank, or repeats an id; with `skip_bad` it is counted instead.
         CorpusError: a source without passages or of no known format, or a place that cannot be written.
     """
     started = time.perf_counter()
-    progress = progress or ignore_progress
     analyser = get_analyser(language or "en")
-    analyser.describe()  # a package that is missing is told before anything is read
+    analyser.describe()  # fails before anything is read where a package is missing
     corpus = open_corpus(source.expanduser(), format)
-    goal = _checked_place(out.expanduser())
-    old = _added_to(goal, language) if add else None
-    if old:
-        analyser = load_analyser(goal, old)
+    goal = _check_place(out.expanduser())
+    old = _read_index_to_extend(goal, language) if add else None
     plan = plan_vectors(dense, faiss, goal, old)
-    vectors, reused = None, 0
     try:
         with stage_folder(goal) as folder:
-            build = _Build(corpus, folder, analyser, ReadState(skip_bad), progress)
-            if old:
-                build.take_over(PassageFile(goal))
-            build.read()
-            if plan:
-                plan.check(len(build.rows))
-            terms = build.score()
-            if plan:
-                vectors, reused = plan.build(goal, folder, progress)
-            build.finish(terms, vectors, old)
+            used = load_analyser(goal, old.analyser) if old else analyser
+            build = _Build(corpus, folder, used, ReadState(skip_bad), progress or ignore_progress)
+            report = build.run(goal, plan, old)
         if plan:
             remove_shards(goal)
     except OSError as error:
         raise _unwritable(goal, error) from None
-    reading = build.reading
-    return IndexReport(
-        path=goal,
-        format=corpus.format,
-        passages=len(build.rows),
-        terms=terms,
-        skipped=reading.skipped,
-        first_skipped=tuple(reading.first_skipped),
-        seconds=time.perf_counter() - started,
-        before=old.corpus.passages if old else 0,
-        known=build.known,
-        dense=vectors,
-        reused=reused,
-    )
+    return replace(report, seconds=time.perf_counter() - started)
 
 
 class _Build:
@@ -151,56 +124,77 @@ class _Build:
         self.corpus, self.folder, self.reading, self.progress = corpus, folder, reading, progress
         self.analyser = analyser
         self.rows: dict[str, int] = {}
-        """Id → line in the source, 0 for what was taken over; in the order of the rows."""
-        self.old: dict[str, int] = {}
-        """Id → row of what was taken over."""
-        self.old_passages: PassageFile | None = None
+        """Id → line in the source, 0 for a passage of the old index; in the order of the rows."""
+        self.old_rows: dict[str, int] = {}
+        """Id → row in the old index."""
         self.known = 0
-        """Records that were taken over already."""
+        """Records that the old index has already."""
         self.term_ids = TermIds(analyser)
-        self.fingerprint = ""
 
-    def take_over(self, passages: PassageFile) -> None:
-        """Begin with the passages of an index."""
-        self.old_passages = passages
-        self.old = {passages[row].id: row for row in range(len(passages))}
+    def run(self, goal: Path, plan: VectorPlan | None, old: Manifest | None) -> IndexReport:
+        """Write every file of the index."""
+        fingerprint = self.read(PassageFile(goal) if old else PassageList([]))
+        if plan:
+            plan.check(len(self.rows))
+        terms = self.score()
+        dense, reused = plan.build(goal, self.folder, self.progress) if plan else (None, 0)
+        before = old.corpus if old else None
+        facts = CorpusFacts(
+            source=f"{before.source}, {self.corpus.path.name}" if before else self.corpus.path.name,
+            format=before.format if before else self.corpus.format,
+            passages=len(self.rows),
+            skipped=self.reading.skipped + (before.skipped if before else 0),
+            fingerprint=fingerprint,
+        )
+        write_manifest(self.folder, facts, Bm25Facts(terms=terms), self.analyser, dense)
+        return IndexReport(
+            path=goal,
+            format=self.corpus.format,
+            passages=len(self.rows),
+            terms=terms,
+            skipped=self.reading.skipped,
+            first_skipped=tuple(self.reading.first_skipped),
+            seconds=0.0,
+            before=before.passages if before else 0,
+            known=self.known,
+            dense=dense,
+            reused=reused,
+        )
 
-    def read(self) -> None:
-        """Write what is taken over and every good record's passage, and number their terms."""
+    def read(self, old: PassageStore) -> str:
+        """Write the old index's passages and every good record's, number their terms; return their fingerprint."""
         with PassageWriter(self.folder) as writer:
-            for row in self.old.values():
-                self._write(self._taken(row), 0, writer)
+            for row in range(len(old)):
+                self.old_rows[old[row].id] = row
+                self._write(old[row], 0, writer)
             for count, record in enumerate(self.corpus.records(self.reading)):
                 if count % _EVERY == 0:
                     self.progress("read", self.reading.bytes_read, self.corpus.size)
-                self._add(record, writer)
+                self._add(record, old, writer)
             if not self.term_ids.vocab:
                 raise CorpusError(f"{self.corpus.path}: no passage with a word that could be searched for")
-            self.fingerprint = writer.fingerprint()
         self.progress("read", self.corpus.size, self.corpus.size)
+        return writer.fingerprint()
 
-    def _add(self, record: SourceRecord, writer: PassageWriter) -> None:
+    def _add(self, record: SourceRecord, old: PassageStore, writer: PassageWriter) -> None:
         passage = StoredPassage(record.id, record.title, record.text)
+        problem = ""
         if not record.text.strip() or not record.id.strip():
-            self.reading.reject(record.file, record.line, f"the passage {record.id!r} has no text or no id")
-        elif record.id in self.old:
-            if self._taken(self.old[record.id]) == passage:
+            problem = f"the passage {record.id!r} has no text or no id"
+        elif record.id in self.old_rows:
+            if old[self.old_rows[record.id]] == passage:
                 self.known += 1
             else:
-                self.reading.reject(
-                    record.file, record.line, f"the id {record.id!r} is in the index already, with another text"
-                )
+                problem = f"the id {record.id!r} is in the index already, with another text"
         elif (first := self.rows.get(record.id)) is not None:
-            self.reading.reject(record.file, record.line, f"the id {record.id!r} is that of line {first}, too")
+            problem = f"the id {record.id!r} is that of line {first}, too"
         else:
             try:
                 self._write(passage, record.line, writer)
             except UnicodeEncodeError:
-                self.reading.reject(record.file, record.line, f"the passage {record.id!r} is not valid UTF-8")
-
-    def _taken(self, row: int) -> StoredPassage:
-        assert self.old_passages is not None  # noqa: S101 - there are no rows without it
-        return self.old_passages[row]
+                problem = f"the passage {record.id!r} is not valid UTF-8"
+        if problem:
+            self.reading.reject(record.file, record.line, problem)
 
     def _write(self, passage: StoredPassage, line: int, writer: PassageWriter) -> None:
         writer.add(passage)
@@ -215,20 +209,9 @@ class _Build:
         ranking.save(self.folder)
         return ranking.terms
 
-    def finish(self, terms: int, dense: DenseFacts | None, old: Manifest | None) -> None:
-        """Write the manifest."""
-        facts = CorpusFacts(
-            source=f"{old.corpus.source}, {self.corpus.path.name}" if old else self.corpus.path.name,
-            format=old.corpus.format if old else self.corpus.format,
-            passages=len(self.rows),
-            skipped=self.reading.skipped + (old.corpus.skipped if old else 0),
-            fingerprint=self.fingerprint,
-        )
-        write_manifest(self.folder, facts, Bm25Facts(terms=terms), self.analyser, dense)
 
-
-def _added_to(goal: Path, language: str | None) -> Manifest:
-    """Read the manifest of the index that is added to.
+def _read_index_to_extend(goal: Path, language: str | None) -> Manifest:
+    """Return the manifest of an index that is to be added to.
 
     Raises:
         CorpusError: there is none, or it is damaged. SettingsError: it cannot be added to in this way.
@@ -242,7 +225,7 @@ def _added_to(goal: Path, language: str | None) -> Manifest:
     return manifest
 
 
-def _checked_place(out: Path) -> Path:
+def _check_place(out: Path) -> Path:
     """Return the place with its links followed, as a build may replace it.
 
     Raises:

@@ -1,6 +1,7 @@
 """The manifest of an index: what it was made from and how, checked whenever it is opened."""
 
 import json
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
@@ -108,7 +109,7 @@ def file_names(folder: Path) -> list[str]:
 
 
 def is_index(folder: Path) -> bool:
-    """Tell whether a folder says of itself that it is an index, of whatever version."""
+    """Whether a folder has the manifest of an index, of any version."""
     try:
         return _parse(folder).get("kind") == KIND
     except (OSError, ValueError, RecursionError):
@@ -167,25 +168,30 @@ def _corrupt(folder: Path, reason: str) -> CorpusError:
     return CorpusError(f"{folder / MANIFEST} is corrupt: {reason}; build the index again with `hopgraph index`")
 
 
-def load_analyser(folder: Path, manifest: Manifest) -> Analyser:
-    """Get the analyser that an index was built with, for its queries.
+def load_analyser(
+    place: Path | str, recorded: Mapping[str, JsonValue], remedy: str = "build it again with `hopgraph index`"
+) -> Analyser:
+    """Return the analyser that an index or a collection was built with, for its queries.
+
+    Args:
+        place: where the corpus is, for messages.
+        recorded: `Analyser.describe` as it was stored.
+        remedy: what to do about another version.
 
     Raises:
         CorpusError: this hopgraph has no such analyser, or another version of it, or lacks its package.
     """
     try:
-        analyser = get_analyser(str(manifest.analyser.get("language")))
+        analyser = get_analyser(str(recorded.get("language")))
         ours = analyser.describe()
     except SettingsError as error:
-        remedy = "" if isinstance(error, SpecError) else "; build it again with `hopgraph index`"
-        raise CorpusError(f"{folder}: its analyser cannot be had: {error}{remedy}") from None
-    names = sorted(
-        name for name in ours.keys() | manifest.analyser.keys() if ours.get(name) != manifest.analyser.get(name)
-    )
+        hint = "" if isinstance(error, SpecError) else f"; {remedy}"
+        raise CorpusError(f"{place}: its analyser cannot be loaded: {error}{hint}") from None
+    names = sorted(name for name in ours.keys() | recorded.keys() if ours.get(name) != recorded.get(name))
     if names:
         raise CorpusError(
-            f"{folder}: built with another analyser ({', '.join(names)} differ), which would miss passages; "
-            "build it again with `hopgraph index`"
+            f"{place}: built with another version of the analyser ({', '.join(names)} differ), which would miss "
+            f"passages; {remedy}"
         )
     return analyser
 

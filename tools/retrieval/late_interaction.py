@@ -14,7 +14,7 @@ from hopgraph.state import CorpusError, SpecError
 from hopgraph.tools.retrieval.index import Hit, Index, open_index, searchable_text
 from hopgraph.tools.retrieval.index_manifest import COLBERT, read_manifest
 from hopgraph.tools.retrieval.late_interaction_model import MODEL_OPTIONS, LateInteractionModel, load_late_interaction
-from hopgraph.tools.retrieval.late_interaction_store import TokenVectors, TokenVectorWriter, read_facts
+from hopgraph.tools.retrieval.late_interaction_store import TokenVectors, TokenVectorWriter, read_late_interaction_facts
 from hopgraph.tools.retrieval.passage_retriever import PassageRetriever, to_documents
 from hopgraph.tools.retrieval.passages import PassageFile
 from hopgraph.tools.retrieval.progress import Progress
@@ -30,7 +30,7 @@ _PASSAGES_AT_ONCE = 256
 
 
 def add_late_interaction(folder: Path, model: LateInteractionModel, progress: Progress | None = None) -> int:
-    """Add the vectors of all passages to an index; others that it has are replaced once all are made.
+    """Add the vectors of all passages to an index; earlier ones are replaced once all are made.
 
     Args:
         folder: the index's.
@@ -55,7 +55,7 @@ def add_late_interaction(folder: Path, model: LateInteractionModel, progress: Pr
                     writer.add(vectors)
     except OSError as error:
         raise CorpusError(f"{folder}: the vectors cannot be written: {error.strerror or error}") from None
-    return read_facts(folder).tokens
+    return read_late_interaction_facts(folder).tokens
 
 
 @dataclass(frozen=True)
@@ -83,11 +83,11 @@ class LateInteractionIndex:
 
     def _best(self, query: str, encoded: NDArray[np.float32], k: int) -> list[Hit]:
         if self.candidates is None:
-            scores = self.vectors.scores(encoded)
+            scores = self.vectors.score_all(encoded)
             rows = np.arange(len(scores))
         else:
-            rows = np.array([row for row, _ in self.index.rows(query, max(k, self.candidates))], dtype=np.int64)
-            scores = self.vectors.scores_of(encoded, rows.tolist())
+            rows = np.array([row for row, _ in self.index.search_rows(query, max(k, self.candidates))], dtype=np.int64)
+            scores = self.vectors.score_rows(encoded, rows.tolist())
         order = np.lexsort((self.ranks[rows], -scores))[:k]
         return [
             Hit(self.index.passages[row], float(score))
@@ -122,7 +122,7 @@ def open_late_interaction(spec: str) -> LateInteractionRetriever:
         raise SpecError(f"{spec!r}: the folder is missing; write colbert:DIR")
     folder = Path(place).expanduser()
     index = open_index(folder, f"colbert:{place}")
-    facts = read_facts(folder)
+    facts = read_late_interaction_facts(folder)
     if facts.corpus_fingerprint != read_manifest(folder).corpus.fingerprint:
         raise CorpusError(f"{folder / COLBERT}: made from other passages; build the index again with `hopgraph index`")
     try:

@@ -1,6 +1,6 @@
 """The token vectors of a corpus: half-precision numbers on disk, mapped into memory, and MaxSim over them.
 
-PyLate's own indexes keep a mapping as a pickle, which is never loaded here. These are plain arrays, two bytes
+PyLate's own indexes contain a pickled mapping, which is never loaded here. These are plain arrays, two bytes
 a number: exact, where PLAID compresses, and so some 25 GB for a million passages of 100 tokens.
 """
 
@@ -105,7 +105,7 @@ class TokenVectors:
         """The number of vectors."""
         return len(self._vectors)
 
-    def scores(self, query: Vectors) -> Vectors:
+    def score_all(self, query: Vectors) -> Vectors:
         """Score every passage by MaxSim; one number per passage, in the order of the rows."""
         scores = np.empty(len(self._ends), dtype=np.float32)
         row, start = 0, 0
@@ -118,7 +118,7 @@ class TokenVectors:
             row, start = last, stop
         return scores
 
-    def scores_of(self, query: Vectors, rows: Sequence[int]) -> Vectors:
+    def score_rows(self, query: Vectors, rows: Sequence[int]) -> Vectors:
         """Score some passages by MaxSim, in the order given; empty for none."""
         if not rows:
             return np.empty(0, dtype=np.float32)
@@ -150,7 +150,7 @@ def _widened(vectors: NDArray[np.float16]) -> Vectors:
     return wide
 
 
-def read_facts(folder: Path) -> LateInteractionFacts:
+def read_late_interaction_facts(folder: Path) -> LateInteractionFacts:
     """Read what the vectors in an index were made from.
 
     Args:

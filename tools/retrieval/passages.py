@@ -91,7 +91,7 @@ class PassageWriter:
 
 
 class PassageFile:
-    """Passages on disk, mapped into memory page by page as they are asked for."""
+    """Passages on disk, mapped into memory, read page by page on demand."""
 
     def __init__(self, folder: Path) -> None:
         """Open what a PassageWriter wrote.

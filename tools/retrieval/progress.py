@@ -1,4 +1,4 @@
-"""How the building of an index tells how far it is."""
+"""Progress reports of an index build."""
 
 from collections.abc import Callable
 
@@ -6,9 +6,9 @@ Progress = Callable[[str, int, int | None], None]
 """Called with the stage, how much is done, and of how much.
 
 The stages are `read` in bytes, `score` and `save` of None, then, with vectors, `embed` and `faiss` in
-passages. The first report of `embed` says how many passages a build that was broken off had embedded.
+passages. The first report of `embed` says how many passages an interrupted build had embedded.
 """
 
 
 def ignore_progress(_stage: str, _done: int, _total: int | None) -> None:
-    """Show no progress."""
+    """Do nothing."""

@@ -36,8 +36,8 @@ class Ranking:
         """The number of distinct terms."""
         return len(self._scorer.scores["indptr"]) - 1
 
-    def best(self, terms: Sequence[str], k: int) -> list[tuple[int, float]]:
-        """Rank the passages that hold any of the terms; a repeated term counts each time.
+    def search(self, terms: Sequence[str], k: int) -> list[tuple[int, float]]:
+        """Rank the passages with any of the terms; a repeated term counts each time.
 
         Returns:
             At most k pairs of row and score, best first; equal scores in the order of the passages' ids,

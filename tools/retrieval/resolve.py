@@ -24,7 +24,7 @@ VALID_SPECS = (
 _Signature = tuple[int, ...]
 _MOST_OPEN = 64
 _opened: dict[str, tuple[_Signature, BaseRetriever]] = {}
-"""The last used last; the first goes when there are too many. Whoever still searches it keeps it."""
+"""Least recently used first, which is dropped when there are too many."""
 _opening = Lock()
 _opening_vectors = Lock()
 """Loading a model takes seconds, in which other indexes can be opened."""
@@ -48,7 +48,7 @@ def resolve_retriever(spec: str) -> BaseRetriever:
         return _by_model(spec)
     with _opening:
         if spec == SAMPLE:
-            return _kept(SAMPLE, (), lambda: Bm25Retriever(index=_sample()))
+            return _open_once(SAMPLE, (), lambda: Bm25Retriever(index=_sample()))
         kind, colon, place = spec.partition(":")
         if kind == "bm25" and place:
             folder = Path(place).expanduser()
@@ -59,13 +59,13 @@ def resolve_retriever(spec: str) -> BaseRetriever:
             if kind == "bm25":
                 what = "the folder's name is missing"
             raise SpecError(f"retriever {spec!r}: {what}; valid: {VALID_SPECS}")
-        return _kept(
+        return _open_once(
             str(folder.resolve()), _signature(folder), lambda: Bm25Retriever(index=open_index(folder, f"bm25:{folder}"))
         )
 
 
 def close_index(folder: Path) -> None:
-    """Let go of a BM25 index that is to be deleted, so that its memory and its files are freed."""
+    """Drop a BM25 index that is to be deleted, so that its memory and its files are freed."""
     with _opening:
         _opened.pop(str(folder.resolve()), None)
 
@@ -76,32 +76,32 @@ def _by_model(spec: str) -> BaseRetriever:
         if is_engine(spec):
             from hopgraph.tools.retrieval.engines import resolve_engine
 
-            return _kept(spec, (), lambda: resolve_engine(spec))
+            return _open_once(spec, (), lambda: resolve_engine(spec))
         folder = Path(spec.partition(":")[2].partition("?")[0]).expanduser()
         if spec.startswith("colbert:"):
             from hopgraph.tools.retrieval.late_interaction import open_late_interaction
             from hopgraph.tools.retrieval.late_interaction_store import FACTS
 
             signature = _signature(folder) + _signature(folder / COLBERT, FACTS)
-            return _kept(spec, signature, lambda: open_late_interaction(spec))
+            return _open_once(spec, signature, lambda: open_late_interaction(spec))
         from hopgraph.tools.retrieval.dense import open_dense_retriever
 
-        return _kept(spec, _signature(folder), lambda: open_dense_retriever(spec))
+        return _open_once(spec, _signature(folder), lambda: open_dense_retriever(spec))
 
 
-def _kept(key: str, signature: _Signature, opened: Callable[[], BaseRetriever]) -> BaseRetriever:
-    """Get what is open already, and open it again once its index was replaced."""
-    kept = _opened.pop(key, None)
-    if kept is None or kept[0] != signature:
-        kept = signature, opened()
-    _opened[key] = kept
+def _open_once(key: str, signature: _Signature, make: Callable[[], BaseRetriever]) -> BaseRetriever:
+    """Return what is open already; open it again once its index was replaced."""
+    entry = _opened.pop(key, None)
+    if entry is None or entry[0] != signature:
+        entry = signature, make()
+    _opened[key] = entry
     while len(_opened) > _MOST_OPEN:
         _opened.pop(next(iter(_opened)), None)
-    return kept[1]
+    return entry[1]
 
 
 def _signature(folder: Path, name: str = MANIFEST) -> _Signature:
-    """Tell one build of an index from the next; empty where there is none."""
+    """Return what differs between two builds of an index; empty where there is none."""
     try:
         found = (folder / name).stat()
     except OSError:

@@ -1,7 +1,7 @@
 """The vectors of a corpus on their way into an index: files beside it, which a build that was killed leaves behind.
 
-Embedding is by far the longest part of a build, so its result is kept in `.NAME.vectors-MODEL` beside the
-index: one file for every SHARD passages, named by what it was made from and put in place in one step. The
+Embedding is by far the longest part of a build, so its result is stored in `.NAME.vectors-MODEL` beside the
+index: one file for every SHARD passages, named by what it was made from and moved into place in one step. The
 next build takes what fits and embeds the rest. A complete build removes them.
 """
 
@@ -24,7 +24,7 @@ from hopgraph.tools.retrieval.passages import PassageStore
 SHARD = 4096
 """Passages per file: what a killed build loses at most."""
 _STEP = 256
-"""Passages after which progress is told."""
+"""Passages between progress reports."""
 _FACTS = "model.json"
 
 
@@ -39,11 +39,11 @@ class Shards:
     facts: EmbeddingFacts
 
     def __iter__(self) -> Iterator[Matrix]:
-        """Give them file by file, so that memory holds one at a time."""
+        """Yield them file by file, so that memory holds one at a time."""
         return (np.load(path, allow_pickle=False) for path in self.paths)
 
     def sample(self, most: int) -> Matrix:
-        """Take at most so many of them, evenly spread over the corpus."""
+        """Return at most so many of them, evenly spread over the corpus."""
         rows = np.unique(np.linspace(0, self.count - 1, min(most, self.count)).astype(np.int64))
         parts: list[Matrix] = []
         for number, path in enumerate(self.paths):
@@ -90,14 +90,14 @@ def embed_passages(
 
 
 def _begin(goal: Path, model: EmbeddingModel) -> tuple[Path, EmbeddingFacts]:
-    """Make the folder, or take the one of a killed build if the model is still the same."""
+    """Make the folder, or reuse that of a killed build if the model is still the same."""
     mine = model.facts()
     key = sha256(mine.model_dump_json(exclude={"probe"}).encode()).hexdigest()[:12]
     folder = goal.parent / f"{_prefix(goal)}{key}"
     try:
         kept = EmbeddingFacts.model_validate_json((folder / _FACTS).read_bytes())
         model.check(kept, str(folder))
-    except (FileNotFoundError, ValidationError, CorpusError):  # none, broken off, or other weights under this name
+    except (FileNotFoundError, ValidationError, CorpusError):  # none, a partial one, or other weights under this name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         (folder / _FACTS).write_text(mine.model_dump_json() + "\n", encoding="utf-8")

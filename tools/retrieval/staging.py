@@ -1,7 +1,7 @@
-"""Building a folder aside and putting it in place in one step, so that nobody ever sees half of one.
+"""Building a folder aside and moving it into place in one step, so that no reader sees half of one.
 
-A build works in `.NAME.building-XXXX` beside its goal and holds a lock there while it lives. Whatever a
-killed build has left behind has no lock: the next one removes it, and brings an old folder back that was
+A build works in `.NAME.building-XXXX` beside its goal and holds a lock there while it lives. What a
+killed build leaves behind has no lock: the next one removes it, and restores an old folder that was
 already moved aside.
 """
 
@@ -19,10 +19,10 @@ _LOCK, _NEW, _OLD = "lock", "new", "old"
 
 @contextmanager
 def stage_folder(goal: Path) -> Generator[Path]:
-    """Give a new empty folder that takes the place of `goal` when the block ends well; else it vanishes.
+    """Yield a new empty folder that replaces `goal` when the block succeeds; else it is removed.
 
     Args:
-        goal: a folder that may exist; its content is replaced as a whole. The caller has made sure that it
+        goal: a folder that may exist; its content is replaced as a whole; the caller has checked that it
             may be.
 
     Raises:
@@ -51,7 +51,7 @@ def stage_folder(goal: Path) -> Generator[Path]:
 
 
 def recover_stages(goal: Path) -> None:
-    """Clear away what killed builds of `goal` left, and bring back an old folder that one had moved aside.
+    """Remove what killed builds of `goal` left, and restore an old folder that one had moved aside.
 
     Raises:
         OSError: the place cannot be written.

@@ -1,4 +1,4 @@
-"""The dense part of a build: choose model and kind before anything is read, then embed and put in order."""
+"""The dense part of a build: choose model and kind before anything is read, then embed and store."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,14 +22,14 @@ class VectorPlan:
 
     model: EmbeddingModel
     kind: str | None
-    """The kind of FAISS index that was asked for."""
+    """The requested kind of FAISS index."""
     old: DenseFacts | None = None
     """Of the index that is added to, if it has vectors."""
     old_passages: int = 0
     """How many vectors it has."""
 
     def check(self, passages: int) -> None:
-        """Refuse a kind that the number of passages does not suffice for, before they are embedded.
+        """Check before embedding that the kind has enough passages.
 
         Raises:
             SettingsError: too few.
@@ -45,7 +45,7 @@ class VectorPlan:
             progress: called with the stages `embed` and `faiss`.
 
         Returns:
-            What the manifest says of the vectors, and how many were embedded by a build that was broken off.
+            The manifest's facts on the vectors, and how many an interrupted build had embedded.
 
         Raises:
             ModelError: the model failed. OSError: a file cannot be written.
@@ -55,21 +55,21 @@ class VectorPlan:
             goal, self.model, passages, self.old_passages, lambda done, total: progress("embed", done, total)
         )
 
-        def told(done: int, total: int) -> None:
+        def report(done: int, total: int) -> None:
             progress("faiss", done, total)
 
         if self.old:
-            extend_store(goal, folder, shards, told)
+            extend_store(goal, folder, shards, report)
             return self.old, shards.reused
         kind = choose_kind(len(passages), self.kind)
-        build_store(folder, kind, shards, told)
+        build_store(folder, kind, shards, report)
         return DenseFacts(kind=kind, embedding=shards.facts), shards.reused
 
 
 def plan_vectors(
     dense: str | Embeddings | None, kind: str | None, goal: Path, old: Manifest | None
 ) -> VectorPlan | None:
-    """Load the model and check what was asked for, before anything is read.
+    """Load the model and check the request, before anything is read.
 
     Args:
         dense: the embedding model; None for that of the index that is added to, if it has one.
@@ -98,5 +98,5 @@ def plan_vectors(
             raise SettingsError(f"{goal} stays {have.kind} when passages are added; build it anew for {kind}")
         return VectorPlan(load_query_model(goal, have, dense), have.kind, have, old.corpus.passages)
     model = resolve_embeddings(dense or "")
-    model.facts()  # a server that does not answer is told now
+    model.facts()  # a server that does not answer fails now
     return VectorPlan(model, kind)

@@ -10,7 +10,7 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
 def contains(text: str, part: str) -> bool:
-    """Tell whether a text holds the words of another, one after the other.
+    """Whether a text contains the words of another, in sequence.
 
     Case, punctuation, white space and the Unicode form do not count. Words are compared whole, but where
     writing has no spaces between them. Nothing contains a part without words.

@@ -50,7 +50,7 @@ def list_language_names() -> list[str]:
 
 
 def get_analyser(language: str) -> Analyser:
-    """Get the analyser of a language; always the same object.
+    """Return the analyser of a language; always the same object.
 
     Args:
         language: a code (`de`, `zh-words`) or an English name (`german`), in any case.

@@ -1,4 +1,4 @@
-"""The sentence of a text that says what a statement says."""
+"""The sentence of a text that supports a statement."""
 
 import re
 from collections import Counter
@@ -18,20 +18,20 @@ _CHUNK = re.compile(r"\S+")
 
 
 def find_quote(statement: str, text: str, title: str = "") -> tuple[int, int]:
-    """Find the sentence of a text that carries most of a statement's words, names and numbers counting more.
+    """Find the sentence of a text that has most of a statement's words, names and numbers counting more.
 
     Words of the passage's title count little: every sentence is about it, also one that says "she".
 
     Returns:
         The sentence's [start, end) character offsets in the text; the first of equally good ones, so the
         first sentence where nothing matches. A sentence over LONGEST_QUOTE characters is cut, at white
-        space if it has any, to the stretch that carries most. (0, 0) for a blank text.
+        space if it has any, to the best stretch. (0, 0) for a blank text.
     """
     sentences = split_sentences(text)
     if not sentences:
         return 0, 0
     weights = _weights(statement, title)
-    best = max(sentences, key=lambda span: _carried(weights, text[span[0] : span[1]]))  # max takes the first
+    best = max(sentences, key=lambda span: _score(weights, text[span[0] : span[1]]))  # max takes the first
     return _cut(weights, text, *best) if best[1] - best[0] > LONGEST_QUOTE else best
 
 
@@ -45,7 +45,7 @@ def _weights(statement: str, title: str) -> dict[str, float]:
     return weights
 
 
-def _carried(weights: dict[str, float], sentence: str) -> float:
+def _score(weights: dict[str, float], sentence: str) -> float:
     return sum(weights.get(term, 0.0) for term in set(content_terms(sentence)))
 
 
@@ -64,10 +64,10 @@ def _cut(weights: dict[str, float], text: str, start: int, end: int) -> tuple[in
             first += 1
         if first <= last and carried > most:
             best, most = (chunks[first][0], stop), carried
-    return _grown(chunks, *best)
+    return _extend(chunks, *best)
 
 
-def _grown(chunks: list[tuple[int, int]], start: int, end: int) -> tuple[int, int]:
+def _extend(chunks: list[tuple[int, int]], start: int, end: int) -> tuple[int, int]:
     """Extend a stretch to whole words after it, then before it, while it stays within LONGEST_QUOTE."""
     end = max([end, *(b for _, b in chunks if end < b <= start + LONGEST_QUOTE)])
     start = min([start, *(a for a, _ in chunks if end - LONGEST_QUOTE <= a < start)])

@@ -92,7 +92,7 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Run Punkt over a paragraph, window by window; the last sentence of a window may go on in the next."""
+    """Run Punkt over a paragraph, window by window; the last sentence of a window may continue in the next."""
     position = start
     while end - position > _WINDOW:
         stop = position + _WINDOW
@@ -110,11 +110,11 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 def _openings(text: str) -> list[int]:
     """Find where the second and each later sentence of a text begins."""
     spans = pairwise(_tokenizer().span_tokenize(text))
-    return [start for (_, end), (start, _) in spans if not _goes_on(text, end, start)]
+    return [start for (_, end), (start, _) in spans if not _continues(text, end, start)]
 
 
-def _goes_on(text: str, end: int, start: int) -> bool:
-    """Tell whether a sentence goes on where Punkt saw its end: cases that no list of abbreviations covers."""
+def _continues(text: str, end: int, start: int) -> bool:
+    """Whether a sentence continues where Punkt saw its end: cases that no list of abbreviations covers."""
     before, after = text[max(0, end - _CONTEXT) : end], text[start : start + _CONTEXT]
     if _NOT_AN_OPENING.match(after):
         return True
@@ -164,6 +164,6 @@ def _parameters(parameters: Any) -> Any:
     parameters.abbrev_types = set(TITLES | CONNECTIVES | MAY_END)
     parameters.sent_starters = set(OPENERS)
     parameters.collocations = {(first, second) for first in TITLES | CONNECTIVES for second in OPENERS}
-    # A Counter, as the default dict that Punkt brings would keep every word that it is ever asked for.
+    # A Counter, as the default dict that Punkt brings would keep every word that it is ever queried for.
     parameters.ortho_context = Counter(dict.fromkeys(OPENERS, _SEEN_IN_LOWER_CASE_INSIDE))
     return parameters

@@ -1,4 +1,4 @@
-"""Building vectors: killed and resumed, broken off by the model, added to."""
+"""Building vectors: killed and resumed, interrupted by the model, added to."""
 
 import json
 import signal

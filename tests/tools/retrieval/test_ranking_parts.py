@@ -17,7 +17,7 @@ def found(texts: list[list[str]], words: list[str]) -> list[list[tuple[int, floa
     term_ids = TermIds(DEFAULT_ANALYSER)
     for text in texts:
         term_ids.add(" ".join(text))
-    best = ranking.compute_ranking(term_ids, [str(number) for number in range(len(texts))]).best
+    best = ranking.compute_ranking(term_ids, [str(number) for number in range(len(texts))]).search
     return [best([word], len(texts)) for word in words]
 
 

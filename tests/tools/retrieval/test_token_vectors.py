@@ -15,7 +15,7 @@ from hopgraph.tools.retrieval import late_interaction_store as store
 from hopgraph.tools.retrieval import resolve_retriever
 from hopgraph.tools.retrieval.index_builder import build_index
 from hopgraph.tools.retrieval.late_interaction_model import LateInteractionModel
-from hopgraph.tools.retrieval.late_interaction_store import TokenVectors, TokenVectorWriter, read_facts
+from hopgraph.tools.retrieval.late_interaction_store import TokenVectors, TokenVectorWriter, read_late_interaction_facts
 from hopgraph.tools.scoring.weights import Batched
 
 SIZE = 8
@@ -36,7 +36,7 @@ def written(folder: Path, passages: list[Any]) -> TokenVectors:
     with TokenVectorWriter(place, model_named(), "f") as writer:
         for vectors in passages:
             writer.add(vectors)
-    return TokenVectors(place, read_facts(folder))
+    return TokenVectors(place, read_late_interaction_facts(folder))
 
 
 def by_definition(query: Any, passages: list[Any]) -> list[float]:
@@ -59,11 +59,11 @@ def test_scores_are_those_of_the_definition_however_they_are_cut(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store, "_TOKENS_AT_ONCE", at_once)
         found = written(tmp_path_factory.mktemp("index"), passages)
-        scores = found.scores(query)
+        scores = found.score_all(query)
     assert scores == pytest.approx(by_definition(query, passages), abs=1e-5)
     rows = list(range(len(counts)))[::-2]
-    assert found.scores_of(query, rows) == pytest.approx(scores[rows], abs=1e-5)
-    assert found.scores_of(query, []).shape == (0,)
+    assert found.score_rows(query, rows) == pytest.approx(scores[rows], abs=1e-5)
+    assert found.score_rows(query, []).shape == (0,)
     assert found.tokens == sum(counts)
 
 

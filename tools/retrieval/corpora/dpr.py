@@ -10,7 +10,7 @@ COLUMNS = ["id", "text", "title"]
 
 
 def has_dpr_header(path: Path) -> bool:
-    """Tell whether the first line of a file names DPR's columns.
+    """Whether the first line of a file names DPR's columns.
 
     Raises:
         OSError: the file cannot be read.

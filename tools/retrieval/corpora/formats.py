@@ -1,4 +1,4 @@
-"""The formats of corpora: telling them apart by their content, and reading any of them."""
+"""The formats of corpora: detecting them by content, and reading any of them."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class CorpusFormat(NamedTuple):
 
     read: Reader
     keys: tuple[str, ...] = ()
-    """The keys by which its first object is told; empty when it is not in JSON."""
+    """The keys by which its first object is recognised; empty when it is not JSON."""
 
 
 FORMATS: dict[str, CorpusFormat] = {
@@ -69,11 +69,11 @@ class Corpus:
 
 
 def open_corpus(source: Path, format_name: str | None = None) -> Corpus:
-    """Find out what a source holds.
+    """Return a source with its format.
 
     Args:
         source: a file, or a folder with `corpus.jsonl` (BEIR) or with `.txt` and `.md` files.
-        format_name: one of FORMATS; None to tell it from the content.
+        format_name: one of FORMATS; None to detect it by content.
 
     Raises:
         SettingsError: no format has this name.
@@ -86,7 +86,7 @@ def open_corpus(source: Path, format_name: str | None = None) -> Corpus:
             raise CorpusError(f"{source}: no such file or folder")
         if source.is_dir():
             return _open_folder(source, format_name)
-        return Corpus(source, format_name or _told_by_content(source), source.stat().st_size)
+        return Corpus(source, format_name or _detect_format(source), source.stat().st_size)
     except OSError as error:
         raise _unreadable(source, error) from None
 
@@ -104,7 +104,7 @@ def _open_folder(folder: Path, format_name: str | None) -> Corpus:
     return Corpus(folder, "text", size)
 
 
-def _told_by_content(path: Path) -> str:
+def _detect_format(path: Path) -> str:
     if has_dpr_header(path):
         return "dpr"
     if path.suffix.lower() in SUFFIXES:
@@ -131,7 +131,7 @@ def _first_object(path: Path) -> tuple[Object, str]:
     for value in values:
         if isinstance(value, dict) and value:
             return value, ""
-    return {}, (reading.first_skipped or ["it holds no JSON object"])[0]
+    return {}, (reading.first_skipped or ["it has no JSON object"])[0]
 
 
 def _unreadable(source: Path, error: OSError) -> CorpusError:

@@ -1,4 +1,4 @@
-"""The JSON values of a file, one after the other, whether it holds one list or one value on each line."""
+"""The JSON values of a file, one after the other, from one list or one value per line."""
 
 import codecs
 import json
@@ -21,14 +21,14 @@ _WHITE_SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def read_json_values(path: Path, reading: ReadState) -> Iterator[tuple[int, JsonValue]]:
-    """Read a list of JSON values, such a list below the key `Data`, or JSON lines; holds a few values at a time.
+    """Read a list of JSON values, such a list below the key `Data`, or JSON lines; with a few values in memory.
 
     Yields:
         Each value with the line on which it begins, from 1. Blank lines are passed over.
 
     Raises:
         BadRecordError: a line that is not UTF-8 or not JSON, unless bad records are skipped; a list that
-            is broken, always, as nothing tells where its next value begins.
+            is broken, always, as it is unknown where its next value begins.
         OSError: the file cannot be read.
     """
     start = read_first_bytes(path, 64)
@@ -105,7 +105,7 @@ class _Scanner:
                 return ""
 
     def expect(self, *marks: str) -> str:
-        """Take the next character, which must be one of these."""
+        """Consume the next character, which must be one of these."""
         mark = self.peek()
         if mark not in marks:
             found = repr(mark) if mark else "the end of the file"
@@ -114,7 +114,7 @@ class _Scanner:
         return mark
 
     def value(self) -> tuple[int, JsonValue]:
-        """Take the next value; return it with its line."""
+        """Consume the next value; return it with its line."""
         self.peek()
         while True:
             try:
@@ -135,7 +135,7 @@ class _Scanner:
         """Make the error for a list that is broken here."""
         line = self._line(self._position if position is None else position)
         return BadRecordError(
-            f"{self._path}:{line}: not valid JSON: {reason}; mend the file: a broken list cannot be read on"
+            f"{self._path}:{line}: not valid JSON: {reason}; fix the file: what follows in a list cannot be read"
         )
 
     def _line(self, position: int) -> int:
@@ -145,7 +145,7 @@ class _Scanner:
         return error.msg.startswith("Unterminated string") or error.pos >= len(self._text) - _LONGEST_TOKEN
 
     def _read_on(self) -> bool:
-        """Drop what was taken and read more, as much as there is at least; False at the end of the file."""
+        """Drop what was consumed and read more, as much as there is at least; False at the end of the file."""
         more = self._file.read(max(_CHUNK, len(self._text) - self._position))
         self._reading.bytes_read += len(more)
         self._lines_before += self._text.count("\n", 0, self._position)

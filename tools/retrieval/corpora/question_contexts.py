@@ -1,4 +1,4 @@
-"""From one JSON object of a data set to the titled paragraphs that it holds."""
+"""From a data set's JSON objects to their titled paragraphs."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -25,7 +25,7 @@ class SplitParagraph(NamedTuple):
 
 
 def read_hotpotqa_context(question: Object) -> Iterator[Paragraph]:
-    """Read `context` of HotpotQA and 2WikiMultihopQA: (title, sentences) pairs, or two lists side by side."""
+    """Read `context` of HotpotQA and 2WikiMultihopQA: (title, sentences) pairs, or two parallel lists."""
     for title, sentences in split_hotpotqa_context(question):
         yield Paragraph(title, join_sentences(sentences))
 

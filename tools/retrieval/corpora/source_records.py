@@ -1,4 +1,4 @@
-"""What every reader of a corpus yields, and how it tells of what it cannot read."""
+"""What every reader of a corpus yields, and how it reports what it cannot read."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +28,7 @@ class SourceRecord(NamedTuple):
 
 @dataclass
 class ReadState:
-    """One pass over a source: how far it is, and the bad records that it met."""
+    """The state of one pass over a source: its progress and the bad records so far."""
 
     skip_bad: bool = False
     bytes_read: int = 0
@@ -37,14 +37,14 @@ class ReadState:
     """The messages of the first few bad records."""
 
     def reject(self, file: Path, line: int, reason: str) -> None:
-        """Refuse a record.
+        """Reject a record.
 
         Raises:
             BadRecordError: naming file, line and reason; with `skip_bad` the record is counted instead.
         """
         message = f"{file}:{line}: {reason}"
         if not self.skip_bad:
-            raise BadRecordError(f"{message} (mend it, or pass over bad records with --skip-bad)")
+            raise BadRecordError(f"{message} (fix it, or skip bad records with --skip-bad)")
         self.skipped += 1
         if len(self.first_skipped) < _SHOWN:
             self.first_skipped.append(message)

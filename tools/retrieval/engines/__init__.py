@@ -1,7 +1,7 @@
 """Search engines for corpora beyond one machine: Milvus (embedded or a cluster) and Elasticsearch.
 
-Every engine holds the same: id, title, text, our analyser's terms, and vectors where a model was named; and
-the facts that the manifest of an index on disk holds.
+Every engine stores the same: id, title, text, our analyser's terms, and vectors where a model was named; and
+the facts that the manifest of an index on disk has.
 """
 
 from pathlib import Path
@@ -14,7 +14,6 @@ from hopgraph.tools.retrieval.embeddings import resolve_embeddings
 from hopgraph.tools.retrieval.engines.address import VALID_ENGINE_SPECS, EngineAddress, is_engine, parse_address
 from hopgraph.tools.retrieval.engines.elasticsearch import ElasticsearchEngine
 from hopgraph.tools.retrieval.engines.engine import SearchEngine
-from hopgraph.tools.retrieval.engines.engine_facts import analyser_of
 from hopgraph.tools.retrieval.engines.engine_retriever import EngineRetriever
 from hopgraph.tools.retrieval.engines.fill import FillReport, fill_collection
 from hopgraph.tools.retrieval.engines.milvus import MilvusEngine
@@ -30,7 +29,7 @@ def resolve_engine(spec: str, embeddings: str | Embeddings | None = None) -> Eng
     Args:
         spec: as VALID_ENGINE_SPECS says.
         embeddings: the model that the collection's vectors were made with, or its spec; None for the spec that
-            the collection has kept.
+            is stored with the collection.
 
     Raises:
         SpecError: not a valid spec, a package is missing, or the model cannot be opened.
@@ -39,7 +38,7 @@ def resolve_engine(spec: str, embeddings: str | Embeddings | None = None) -> Eng
     """
     address = parse_address(spec)
     engine = _connect(address)
-    facts = engine.facts()
+    facts = engine.load_facts()
     if facts is None:
         raise CorpusError(f"{address}: no such collection; fill it: hopgraph index SOURCE --to {address}")
     if not facts.corpora:
@@ -52,7 +51,7 @@ def resolve_engine(spec: str, embeddings: str | Embeddings | None = None) -> Eng
         model = resolve_embeddings(embeddings or facts.embedding.model)
         model.check(facts.embedding, str(address))
         model = model.with_recorded_settings(facts.embedding)
-    return EngineRetriever(engine=engine, analyser=analyser_of(str(address), facts), mode=mode, embeddings=model)
+    return EngineRetriever(engine=engine, analyser=facts.load_analyser(str(address)), mode=mode, embeddings=model)
 
 
 def index_into(
@@ -67,7 +66,7 @@ def index_into(
 ) -> FillReport:
     """Stream a corpus into an engine; a passage whose id is there is replaced, all others stay.
 
-    A run that was broken off is taken up where it was when it is started again with the same source.
+    An interrupted run resumes when it is started again with the same source.
 
     Args:
         target: the engine's spec; its mode does not matter.
@@ -84,7 +83,7 @@ def index_into(
         BadRecordError: a record that cannot be read or held; unless `skip_bad`.
     """
     analyser = get_analyser(language)
-    analyser.describe()  # a package that is missing is told before anything is read
+    analyser.describe()  # fails before anything is read where a package is missing
     corpus = open_corpus(source.expanduser(), format)
     engine = _connect(parse_address(target))
     model = resolve_embeddings(dense) if dense else None

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 from hopgraph.state import SpecError
 
 Mode = Literal["bm25", "dense", "hybrid"]
-"""By words, by vectors, or both united by reciprocal rank fusion."""
+"""By words, by vectors, or both merged by reciprocal rank fusion."""
 _MODES: tuple[str, ...] = get_args(Mode)
 KINDS = ("milvus", "elasticsearch")
 VALID_ENGINE_SPECS = (
@@ -18,7 +18,7 @@ VALID_ENGINE_SPECS = (
 
 @dataclass(frozen=True)
 class EngineAddress:
-    """Where a corpus is kept, and how to search it."""
+    """Where a corpus is, and how to search it."""
 
     kind: str
     uri: str = field(repr=False)
@@ -34,7 +34,7 @@ class EngineAddress:
         return self.uri.startswith(("http://", "https://"))
 
     def __str__(self) -> str:
-        """Return the spec without the mode, and without the user name and password that an address may hold."""
+        """Return the spec without the mode, and without the user name and password that an address may contain."""
         uri = self.uri
         if self.remote:
             parts = urlsplit(uri)
@@ -43,13 +43,13 @@ class EngineAddress:
 
 
 def is_engine(spec: str) -> bool:
-    """Tell whether a spec names an engine, well or badly."""
+    """Whether a spec is meant for an engine, valid or not."""
     kind, colon, _ = spec.strip().partition(":")
     return bool(colon) and kind in KINDS
 
 
 def parse_address(spec: str) -> EngineAddress:
-    """Take an engine's spec apart.
+    """Parse an engine's spec.
 
     Raises:
         SpecError: it is no such spec; the message says what is wrong and shows the valid ones.
@@ -66,7 +66,7 @@ def parse_address(spec: str) -> EngineAddress:
     if mode is not None and mode not in _MODES:
         problem = problem or f"the mode {mode!r} is unknown; use one of: {', '.join(_MODES)}"
     if problem:
-        # The address may hold a password: the message shows the spec without it.
+        # The address may contain a password: the message shows the spec without it.
         raise SpecError(f"{address}: {problem}; valid: {VALID_ENGINE_SPECS}")
     return EngineAddress(kind, address.uri, address.collection, cast("Mode | None", mode))
 

@@ -25,7 +25,7 @@ from hopgraph.tools.retrieval.engines.engine import (
     engine_error,
     sort_hits,
 )
-from hopgraph.tools.retrieval.engines.engine_facts import EngineFacts, read_facts
+from hopgraph.tools.retrieval.engines.engine_facts import EngineFacts, parse_engine_facts
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.passages import StoredPassage
 
@@ -50,7 +50,7 @@ class ElasticsearchEngine(SearchEngine):
         self.address = address
         self._library: Any = require("elasticsearch", "elasticsearch")
         self._helpers: Any = require("elasticsearch.helpers", "elasticsearch")
-        # They warn of what does not answer; that is raised, too, and told as one line.
+        # They log unreachable nodes, which are also raised and reported as one line.
         for name in ("elastic_transport.node_pool", "elastic_transport.transport"):
             logging.getLogger(name).disabled = True
         key = os.environ.get(API_KEY)
@@ -61,14 +61,14 @@ class ElasticsearchEngine(SearchEngine):
             )
 
     @override
-    def facts(self) -> EngineFacts | None:
+    def load_facts(self) -> EngineFacts | None:
         with self._translated("cannot be read"):
             quick = self._client.options(request_timeout=CONNECT_SECONDS, max_retries=0)
             if not quick.indices.exists(index=self.address.collection):
                 return None
-            # An alias stands for the one index behind it.
+            # An alias names one index.
             (mapping,) = dict(quick.indices.get_mapping(index=self.address.collection)).values()
-        return read_facts(str(self.address), mapping["mappings"].get("_meta", {}).get(_META))
+        return parse_engine_facts(str(self.address), mapping["mappings"].get("_meta", {}).get(_META))
 
     @override
     def create(self, facts: EngineFacts) -> None:
@@ -98,7 +98,7 @@ class ElasticsearchEngine(SearchEngine):
             )
 
     @override
-    def keep(self, facts: EngineFacts) -> None:
+    def save_facts(self, facts: EngineFacts) -> None:
         with self._translated("cannot be written"):
             self._client.indices.put_mapping(index=self.address.collection, meta={_META: facts.model_dump_json()})
 
@@ -119,7 +119,7 @@ class ElasticsearchEngine(SearchEngine):
             self._helpers.bulk(self._client, actions, chunk_size=len(rows))
 
     @override
-    def refusal(self, row: EngineRow) -> str:
+    def refusal_reason(self, row: EngineRow) -> str:
         if len(row.passage.id.encode()) > _LONGEST_ID:
             return f"its id has more than {_LONGEST_ID} bytes, which Elasticsearch cannot hold"
         return ""

@@ -1,4 +1,4 @@
-"""What hopgraph asks of a search engine; Milvus and Elasticsearch each have a file that provides it."""
+"""The interface of a search engine, implemented for Milvus and Elasticsearch."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -13,7 +13,7 @@ from hopgraph.tools.retrieval.passages import StoredPassage
 TERMS, VECTOR = "terms", "vector"
 """The names of the fields that are searched, in every engine.
 
-`terms` holds our analyser's terms, joined by spaces, which the engine only splits there: so every engine
+`terms` has our analyser's terms joined by spaces, where the engine splits them: so every engine
 sees the same words as an index on disk, in every language.
 """
 CONNECT_SECONDS = 5.0
@@ -36,8 +36,8 @@ class SearchEngine(Protocol):
 
     address: EngineAddress
 
-    def facts(self) -> EngineFacts | None:
-        """Read what the collection says of itself; None when there is no such collection.
+    def load_facts(self) -> EngineFacts | None:
+        """Return the facts stored with the collection; None when there is no such collection.
 
         Raises:
             CorpusError: the collection is not ours, damaged, or of another version or analyser.
@@ -48,20 +48,20 @@ class SearchEngine(Protocol):
         """Make the empty collection."""
         ...
 
-    def keep(self, facts: EngineFacts) -> None:
-        """Replace what the collection says of itself."""
+    def save_facts(self, facts: EngineFacts) -> None:
+        """Replace the facts stored with the collection."""
         ...
 
     def upsert(self, rows: Sequence[EngineRow]) -> None:
-        """Put passages in; those with an id that is there are replaced."""
+        """Store passages; one with an id that is there replaces the old one."""
         ...
 
-    def refusal(self, row: EngineRow) -> str:
-        """Say why the engine cannot hold a passage; empty when it can."""
+    def refusal_reason(self, row: EngineRow) -> str:
+        """Return why the engine cannot store a passage; empty when it can."""
         ...
 
     def finish(self) -> int:
-        """Make everything that was put in searchable; return how many passages there are."""
+        """Make everything that was stored searchable; return the number of passages."""
         ...
 
     def search_terms(self, terms: Sequence[str], k: int) -> list[Hit]:
@@ -74,10 +74,10 @@ class SearchEngine(Protocol):
 
 
 def sort_hits(hits: list[Hit], k: int) -> list[Hit]:
-    """Order what an engine found: best first, equal scores by id (which of them an engine gives is its own choice)."""
+    """Sort hits best first, equal scores by id; which of equal ones an engine returns is its choice."""
     return sorted(hits, key=lambda hit: (-hit.score, hit.passage.id))[:k]
 
 
 def engine_error(address: EngineAddress, what: str, said: str) -> CorpusError:
-    """Turn what an engine says of a failure into our error, on one line and without the keys of the environment."""
+    """Make the error for an engine's failure: one line, without the keys of the environment."""
     return CorpusError(f"{address}: {what}: {' '.join(redact(said).split())[:300]}")

@@ -1,18 +1,19 @@
-"""What an engine keeps beside a corpus: the facts that the manifest of an index on disk holds."""
+"""The facts stored with a collection in an engine: those of the manifest of an index on disk."""
 
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from hopgraph.state import CorpusError, SettingsError, SpecError
+from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval.embeddings import EmbeddingFacts
-from hopgraph.tools.retrieval.index_manifest import CorpusFacts
+from hopgraph.tools.retrieval.index_manifest import CorpusFacts, load_analyser
 from hopgraph.tools.retrieval.ranking import K1, B
-from hopgraph.tools.text import Analyser, get_analyser
+from hopgraph.tools.text import Analyser
 
 FORMAT_VERSION = 1
 """Grows whenever an older hopgraph could not read, or would misread, a new collection."""
 _KIND = "hopgraph-collection"
+_REMEDY = "fill a new collection by `hopgraph index`"
 
 
 class Checkpoint(BaseModel):
@@ -28,7 +29,7 @@ class Checkpoint(BaseModel):
 
 
 class EngineFacts(BaseModel):
-    """Everything that somebody who searches a collection must know; kept with the collection as JSON."""
+    """Everything that a search of a collection depends on; stored with it as JSON."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -38,10 +39,18 @@ class EngineFacts(BaseModel):
     k1: float = K1
     b: float = B
     embedding: EmbeddingFacts | None = None
-    """The model whose vectors the engine holds; None for BM25 alone."""
+    """The model whose vectors are stored; None for BM25 alone."""
     corpora: tuple[CorpusFacts, ...] = ()
     """What was put in completely, in order; empty until the first is."""
     unfinished: Checkpoint | None = None
+
+    def load_analyser(self, place: str) -> Analyser:
+        """Return the analyser that the collection was filled with; `place` is its address, for messages.
+
+        Raises:
+            CorpusError: this hopgraph has another version of it, or lacks it or its package.
+        """
+        return load_analyser(place, self.analyser, _REMEDY)
 
     def with_corpus(self, corpus: CorpusFacts) -> "EngineFacts":
         """Return the facts once a corpus is in; one that was there before is not listed twice."""
@@ -49,51 +58,26 @@ class EngineFacts(BaseModel):
         return self.model_copy(update={"corpora": (*others, corpus), "unfinished": None})
 
 
-def read_facts(place: str, kept: str | None) -> EngineFacts:
-    """Read and check what an engine keeps of a collection that exists.
+def parse_engine_facts(place: str, stored: str | None) -> EngineFacts:
+    """Parse and check the facts of a collection.
 
     Args:
         place: the engine's address, for messages.
-        kept: the facts as JSON; None when the collection has none.
+        stored: JSON; None when the collection has no facts.
 
     Raises:
         CorpusError: the collection is not ours, damaged, or of another format version or analyser.
-        SpecError: the analyser's package is not installed.
     """
-    if kept is None:
+    if stored is None:
         raise CorpusError(f"{place}: this collection was not made by `hopgraph index`; choose another name")
     try:
-        facts = EngineFacts.model_validate_json(kept)
+        facts = EngineFacts.model_validate_json(stored)
     except ValidationError as error:
         first = error.errors()[0]
         found = ".".join(map(str, first["loc"])) or "facts"
         raise CorpusError(
-            f"{place}: what the collection says of itself cannot be read ({found}: {first['msg']}); "
-            "it is damaged or of another version of hopgraph: fill a new collection by `hopgraph index`"
+            f"{place}: the facts stored with the collection cannot be read ({found}: {first['msg']}); "
+            f"it is damaged or of another version of hopgraph: {_REMEDY}"
         ) from None
-    analyser_of(place, facts)
+    facts.load_analyser(place)
     return facts
-
-
-def analyser_of(place: str, facts: EngineFacts) -> Analyser:
-    """Get the analyser that a collection was filled with.
-
-    Args:
-        place: the engine's address, for messages.
-        facts: what the collection says of itself.
-
-    Raises:
-        CorpusError: this hopgraph has no such analyser. SpecError: the analyser's package is not installed.
-    """
-    try:
-        analyser = get_analyser(str(facts.analyser.get("language")))
-        if facts.analyser == analyser.describe():
-            return analyser
-    except SpecError:
-        raise
-    except SettingsError as error:
-        raise CorpusError(f"{place}: {error}") from None
-    raise CorpusError(
-        f"{place}: filled with another version of the analyser, which would miss passages;"
-        " fill a new collection by `hopgraph index`"
-    )

@@ -1,4 +1,4 @@
-"""Streaming a corpus into an engine, in batches; a run that was broken off goes on where it was."""
+"""Streaming a corpus into an engine, in batches; an interrupted run resumes."""
 
 import time
 from collections.abc import Iterator
@@ -20,24 +20,24 @@ from hopgraph.tools.text import Analyser
 _BATCH = 500
 """Passages that go to the engine at once."""
 _CHECKPOINT = 20
-"""Batches after which it is written down how far the run is."""
+"""Batches between checkpoints."""
 
 
 @dataclass(frozen=True)
 class FillReport:
-    """What a run put into an engine."""
+    """The result of a run."""
 
     target: str
     format: str
-    """The source's format, given or found."""
+    """The source's format, given or detected."""
     passages: int
     """Passages of this source; one whose id comes again counts again, and the last of them stays."""
     resumed_at: int
-    """How many of them an earlier run had put in."""
+    """How many of them an interrupted run had stored."""
     total: int
     """Passages that the collection has now."""
     skipped: int
-    """Bad records that were passed over."""
+    """Bad records."""
     first_skipped: tuple[str, ...]
     """What was wrong with the first few of them, with file and line."""
     seconds: float
@@ -52,24 +52,24 @@ def fill_collection(
     skip_bad: bool,
     progress: Progress,
 ) -> FillReport:
-    """Put a corpus into an engine's collection, which is made when there is none. Memory holds one batch.
+    """Stream a corpus into a collection, which is created when it is missing. Memory holds one batch.
 
     Raises:
         CorpusError: the engine cannot be reached or refuses; its collection is not ours, or has other terms or
             vectors; or there is nothing to search for.
-        BadRecordError: a record that cannot be read or held; unless `skip_bad`.
+        BadRecordError: a record that cannot be read or stored; unless `skip_bad`.
     """
     started = time.perf_counter()
-    facts = _agreed(engine, analyser, model)
+    facts = _check_or_create(engine, analyser, model)
     if model and facts.embedding:
         model = model.with_recorded_settings(facts.embedding)
     run = _Run(engine, corpus, analyser, model, ReadState(skip_bad), progress)
     done = run.already_done(facts.unfinished)
-    if not run.passages_in(facts, done):
+    if not run.store_passages(facts, done):
         raise CorpusError(f"{corpus.path}: no passage with a word that could be searched for")
     progress("save", 0, None)
     total = engine.finish()
-    engine.keep(facts.with_corpus(run.corpus_facts()))
+    engine.save_facts(facts.with_corpus(run.corpus_facts()))
     reading = run.reading
     return FillReport(
         target=str(engine.address),
@@ -83,19 +83,19 @@ def fill_collection(
     )
 
 
-def _agreed(engine: SearchEngine, analyser: Analyser, model: EmbeddingModel | None) -> EngineFacts:
-    """Return the facts of the collection, which is made if it is missing.
+def _check_or_create(engine: SearchEngine, analyser: Analyser, model: EmbeddingModel | None) -> EngineFacts:
+    """Return the facts of the collection, which is created if it is missing.
 
     Raises:
-        CorpusError: it is there, with other terms or vectors than this run would put in.
+        CorpusError: it is there, with other terms or vectors than this run would store.
     """
-    facts = engine.facts()
+    facts = engine.load_facts()
     if facts is None:
         facts = EngineFacts(analyser=analyser.describe(), embedding=model.facts() if model else None)
         engine.create(facts)
     if facts.analyser != analyser.describe():
         language = facts.analyser.get("language")
-        raise CorpusError(f"{engine.address}: holds {language} passages, not {analyser.language} ones")
+        raise CorpusError(f"{engine.address}: has {language} passages, not {analyser.language} ones")
     if (facts.embedding is None) != (model is None):
         there = f"with --dense {facts.embedding.model}" if facts.embedding else "without --dense"
         raise CorpusError(f"{engine.address}: was filled {there}; do so again, or choose another name")
@@ -122,7 +122,7 @@ class _Run:
         self._digest = sha256()
 
     def already_done(self, unfinished: Checkpoint | None) -> int:
-        """Return how many passages an earlier run has put in; 0 unless they are those that this source begins with."""
+        """Return how many passages an interrupted run has stored; 0 unless this source begins with them."""
         if unfinished is None or unfinished.source != self.corpus.path.name:
             return 0
         digest, count = sha256(), 0
@@ -131,8 +131,8 @@ class _Run:
             count += 1
         return count if digest.hexdigest() == unfinished.fingerprint else 0
 
-    def passages_in(self, facts: EngineFacts, done: int) -> bool:
-        """Put everything in after the first `done` passages; tell whether there was a term to search for."""
+    def store_passages(self, facts: EngineFacts, done: int) -> bool:
+        """Store everything after the first `done` passages; return whether there was a term to search for."""
         terms_met = False
         for number, batch in enumerate(_in_batches(self._rows(self.reading)), start=1):
             self.progress("read", self.reading.bytes_read, self.corpus.size)
@@ -144,18 +144,18 @@ class _Run:
                 continue
             self.engine.upsert(self._with_vectors(batch))
             if number % _CHECKPOINT == 0:
-                self.engine.keep(facts.model_copy(update={"unfinished": self._checkpoint()}))
+                self.engine.save_facts(facts.model_copy(update={"unfinished": self._checkpoint()}))
         return terms_met
 
     def _rows(self, reading: ReadState) -> Iterator[EngineRow]:
-        """Yield the passages that the engine can hold; the others are bad records."""
+        """Yield the passages that the engine can store; the others are bad records."""
         for record in self.corpus.records(reading):
             passage = StoredPassage(record.id, record.title, record.text)
             if not record.text.strip() or not record.id.strip():
                 reading.reject(record.file, record.line, f"the passage {record.id!r} has no text or no id")
                 continue
             row = EngineRow(passage, tuple(self.analyser.terms(searchable_text(passage))))
-            if reason := _not_unicode(passage) or self.engine.refusal(row):
+            if reason := _not_unicode(passage) or self.engine.refusal_reason(row):
                 reading.reject(record.file, record.line, f"the passage {record.id!r}: {reason}")
             else:
                 yield row
@@ -170,7 +170,7 @@ class _Run:
         return Checkpoint(source=self.corpus.path.name, passages=self.passages, fingerprint=self._digest.hexdigest())
 
     def corpus_facts(self) -> CorpusFacts:
-        """Return what was put in."""
+        """Return what was stored."""
         return CorpusFacts(
             source=self.corpus.path.name,
             format=self.corpus.format,

@@ -31,7 +31,7 @@ from hopgraph.tools.retrieval.engines.engine import (
     engine_error,
     sort_hits,
 )
-from hopgraph.tools.retrieval.engines.engine_facts import EngineFacts, read_facts
+from hopgraph.tools.retrieval.engines.engine_facts import EngineFacts, parse_engine_facts
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.passages import StoredPassage
 
@@ -41,7 +41,7 @@ _PROPERTY, _SPARSE = "hopgraph", "sparse"
 _LITE_SECONDS = 1800.0
 """Lite makes its BM25 index in memory when a process searches first: a minute or more for 100,000 passages."""
 _LONGEST_ID, _LONGEST_FIELD = 512, 65_535
-"""Bytes; Milvus holds no longer strings."""
+"""Bytes; Milvus stores no longer strings."""
 _BM25: dict[str, Any] = {"metric_type": "BM25", "params": {}}
 _DENSE: dict[str, Any] = {"metric_type": "IP", "params": {}}
 _LETTERS = re.compile(r"\w+")
@@ -80,12 +80,12 @@ class MilvusEngine(SearchEngine):
             self._client: Any = self._milvus.MilvusClient(**self._connection)
 
     @override
-    def facts(self) -> EngineFacts | None:
+    def load_facts(self) -> EngineFacts | None:
         with self._translated("cannot be read"):
             if not self._client.has_collection(self.address.collection, timeout=self._seconds):
                 return None
             found = self._client.describe_collection(self.address.collection, timeout=self._seconds)
-        return read_facts(str(self.address), found.get("properties", {}).get(_PROPERTY))
+        return parse_engine_facts(str(self.address), found.get("properties", {}).get(_PROPERTY))
 
     @override
     def create(self, facts: EngineFacts) -> None:
@@ -123,7 +123,7 @@ class MilvusEngine(SearchEngine):
             )
 
     @override
-    def keep(self, facts: EngineFacts) -> None:
+    def save_facts(self, facts: EngineFacts) -> None:
         with self._translated("cannot be written"):
             self._client.alter_collection_properties(
                 self.address.collection, properties={_PROPERTY: facts.model_dump_json()}, timeout=self._seconds
@@ -143,7 +143,7 @@ class MilvusEngine(SearchEngine):
             self._client.upsert(self.address.collection, data, timeout=self._seconds)
 
     @override
-    def refusal(self, row: EngineRow) -> str:
+    def refusal_reason(self, row: EngineRow) -> str:
         for name, value in {**row.passage._asdict(), TERMS: self._words(row.terms)}.items():
             limit = _LONGEST_ID if name == "id" else _LONGEST_FIELD
             if len(value.encode()) > limit:
@@ -191,7 +191,7 @@ class MilvusEngine(SearchEngine):
         from langchain_core.embeddings import Embeddings
 
         class MadeBeforehand(Embeddings):
-            """Stands where langchain-milvus wants a model; it is only asked with vectors."""
+            """What langchain-milvus wants for a model; it is only asked with vectors."""
 
             def embed_documents(self, texts: list[str]) -> list[list[float]]:
                 raise NotImplementedError
@@ -226,11 +226,11 @@ class MilvusEngine(SearchEngine):
 
 
 def _plain(term: str) -> str:
-    """Write a term so that Lite's tokeniser, which splits at all but letters, digits and _, keeps it whole."""
+    """Write a term so that Lite's tokeniser, which splits at all but letters, digits and _, leaves it whole."""
     return term if _LETTERS.fullmatch(term) else f"x{term.encode().hex()}"
 
 
 def _silence() -> None:
-    """Keep pymilvus from logging tracebacks of errors that it raises, too, and that we raise as one line."""
+    """Keep pymilvus from logging tracebacks of errors that it also raises and that we report as one line."""
     for name in ("pymilvus.decorators", "milvus_lite.server_manager"):
         logging.getLogger(name).disabled = True

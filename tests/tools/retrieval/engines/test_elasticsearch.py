@@ -147,7 +147,7 @@ def test_a_collection_of_somebody_else_or_of_another_kind_is_refused(server: Ela
             use()
     with pytest.raises(SpecError, match="given as an object in code: give it again"):
         resolve_engine(target)
-    with pytest.raises(CorpusError, match="holds english passages, not german ones"):
+    with pytest.raises(CorpusError, match="has english passages, not german ones"):
         index_into(target, corpus, dense=MODEL, language="de")
     meta = server.indexes["theirs"].mappings["_meta"]
     facts = json.loads(meta["hopgraph"])
