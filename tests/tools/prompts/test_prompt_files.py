@@ -63,7 +63,7 @@ def test_a_step_of_a_methods_own_needs_no_built_in_prompt(tmp_path: Path) -> Non
 
 def test_a_folder_with_demonstrations_alone_will_do_and_an_empty_one_will_not(tmp_path: Path) -> None:
     (tmp_path / "migres").mkdir()
-    with pytest.raises(SettingsError, match=r"holds no common/STEP\.md"):
+    with pytest.raises(SettingsError, match=r"has no common/STEP\.md"):
         check_prompts_dir(str(tmp_path), "migres")
     (tmp_path / "migres" / "decide.multi_hop.jsonl").write_text("", encoding="utf-8")
     check_prompts_dir(str(tmp_path), "migres")
