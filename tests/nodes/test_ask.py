@@ -24,6 +24,7 @@ from support.fake_clock import NEVER
 from support.servers import faults
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel
+from support.waiting import PATIENCE
 
 KEY = "sk-test-0123456789abcdef"
 
@@ -388,6 +389,7 @@ async def test_a_damaged_or_full_cache_loses_nothing(tmp_path: Path, monkeypatch
     assert not list(tmp_path.rglob("*.part"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_answers() -> None:
     code = """
@@ -402,4 +404,4 @@ if child == 0:
     os._exit(0)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE)

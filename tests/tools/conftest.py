@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hopgraph.tools.apps.cli import main
+from support.waiting import PATIENCE
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def run_script(script: list[str]) -> Callable[..., Ran]:
             input=stdin,
             capture_output=True,
             env={**os.environ, "COLUMNS": "80", "PYTHONIOENCODING": "utf-8", **environment},
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
         return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())

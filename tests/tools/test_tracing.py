@@ -9,6 +9,7 @@ import pytest
 
 from support.servers.loopback import LoopbackServer
 from support.servers.trace_receiver import TraceReceiver
+from support.waiting import PATIENCE
 
 _MAIN = "from hopgraph.tools.apps.cli import main; raise SystemExit(main())"
 NODES = {"prepare", "retrieve", "sentence_filter", "extract", "nli_verify", "decide", "finish"}
@@ -34,7 +35,7 @@ def ask(**variables: str) -> None:
         env={**environment, **variables},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.startswith("Pablo Picasso")
@@ -45,6 +46,7 @@ def test_nothing_is_sent_by_default(receiver: TraceReceiver, url: str) -> None:
     assert receiver.paths == []
 
 
+@pytest.mark.slow
 def test_langsmith_gets_every_step_by_its_usual_variables(receiver: TraceReceiver, url: str) -> None:
     ask(LANGSMITH_ENDPOINT=url, LANGSMITH_API_KEY="key", LANGSMITH_TRACING="true")
     names = {run["name"] for run in receiver.runs}
@@ -56,6 +58,7 @@ def test_langsmith_gets_every_step_by_its_usual_variables(receiver: TraceReceive
     assert all(run["parent_run_id"] in nested for run in receiver.runs if run is not outermost)
 
 
+@pytest.mark.slow
 def test_opentelemetry_gets_a_span_for_every_step_and_langsmith_nothing(receiver: TraceReceiver, url: str) -> None:
     ask(
         LANGSMITH_TRACING="true",

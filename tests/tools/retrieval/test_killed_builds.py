@@ -10,6 +10,7 @@ import pytest
 from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval import build_index, open_index
 from hopgraph.tools.retrieval.staging import stage_folder
+from support.waiting import PATIENCE
 
 BUILD = """
 import sys
@@ -38,11 +39,11 @@ def start_build(source: Path, out: Path, stop_at: str) -> "subprocess.Popen[str]
 
 def end(process: "subprocess.Popen[str]", how: signal.Signals) -> None:
     process.send_signal(how)
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
     assert process.returncode != 0
 
 
-@pytest.mark.parametrize("stage", ["read", "score", "save"])
+@pytest.mark.parametrize("stage", [*(pytest.param(each, marks=pytest.mark.slow) for each in ("read", "score")), "save"])
 def test_a_killed_build_leaves_nothing_half_done(tmp_path: Path, stage: str) -> None:
     source, out = write_corpus(tmp_path / "corpus.jsonl", 3000, "fox"), tmp_path / "index"
     end(start_build(source, out, stage), signal.SIGKILL)
@@ -56,6 +57,7 @@ def test_a_killed_build_leaves_nothing_half_done(tmp_path: Path, stage: str) -> 
     assert list(tmp_path.glob(".*")) == []
 
 
+@pytest.mark.slow
 def test_an_interrupted_process_clears_up_behind_itself(tmp_path: Path) -> None:
     source = write_corpus(tmp_path / "corpus.jsonl", 3000, "fox")
     end(start_build(source, tmp_path / "index", "score"), signal.SIGINT)
@@ -67,7 +69,7 @@ def test_two_builds_of_one_index_do_not_meet(tmp_path: Path) -> None:
     process = start_build(source, out, "read")
     with pytest.raises(CorpusError, match="another build of it is running"):
         build_index(source, out)
-    process.communicate("", timeout=60)
+    process.communicate("", timeout=PATIENCE)
     assert process.returncode == 0
     assert len(open_index(out)) == 3000
 
@@ -107,7 +109,7 @@ except CorpusError as error:
 """
 
 
-@pytest.mark.parametrize("limit", [0, 5_000, 100_000])
+@pytest.mark.parametrize("limit", [*(pytest.param(each, marks=pytest.mark.slow) for each in (0, 5_000)), 100_000])
 def test_a_full_disk_is_told_in_one_line_and_harms_nothing(tmp_path: Path, limit: int) -> None:
     """The system's limit on a file's size makes writes fail as a full disk does, at different stages."""
     source, out = write_corpus(tmp_path / "corpus.jsonl", 2500, "fox"), tmp_path / "index"

@@ -127,6 +127,7 @@ def test_agrees_with_the_sentences_of_hotpotqa(shared_data: Path) -> None:
 SHOW = "from hopgraph.tools.text import split_sentences as s; print(s('Seen by Xyzzy. Smith. He left.'))"
 
 
+@pytest.mark.slow
 def test_the_installed_english_model_is_used(tmp_path: Path) -> None:
     model = tmp_path / "tokenizers" / "punkt_tab" / "english"
     model.mkdir(parents=True)

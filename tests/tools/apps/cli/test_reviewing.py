@@ -6,7 +6,6 @@ import pty
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 from rich.console import Console
 
 from hopgraph.tools.apps.cli.review_prompts import Reviewing
+from support.waiting import PATIENCE
 
 Run = Callable[..., Any]
 QUESTION = "In which city was the director of the film Pan's Labyrinth born?"
@@ -113,8 +113,7 @@ class Terminal:
         self.said = ""
 
     def until_asked(self) -> None:
-        deadline = time.monotonic() + 60
-        while not self.said.endswith("> ") and time.monotonic() < deadline:
+        while not self.said.endswith("> "):
             self.said += os.read(self.terminal, 4096).decode(errors="replace")
 
     def answer(self, text: str) -> None:
@@ -123,7 +122,7 @@ class Terminal:
         os.write(self.terminal, text.encode())
 
     def end(self) -> tuple[int, str]:
-        out, _ = self.process.communicate(timeout=60)
+        out, _ = self.process.communicate(timeout=PATIENCE)
         os.close(self.terminal)
         return self.process.returncode, out.decode()
 
@@ -138,7 +137,9 @@ def test_a_run_is_reviewed_on_a_terminal() -> None:
     assert "Review of the queries, iteration 1" in terminal.said
 
 
-@pytest.mark.parametrize("ending", ["ctrl-c", "ctrl-d", "q"])
+@pytest.mark.parametrize(
+    "ending", ["ctrl-c", *(pytest.param(each, marks=pytest.mark.slow) for each in ("ctrl-d", "q"))]
+)
 def test_ctrl_c_the_end_of_input_and_q_end_it(ending: str) -> None:
     terminal = Terminal("--review")
     terminal.until_asked()

@@ -27,6 +27,7 @@ def test_ask_answers_over_a_pipe_without_colours(run_script: Run) -> None:
     assert "\x1b" not in ran.out
 
 
+@pytest.mark.slow
 def test_a_small_encoding_gets_an_answer_in_ascii(run_script: Run) -> None:
     ran = run_script("ask", QUESTION, "--verbose", PYTHONIOENCODING="ascii")
     assert (ran.code, ran.err) == (0, "")
@@ -34,7 +35,7 @@ def test_a_small_encoding_gets_an_answer_in_ascii(run_script: Run) -> None:
     assert ran.out.startswith("MIGRES | model")
 
 
-def test_a_model_over_http_answers_and_its_failures_are_shown(run_script: Run) -> None:
+def test_a_model_over_http_answers_and_its_failures_are_shown(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     replies = {
         "migres/extract": '{"useful_information": [{"info": "Turing died in 1954 [/b]\\u001b[31m.", '
         '"support_passages": [1]}]}',
@@ -47,16 +48,9 @@ def test_a_model_over_http_answers_and_its_failures_are_shown(run_script: Run) -
         heard.append(role)
         return "no JSON" if heard.count(role) == 1 else replies[role]
 
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789")
     with OpenAIServer(ScriptedChatModel(replies=reply), api_key="sk-test-0123456789") as server:
-        ran = run_script(
-            "ask",
-            QUESTION,
-            "--model",
-            f"openai:any?base_url={server.base_url}",
-            "--set",
-            "verify=false",
-            OPENAI_API_KEY="sk-test-0123456789",
-        )
+        ran = run("ask", QUESTION, "--model", f"openai:any?base_url={server.base_url}", "--set", "verify=false")
     assert (ran.code, ran.err) == (0, "")
     assert "Answer   Alan [bold]Turing[/]\n" in ran.out
     assert "  warning  migres/extract: 1 unusable reply; asked again\n" in ran.out
@@ -106,7 +100,7 @@ def test_an_interrupted_build_leaves_the_old_index_as_it_was(script: list[str], 
     subprocess.run([*script, "index", str(source), "--out", str(out)], check=True, capture_output=True)
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     with source.open("a", encoding="utf-8") as lines:
-        for number in range(2, 300_000):
+        for number in range(2, 100_000):
             lines.write(json.dumps({"_id": str(number), "text": f"word{number % 7919} in passage {number}"}) + "\n")
     running = subprocess.Popen(
         [*script, "index", str(source), "--out", str(out)], stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -18,6 +18,7 @@ from langgraph_sdk import get_sync_client
 
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.tools.apps.cli.serve_command import packaged_graphs
+from support.waiting import PATIENCE
 
 Run = Callable[..., Any]
 
@@ -73,8 +74,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 def _wait(process: "subprocess.Popen[bytes]", url: str, log: Path) -> None:
-    deadline = time.monotonic() + 90
-    while time.monotonic() < deadline and process.poll() is None:
+    while process.poll() is None:
         try:
             if httpx.get(f"{url}/ok").status_code == 200:
                 return
@@ -83,6 +83,7 @@ def _wait(process: "subprocess.Popen[bytes]", url: str, log: Path) -> None:
     pytest.fail(f"the server did not start:\n{log.read_text(errors='replace')[-3000:]}")
 
 
+@pytest.mark.slow
 def test_every_graph_is_served_from_any_folder_with_its_description(served: Served) -> None:
     with get_sync_client(url=served.url) as client:
         listed = {each["graph_id"]: each for each in client.assistants.search(limit=100)}
@@ -104,18 +105,20 @@ def test_its_descriptions_are_those_of_the_project_file() -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_taken_port_is_told_and_nothing_is_left_behind(served: Served, tmp_path: Path) -> None:
     port = served.url.rsplit(":", 1)[1]
     command = [str(Path(sys.executable).parent / "hopgraph"), "serve", "--port", port]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, cwd=tmp_path)
     assert ran.returncode == 2
     assert list(tmp_path.iterdir()) == []
     assert f"hopgraph: port {port} is taken; choose another with --port" in ran.stderr
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_it_and_it_neither_loads_nor_leaves_a_pickle(served: Served) -> None:
     os.killpg(served.process.pid, signal.SIGINT)
-    assert served.process.wait(30) in (0, 130)
+    assert served.process.wait(PATIENCE) in (0, 130)
     assert {each.name for each in served.folder.rglob("*")} == {"log", ".langgraph_api", *PICKLES}
     assert "Traceback" not in served.log.read_text(errors="replace")
 

@@ -2,7 +2,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hopgraph.state import StepEvent
@@ -137,7 +137,6 @@ KEYS = [
         max_size=12,
     )
 )
-@settings(max_examples=300)
 def test_events_of_whatever_shape_make_a_tree(drawn: list[tuple[str, dict[str, Any]]]) -> None:
     tree = tree_of("q", happened(*drawn))
     assert is_tree(tree)
