@@ -10,6 +10,7 @@ QUESTION ?= In which city was the director of the film Pan's Labyrinth born?
 export QUESTION
 
 VENV := .venv
+MODELS_VENV ?= $(VENV)-models
 BIN := $(VENV)/bin
 MODEL_TESTS := tests/tools/retrieval/embeddings tests/tools/scoring/entailment tests/tools/scoring/weights tests/tools/scoring/rerankers \
   tests/tools/retrieval tests/tools/text tests/tools/apps/cli/test_index_into.py
@@ -24,19 +25,21 @@ demo: $(VENV)/core
 
 # Three processes for two cores, as some wait for a browser or a server; the tests of one file share its servers and
 # models, and what takes longest begins first.
+IN_PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
+
 test: $(VENV)/dev
-	$(BIN)/pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest $(IN_PARALLEL)
 
 # torch first: other packages would bring a build for graphics cards. A Ray cluster begins in a process of its own.
 models: $(BIN)/python
-	@$(PYTHON) -m venv $(VENV)-models
-	@$(VENV)-models/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt torch
-	@$(VENV)-models/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt -e '.[models-dev]'
-	$(VENV)-models/bin/pytest $(MODEL_TESTS)
-	$(VENV)-models/bin/pytest tests/tools/apps/evaluation/batch/test_ray_engine.py
+	@$(PYTHON) -m venv $(MODELS_VENV)
+	@$(MODELS_VENV)/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt torch
+	@$(MODELS_VENV)/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt -e '.[models-dev]'
+	$(MODELS_VENV)/bin/pytest $(IN_PARALLEL) $(MODEL_TESTS)
+	$(MODELS_VENV)/bin/pytest tests/tools/apps/evaluation/batch/test_ray_engine.py
 
 slow: $(VENV)/dev $(PACKAGES)
-	$(BIN)/pytest -m slow -rs
+	$(BIN)/pytest -m slow -rs $(IN_PARALLEL)
 
 # The guide's JavaScript is run with these; without npm it is skipped.
 $(PACKAGES): tests/javascript/package-lock.json
@@ -57,7 +60,7 @@ benchmark: $(VENV)/dev
 	$(BIN)/pytest tests/benchmarks -m benchmark --timeout 1800
 
 clean:
-	rm -rf $(VENV) $(VENV)-models tests/javascript/node_modules build dist *.egg-info
+	rm -rf $(VENV) $(MODELS_VENV) tests/javascript/node_modules build dist *.egg-info
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

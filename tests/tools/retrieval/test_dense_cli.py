@@ -38,7 +38,7 @@ def test_a_broken_off_build_says_what_is_kept_and_the_next_one_where_it_resumes(
     served.good_for = _SAID_AT_THE_START + SHARD // 256
     assert main(["index", str(source), "--out", str(out), "--dense", model]) == 1
     said = " ".join(capsys.readouterr().err.split())
-    assert "the same command goes on from there" in said
+    assert "the same command resumes from there" in said
     assert "HTTP 400: out of order" in said
     assert not out.exists()
     served.good_for = None

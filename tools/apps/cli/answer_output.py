@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from hopgraph.state import Citation, Usage
-from hopgraph.tools.apps.cli.console import print_hanging
+from hopgraph.tools.apps.cli.console import print_hanging, print_line
 from hopgraph.tools.text.sanitize import pluralize, sanitize_line
 
 _ENDS = {
@@ -34,7 +34,7 @@ def print_answer(console: Console, state: Mapping[str, Any], seconds: float | No
     if seconds is not None:
         console.print()
         line = f"{_ENDS.get(state['stop_reason'], state['stop_reason'])} · {_usage_line(state['usage'], seconds)}"
-        print_hanging(console, Text(), Text(line, "dim"), indent=0)
+        print_line(console, line, "dim")
 
 
 def _print_conclusion(console: Console, state: Mapping[str, Any], *, short: bool) -> None:
@@ -44,7 +44,7 @@ def _print_conclusion(console: Console, state: Mapping[str, Any], *, short: bool
         print_hanging(console, label, Text(sanitize_line(state["answer"]), "bold green"), indent=indent)
         why = sanitize_line(state["explanation"])
     else:
-        print_hanging(console, Text(), Text("No answer", "bold red"), indent=0)
+        print_line(console, "No answer", "bold red")
         indent, missing = 9, sanitize_line(state.get("missing") or "")
         known = not missing or missing == sanitize_line(state["question"])
         why = sanitize_line(state["explanation"]) or ("" if known else f"still missing: {missing}")

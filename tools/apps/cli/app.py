@@ -1,21 +1,22 @@
 """The commands: their names, options and help. What they do is imported when they run.
 
-So `--help` answers at once, and a wrong option is told before anything is loaded.
+So `--help` answers at once, and a wrong option is reported before anything is loaded.
 """
 
 import os
 import sys
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 from typing_extensions import override
 
 from hopgraph.tools.apps.cli.command import Command, examples
+from hopgraph.tools.apps.cli.command_options import AskOptions, IndexOptions, ReviewChoice
 from hopgraph.tools.apps.cli.evaluation.evaluation_commands import evaluation
 from hopgraph.tools.apps.cli.exit_codes import FAILED, INTERRUPTED, discard_output, say, say_refused
+from hopgraph.tools.apps.cli.options_model import takes
 from hopgraph.tools.apps.cli.serving_commands import servers
 
 app = typer.Typer(
@@ -58,34 +59,17 @@ _DRAW_EXAMPLES = examples(
 )
 
 
-class Reviewed(StrEnum):
-    """What `ask --review` asks about."""
-
-    queries = "queries"
-    evidence = "evidence"
-    all = "all"
-
-
 class _AskCommand(Command):
-    """A command whose `--review` may stand without a value."""
+    """A command whose `--review` may come without a value."""
 
     @override
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        choices = set(Reviewed)
+        choices = get_args(ReviewChoice)
         whole = [
-            f"{each}={Reviewed.all}" if each == "--review" and (after not in choices) else each
+            f"{each}=all" if each == "--review" and (after not in choices) else each
             for each, after in zip(args, [*args[1:], ""], strict=False)
         ]
         return super().parse_args(ctx, whole)
-
-
-class DrawingFormat(StrEnum):
-    """What `draw` writes."""
-
-    mermaid = "mermaid"
-    ascii = "ascii"
-    svg = "svg"
-    png = "png"
 
 
 def _show_version(wanted: bool) -> None:
@@ -110,138 +94,29 @@ def begin(
 
 
 @app.command(cls=_AskCommand, epilog=_ASK_EXAMPLES)
-def ask(
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question; - reads standard input.")],
-    method: Annotated[str, typer.Option(help="See `hopgraph methods`.")] = "migres",
-    model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPEC",
-            show_default="HOPGRAPH_MODEL, else offline:extractive",
-            help="openai:NAME, openai:NAME?base_url=URL, PROVIDER:NAME, or offline:extractive, which is "
-            "no language model but extractive rules.",
-        ),
-    ] = None,
-    corpus: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIR|SPEC",
-            show_default="HOPGRAPH_RETRIEVER, else sample",
-            help="A folder made by `hopgraph index`, or a retriever's spec.",
-        ),
-    ] = None,
-    preset: Annotated[
-        str | None, typer.Option(metavar="FAMILY", help="The paper's settings for a family of data sets.")
-    ] = None,
-    assignments: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting of the method; `hopgraph methods NAME` lists them."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every model call, and texts in full.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show the answer and its sources alone.")] = False,
-    save: Annotated[
-        Path | None,
-        typer.Option(metavar="RUN.json", help="Write the run to a file, as --json prints it, for `hopgraph draw`."),
-    ] = None,
-    review: Annotated[
-        Reviewed | None,
-        typer.Option(
-            metavar="[queries|evidence|all]",
-            help="Pause for you to approve, edit or reject the queries, or what the answer is made of; alone: all.",
-        ),
-    ] = None,
-) -> None:
+@takes(AskOptions)
+def ask(options: AskOptions) -> None:
     """Answer a question and show the steps as they happen."""
-    from hopgraph.tools.apps.cli.ask_command import Wanted, run_ask
+    from hopgraph.tools.apps.cli.ask_command import run_ask
 
-    if verbose + quiet + as_json > 1:
+    if options.verbose + options.quiet + options.as_json > 1:
         raise typer.BadParameter("--json, --verbose and --quiet exclude one another.")
-    output = "json" if as_json else "quiet" if quiet else "steps"
-    asked_about = review.value if review else None
-    run_ask(Wanted(question, method, model, corpus, preset, assignments or [], output, verbose, save, asked_about))
+    run_ask(options)
 
 
 @app.command(cls=Command, epilog=_INDEX_EXAMPLES)
-def index(
-    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="A file or a folder with passages.")],
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The index's folder; an index in it is replaced.")
-    ] = None,
-    to: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPEC",
-            help="Instead of a folder, a search engine's collection to stream into: milvus:FILE.db#COLLECTION, "
-            "milvus:http://HOST:19530#COLLECTION or elasticsearch:http://HOST:9200#INDEX.",
-        ),
-    ] = None,
-    format_name: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar="NAME",
-            show_default="told from the content",
-            help="beir, hotpotqa, 2wikimultihopqa, musique, nq, dpr, or text (.txt and .md files).",
-        ),
-    ] = None,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Pass over broken records and count them.")] = False,
-    language: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CODE",
-            show_default="en",
-            help="The passages' language, as de, fr, zh, ja or ko: its stop words and stems, or pairs of characters "
-            "where no spaces are (zh-words, ja-words, th-words: words, with the extra `languages`).",
-        ),
-    ] = None,
-    dense: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="Add vectors, to search as faiss:DIR or hybrid:DIR: st:NAME_OR_PATH (sentence-transformers), "
-            "contriever:…, flag:… (BGE), or openai:NAME?base_url=URL (needs the extra `models`).",
-        ),
-    ] = None,
-    faiss: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KIND",
-            show_default="flat up to 100,000 passages, hnsw up to 2,000,000, else ivfpq",
-            help="The kind of FAISS index.",
-        ),
-    ] = None,
-    add: Annotated[bool, typer.Option("--add", help="Add to the index in DIR instead of replacing it.")] = False,
-    colbert: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="Add a late-interaction model's vectors, to search as colbert:DIR; as colbert-ir/colbertv2.0 or a "
-            "folder, with ?device=cuda and the like (needs the extra `colbert`).",
-        ),
-    ] = None,
-) -> None:
+@takes(IndexOptions)
+def index(options: IndexOptions) -> None:
     """Build an index of your own passages: BM25, and vectors if you name a model."""
-    if out is None or to is not None:
-        from hopgraph.tools.apps.cli.index_into_engine import run_index_into
+    from hopgraph.tools.apps.cli.index_command import run_index, run_index_into
 
-        if to is None or out is not None or colbert or faiss or add:
-            raise typer.BadParameter("Give either --out DIR or --to SPEC (--colbert, --faiss and --add go with --out).")
-        run_index_into(source, to, format_name=format_name, skip_bad=skip_bad, language=language or "en", dense=dense)
-        return
-    from hopgraph.tools.apps.cli.index_command import run_index
-
-    run_index(
-        source,
-        out,
-        format_name=format_name,
-        skip_bad=skip_bad,
-        language=language,
-        dense=dense,
-        faiss=faiss,
-        add=add,
-        colbert=colbert,
-    )
+    own_folder = options.colbert or options.faiss or options.add
+    if options.out is not None and options.to is None:
+        run_index(options, options.out)
+    elif options.to is not None and options.out is None and not own_folder:
+        run_index_into(options, options.to)
+    else:
+        raise typer.BadParameter("Give either --out DIR or --to SPEC (--colbert, --faiss and --add go with --out).")
 
 
 @app.command(cls=Command, epilog=_CALIBRATE_EXAMPLES)
@@ -291,19 +166,21 @@ def draw(
         typer.Option(metavar="RUN.json", help="Draw what a run did; a file of `ask --save` or `ask --json`."),
     ] = None,
     format_name: Annotated[
-        DrawingFormat | None,
+        Literal["mermaid", "ascii", "svg", "png"] | None,
         typer.Option(
             "--format",
             show_default="mermaid for a method, ascii for a run",
             help="What to write. A run has no mermaid; png needs the extra `png`.",
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", show_default="standard output", help="Where to.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", show_default="standard output", help="Where to write it.")
+    ] = None,
 ) -> None:
     """Draw a method's graph, or what a run did."""
     from hopgraph.tools.apps.cli.draw_command import run_draw
 
-    run_draw(method, run=run, format_name=format_name.value if format_name else None, out=out)
+    run_draw(method, run=run, format_name=format_name, out=out)
 
 
 app.add_typer(evaluation)
@@ -324,7 +201,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except typer.TyperException as error:  # an option or an argument that is wrong
         say(f"{error.format_message().rstrip('.')}; see hopgraph --help")
         return error.exit_code
-    except BrokenPipeError:  # whoever read the output has seen enough
+    except BrokenPipeError:  # the reader of the output, such as `head`, has ended
         discard_output()
         return FAILED
     except OSError as error:
@@ -343,10 +220,10 @@ def _tolerate_encoding() -> None:
 
 
 def script() -> None:
-    """Be the program `hopgraph`: run the command line and end the process with its exit code."""
+    """Run the command line as the program `hopgraph`, and end the process with its exit code."""
     code = main()
     if code == INTERRUPTED:
-        # Nobody waits for what is still being dropped in other threads; what has to be kept is on disk.
+        # Other threads are not waited for; what has to be kept is on disk.
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)

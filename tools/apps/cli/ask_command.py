@@ -6,10 +6,9 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
@@ -19,8 +18,9 @@ from langgraph.types import Command, Interrupt, StreamMode
 from hopgraph.nodes.prepare import checked_question
 from hopgraph.state import Context, QuestionError, SettingsError
 from hopgraph.tools.apps.cli.answer_output import print_answer
+from hopgraph.tools.apps.cli.command_options import AskOptions
 from hopgraph.tools.apps.cli.console import console_on
-from hopgraph.tools.apps.cli.review_prompts import Reviewed, Reviewing, review_settings
+from hopgraph.tools.apps.cli.review_prompts import ReviewPrompt, review_settings
 from hopgraph.tools.apps.cli.run_output import Shown, print_header, print_picture
 from hopgraph.tools.apps.cli.settings_options import method_named, settings_for
 from hopgraph.tools.apps.cli.tree_output import RunPicture
@@ -28,64 +28,44 @@ from hopgraph.tools.apps.runs.answer_record import answer_record
 from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.io.atomic_files import write_files
 
-Output = Literal["steps", "quiet", "json"]
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 
 _THREAD: RunnableConfig = {"configurable": {"thread_id": "ask"}}
 """The only thread of a run that can pause."""
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What the command line asks for."""
-
-    question: str
-    """`-` to read it from standard input."""
-    method: str
-    model: str | None
-    corpus: str | None
-    preset: str | None
-    assignments: list[str]
-    output: Output
-    verbose: bool
-    save: Path | None
-    """Where to write the run down."""
-    review: Reviewed | None = None
-    """What a person is to be asked about on the way."""
-
-
-def run_ask(wanted: Wanted) -> None:
+def run_ask(options: AskOptions) -> None:
     """Answer a question; settings, prompts and corpus are checked before the first model call.
 
     Raises:
-        HopgraphError: whatever makes it impossible.
+        HopgraphError: anything that makes it impossible.
     """
-    module = method_named(wanted.method)
+    module = method_named(options.method)
     settings = settings_for(
         module.Context,
-        preset=wanted.preset,
-        assignments=[*wanted.assignments, *(review_settings(wanted.review) if wanted.review else [])],
-        model=wanted.model,
-        corpus=wanted.corpus,
+        preset=options.preset,
+        assignments=[*(options.assignments or []), *(review_settings(options.review) if options.review else [])],
+        model=options.model,
+        corpus=options.corpus,
     )
-    if wanted.save and wanted.save.expanduser().is_dir():
-        raise SettingsError(f"--save {str(wanted.save)!r:.80}: it is a folder; name a file in it")
-    question = checked_question(read_question(wanted.question))
-    graph = cast("Graph", _with_memory(module) if wanted.review else module.graph)
-    narrator = Narrator(verbose=wanted.verbose)
-    if wanted.output == "json":
+    if options.save and options.save.expanduser().is_dir():
+        raise SettingsError(f"--save {str(options.save)!r:.80}: it is a folder; name a file in it")
+    question = checked_question(read_question(options.question))
+    graph = cast("Graph", _with_memory(module) if options.review else module.graph)
+    narrator = Narrator(verbose=options.verbose)
+    if options.as_json:
         state, _ = _answered(graph, question, settings, narrator, Shown(None))
         record = answer_record(settings, state, narrator.trace())
-        _save(wanted.save, record)
+        _save(options.save, record)
         _print_json(record)
         return
-    console, quiet = console_on(), wanted.output == "quiet"
+    console, quiet = console_on(), options.quiet
     print_header(console_on(stderr=True) if quiet else console, graph.get_name(), settings)
     with Shown(None if quiet else console) as shown:
         state, seconds = _answered(graph, question, settings, narrator, shown)
-    _save(wanted.save, answer_record(settings, state, narrator.trace()))
+    _save(options.save, answer_record(settings, state, narrator.trace()))
     if not quiet:
-        print_picture(console, RunPicture(question, narrator.events, wanted.verbose))
+        print_picture(console, RunPicture(question, narrator.events, options.verbose))
     print_answer(console, state, None if quiet else seconds)
 
 
@@ -97,22 +77,22 @@ def _with_memory(module: ModuleType) -> Graph:
 def _answered(
     graph: Graph, question: str, settings: Context, narrator: Narrator, shown: Shown
 ) -> tuple[Mapping[str, Any], float]:
-    """Run a graph to its end, asking a person wherever it pauses.
+    """Run a graph to its end, with a person's review wherever it pauses.
 
     Returns:
-        The last state, and the seconds without those that the person took.
+        The last state, and the seconds without those of the reviews.
     """
     given: Any = {"question": question}
     began, seconds = time.perf_counter(), 0.0
     while True:
-        # A person is asked outside of the event loop, where Ctrl-C ends the asking.
+        # Outside the event loop, so that Ctrl-C ends the review.
         state, paused = asyncio.run(_run(graph, given, settings, narrator, shown))
         seconds += time.perf_counter() - began
         if not paused:
             return state, seconds
         with shown.aside():
             console = console_on(stderr=True)
-            given = Command(resume={each.id: Reviewing(console, each.value).ask() for each in paused})
+            given = Command(resume={each.id: ReviewPrompt(console, each.value).ask() for each in paused})
         began = time.perf_counter()
 
 
@@ -143,7 +123,7 @@ async def _run(
 
 
 def read_question(given: str) -> str:
-    """Take the question, or read it from standard input for `-`.
+    """Return the question, or read it from standard input for `-`.
 
     Raises:
         QuestionError: bytes that are not UTF-8, which would otherwise be lost unseen.

@@ -19,7 +19,7 @@ from hopgraph.tools.text.sanitize import sanitize_line
 
 
 def run_calibrate(dataset: Path, corpus: str, *, reranker: str, keep: float, as_json: bool) -> None:
-    """Find δ and say how to use it.
+    """Find δ and print how to use it.
 
     Raises:
         CorpusError, SettingsError: the data set, the corpus or the reranker cannot be used.

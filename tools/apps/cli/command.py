@@ -1,4 +1,4 @@
-"""What every command has: errors on one line each, and examples at the end of its help."""
+"""What all commands share: errors on one line each, and examples at the end of their help."""
 
 from typing import Any
 

@@ -35,7 +35,7 @@ def run_draw(method: str | None, *, run: Path | None, format_name: Format | None
     if (method is None) == (run is None):
         raise SettingsError("name a METHOD to draw its graph, or give --run RUN.json to draw a run, and not both")
     if format_name == "png" and out is None and sys.stdout.isatty():
-        raise SettingsError("a PNG is nothing for a terminal; write it to a file with --out FILE")
+        raise SettingsError("a terminal cannot show a PNG; write it to a file with --out FILE")
     picture = method_picture(method, format_name) if method is not None else run_picture(run or Path(), format_name)
     if out is not None:
         write_files({out.expanduser(): picture})

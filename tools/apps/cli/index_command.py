@@ -1,21 +1,20 @@
 """`hopgraph index`: build a searchable index of a corpus."""
 
 import shlex
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
-from rich.text import Text
 
 from hopgraph.state import HopgraphError
-from hopgraph.tools.apps.cli.console import console_on, print_hanging
+from hopgraph.tools.apps.cli.command_options import IndexOptions
+from hopgraph.tools.apps.cli.console import console_on, print_line
 from hopgraph.tools.apps.cli.progress_bars import progress_on
 from hopgraph.tools.retrieval import IndexReport, build_index
-from hopgraph.tools.retrieval.index_manifest import DenseFacts
 from hopgraph.tools.retrieval.progress import Progress
 from hopgraph.tools.retrieval.shards import find_shards
-from hopgraph.tools.text.sanitize import pluralize, sanitize_line
+from hopgraph.tools.text.sanitize import pluralize
 
 _STAGES = {
     "read": "reading",
@@ -25,56 +24,87 @@ _STAGES = {
     "faiss": "ordering vectors",
     "encode": "encoding",
 }
+_ENGINE_STAGES = {"read": "sending", "save": "making searchable"}
 
 
-def run_index(
-    source: Path,
-    out: Path,
-    *,
-    format_name: str | None,
-    skip_bad: bool,
-    language: str | None,
-    dense: str | None,
-    faiss: str | None,
-    add: bool,
-    colbert: str | None,
-) -> None:
-    """Build an index and say what is in it; bad records that were passed over are named on standard error.
+def run_index(options: IndexOptions, out: Path) -> None:
+    """Build an index and print what is in it; bad records that were skipped are named on standard error.
 
     Raises:
         CorpusError, SettingsError, ModelError: as `build_index` raises them.
     """
     errors = console_on(stderr=True)
-    encode = _encoder(colbert) if colbert else None  # a model that is missing is told before anything is read
-    with progress_on(errors, _STAGES) as progress, _telling_what_is_kept(out, errors):
+    encode = (
+        _encoder(options.colbert) if options.colbert else None
+    )  # a missing model is reported before anything is read
+    with progress_on(errors, _STAGES) as progress, _report_saved_vectors(out, errors):
         report = build_index(
-            source,
+            options.source,
             out,
-            format=format_name,
-            skip_bad=skip_bad,
-            language=language,
-            dense=dense,
-            faiss=faiss,
-            add=add,
-            progress=_telling_where_it_resumes(progress, errors),
+            format=options.format_name,
+            skip_bad=options.skip_bad,
+            language=options.language,
+            dense=options.dense,
+            faiss=options.faiss,
+            add=options.add,
+            progress=_report_resuming(progress, errors),
         )
         vectors = encode(report.path, progress) if encode else 0
-    for problem in report.first_skipped:
-        print_hanging(errors, Text(), Text(f"skipped {sanitize_line(problem)}", "yellow"), indent=0)
-    if (unnamed := report.skipped - len(report.first_skipped)) > 0:
-        errors.print(f"skipped {unnamed:,} more", style="yellow")
+    _print_skipped(errors, report.skipped, report.first_skipped)
     console = console_on()
-    print_hanging(console, Text(), Text(_summary(report)), indent=0)
+    print_line(console, _index_summary(report))
     if vectors:
-        print_hanging(console, Text(), Text(f"Added {pluralize(vectors, 'vector')} of {colbert}."), indent=0)
+        print_line(console, f"Added {pluralize(vectors, 'vector')} of {options.colbert}.")
     if report.dense:
-        print_hanging(console, Text(), Text(_about_vectors(report.dense)), indent=0)
-    corpus = shlex.quote(f"colbert:{out}" if vectors else f"hybrid:{out}" if report.dense else str(out))
-    print_hanging(console, Text(), Text(f'Use it:  hopgraph ask "…" --corpus {corpus}', "dim"), indent=0)
+        about = report.dense.embedding
+        print_line(console, f"Vectors of {about.dimension} numbers by {about.model}, FAISS {report.dense.kind}.")
+    _print_use(console, f"colbert:{out}" if vectors else f"hybrid:{out}" if report.dense else str(out))
+
+
+def run_index_into(options: IndexOptions, target: str) -> None:
+    """Stream a corpus into a search engine and print what is in it; skipped records are named on standard error.
+
+    Raises:
+        CorpusError, SettingsError: as `index_into` raises them.
+    """
+    from hopgraph.tools.retrieval.engines import index_into
+
+    errors = console_on(stderr=True)
+    with progress_on(errors, _ENGINE_STAGES) as progress:
+        report = index_into(
+            target,
+            options.source,
+            dense=options.dense,
+            format=options.format_name,
+            skip_bad=options.skip_bad,
+            language=options.language or "en",
+            progress=progress,
+        )
+    _print_skipped(errors, report.skipped, report.first_skipped)
+    before = f" ({report.resumed_at:,} of them by an earlier run)" if report.resumed_at else ""
+    console = console_on()
+    print_line(
+        console,
+        f"Sent {pluralize(report.passages, 'passage')}{before} ({report.format} format) in {report.seconds:.1f} s; "
+        f"{pluralize(report.skipped, 'bad record')} skipped. "
+        f"{report.target} has {pluralize(report.total, 'passage')} now.",
+    )
+    _print_use(console, report.target)
+
+
+def _print_skipped(errors: Console, skipped: int, first: Sequence[str]) -> None:
+    for problem in first:
+        print_line(errors, f"skipped {problem}", "yellow")
+    if (unnamed := skipped - len(first)) > 0:
+        errors.print(f"skipped {unnamed:,} more", style="yellow")
+
+
+def _print_use(console: Console, corpus: str) -> None:
+    print_line(console, f'Use it:  hopgraph ask "…" --corpus {shlex.quote(corpus)}', "dim")
 
 
 def _encoder(model: str) -> Callable[[Path, Progress], int]:
-    """Load a late-interaction model and give what adds its vectors to an index.
+    """Load a late-interaction model and return the function that adds its vectors to an index.
 
     Raises:
         SpecError: it cannot be loaded.
@@ -86,39 +116,35 @@ def _encoder(model: str) -> Callable[[Path, Progress], int]:
     return lambda folder, progress: add_late_interaction(folder, loaded, progress)
 
 
-def _telling_where_it_resumes(progress: Progress, errors: Console) -> Progress:
-    """Say once how many passages need not be embedded again."""
-    told = False
+def _report_resuming(progress: Progress, errors: Console) -> Progress:
+    """Wrap a progress report so that it prints once how many passages need not be embedded again."""
+    reported = False
 
     def report(stage: str, done: int, total: int | None) -> None:
-        nonlocal told
-        if stage == "embed" and not told:
-            told = True
+        nonlocal reported
+        if stage == "embed" and not reported:
+            reported = True
             if done:
-                line = f"resuming from {done:,} of {total or done:,} passages, embedded by a build that was broken off"
-                print_hanging(errors, Text(), Text(line, "yellow"), indent=0)
+                line = f"resuming from {done:,} of {total or done:,} passages, embedded by an interrupted build"
+                print_line(errors, line, "yellow")
         progress(stage, done, total)
 
     return report
 
 
 @contextmanager
-def _telling_what_is_kept(out: Path, errors: Console) -> Generator[None]:
-    """Say at a failure or an interrupt that vectors which were made are not lost."""
+def _report_saved_vectors(out: Path, errors: Console) -> Generator[None]:
+    """Print at a failure or an interrupt where the vectors made so far are kept."""
     try:
         yield
     except (HopgraphError, KeyboardInterrupt):
         if kept := find_shards(out.expanduser().resolve()):
-            line = f"what was embedded is kept in {kept[0]}; the same command goes on from there"
-            print_hanging(errors, Text(), Text(sanitize_line(line), "yellow"), indent=0)
+            line = f"what was embedded is kept in {kept[0]}; the same command resumes from there"
+            print_line(errors, line, "yellow")
         raise
 
 
-def _about_vectors(dense: DenseFacts) -> str:
-    return f"Vectors of {dense.embedding.dimension} numbers by {dense.embedding.model}, FAISS {dense.kind}."
-
-
-def _summary(report: IndexReport) -> str:
+def _index_summary(report: IndexReport) -> str:
     if report.before:
         known = f"; {report.known:,} were there already" if report.known else ""
         return (

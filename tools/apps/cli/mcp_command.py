@@ -33,7 +33,7 @@ def run_mcp(*, model: str | None, corpus: str | None, assignments: Sequence[str]
 
 
 def _end_at_once(folder: Path) -> None:
-    """Let Ctrl-C and a host's SIGTERM end the process: a thread waits for the client's next line, for good."""
+    """Let Ctrl-C and SIGTERM end the process at once, though a thread waits for the client's next line."""
 
     def end(number: int, frame: FrameType | None) -> None:
         rmtree(folder, ignore_errors=True)

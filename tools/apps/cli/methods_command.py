@@ -58,7 +58,7 @@ def _record(module: ModuleType, *, settings: bool) -> dict[str, Any]:
 
 
 def paper_of(method: str) -> dict[str, str] | None:
-    """Tell the paper that a method comes from, with its address; None for none."""
+    """Return the paper that a method comes from, with its address; None if it has none."""
     paper = PAPERS.get(method)
     if paper is None:
         return None
@@ -87,7 +87,7 @@ def settings_of_method(cls: type[Context]) -> list[dict[str, Any]]:
 
 
 def _takes(field: Mapping[str, Any]) -> str:
-    """Say which values a field takes, as `1 to 20`, `above 0 or none`, `sentences|none`."""
+    """Describe which values a field takes, as `1 to 20`, `above 0 or none`, `sentences|none`."""
     kinds = cast("list[Mapping[str, Any]]", field.get("anyOf") or [field])
     return " or ".join(dict.fromkeys(_kind(kind) for kind in kinds))
 

@@ -1,23 +1,21 @@
-"""Asking a person on the terminal about queries and evidence, for `hopgraph ask --review`.
+"""Review of queries and evidence by a person on the terminal, for `hopgraph ask --review`.
 
-What is shown and asked goes to standard error, so that standard output holds the answer alone.
+It goes to standard error, so that standard output holds only the answer.
 """
 
 import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.apps.cli.console import print_hanging
+from hopgraph.tools.apps.cli.command_options import ReviewChoice
+from hopgraph.tools.apps.cli.console import print_hanging, print_line
 from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
-
-Reviewed = Literal["queries", "evidence", "all"]
-"""What `--review` asks about."""
 
 _PASSAGE_SHOWN = 300
 """Characters of a passage that are shown of it."""
@@ -27,15 +25,15 @@ _HELP = {
 }
 
 
-def review_settings(wanted: Reviewed) -> list[str]:
-    """Write the settings that a choice of `--review` stands for, as `--set` takes them.
+def review_settings(choice: ReviewChoice) -> list[str]:
+    """Return the settings that a choice of `--review` stands for, as `--set` takes them.
 
     Raises:
-        SettingsError: nobody can be asked, because standard input is no terminal.
+        SettingsError: standard input is not a terminal.
     """
     if not sys.stdin.isatty():
         raise SettingsError("--review asks on the terminal, and standard input is none; run it in one")
-    kinds = ["queries", "evidence"] if wanted == "all" else [wanted]
+    kinds = ["queries", "evidence"] if choice == "all" else [choice]
     return [f"review_{kind}=true" for kind in kinds]
 
 
@@ -52,8 +50,8 @@ def read_line() -> str:
 
 
 @dataclass
-class Reviewing:
-    """One question to a person: what it shows, and what the person makes of it."""
+class ReviewPrompt:
+    """One review by a person: what it shows, and what the person decides."""
 
     console: Console
     payload: Mapping[str, Any]
@@ -67,7 +65,7 @@ class Reviewing:
         self.items = [dict(each) for each in self.payload[self.kind]]
 
     def ask(self) -> dict[str, Any]:
-        """Ask until the person is content; gives what to resume the run with.
+        """Ask until the person is content; return what to resume the run with.
 
         Raises:
             KeyboardInterrupt: the person quits, or the input ends.
@@ -99,7 +97,7 @@ class Reviewing:
         return {"action": "edit", self.kind: self.items}
 
     def _edit(self, command: str, rest: str) -> str:
-        """Carry a command out; returns what is wrong with it, empty for nothing."""
+        """Carry out a command; return what is wrong with it, empty if nothing is."""
         if command == "a" and self.kind == "queries":
             text = rest or self._new_text()
             if text:
@@ -133,7 +131,7 @@ class Reviewing:
             about = " · ".join(each.get("titles", ())) or each.get("why", "")
             if about:
                 print_hanging(self.console, Text(), Text(sanitize_line(about), "dim"), indent=width)
-        self._say(_HELP[self.kind] if self.items else "nothing is left; Enter goes on without", "dim")
+        self._say(_HELP[self.kind] if self.items else "nothing is left; Enter continues without", "dim")
 
     def _say(self, text: str, style: str) -> None:
-        print_hanging(self.console, Text(), Text(sanitize_line(text), style), indent=0)
+        print_line(self.console, text, style)

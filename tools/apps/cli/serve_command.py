@@ -9,11 +9,9 @@ from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any
 
-from rich.text import Text
-
 from hopgraph.graphs import ALIASES, METHODS, chat
 from hopgraph.state import SettingsError
-from hopgraph.tools.apps.cli.console import console_on, print_hanging
+from hopgraph.tools.apps.cli.console import console_on, print_line
 from hopgraph.tools.apps.server.listener import address_of, open_listener
 from hopgraph.tools.io.optional_packages import require
 
@@ -51,7 +49,7 @@ def run_serve(options: ServeOptions) -> None:
         runtime = require("langgraph_runtime_inmem.database", "server")
         # The server would silently take another port.
         open_listener(options.host, options.port).close()
-        _tell(options)
+        _print_address(options)
         _keep_apart(runtime, Path(folder))
         server.run_server(
             options.host,
@@ -65,7 +63,7 @@ def run_serve(options: ServeOptions) -> None:
 
 @contextmanager
 def _own_folder() -> Generator[None]:
-    """Keep the folder for the server that it wants to find in the working directory, and take it away if it is new.
+    """Make the folder that the server expects in the working directory, and remove it at the end if it is new.
 
     Raises:
         SettingsError: it cannot be made here.
@@ -87,10 +85,10 @@ def _own_folder() -> Generator[None]:
 
 
 def _keep_apart(runtime: Any, folder: Path) -> None:
-    """Let the server keep its list of threads and runs in a folder that ends with it.
+    """Let the server keep its list of threads and runs in a folder that is removed with it.
 
     It is no setting of the server's: it would load a pickle from its folder in the working directory, which is
-    code to whoever can write there, and leave one behind.
+    code of anyone who can write there, and leave one behind.
     """
     runtime.OPS_FILENAME = str(folder / "operations")
     runtime.GLOBAL_STORE.filename = runtime.OPS_FILENAME
@@ -109,10 +107,10 @@ def _entry(module: ModuleType) -> dict[str, str]:
     return {"path": f"{module.__name__}:graph", "description": about}
 
 
-def _tell(options: ServeOptions) -> None:
+def _print_address(options: ServeOptions) -> None:
     console = console_on(stderr=True)
     address = address_of(options.host, options.port)
     lines = f"Serving {len(packaged_graphs())} graphs at {address}; stop with Ctrl-C."
-    print_hanging(console, Text(), Text(lines, "bold"), indent=0)
-    note = "A development server: its threads are in memory, and it asks nobody for a key."
-    print_hanging(console, Text(), Text(note, "dim"), indent=0)
+    print_line(console, lines, "bold")
+    note = "A development server: its threads are in memory, and it needs no key."
+    print_line(console, note, "dim")

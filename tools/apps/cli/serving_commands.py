@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 
 from hopgraph.tools.apps.cli.command import Command, examples
+from hopgraph.tools.apps.cli.command_options import ChatOptions, CorpusOption, ModelOption
+from hopgraph.tools.apps.cli.options_model import takes
 
 servers = typer.Typer()
 
@@ -21,67 +23,23 @@ _REHEARSE_EXAMPLES = examples(
     "hopgraph rehearse hotpot_train.json --port 8001 --error 0.1 --latency 0.3 --log requests.jsonl",
 )
 
-_Model = Annotated[
-    str | None, typer.Option(metavar="SPEC", show_default="HOPGRAPH_MODEL, else offline:extractive", help="As ask.")
-]
-_Corpus = Annotated[
-    str | None, typer.Option(metavar="DIR|SPEC", show_default="HOPGRAPH_RETRIEVER, else sample", help="As ask.")
-]
-_Assignments = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the chat, for all methods.")
-]
-
 
 @servers.command(cls=Command, epilog=_CHAT_EXAMPLES)
-def chat(
-    corpus: _Corpus = None,
-    model: _Model = None,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            show_default="HOPGRAPH_USE_METHOD, else auto",
-            help="What the page begins with, and what auto stands for; auto itself chooses by the question.",
-        ),
-    ] = None,
-    assignments: _Assignments = None,
-    host: Annotated[
-        str,
-        typer.Option(
-            help="The address to listen at. With another than this machine's, callers need a key: set "
-            "HOPGRAPH_API_KEY, to one key or to USER=KEY,USER=KEY."
-        ),
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 7860,
-    threads: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|ADDRESS",
-            show_default="a file in your data folder",
-            help="Where conversations are kept: a file, or postgresql://USER@HOST/DATABASE.",
-        ),
-    ] = None,
-    origins: Annotated[
-        list[str] | None,
-        typer.Option("--allow-origin", metavar="URL", help="A page of another origin that may call the endpoints."),
-    ] = None,
-    hosts: Annotated[
-        list[str] | None,
-        typer.Option("--allow-host", metavar="NAME", help="A name under which a proxy passes requests on."),
-    ] = None,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
-) -> None:
+@takes(ChatOptions)
+def chat(options: ChatOptions) -> None:
     """Open a chat page, with endpoints for OpenAI, AG-UI and MCP clients (needs the extra `chat`)."""
-    from hopgraph.tools.apps.cli.chat_command import ChatWanted, run_chat
+    from hopgraph.tools.apps.cli.chat_command import run_chat
 
-    lists = (origins or [], hosts or [])
-    run_chat(ChatWanted(method, model, corpus, assignments or [], host, port, threads, *lists, browser))
+    run_chat(options)
 
 
 @servers.command(cls=Command, epilog=_MCP_EXAMPLES)
 def mcp(
-    model: _Model = None,
-    corpus: _Corpus = None,
-    assignments: _Assignments = None,
+    model: ModelOption = None,
+    corpus: CorpusOption = None,
+    assignments: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the chat, for all methods.")
+    ] = None,
 ) -> None:
     """Offer every method as a tool to an MCP client that starts this command (needs the extra `chat`)."""
     from hopgraph.tools.apps.cli.mcp_command import run_mcp
@@ -91,7 +49,7 @@ def mcp(
 
 @servers.command(cls=Command, epilog=_SERVE_EXAMPLES)
 def serve(
-    host: Annotated[str, typer.Option(help="The address to listen at; 0.0.0.0 lets other machines in.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 lets other machines in.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port.")] = 2024,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open LangGraph Studio, a page of LangSmith's.")
@@ -109,7 +67,7 @@ def rehearse(
     port: Annotated[int, typer.Option(help="The port on 127.0.0.1; 0 takes a free one.")] = 8000,
     error: Annotated[float, typer.Option(metavar="RATE", help="How often a judgement is wrong, 0 to 1.")] = 0.0,
     distraction: Annotated[
-        float, typer.Option(metavar="RATE", help="How often each passage that tells nothing misleads, 0 to 1.")
+        float, typer.Option(metavar="RATE", help="How often each irrelevant passage misleads, 0 to 1.")
     ] = 0.0,
     parse_failure: Annotated[float, typer.Option(metavar="RATE", help="How often a reply is unusable, 0 to 1.")] = 0.0,
     knowledge: Annotated[float, typer.Option(metavar="SHARE", help="The share of facts known from memory.")] = 0.0,

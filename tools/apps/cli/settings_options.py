@@ -1,4 +1,4 @@
-"""From what the command line says to a method and its settings."""
+"""The method and the settings that a command line names."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ _SAMPLE = "sample"
 
 
 def method_named(name: str) -> ModuleType:
-    """Look a method up.
+    """Return the method of this name.
 
     Raises:
         SettingsError: there is none of this name.
@@ -35,7 +35,7 @@ def settings_for(
     model: str | None = None,
     corpus: str | None = None,
 ) -> ContextT:
-    """Make a method's settings: what was given, over the preset, over the environment, over the defaults.
+    """Return a method's settings: what was given, over the preset, over the environment, over the defaults.
 
     Args:
         cls: the method's settings.

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from hopgraph.tools.apps.cli.review_prompts import Reviewing
+from hopgraph.tools.apps.cli.review_prompts import ReviewPrompt
 from support.waiting import PATIENCE
 
 Run = Callable[..., Any]
@@ -40,7 +40,7 @@ EVIDENCE: dict[str, Any] = {
 def reviewing(payload: dict[str, Any], said: Sequence[str], width: int = 60) -> tuple[dict[str, Any], str]:
     lines, shown = list(said), io.StringIO()
     console = Console(file=shown, width=width, markup=False, highlight=False)
-    answer = Reviewing(console, payload, lambda: lines.pop(0)).ask()
+    answer = ReviewPrompt(console, payload, lambda: lines.pop(0)).ask()
     assert not lines
     return answer, shown.getvalue()
 

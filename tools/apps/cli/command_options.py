@@ -1,0 +1,166 @@
+"""The options of `ask`, `index` and `chat`: each field is an option or an argument of the command."""
+
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+ReviewChoice = Literal["queries", "evidence", "all"]
+"""What `ask --review` asks about."""
+
+ModelOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SPEC",
+        show_default="HOPGRAPH_MODEL, else offline:extractive",
+        help="openai:NAME, openai:NAME?base_url=URL, PROVIDER:NAME, or offline:extractive, which is "
+        "a set of extractive rules, not a language model.",
+    ),
+]
+CorpusOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DIR|SPEC",
+        show_default="HOPGRAPH_RETRIEVER, else sample",
+        help="A folder made by `hopgraph index`, or a retriever's spec.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class AskOptions:
+    """What `hopgraph ask` takes."""
+
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question; - reads standard input.")]
+    _: KW_ONLY
+    method: Annotated[str, typer.Option(help="See `hopgraph methods`.")] = "migres"
+    model: ModelOption = None
+    corpus: CorpusOption = None
+    preset: Annotated[
+        str | None, typer.Option(metavar="FAMILY", help="The paper's settings for a family of data sets.")
+    ] = None
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting of the method; `hopgraph methods NAME` lists them."),
+    ] = None
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every model call, and texts in full.")] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only the answer and its sources.")] = False
+    save: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN.json", help="Write the run to a file, as --json prints it, for `hopgraph draw`."),
+    ] = None
+    review: Annotated[
+        ReviewChoice | None,
+        typer.Option(
+            metavar="[queries|evidence|all]",
+            help="Pause for you to approve, edit or reject the queries or the evidence; without a value: all.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class IndexOptions:
+    """What `hopgraph index` takes."""
+
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="A file or a folder with passages.")]
+    _: KW_ONLY
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="The index's folder; an index in it is replaced.")] = (
+        None
+    )
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="Instead of a folder, a search engine's collection to stream into: milvus:FILE.db#COLLECTION, "
+            "milvus:http://HOST:19530#COLLECTION or elasticsearch:http://HOST:9200#INDEX.",
+        ),
+    ] = None
+    format_name: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            show_default="detected from the content",
+            help="beir, hotpotqa, 2wikimultihopqa, musique, nq, dpr, or text (.txt and .md files).",
+        ),
+    ] = None
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip broken records and count them.")] = False
+    language: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CODE",
+            show_default="en",
+            help="The passages' language, as de, fr, zh, ja or ko: its stop words and stems, or character bigrams "
+            "where no spaces are written (zh-words, ja-words, th-words: words, with the extra `languages`).",
+        ),
+    ] = None
+    dense: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Add vectors, to search as faiss:DIR or hybrid:DIR: st:NAME_OR_PATH (sentence-transformers), "
+            "contriever:…, flag:… (BGE), or openai:NAME?base_url=URL (needs the extra `models`).",
+        ),
+    ] = None
+    faiss: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND",
+            show_default="flat up to 100,000 passages, hnsw up to 2,000,000, else ivfpq",
+            help="The kind of FAISS index.",
+        ),
+    ] = None
+    add: Annotated[bool, typer.Option("--add", help="Add to the index in DIR instead of replacing it.")] = False
+    colbert: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Add a late-interaction model's vectors, to search as colbert:DIR; as colbert-ir/colbertv2.0 or a "
+            "folder, with ?device=cuda and the like (needs the extra `colbert`).",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChatOptions:
+    """What `hopgraph chat` takes."""
+
+    corpus: CorpusOption = None
+    model: ModelOption = None
+    method: Annotated[
+        str | None,
+        typer.Option(
+            show_default="HOPGRAPH_USE_METHOD, else auto",
+            help="The method that the page starts with and that auto stands for; auto itself chooses by the question.",
+        ),
+    ] = None
+    assignments: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the chat, for all methods.")
+    ] = None
+    host: Annotated[
+        str,
+        typer.Option(
+            help="The address to listen on. If it is not this machine's own, callers need a key: set "
+            "HOPGRAPH_API_KEY, to one key or to USER=KEY,USER=KEY."
+        ),
+    ] = "127.0.0.1"
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 7860
+    threads: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|ADDRESS",
+            show_default="a file in your data folder",
+            help="Where conversations are kept: a file, or postgresql://USER@HOST/DATABASE.",
+        ),
+    ] = None
+    origins: Annotated[
+        list[str] | None,
+        typer.Option("--allow-origin", metavar="URL", help="A page of another origin that may call the endpoints."),
+    ] = None
+    hosts: Annotated[
+        list[str] | None,
+        typer.Option("--allow-host", metavar="NAME", help="A host name under which a proxy forwards requests."),
+    ] = None
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True
