@@ -1,8 +1,8 @@
 """An embedding model: texts to vectors, with the prefixes and the scaling that it was trained for."""
 
 import base64
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import override
 
 from hopgraph.state import CorpusError, ModelError
+from hopgraph.tools.io.background import run_in_background
 
 Vector = NDArray[np.float32]
 """One vector of shape (dimension,)."""
@@ -33,16 +34,8 @@ class Text(NamedTuple):
     is_query: bool
 
 
-class Encoder(Protocol):
-    """Turns texts into vectors, in order; an empty list for none."""
-
-    def __call__(self, items: Sequence[Text]) -> Sequence[Vector]:
-        """Embed and wait; from any thread that is not an event loop's."""
-        ...
-
-    async def acall(self, items: Sequence[Text]) -> Sequence[Vector]:
-        """Embed, awaited on any event loop."""
-        ...
+Encoder = Callable[[Sequence[Text]], Awaitable[Sequence[Vector]]]
+"""Returns one vector per text, in order; awaited on any event loop."""
 
 
 class EmbeddingFacts(BaseModel):
@@ -81,15 +74,15 @@ class EmbeddingModel(Embeddings):
         Raises:
             ModelError: the model returned something other than one finite vector per text.
         """
-        return self._checked(self._encoder(self._as_passages(texts)), len(texts))
+        return run_in_background(self._apassages(texts))
 
     def query(self, text: str) -> Vector:
         """Embed a query; waits, so it belongs in a thread."""
-        return self._checked(self._encoder(self._as_query(text)), 1)[0]
+        return run_in_background(self.aquery(text))
 
     async def aquery(self, text: str) -> Vector:
         """Embed a query without blocking the event loop; concurrent ones go in one batch."""
-        return self._checked(await self._encoder.acall(self._as_query(text)), 1)[0]
+        return self._checked(await self._encoder([Text(text, self.query_prefix, is_query=True)]), 1)[0]
 
     @override
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
@@ -101,7 +94,7 @@ class EmbeddingModel(Embeddings):
 
     @override
     async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
-        return self._checked(await self._encoder.acall(self._as_passages(texts)), len(texts)).tolist()
+        return (await self._apassages(texts)).tolist()
 
     @override
     async def aembed_query(self, text: str) -> list[float]:
@@ -156,11 +149,9 @@ class EmbeddingModel(Embeddings):
                 f"{cosine:.3f}); use the one that it was built with ({facts.model!r}), or build the index again"
             )
 
-    def _as_passages(self, texts: Sequence[str]) -> list[Text]:
-        return [Text(text, self.passage_prefix, is_query=False) for text in texts]
-
-    def _as_query(self, text: str) -> list[Text]:
-        return [Text(text, self.query_prefix, is_query=True)]
+    async def _apassages(self, texts: Sequence[str]) -> Matrix:
+        items = [Text(text, self.passage_prefix, is_query=False) for text in texts]
+        return self._checked(await self._encoder(items), len(items))
 
     def _checked(self, vectors: Sequence[Vector], count: int) -> Matrix:
         if count == 0:

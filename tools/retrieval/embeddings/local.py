@@ -84,7 +84,7 @@ def _resolve(spec: str, load: Callable[[NamedModel, Path, Placement], _LoadedMod
         raise SpecError(f"option 'normalise' of {named.spec!r} must be yes or no, got {normalise!r}")
     return EmbeddingModel(
         _portable_spec(named, folder),
-        loaded.encoder,
+        loaded.encoder.acall,
         normalise=loaded.normalise if normalise is None else normalise == "yes",
         query_prefix=named.options.get("query_prefix", known.query),
         passage_prefix=named.options.get("passage_prefix", known.passage),

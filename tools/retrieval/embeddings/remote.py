@@ -6,14 +6,12 @@ langchain-openai's OpenAIEmbeddings is not used: it takes vectors in the order o
 import asyncio
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import numpy as np
 
 from hopgraph.state import SpecError
-from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.io.json_server import JsonServer
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingModel, Text, Vector
@@ -25,37 +23,6 @@ TEXTS_PER_REQUEST = 64
 _OPENAI = "https://api.openai.com/v1"
 _OPTIONS = ("base_url", "batch", "dimensions", "query_prefix", "passage_prefix")
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-
-
-@dataclass(frozen=True)
-class RemoteEncoder:
-    """Sends texts in batches, several requests at a time."""
-
-    server: JsonServer
-    model: str
-    batch: int
-    dimensions: int
-    """Of the vectors, for models that can shorten theirs; 0: the model's own."""
-
-    def __call__(self, items: Sequence[Text]) -> list[Vector]:
-        """Embed texts and wait; from a thread that is not the background loop's."""
-        return run_in_background(self.acall(items)) if items else []
-
-    async def acall(self, items: Sequence[Text]) -> list[Vector]:
-        """Embed texts, in order.
-
-        Raises:
-            ModelError: the server cannot be reached, refuses, or answers in another form.
-        """
-        parts = [items[first : first + self.batch] for first in range(0, len(items), self.batch)]
-        return [vector for vectors in await asyncio.gather(*map(self._request, parts)) for vector in vectors]
-
-    async def _request(self, part: Sequence[Text]) -> list[Vector]:
-        body: dict[str, Any] = {"model": self.model, "input": [item.prefix + item.text for item in part]}
-        body["encoding_format"] = "float"
-        if self.dimensions:
-            body["dimensions"] = self.dimensions
-        return await self.server.post(body, lambda answer: _vectors_by_index(answer, len(part)))
 
 
 def _vectors_by_index(answer: Any, texts: int) -> list[Vector]:
@@ -83,17 +50,24 @@ def openai_embeddings(spec: str) -> EmbeddingModel:
             f"{named.spec!r} needs a key: set {KEY_VARIABLE}, or name a local server with "
             f"openai:{named.name}?base_url=http://HOST:PORT/v1"
         )
-    encoder = RemoteEncoder(
-        JsonServer(f"{address.rstrip('/')}/embeddings", KEY_VARIABLE),
-        named.name,
-        number_option(named, "batch", TEXTS_PER_REQUEST),
-        number_option(named, "dimensions", 0),
-    )
+    server = JsonServer(f"{address.rstrip('/')}/embeddings", KEY_VARIABLE)
+    size, dimensions = number_option(named, "batch", TEXTS_PER_REQUEST), number_option(named, "dimensions", 0)
+
+    async def request(part: Sequence[Text]) -> list[Vector]:
+        shortened = {"dimensions": dimensions} if dimensions else {}  # for models that can shorten their vectors
+        texts = [item.prefix + item.text for item in part]
+        body = {"model": named.name, "input": texts, "encoding_format": "float", **shortened}
+        return await server.post(body, lambda answer: _vectors_by_index(answer, len(part)))
+
+    async def encode(items: Sequence[Text]) -> list[Vector]:
+        parts = [items[first : first + size] for first in range(0, len(items), size)]
+        return [vector for vectors in await asyncio.gather(*map(request, parts)) for vector in vectors]
+
     options = {key: value for key, value in named.options.items() if key != "batch"}
     prefixes = prefixes_by_name(named.name)
     return EmbeddingModel(
         f"openai:{named.name}" + (f"?{urlencode(options, safe=':/')}" if options else ""),
-        encoder,
+        encode,
         normalise=True,
         query_prefix=named.options.get("query_prefix", prefixes.query),
         passage_prefix=named.options.get("passage_prefix", prefixes.passage),

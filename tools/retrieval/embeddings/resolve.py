@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
-from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingModel, Text, Vector
+from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingModel, Encoder, Text, Vector
 from hopgraph.tools.retrieval.embeddings.local import contriever, flag, sentence_transformer
 from hopgraph.tools.retrieval.embeddings.remote import openai_embeddings
 from hopgraph.tools.scoring.weights.model_specs import resolve_by_kind
@@ -38,28 +38,20 @@ def resolve_embeddings(given: str | Embeddings) -> EmbeddingModel:
     if isinstance(given, EmbeddingModel):
         return given
     if isinstance(given, Embeddings):
-        return EmbeddingModel(f"{OBJECT}{type(given).__name__}", _LangChainEncoder(given), normalise=True)
+        return EmbeddingModel(f"{OBJECT}{type(given).__name__}", _encoder_of(given), normalise=True)
     spec = given.strip()
     hint = "; it was given as an object in code: give it again" if spec.startswith(OBJECT) else ""
     return resolve_by_kind("embedding model", spec, KINDS, VALID_SPECS, hint)
 
 
-class _LangChainEncoder:
-    """Embeds with a LangChain `Embeddings`, which adds its own prefixes."""
+def _encoder_of(embeddings: Embeddings) -> Encoder:
+    """Embed with a LangChain `Embeddings`, which adds its own prefixes."""
 
-    def __init__(self, embeddings: Embeddings) -> None:
-        self._embeddings = embeddings
-
-    def __call__(self, items: Sequence[Text]) -> list[Vector]:
+    async def encode(items: Sequence[Text]) -> list[Vector]:
         if items and items[0].is_query:
-            return [_array(self._embeddings.embed_query(item.text)) for item in items]
-        return [_array(each) for each in self._embeddings.embed_documents([item.text for item in items])]
+            vectors = [await embeddings.aembed_query(item.text) for item in items]
+        else:
+            vectors = await embeddings.aembed_documents([item.text for item in items])
+        return [np.asarray(vector, dtype=np.float32) for vector in vectors]
 
-    async def acall(self, items: Sequence[Text]) -> list[Vector]:
-        if items and items[0].is_query:
-            return [_array(await self._embeddings.aembed_query(item.text)) for item in items]
-        return [_array(each) for each in await self._embeddings.aembed_documents([item.text for item in items])]
-
-
-def _array(vector: list[float]) -> Vector:
-    return np.asarray(vector, dtype=np.float32)
+    return encode

@@ -28,7 +28,7 @@ from hopgraph.tools.scoring.weights import (
     require,
     shared,
 )
-from hopgraph.tools.scoring.weights.text_model import TextModel, is_task, load_text_model
+from hopgraph.tools.scoring.weights.text_model import TextModel, architectures, load_text_model
 
 SEQUENCE, SEQ2SEQ = "SequenceClassification", "Seq2SeqLM"
 MINICHECK_T5_LENGTH = 1024
@@ -85,7 +85,7 @@ def minicheck(spec: str) -> EntailmentChecker:
 
     def load(folder: Path) -> tuple[TextModel, Scoring]:
         place = placement_of(named)
-        if is_task(named, folder, SEQ2SEQ):
+        if any(each.endswith("ForConditionalGeneration") for each in architectures(named, folder)):
             model = load_text_model(named, folder, place, SEQ2SEQ, usual_length=MINICHECK_T5_LENGTH)
             end = model.tokenizer.eos_token
             return model, _first_word(model, lambda document, claim: f"predict: {document}{end}{claim}")

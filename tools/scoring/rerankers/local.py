@@ -27,9 +27,7 @@ from hopgraph.tools.scoring.weights.model_hub import M3_HEADS
 from hopgraph.tools.scoring.weights.text_model import (
     USUAL_LENGTH,
     architectures,
-    check_task,
     check_weights,
-    is_task,
     max_length_of,
 )
 
@@ -66,11 +64,10 @@ def bge(spec: str) -> Reranker:
 def _load_flag_reranker(named: NamedModel, folder: Path, place: Placement) -> tuple[Scoring, int, int]:
     if unsupported := _NEEDS_TRANSFORMERS_4.intersection(architectures(named, folder)):
         raise SpecError(f"{named.spec!r}: {min(unsupported)} does not load with transformers 5; use another reranker")
-    task = CAUSAL if is_task(named, folder, CAUSAL) else SEQUENCE
-    check_task(named, folder, task)
+    decoder = any(each.endswith(CAUSAL) for each in architectures(named, folder))
+    task = CAUSAL if decoder else SEQUENCE
     check_weights(named, folder, task)
     with loading(named.spec, str(folder)):
-        decoder = task == CAUSAL
         reranker: Any = require("FlagEmbedding").FlagAutoReranker.from_finetuned(
             str(folder),
             model_class="decoder-only-base" if decoder else "encoder-only-base",
@@ -133,8 +130,6 @@ def cross_encoder(spec: str) -> Reranker:
     """
     named = read_spec(spec)
     folder, place = locate(named), placement_of(named)
-    if not (folder / "modules.json").is_file():
-        check_task(named, folder, SEQUENCE)
 
     def load() -> Batched[Pair, float]:
         library, torch = require("sentence_transformers"), require("torch")

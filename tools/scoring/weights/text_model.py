@@ -21,9 +21,6 @@ _ROBERTA_OFFSET = 2
 """RoBERTa and its kin count positions from the padding token's id."""
 _SAFE = {"local_files_only": True, "trust_remote_code": False}
 
-_HEADS = {"SequenceClassification": "SequenceClassification", "Seq2SeqLM": "ConditionalGeneration"}
-"""How the class names of a task's models end, where it is not the task's own name."""
-
 
 @dataclass(frozen=True)
 class TextModel:
@@ -85,7 +82,6 @@ def load_text_model(
     Raises:
         SpecError: the files cannot be loaded, or the model was not trained for this task.
     """
-    check_task(named, folder, task)
     check_weights(named, folder, task)
     transformers = require("transformers")
     with loading(named.spec, str(folder)):
@@ -119,28 +115,11 @@ def check_weights(named: NamedModel, folder: Path, task: str = "") -> None:
         _, about = auto.from_pretrained(folder, device_map="meta", weights_only=True, output_loading_info=True, **_SAFE)
     missing = sorted(name for name in about["missing_keys"] if task or not name.startswith("pooler."))
     if missing:
-        kind = f"; it is not a {task} model" if task else ""
-        raise SpecError(f"{named.spec!r}: {folder} lacks weights, such as {missing[0]}{kind}")
-
-
-def check_task(named: NamedModel, folder: Path, task: str) -> None:
-    """Refuse a model without the head for a task: libraries would replace it by a random one.
-
-    Raises:
-        SpecError: the config is unreadable or names no class for this task.
-    """
-    if not is_task(named, folder, task):
+        kind = f"; {named.kind}: needs a model for {task}" if task else ""
         what = ", ".join(architectures(named, folder)) or "of an unknown class"
-        raise SpecError(f"{named.spec!r}: the model in {folder} is {what}; {named.kind}: needs …For{_HEADS[task]}")
-
-
-def is_task(named: NamedModel, folder: Path, task: str) -> bool:
-    """Whether a model's config says that it was made for a task.
-
-    Raises:
-        SpecError: the config is unreadable.
-    """
-    return any(each.endswith(f"For{_HEADS.get(task, task)}") for each in architectures(named, folder))
+        raise SpecError(
+            f"{named.spec!r}: the model in {folder} is {what}, and lacks weights, such as {missing[0]}{kind}"
+        )
 
 
 def architectures(named: NamedModel, folder: Path) -> list[str]:

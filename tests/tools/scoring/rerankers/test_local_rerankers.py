@@ -120,7 +120,9 @@ def test_bge_m3_scores_by_all_three_of_its_representations(tmp_path: Path, capfd
         assert score == pytest.approx(0.4 * float(dense @ other_dense) + 0.2 * shared + 0.4 * maxsim, abs=1e-4)
     assert max(ours) - min(ours) > 1e-3
     (folder / "sparse_linear.pt").unlink()
-    with pytest.raises(SpecError, match=r"is XLMRobertaModel; .* needs …ForSequenceClassification"):
+    with pytest.raises(
+        SpecError, match=r"is XLMRobertaModel, and lacks weights, .*; bge: needs a model for SequenceClassification"
+    ):
         resolve_reranker(f"bge:{folder}?device=cpu&batch_tokens=99")
 
 
@@ -250,7 +252,9 @@ def test_wrong_models_are_refused_by_name(tmp_path: Path, cross_folder: Path, bg
         resolve_reranker(f"cross-encoder:{three}")
     seq2seq = tiny_models.t5(tmp_path / "t5")
     for kind in ("bge", "cross-encoder"):
-        with pytest.raises(SpecError, match=r"is T5ForConditionalGeneration; .* needs …ForSequenceClassification"):
+        with pytest.raises(
+            SpecError, match=r"is T5ForConditionalGeneration, and lacks .* needs a model for SequenceClassification"
+        ):
             resolve_reranker(f"{kind}:{seq2seq}")
     with pytest.raises(SpecError, match="is 2000; the model reads 512 at most"):
         resolve_reranker(f"bge:{bge_folder}?max_length=2000")
