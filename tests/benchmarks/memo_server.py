@@ -37,7 +37,7 @@ class Memo:
         return self.replies[body]
 
     def completion(self, asked: dict[str, Any]) -> Any:
-        text = self.model.said_to(convert_to_messages(asked["messages"]))
+        text = self.model.reply_to(convert_to_messages(asked["messages"]))
         message = {"role": "assistant", "content": text}
         return {
             "id": "chatcmpl-memo",

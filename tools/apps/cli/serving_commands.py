@@ -64,7 +64,7 @@ def serve(
 @servers.command(cls=Command, epilog=_REHEARSE_EXAMPLES)
 def rehearse(
     dataset: Annotated[Path, typer.Argument(metavar="DATASET", help="A file of questions with gold annotations.")],
-    port: Annotated[int, typer.Option(help="The port on 127.0.0.1; 0 takes a free one.")] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port on 127.0.0.1; 0 takes a free one.")] = 8000,
     error: Annotated[float, typer.Option(metavar="RATE", help="How often a judgement is wrong, 0 to 1.")] = 0.0,
     distraction: Annotated[
         float, typer.Option(metavar="RATE", help="How often each irrelevant passage misleads, 0 to 1.")
@@ -81,9 +81,9 @@ def rehearse(
     ] = None,
 ) -> None:
     """Serve a simulated model over HTTP that plays every role from a data set's gold annotations."""
-    from hopgraph.tools.apps.cli.evaluation.rehearse_command import RehearseOptions, run_rehearse
+    from hopgraph.tools.apps.cli.evaluation.rehearse_command import run_rehearse
     from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_options import rehearsal_options
 
     rates = {"error": error, "distraction": distraction, "parse_failure": parse_failure, "knowledge": knowledge}
     options = rehearsal_options({**rates, "latency": latency, "seed": seed, "rename": rename})
-    run_rehearse(RehearseOptions(dataset, port, options, log))
+    run_rehearse(dataset, port, options, log)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from hopgraph.state import Passage, SettingsError
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
-from hopgraph.tools.apps.evaluation.rehearsal.plan_derivation import plan_of
-from hopgraph.tools.apps.evaluation.rehearsal.question_plan import bare
+from hopgraph.tools.apps.evaluation.rehearsal.plan_derivation import derive_plan
+from hopgraph.tools.apps.evaluation.rehearsal.question_plan import without_mark
 
 PASSAGES_SHOWN = 5
 """Passages drawn for each question (section 2.1)."""
@@ -26,7 +26,7 @@ class SubQuestion:
     @property
     def statement(self) -> str:
         """The question and its answer as one piece of information."""
-        return f"{bare(self.question)}: {self.answers[0]}."
+        return f"{without_mark(self.question)}: {self.answers[0]}."
 
 
 def annotated_sub_questions(question: EvalQuestion) -> list[SubQuestion]:
@@ -40,12 +40,12 @@ def annotated_sub_questions(question: EvalQuestion) -> list[SubQuestion]:
             f"question {question.id!r} has no annotated sub-answers, which this experiment needs; use MuSiQue or "
             "2WikiMultihopQA"
         )
-    plan = plan_of(question)
+    plan = derive_plan(question)
     names = plan.gold_answers()
     ids = {(each.title, each.text): each.id for each in question.contexts}
     return [
         SubQuestion(
-            hop.asked_with(names), hop.answers, tuple(filter(None, (ids.get((p.title, p.text)) for p in hop.passages)))
+            hop.filled_with(names), hop.answers, tuple(filter(None, (ids.get((p.title, p.text)) for p in hop.passages)))
         )
         for hop in plan.asked
         if hop.answer

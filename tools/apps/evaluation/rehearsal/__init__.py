@@ -1,4 +1,4 @@
-"""`rehearsal:DATASET`: a stand-in that plays every role from a data set's gold annotations."""
+"""`rehearsal:DATASET`: a simulated model that plays every role from a data set's gold annotations."""
 
 from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_model import RehearsalModel, make_rehearsal
 

@@ -1,7 +1,7 @@
-"""How a question is answered, hop by hop, as the gold annotations tell it."""
+"""How a question is answered, hop by hop, according to the gold annotations."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -12,18 +12,18 @@ _SIGNS = re.compile(r"[\s?.!]*\Z")
 
 
 @lru_cache(maxsize=100_000)
-def keyed(text: str) -> str:
+def word_key(text: str) -> str:
     """Return a text as lower-case words, each between spaces, so that whole words are compared."""
     return f" {key(text)} "
 
 
-def holds(text: str, part: str) -> bool:
-    """Tell whether a text has the words of another, one after the other; no text holds a part without words."""
-    return bool(keyed(part).strip()) and keyed(part) in keyed(text)
+def contains_words(text: str, part: str) -> bool:
+    """Whether a text has the words of another, in sequence; a part without words is in no text."""
+    return bool(word_key(part).strip()) and word_key(part) in word_key(text)
 
 
-def bare(question: str) -> str:
-    """Take the question mark off."""
+def without_mark(question: str) -> str:
+    """Return a question without its question mark."""
     return _SIGNS.sub("", question)
 
 
@@ -35,18 +35,18 @@ class GoldPassage:
     text: str
     """Empty where the data set names the passage without its text."""
     sentences: tuple[str, ...] = ()
-    """Its supporting sentences, where they are told."""
+    """Its supporting sentences, where they are annotated."""
 
     def is_shown_as(self, title: str, text: str) -> bool:
-        """Tell whether a passage in a prompt is this one: whole, cut off at an end, or some of its sentences."""
-        if keyed(title) != keyed(self.title):
+        """Whether a passage in a prompt is this one: whole, cut off at an end, or some of its sentences."""
+        if word_key(title) != word_key(self.title):
             return False
         return not self.text or any(self._has_piece(piece) for piece in text.split("…"))
 
     def _has_piece(self, piece: str) -> bool:
-        words = keyed(piece).split()
+        words = word_key(piece).split()
         inner = words[1:-1] if len(words) > 4 else words  # an end may be cut in a word
-        return bool(inner) and f" {' '.join(inner)} " in keyed(self.text)
+        return bool(inner) and f" {' '.join(inner)} " in word_key(self.text)
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ class PlanHop:
     template: str
     """The question, with `#1` for the first hop's answer."""
     answers: tuple[str, ...]
-    """The usual form first; empty where the data set does not tell."""
+    """The usual form first; empty where the data set has none."""
     passages: tuple[GoldPassage, ...]
-    """Each of them tells it; empty for a conclusion from other hops, and where the data set names none."""
+    """Each of them has it; empty for a conclusion from other hops, and where the data set names none."""
 
     @property
     def answer(self) -> str:
@@ -72,15 +72,15 @@ class PlanHop:
         """The hops whose answers the question is built on."""
         return tuple(sorted({int(number) for number in _PLACE.findall(self.template)}))
 
-    def asked_with(self, answers: Mapping[int, str]) -> str:
-        """Put answers into the question; a place without one stays."""
-        return f"{bare(_PLACE.sub(lambda place: answers.get(int(place[1]), place[0]), self.template))}?"
+    def filled_with(self, answers: Mapping[int, str]) -> str:
+        """Return the question with answers in their places; a place without one stays."""
+        return f"{without_mark(_PLACE.sub(lambda place: answers.get(int(place[1]), place[0]), self.template))}?"
 
-    def carried_by(self, gold: GoldPassage, text: str) -> bool:
-        """Tell whether the part of its passage that is shown tells the answer."""
-        if not any(holds(gold.text, each) for each in self.answers):
+    def is_answered_by(self, gold: GoldPassage, text: str) -> bool:
+        """Whether the part of a gold passage that is shown has the answer."""
+        if not any(contains_words(gold.text, each) for each in self.answers):
             return True
-        return any(holds(text, each) for each in (*self.answers, *gold.sentences))
+        return any(contains_words(text, each) for each in (*self.answers, *gold.sentences))
 
 
 @dataclass(frozen=True)
@@ -111,28 +111,19 @@ class Plan:
     @property
     def last_decides(self) -> bool:
         """Whether the last hop's answer is the question's; if not, it follows from all of them."""
-        return any(keyed(each) == keyed(self.hops[-1].answer) for each in self.answers)
+        return any(word_key(each) == word_key(self.hops[-1].answer) for each in self.answers)
 
-    def standing_alone(self, hop: PlanHop) -> str:
-        """Write a hop's question so that it can be asked before the others are answered: by descriptions."""
-        described = {
-            number: f"“{bare(self.standing_alone(self.hops[number - 1]))}”"
-            for number in hop.needs
-            if number < hop.number
-        }
-        return hop.asked_with(described)
+    def self_contained(self, hop: PlanHop) -> str:
+        """Return a hop's question with descriptions for the answers that it needs, so that it can be asked first."""
+        needed = [self.hops[number - 1] for number in hop.needs if number < hop.number]
+        return hop.filled_with({each.number: f"“{without_mark(self.self_contained(each))}”" for each in needed})
 
     def gold_answers(self) -> dict[int, str]:
         """Return the right answer of each hop."""
         return {hop.number: hop.answer for hop in self.hops if hop.answer}
 
 
-def in_other_words(question: str) -> str:
-    """Write a question as search words: what is left without function words."""
-    return " ".join(word for word in WORD.findall(question) if term(word))
-
-
-def wordings(question: str) -> Sequence[str]:
-    """List the ways in which a question is asked, one after the other; search words are more than a name."""
-    words = in_other_words(question)
-    return (question, words) if any(word[0].islower() for word in words.split()) else (question,)
+def wordings(question: str) -> tuple[str, ...]:
+    """Return the ways in which a question is asked: as it is, then as search words, if those are more than a name."""
+    words = [word for word in WORD.findall(question) if term(word)]
+    return (question, " ".join(words)) if any(word[0].islower() for word in words) else (question,)

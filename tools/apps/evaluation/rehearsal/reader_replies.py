@@ -1,67 +1,68 @@
 """What the rehearsal model replies to each step that judges, collects or answers, as plain JSON data."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from pydantic import JsonValue
 
-from hopgraph.tools.apps.evaluation.rehearsal.hop_matching import NOTHING, UNANSWERABLE
-from hopgraph.tools.apps.evaluation.rehearsal.prompt_case import Case
-from hopgraph.tools.apps.evaluation.rehearsal.question_plan import bare, holds, keyed
-from hopgraph.tools.models.offline.prompt_blocks import Passage, unescape
+from hopgraph.tools.apps.evaluation.rehearsal.hop_matching import UNANSWERABLE, UNKNOWN
+from hopgraph.tools.apps.evaluation.rehearsal.prompt_case import HopAnswer, PromptCase
+from hopgraph.tools.apps.evaluation.rehearsal.question_plan import contains_words, without_mark, word_key
+from hopgraph.tools.models.offline.prompt_blocks import Passage
 from hopgraph.tools.text import content_terms, split_sentences
 
 Reply = dict[str, JsonValue]
-SAID = "So the answer is: "
-LONGEST = 1_500
+CONCLUSION = "So the answer is: "
+MAX_QUOTE = 1_500
 """Characters of a quotation; a thought or analysis that is much longer is refused."""
 
 
-def relevant(case: Case) -> list[Passage]:
-    """Judge each passage by itself: it is relevant when it tells something that the answer needs."""
-    return [
-        each for each in case.prompt.passages if (each.number in case.by_passage) != case.errs("relevant", each.number)
-    ]
+def _relevant(case: PromptCase, useful: Collection[int]) -> list[Passage]:
+    """Judge each passage by itself: it is relevant when it is one of the useful ones."""
+    return [each for each in case.prompt.passages if (each.number in useful) != case.errs("relevant", each.number)]
 
 
-def reasoned(case: Case, known: Mapping[int, str]) -> str:
+def _numbers_with(known: Mapping[int, str], found: Mapping[int, list[HopAnswer]]) -> list[JsonValue]:
+    """Return the numbers of the texts that say what is known."""
+    return [*sorted(number for number, answers in found.items() if any(each.hop.number in known for each in answers))]
+
+
+def cited_passages(case: PromptCase, known: Mapping[int, str]) -> list[JsonValue]:
+    """Return the numbers of the passages that say what is known."""
+    return _numbers_with(known, case.by_passage)
+
+
+def reason(case: PromptCase, known: Mapping[int, str]) -> str:
     """Write a chain of thought: what is known, and what has to be found next."""
-    steps = case.statements(known)
     left = [f"It is not known yet: {each}" for each in case.open_questions(known)[:1]]
-    return " ".join([*steps, *left])[:LONGEST]
+    return " ".join([*case.statements(known), *left])[:MAX_QUOTE]
 
 
-def shown_for(case: Case, known: Mapping[int, str]) -> list[JsonValue]:
-    """Return the numbers of the passages that tell what is known."""
-    told = {n for n, found in case.by_passage.items() if any(each.hop.number in known for each in found)}
-    return [*sorted(told)]
-
-
-def answer(case: Case) -> Reply:
+def answer(case: PromptCase) -> Reply:
     """Answer from what is given; from memory too where no passages are."""
     recalled = {} if "passages" in case.prompt.blocks else case.remembered()
     known = {**recalled, **case.known("sub_answers", "information", "history")}
     if not case.is_enough(known):
-        return {"reasoning": reasoned(case, known), "answer": UNANSWERABLE, "used_passages": []}
+        return {"reasoning": reason(case, known), "answer": UNANSWERABLE, "used_passages": []}
     said = case.conclude(known)
-    reasoning = " ".join([*case.statements(known), f"{SAID}{said}."])[-LONGEST:]
-    return {"reasoning": reasoning, "answer": said, "used_passages": shown_for(case, known)}
+    reasoning = " ".join([*case.statements(known), f"{CONCLUSION}{said}."])[-MAX_QUOTE:]
+    return {"reasoning": reasoning, "answer": said, "used_passages": cited_passages(case, known)}
 
 
-def extract(case: Case) -> Reply:
-    """Collect what each relevant passage tells; in an error it is made up, or beside the point."""
+def extract(case: PromptCase) -> Reply:
+    """Collect what each relevant passage says; in an error it is made up, or irrelevant."""
     found: list[JsonValue] = []
-    for passage in relevant(case):
-        told = {each.statement: case.asked_of(each.hop) for each in case.by_passage.get(passage.number, [])}
-        for statement, asked in (told or {_beginning(passage): case.prompt.question}).items():
-            info = wrong_fact(case, asked, len(found)) if case.errs("fact", len(found)) else statement
+    for passage in _relevant(case, case.by_passage):
+        facts = {each.statement: case.question_of(each.hop) for each in case.by_passage.get(passage.number, [])}
+        for statement, question in (facts or {_beginning(passage): case.prompt.question}).items():
+            info = wrong_fact(case, question, len(found)) if case.errs("fact", len(found)) else statement
             found.append({"info": info, "support_passages": [passage.number]})
     return {"useful_information": found}
 
 
-def wrong_fact(case: Case, asked: str, number: int = 0) -> str:
+def wrong_fact(case: PromptCase, question: str, number: int = 0) -> str:
     """Make up what a question asks for."""
-    return f"{bare(asked)}: {case.made_up(f'fact:{number}')}."
+    return f"{without_mark(question)}: {case.made_up(f'fact:{number}')}."
 
 
 def _beginning(passage: Passage) -> str:
@@ -69,183 +70,145 @@ def _beginning(passage: Passage) -> str:
     return passage.text[: spans[0][1]] if spans else passage.text
 
 
-def compress(case: Case) -> Reply:
-    """Copy the sentences of the passage that tell what is needed."""
-    kept = [
-        text
-        for passage in relevant(case)
-        for text in ([_copied(passage, each.statement) for each in case.by_passage.get(passage.number, [])])
-        or [_beginning(passage)]
-    ]
-    return {"text": " … ".join(dict.fromkeys(kept))[: 4 * LONGEST] or "irrelevant"}
+def compress(case: PromptCase) -> Reply:
+    """Copy the sentences of the passage that have what is needed, without the title that is shown with the text."""
+    texts: list[str] = []
+    for passage in _relevant(case, case.by_passage):
+        found = case.by_passage.get(passage.number, [])
+        texts += [each.statement.removeprefix(f"{passage.title}: ") for each in found] or [_beginning(passage)]
+    return {"text": " … ".join(dict.fromkeys(texts))[: 4 * MAX_QUOTE] or "irrelevant"}
 
 
-def _copied(passage: Passage, statement: str) -> str:
-    """Take the title off a statement again: the title is shown beside the text anyway."""
-    return statement.removeprefix(f"{passage.title}: ")
-
-
-def recall_knowledge(case: Case) -> Reply:
+def recall_knowledge(case: PromptCase) -> Reply:
     """Write what is known from memory, one fact to a line."""
     return {"knowledge": _memory(case)}
 
 
-def write_passage(case: Case) -> Reply:
+def write_passage(case: PromptCase) -> Reply:
     """Write what is known from memory as a passage."""
     return {"passage": _memory(case)}
 
 
-def complete(case: Case) -> Reply:
-    """Supply the next fact that is missing, if it is known from memory."""
-    known = case.known()
-    recalled = {n: said for n, said in case.remembered().items() if n not in known}
-    told = case.statements({**known, **recalled})
-    shown = case.statements(known)
-    missing = next(iter(case.open_questions(known)), case.prompt.question)
-    new = [each for each in told if each not in shown]
-    made_up = wrong_fact(case, missing) if case.errs("fact") else ""
-    return {"missing": missing, "passage": made_up or next(iter(new), NOTHING)}
-
-
-def _memory(case: Case) -> str:
+def _memory(case: PromptCase) -> str:
     if case.errs("fact"):
-        return wrong_fact(case, case.asked_of(case.hops[0]) if case.hops else case.prompt.question)
-    return "\n".join(case.statements(case.remembered())) or NOTHING
+        return wrong_fact(case, case.question_of(case.hops[0]) if case.hops else case.prompt.question)
+    return "\n".join(case.statements(case.remembered())) or UNKNOWN
 
 
-def _decision(case: Case, known: Mapping[int, str], *, answers: bool) -> Reply:
-    if not answers:
-        missing = " ".join(case.open_questions(known)) or case.prompt.question
-        return {
-            "answer": {"text": UNANSWERABLE, "confidence": 1},
-            "explanation": " ".join(case.statements(known))[:LONGEST],
-            "missing_information": missing,
-            "used_information": [],
-        }
-    used = {n for n, found in case.by_item("information").items() if any(each.hop.number in known for each in found)}
+def complete(case: PromptCase) -> Reply:
+    """Supply the next fact that is missing, if it is known from memory."""
+    known, shown = case.known(), case.statements(case.known())
+    missing = case.next_question(known) or case.prompt.question
+    recalled = [each for each in case.statements({**case.remembered(), **known}) if each not in shown]
+    passage = wrong_fact(case, missing) if case.errs("fact") else next(iter(recalled), UNKNOWN)
+    return {"missing": missing, "passage": passage}
+
+
+def decide(case: PromptCase) -> Reply:
+    """Answer when every hop is in the information, else say what is missing."""
+    return _decision(case, case.known("information"))
+
+
+def final_answer(case: PromptCase) -> Reply:
+    """Answer, also when the information has only the hop that has the answer."""
+    known, target = case.known("information"), case.target
+    if target and target.hop is None and target.plan.last_decides and target.hops[-1].number in known:
+        known = {**target.plan.gold_answers(), **known}
+    return _decision(case, known)
+
+
+def _decision(case: PromptCase, known: Mapping[int, str]) -> Reply:
+    enough = case.is_enough(known)
+    missing = "" if enough else " ".join(case.open_questions(known)) or case.prompt.question
     return {
-        "answer": {"text": case.conclude(known), "confidence": 5},
-        "explanation": " ".join(case.statements(known))[:LONGEST],
-        "missing_information": "",
-        "used_information": [*sorted(used)],
+        "answer": {"text": case.conclude(known) if enough else UNANSWERABLE, "confidence": 5 if enough else 1},
+        "explanation": " ".join(case.statements(known))[:MAX_QUOTE],
+        "missing_information": missing,
+        "used_information": _numbers_with(known, case.by_item("information")) if enough else [],
     }
 
 
-def decide(case: Case) -> Reply:
-    """Answer when every hop is in the information, else say what is missing."""
-    known = case.known("information")
-    return _decision(case, known, answers=case.is_enough(known))
-
-
-def final_answer(case: Case) -> Reply:
-    """Answer, also when the information holds only the hop that has the answer."""
-    known = case.known("information")
-    target = case.target
-    if target and target.hop is None and target.plan.last_decides and target.hops[-1].number in known:
-        known = {**target.plan.gold_answers(), **known}
-    return _decision(case, known, answers=case.is_enough(known))
-
-
-def ground(case: Case) -> Reply:
-    """Cite the sentence that tells the answer, and revise the answer by it."""
+def ground(case: PromptCase) -> Reply:
+    """Cite the sentence that has the answer, and revise the answer by it."""
     known = case.known()
     if not case.is_enough(known) or not case.prompt.passages:
         return {"ref": "Empty", "revise": ""}
     cited = [each.statement for found in case.by_passage.values() for each in found]
     ref = cited[0] if cited else _beginning(case.prompt.passages[0])
-    return {"ref": ref[:LONGEST], "revise": case.conclude(known)}
+    return {"ref": ref[:MAX_QUOTE], "revise": case.conclude(known)}
 
 
-def judge_relevance(case: Case) -> Reply:
-    """Name the passages that tell something, if together they are enough to answer."""
-    wanted, told = {hop.number for hop in case.hops}, case.known()
-    enough = bool(wanted) and wanted <= told.keys()
-    return {
-        "relevant": [
-            each.number
-            for each in case.prompt.passages
-            if (enough and each.number in case.by_passage) != case.errs("relevant", each.number)
-        ]
-    }
+def judge_relevance(case: PromptCase) -> Reply:
+    """Name the relevant passages, if together they are enough to answer."""
+    needed = {hop.number for hop in case.hops}
+    enough = bool(needed) and needed <= case.known().keys()
+    return {"relevant": [each.number for each in _relevant(case, case.by_passage if enough else ())]}
 
 
-def weigh_passages(case: Case) -> Reply:
-    """Say of each passage what it tells; `select_passages` goes by the last line."""
-    chosen = [each.number for each in relevant(case)]
+def weigh_passages(case: PromptCase) -> Reply:
+    """Say of each passage what it says; `select_passages` goes by the last line."""
+    chosen = [each.number for each in _relevant(case, case.by_passage)]
     lines = [f"Passage {n} says: {found[0].statement}" for n, found in case.by_passage.items() if n in chosen]
     numbers = ", ".join(map(str, chosen)) or "none"
-    return {"judgement": "\n".join([*(line[:LONGEST] for line in lines), f"Relevant passages: {numbers}."])}
+    return {"judgement": "\n".join([*(line[:MAX_QUOTE] for line in lines), f"Relevant passages: {numbers}."])}
 
 
-def self_knowledge(case: Case) -> Reply:
-    """Tell whether all that the answer needs is known from memory."""
-    known = case.remembered()
-    true = case.target is not None and bool(case.target.answers) and all(hop.number in known for hop in case.hops)
-    return {"known": true != case.errs("known")}
+def self_knowledge(case: PromptCase) -> Reply:
+    """Judge whether all that the answer needs is known from memory."""
+    return {"known": case.answers(case.remembered()) != case.errs("known")}
 
 
-def review(case: Case) -> Reply:
+def review(case: PromptCase) -> Reply:
     """Judge the passages as one whole, then answer, or say what is missing and search for it."""
     known = case.known()
-    is_relevant = bool(case.by_passage) != case.errs("relevant")
     enough = case.is_enough(known)
     steps = " ".join(case.statements(known))
-    if enough:
-        said = case.conclude(known)
-        analysis = f"{steps} {SAID}{said}."[-LONGEST:].strip()
-        return {"relevant": is_relevant, "enough": True, "analysis": analysis, "answer": said, "query": ""}
-    query = next(iter(case.open_questions(known)), case.prompt.question)
-    analysis = f"{steps} Missing: {query}"[:LONGEST].strip()
-    return {"relevant": is_relevant, "enough": False, "analysis": analysis, "answer": "", "query": query}
+    said = case.conclude(known) if enough else ""
+    query = "" if enough else case.next_question(known) or case.prompt.question
+    analysis = f"{steps} {CONCLUSION}{said}."[-MAX_QUOTE:] if enough else f"{steps} Missing: {query}"[:MAX_QUOTE]
+    relevant = bool(case.by_passage) != case.errs("relevant")
+    return {"relevant": relevant, "enough": enough, "analysis": analysis.strip(), "answer": said, "query": query}
 
 
-def fuse(case: Case) -> Reply:
-    """Take the answer that the passages tell; where they are not shown or not enough the one most often asserted."""
-    said = {n: _answer_in(text) for n, text in case.prompt.items("assertions")}
-    said = {n: text for n, text in said.items() if text}
+def fuse(case: PromptCase) -> Reply:
+    """Take the answer that the passages have; where they are not shown or not enough the one most often asserted."""
+    asserted = {number: said for number, text in case.prompt.items("assertions") if (said := _asserted_in(text))}
     known = case.known()
     proven = case.conclude(known) if case.target and all(hop.number in known for hop in case.hops) else ""
-    most = Counter(keyed(text) for text in said.values()).most_common(1)
-    agreed = next((text for text in said.values() if most and keyed(text) == most[0][0]), "")
+    most = Counter(word_key(text) for text in asserted.values()).most_common(1)
+    agreed = next((text for text in asserted.values() if most and word_key(text) == most[0][0]), "")
     chosen = proven or (case.made_up("answer") if agreed and case.errs("answer") else agreed)
-    used: list[JsonValue] = [n for n, text in said.items() if keyed(text) == keyed(chosen)]
-    reasoning = f"{len(used)} of {len(said)} assertions say so."
+    used: list[JsonValue] = [n for n, text in asserted.items() if word_key(text) == word_key(chosen)]
+    reasoning = f"{len(used)} of {len(asserted)} assertions say so."
     return {"reasoning": reasoning, "answer": chosen or UNANSWERABLE, "used_assertions": used}
 
 
-def _answer_in(text: str) -> str:
-    """Read the answer that an assertion comes to; empty when it has none."""
-    said = text.partition(SAID)[2].rpartition(" [passages ")[0] or text.partition(SAID)[2]
-    return said.strip().removesuffix(".")
+def _asserted_in(text: str) -> str:
+    """Return the answer that an assertion comes to; empty when it has none."""
+    said = text.partition(CONCLUSION)[2]
+    return (said.rpartition(" [passages ")[0] or said).strip().removesuffix(".")
 
 
-def score_relevance(case: Case) -> Reply:
-    """Rate each passage: 10 for one that tells something that is needed, 0 for any other."""
-    chosen = {each.number for each in relevant(case)}
+def score_relevance(case: PromptCase) -> Reply:
+    """Rate each passage: 10 for a relevant one, 0 for any other."""
+    chosen = {each.number for each in _relevant(case, case.by_passage)}
     return {"ratings": [{"passage": p.number, "rating": 10 if p.number in chosen else 0} for p in case.prompt.passages]}
 
 
-def judge_entailment(case: Case) -> Reply:
-    """Tell whether the premise has the statement's words, or at least all of its content terms."""
-    premise, statement = (unescape(case.prompt.blocks.get(name, "")) for name in ("premise", "statement"))
-    wanted = frozenset(content_terms(statement))
-    true = holds(premise, statement) or (bool(wanted) and wanted <= frozenset(content_terms(premise)))
-    return {"supported": float(true != case.errs("supported"))}
+def judge_entailment(case: PromptCase) -> Reply:
+    """Judge whether the premise has the statement's words, or at least all of its content terms."""
+    premise, statement = case.block("premise"), case.block("statement")
+    needed = frozenset(content_terms(statement))
+    entailed = contains_words(premise, statement) or (bool(needed) and needed <= frozenset(content_terms(premise)))
+    return {"supported": float(entailed != case.errs("supported"))}
 
 
-def judge_usefulness(case: Case) -> Reply:
-    """Tell whether the statement tells a part of what the answer needs."""
-    told = case.found_in_text(unescape(case.prompt.blocks.get("statement", "")))
-    return {"useful": bool(told) != case.errs("useful")}
+def judge_usefulness(case: PromptCase) -> Reply:
+    """Judge whether the statement has a part of what the answer needs."""
+    return {"useful": bool(case.found_in_text(case.block("statement"))) != case.errs("useful")}
 
 
-def judge_alignment(case: Case) -> Reply:
+def judge_alignment(case: PromptCase) -> Reply:
     """Name the candidates that are asked in the missing information, word for word."""
-    missing = unescape(case.prompt.blocks.get("missing", ""))
-    return {
-        "aligned": [
-            number
-            for number, asked in case.prompt.items("candidates")
-            if holds(missing, asked) != case.errs("aligned", number)
-        ]
-    }
+    missing, candidates = case.block("missing"), case.prompt.items("candidates")
+    return {"aligned": [n for n, asked in candidates if contains_words(missing, asked) != case.errs("aligned", n)]}

@@ -13,11 +13,10 @@ from langchain_core.outputs import ChatResult
 from pydantic import ConfigDict, Field, SkipValidation
 from typing_extensions import override
 
-from hopgraph.tools.apps.evaluation.rehearsal.chance import Chance, fingerprint, unit
-from hopgraph.tools.apps.evaluation.rehearsal.malformed import KINDS
-from hopgraph.tools.apps.evaluation.rehearsal.plan_book import Book, read_book
+from hopgraph.tools.apps.evaluation.rehearsal.chance import Chance, draw, fingerprint
+from hopgraph.tools.apps.evaluation.rehearsal.plan_book import PlanBook, read_book
 from hopgraph.tools.apps.evaluation.rehearsal.planner_replies import reply
-from hopgraph.tools.apps.evaluation.rehearsal.prompt_case import Case
+from hopgraph.tools.apps.evaluation.rehearsal.prompt_case import PromptCase
 from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_options import RehearsalOptions, parse_rehearsal
 from hopgraph.tools.models.offline.offline_model import as_result
 from hopgraph.tools.models.offline.prompt_blocks import read_prompt
@@ -34,7 +33,7 @@ class RehearsalModel(BaseChatModel):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    book: SkipValidation[Book] = Field(repr=False)
+    book: SkipValidation[PlanBook] = Field(repr=False)
     options: RehearsalOptions
 
     @property
@@ -42,17 +41,18 @@ class RehearsalModel(BaseChatModel):
     def _llm_type(self) -> str:
         return "rehearsal"
 
-    def said_to(self, messages: list[BaseMessage]) -> str:
-        """Give the text of the reply to a prompt."""
-        prompt = fingerprint(messages)
-        case = Case(
-            read_prompt(messages), self.book, self.options, Chance(self.options.seed, self.options.error, prompt)
+    def reply_to(self, messages: list[BaseMessage]) -> str:
+        """Return the text of the reply to a prompt."""
+        seed, prompt = self.options.seed, fingerprint(messages)
+        text = json.dumps(
+            reply(PromptCase(read_prompt(messages), self.book, self.options, Chance(seed, prompt))), ensure_ascii=False
         )
-        proper = reply(case)
-        text = json.dumps(proper, ensure_ascii=False)
-        if unit(self.options.seed, prompt, "malformed") < self.options.parse_failure:
-            return KINDS[int(unit(self.options.seed, prompt, "kind") * len(KINDS))](proper, text)
-        return text
+        if draw(seed, prompt, "malformed") >= self.options.parse_failure:
+            return text
+        # Prose, JSON cut off in its first key as at an output limit, nothing, or another type.
+        cut_off = text[: min(len(text) - 1, 6)]
+        malformed = ("I am sorry, but I cannot tell from what I was given.", cut_off, "", '["unusable", null]')
+        return malformed[int(draw(seed, prompt, "kind") * len(malformed))]
 
     @override
     def _generate(
@@ -62,9 +62,8 @@ class RehearsalModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        if self.options.latency:
-            time.sleep(self.options.latency)
-        return as_result(messages, self.said_to(messages), "rehearsal")
+        time.sleep(self.options.latency)
+        return as_result(messages, self.reply_to(messages), "rehearsal")
 
     @override
     async def _agenerate(
@@ -76,7 +75,7 @@ class RehearsalModel(BaseChatModel):
     ) -> ChatResult:
         if self.options.latency:
             await asyncio.sleep(self.options.latency)
-        return as_result(messages, self.said_to(messages), "rehearsal")
+        return as_result(messages, self.reply_to(messages), "rehearsal")
 
 
 def make_rehearsal(rest: str) -> RehearsalModel:

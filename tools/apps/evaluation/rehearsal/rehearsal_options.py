@@ -16,9 +16,9 @@ class RehearsalOptions(BaseModel):
     error: float = Field(0.0, ge=0, le=1)
     """The rate at which each of its judgements is wrong."""
     distraction: float = Field(0.0, ge=0, le=1)
-    """The rate at which each passage shown that tells nothing misleads a judgement of all passages together."""
+    """The rate at which each irrelevant passage misleads a judgement of all passages together."""
     parse_failure: float = Field(0.0, ge=0, le=1)
-    """The rate of replies that are not what was asked for."""
+    """The rate of malformed replies."""
     knowledge: float = Field(0.0, ge=0, le=1)
     """The share of facts that it knows from memory."""
     latency: float = Field(0.0, ge=0, allow_inf_nan=False)
@@ -47,7 +47,7 @@ def rehearsal_options(given: Mapping[str, object]) -> RehearsalOptions:
 
 
 def parse_rehearsal(rest: str) -> tuple[str, RehearsalOptions]:
-    """Part what follows `rehearsal:` into the data set and the options.
+    """Split what follows `rehearsal:` into the data set and the options.
 
     Raises:
         SpecError: no data set, or a bad option.

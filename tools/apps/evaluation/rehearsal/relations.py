@@ -44,7 +44,7 @@ _QUESTIONS = {
 }
 
 
-def question_of(subject: str, relation: str) -> str:
-    """Ask for a relation of a subject; one that is not known by heart by its name."""
-    asked = _QUESTIONS.get(relation.strip().lower(), f"What is the {relation.strip()} of {{}}?")
-    return asked.replace("{}", subject.strip())
+def question_about(subject: str, relation: str) -> str:
+    """Return a question for a relation of a subject; one that is not listed is asked for by its name."""
+    template = _QUESTIONS.get(relation.strip().lower(), f"What is the {relation.strip()} of {{}}?")
+    return template.replace("{}", subject.strip())

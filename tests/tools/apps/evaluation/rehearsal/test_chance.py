@@ -40,7 +40,7 @@ def shown(title: str, text: str) -> str:
 def test_judgements_err_at_the_rate_asked_for(films: Path, rate: float) -> None:
     model = make_rehearsal(f"{films}?error={rate}&seed=5")
     right = [
-        json.loads(model.said_to(prompt("review", shown("Night Harbour", FILM), number)))["relevant"]
+        json.loads(model.reply_to(prompt("review", shown("Night Harbour", FILM), number)))["relevant"]
         for number in range(MANY)
     ]
     assert 1 - sum(right) / MANY == pytest.approx(rate, abs=4 * (rate * (1 - rate) / MANY) ** 0.5)
@@ -52,7 +52,7 @@ def test_replies_are_unusable_at_the_rate_asked_for(films: Path, rate: float) ->
     unusable = 0
     for number in range(MANY):
         try:
-            parse_reply(model.said_to(decided(model, number)), Decision)
+            parse_reply(model.reply_to(decided(model, number)), Decision)
         except UnusableReplyError:
             unusable += 1
     assert unusable / MANY == pytest.approx(rate, abs=4 * (rate * (1 - rate) / MANY) ** 0.5)
@@ -60,9 +60,9 @@ def test_replies_are_unusable_at_the_rate_asked_for(films: Path, rate: float) ->
 
 def test_asking_again_can_succeed_and_is_about_the_same_question(films: Path) -> None:
     model = make_rehearsal(f"{films}?parse_failure=0.5")
-    proper = make_rehearsal(str(films)).said_to(decided(model, 0))
+    proper = make_rehearsal(str(films)).reply_to(decided(model, 0))
     again = [AIMessage("(empty)"), HumanMessage("That reply cannot be used: no object. Reply again.")]
-    said = {model.said_to([*decided(model, number), *again]) for number in range(20)}
+    said = {model.reply_to([*decided(model, number), *again]) for number in range(20)}
     assert proper in said
     assert len(said) > 1
 
@@ -78,7 +78,7 @@ def test_a_run_survives_unusable_replies(films: Path, films_index: str) -> None:
 
 def test_errors_of_one_prompt_fall_apart(films: Path) -> None:
     model = make_rehearsal(f"{films}?error=0.5")
-    said = [json.loads(model.said_to(prompt("review", shown("Night Harbour", FILM), n))) for n in range(400)]
+    said = [json.loads(model.reply_to(prompt("review", shown("Night Harbour", FILM), n))) for n in range(400)]
     pairs = {(each["relevant"], each["enough"]) for each in said}
     assert pairs == {(True, True), (True, False), (False, True), (False, False)}
 
@@ -88,7 +88,7 @@ def test_each_idle_passage_misleads_by_itself(films: Path) -> None:
     idle = "".join(f'\n<passage id="{n}" title="No {n}">\nNothing.\n</passage>' for n in range(2, 6))
     both = shown("Night Harbour", FILM).replace("\n</passages>", f"{idle}\n</passages>")
     for passages, misled in ((shown("Night Harbour", FILM), 0.0), (both, 1 - 0.9**4)):
-        said = [json.loads(model.said_to(prompt("review", passages, number)))["enough"] for number in range(MANY)]
+        said = [json.loads(model.reply_to(prompt("review", passages, number)))["enough"] for number in range(MANY)]
         assert sum(said) / MANY == pytest.approx(misled, abs=0.05)
 
 
@@ -99,7 +99,7 @@ def test_the_share_of_facts_in_memory(films: Path) -> None:
         model = make_rehearsal(f"{films}?knowledge=0.3&seed={seed}")
         for question in asked:
             message = HumanMessage(f"<question>\n{question}\n</question>")
-            said = model.said_to([SystemMessage("Role: ra_isf/self_knowledge"), message])
+            said = model.reply_to([SystemMessage("Role: ra_isf/self_knowledge"), message])
             known += json.loads(said)["known"]
     assert known / 600 == pytest.approx(0.3, abs=0.08)
 
@@ -109,7 +109,7 @@ def test_the_same_prompt_gets_the_same_reply_in_another_process(films: Path) -> 
     script = (
         "import sys; from langchain_core.messages import HumanMessage, SystemMessage;"
         "from hopgraph.tools.apps.evaluation.rehearsal import make_rehearsal; m = make_rehearsal(sys.argv[1]);"
-        "print([m.said_to([SystemMessage(f'Role: a/decide\\n{n}'), HumanMessage('<question>\\nx\\n</question>')])"
+        "print([m.reply_to([SystemMessage(f'Role: a/decide\\n{n}'), HumanMessage('<question>\\nx\\n</question>')])"
         " for n in range(50)])"
     )
     said = [
@@ -123,7 +123,7 @@ def test_seeds_differ(films: Path) -> None:
     said: list[list[Any]] = []
     for seed in (1, 2):
         model = make_rehearsal(f"{films}?error=0.5&seed={seed}")
-        said.append([model.said_to(decided(model, number)) for number in range(30)])
+        said.append([model.reply_to(decided(model, number)) for number in range(30)])
     assert said[0] != said[1]
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop, GoldSentence
-from hopgraph.tools.apps.evaluation.rehearsal.plan_book import Book, read_book
-from hopgraph.tools.apps.evaluation.rehearsal.plan_derivation import plan_of
+from hopgraph.tools.apps.evaluation.rehearsal.plan_book import PlanBook, read_book
+from hopgraph.tools.apps.evaluation.rehearsal.plan_derivation import derive_plan
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import GoldPassage, Plan, wordings
 from hopgraph.tools.retrieval.sample import read_sample_questions
 
@@ -30,11 +30,11 @@ def test_a_decomposition_with_relations() -> None:
         GoldHop("#1 >> no such relation", "Larvik", ("id-Ada Brink",)),
     )
     asked = "Where was the director of Night Harbour born?"
-    plan = plan_of(made({"Night Harbour": "By Ada Brink.", "Ada Brink": TEXT}, question=asked, hops=steps))
+    plan = derive_plan(made({"Night Harbour": "By Ada Brink.", "Ada Brink": TEXT}, question=asked, hops=steps))
     assert questions(plan) == ["Who is the director of Night Harbour?", "What is the no such relation of #1?"]
     assert [hop.needs for hop in plan.hops] == [(), (1,)]
     assert [[gold.title for gold in hop.passages] for hop in plan.hops] == [["Night Harbour"], ["Ada Brink"]]
-    assert plan.standing_alone(plan.hops[1]) == (
+    assert plan.self_contained(plan.hops[1]) == (
         "What is the no such relation of “Who is the director of Night Harbour”?"
     )
     assert plan.last_decides
@@ -49,7 +49,7 @@ def test_triples_of_a_comparison() -> None:
     )
     passages = {"Alpha": "By Ada Brink.", "Beta": "By Tomas Weil.", "Ada Brink": TEXT, "Tomas Weil": "Born in 1960."}
     asked = "Which film has the older director, Alpha or Beta?"
-    plan = plan_of(made(passages, question=asked, answers=("Alpha",), type="bridge_comparison", triples=triples))
+    plan = derive_plan(made(passages, question=asked, answers=("Alpha",), type="bridge_comparison", triples=triples))
     assert questions(plan)[2:] == ["When was #1 born?", "When was #2 born?"]
     assert [hop.passages[0].title for hop in plan.hops] == list(passages)
     assert not plan.last_decides
@@ -58,13 +58,13 @@ def test_triples_of_a_comparison() -> None:
 def test_gold_paragraphs_of_a_bridge_go_from_the_named_to_the_answer() -> None:
     passages = {"Ada Brink": TEXT, "Night Harbour": "Night Harbour was made by Ada Brink."}
     told = (GoldSentence("id-Ada Brink", "She was born in Larvik, near the sea, in 1950."),)
-    plan = plan_of(made(passages, question="Where was the maker of Night Harbour born?", sentences=told))
+    plan = derive_plan(made(passages, question="Where was the maker of Night Harbour born?", sentences=told))
     assert questions(plan) == ["What is known of Night Harbour?", "What is known of #1?"]
     assert [hop.answer for hop in plan.hops] == ["Ada Brink", "Larvik"]
 
 
 def test_gold_paragraphs_that_nothing_links_are_asked_for_apart() -> None:
-    plan = plan_of(
+    plan = derive_plan(
         made({"Alpha": "It is a film.", "Beta": "It is a song."}, question="Are both films?", answers=("no",))
     )
     assert len({*questions(plan)}) == 2
@@ -87,15 +87,15 @@ def test_steps_without_passages_follow_from_the_others() -> None:
         hops=steps,
         facts=("A died.", "B was born."),
     )
-    plan = plan_of(question)
+    plan = derive_plan(question)
     assert [hop.number for hop in plan.asked] == [1, 2]
     assert [hop.answer for hop in plan.hops] == ["A died.", "B was born.", "no"]
     assert plan.hops[0].passages == (GoldPassage("A", ""),)
 
 
 def test_one_hop_where_each_gold_passage_answers_or_none_is_told() -> None:
-    assert questions(plan_of(made({"A": "In Larvik.", "B": "Larvik it is."}, question="Where?"))) == ["Where?"]
-    assert questions(plan_of(made({}, question="Where?"))) == ["Where?"]
+    assert questions(derive_plan(made({"A": "In Larvik.", "B": "Larvik it is."}, question="Where?"))) == ["Where?"]
+    assert questions(derive_plan(made({}, question="Where?"))) == ["Where?"]
 
 
 @pytest.mark.parametrize(
@@ -114,10 +114,10 @@ def test_other_passages_are_not(title: str, text: str) -> None:
 
 
 def test_a_part_without_the_answer_does_not_tell_it() -> None:
-    plan = plan_of(made({"Ada Brink": TEXT}, question="Where was Ada Brink born?"))
+    plan = derive_plan(made({"Ada Brink": TEXT}, question="Where was Ada Brink born?"))
     (hop,), (gold,) = plan.hops, plan.hops[0].passages
-    assert hop.carried_by(gold, TEXT)
-    assert not hop.carried_by(gold, "Ada Brink was a painter.")
+    assert hop.is_answered_by(gold, TEXT)
+    assert not hop.is_answered_by(gold, "Ada Brink was a painter.")
 
 
 def test_sub_questions_are_found_in_all_their_wordings(films: Path) -> None:
@@ -127,7 +127,7 @@ def test_sub_questions_are_found_in_all_their_wordings(films: Path) -> None:
         assert whole is not None
         assert (whole.plan, whole.hop) == (plan, None)
         for hop in plan.hops:
-            for asked in (hop.asked_with(plan.gold_answers()), plan.standing_alone(hop)):
+            for asked in (hop.filled_with(plan.gold_answers()), plan.self_contained(hop)):
                 for wording in wordings(asked):
                     found = book.find(wording)
                     assert found is not None
@@ -144,4 +144,4 @@ def test_a_beir_folder_gives_the_texts_of_its_gold_passages() -> None:
 
 
 def test_an_empty_book_finds_nothing() -> None:
-    assert Book([]).find("Who?") is None
+    assert PlanBook([]).find("Who?") is None

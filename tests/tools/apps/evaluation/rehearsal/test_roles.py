@@ -27,7 +27,7 @@ OTHER = {
 def ask(model: RehearsalModel, step: str, question: str = QUESTION, **variables: Value) -> Mapping[str, Any]:
     """Show a prompt as the project's prompts are written, and read the reply."""
     blocks = [format_block(name, value) for name, value in {**variables, "question": question}.items()]
-    said = model.said_to([SystemMessage(f"Role: any/{step}\nAt most 3."), HumanMessage("\n\n".join(blocks))])
+    said = model.reply_to([SystemMessage(f"Role: any/{step}\nAt most 3."), HumanMessage("\n\n".join(blocks))])
     return json.loads(said)
 
 
@@ -130,5 +130,5 @@ def test_thoughts_go_on_until_the_answer(perfect: RehearsalModel) -> None:
 
 
 def test_a_message_without_a_question_is_answered_as_unanswerable(perfect: RehearsalModel) -> None:
-    said = json.loads(perfect.said_to([HumanMessage("Hello there")]))
+    said = json.loads(perfect.reply_to([HumanMessage("Hello there")]))
     assert said["answer"] == "unanswerable"

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from hopgraph.graphs import genground
 from hopgraph.tools.apps.evaluation.rehearsal import RehearsalModel
-from hopgraph.tools.apps.evaluation.rehearsal.model_server import ChatServer, RequestLog
+from hopgraph.tools.apps.evaluation.rehearsal.model_server import ChatServer
 from hopgraph.tools.models.structured import bind
 from support.servers.loopback import LoopbackServer
 from support.walks import walk
@@ -37,7 +37,7 @@ class Deduced(BaseModel):
 class Served:
     def __init__(self, model: RehearsalModel) -> None:
         self.log = io.StringIO()
-        self.server = LoopbackServer(ChatServer(model, "rehearsal-films", RequestLog(self.log)).asgi)
+        self.server = LoopbackServer(ChatServer(model, "rehearsal-films", self.log).asgi)
         self.url = f"{self.server.url}/v1"
 
     def client(self, **settings: Any) -> ChatOpenAI:
@@ -153,7 +153,7 @@ def test_the_command_serves_and_logs(films: Path, tmp_path: Path) -> None:
     [
         (["missing.jsonl"], "missing.jsonl"),
         (["FILMS", "--error", "2"], "option error="),
-        (["FILMS", "--port", "99999"], "port 99999"),
+        (["FILMS", "--port", "99999"], "'--port': Input should be less than or equal to 65535"),
         (["FILMS", "--port", "0", "--log", "no/such/folder/x"], "no/such/folder"),
     ],
 )
