@@ -11,7 +11,7 @@ from hopgraph.tools.apps.cli.console import console_on, print_line
 from hopgraph.tools.apps.evaluation.rehearsal.plan_book import read_book
 from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_model import RehearsalModel
 from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_options import RehearsalOptions
-from hopgraph.tools.apps.server.listening import listening
+from hopgraph.tools.apps.server.listener import open_listener
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.text.sanitize import pluralize
 
@@ -39,7 +39,7 @@ def run_rehearse(dataset: Path, port: int, options: RehearsalOptions, log: Path 
     book = read_book(dataset.expanduser(), options.rename)
     model = RehearsalModel(book=book, options=options)
     with ExitStack() as opened:
-        listener = opened.enter_context(listening(HOST, port))
+        listener = opened.enter_context(open_listener(HOST, port))
         file = opened.enter_context(_open_log(log)) if log else None
         name = f"rehearsal-{dataset.stem}"
         console = console_on(stderr=True)
