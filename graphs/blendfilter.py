@@ -31,7 +31,7 @@ from typing import Literal, cast
 from langgraph.graph import END, START
 from langgraph.types import Send
 
-from hopgraph.nodes.blend import blend, branch_input, first_steps, reason, recall, topic
+from hopgraph.nodes.blend import blend, branch_input, first_steps, name_topic, reason, recall
 from hopgraph.nodes.core.method_graph import CompiledMethod, MethodGraph
 from hopgraph.nodes.draft_answers import draft_answers
 from hopgraph.nodes.filter_passages import select_passages, weigh_passages
@@ -46,7 +46,7 @@ from hopgraph.state.blendfilter import (
     BlendFilterState,
     BranchName,
     BranchOutput,
-    BranchState,
+    QueryBranchState,
     SampledOutput,
 )
 from hopgraph.state.schemas import QuestionInput
@@ -65,19 +65,19 @@ def all_queries(state: BlendFilterState) -> list[Send]:
     return [Send(branch["name"], branch_input(state, branch)) for branch in state["branches"]]
 
 
-def is_filtered(state: BranchState) -> Literal["filter", "as found"]:
-    """Tell whether the branch filters its passages."""
+def is_filtered(state: QueryBranchState) -> Literal["filter", "as found"]:
+    """Whether the branch filters its passages."""
     return "filter" if state["branch"]["reserved"] else "as found"
 
 
 def filter_the_union(state: BlendFilterState) -> Literal["union to filter", "ready"]:
-    """Tell whether the filter comes after the union."""
+    """Whether the filter comes after the union."""
     return "union to filter" if state["settings"]["filtering"] == "union" else "ready"
 
 
 def build_branch(name: BranchName) -> CompiledMethod:
     """Draw one query's branch; the question itself has been searched by then."""
-    builder = MethodGraph(BranchState, Context, output_schema=BranchOutput)
+    builder = MethodGraph(QueryBranchState, Context, output_schema=BranchOutput)
     builder.add_node("take_top", take_top)
     builder.add_node("judge", weigh_passages)
     builder.add_node("select", select_passages)
@@ -94,13 +94,13 @@ def build_branch(name: BranchName) -> CompiledMethod:
 
 
 def build() -> MethodGraph:
-    """Draw the figure: nodes and edges, not yet compiled."""
+    """Build the graph: its nodes and edges, not yet compiled."""
     builder = MethodGraph(BlendFilterState, Context, input_schema=QuestionInput, output_schema=SampledOutput)
     builder.add_node("prepare", prepare_for(BlendFilterState))
     builder.add_node("retrieve", retrieve)
     builder.add_node("reason", reason)
     builder.add_node("recall", recall)
-    builder.add_node("topic", topic)
+    builder.add_node("topic", name_topic)
     builder.add_node("blend", blend)
     builder.add_node("original", build_branch("original"))
     builder.add_node("external", build_branch("external"))

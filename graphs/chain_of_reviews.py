@@ -28,7 +28,7 @@ from hopgraph.nodes.lengthen import lengthen
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.review import every_open, review_with
-from hopgraph.nodes.review_tree.paths import with_status
+from hopgraph.nodes.review_tree.paths import nodes_with_status
 from hopgraph.state.chain_of_reviews import ChainOfReviewsContext
 from hopgraph.state.review_tree import ReviewTreeState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
@@ -38,8 +38,8 @@ Context = ChainOfReviewsContext
 
 
 def anything_new(state: ReviewTreeState) -> Literal["new paragraphs", "nothing new"]:
-    """Tell whether the chain grew."""
-    return "new paragraphs" if with_status(state["tree"], "open") else "nothing new"
+    """Whether the chain grew."""
+    return "new paragraphs" if nodes_with_status(state["tree"], "open") else "nothing new"
 
 
 def what_was_decided(state: ReviewTreeState) -> Literal["SEARCH", "ACCEPT or REJECT, or the last turn"]:
@@ -48,7 +48,7 @@ def what_was_decided(state: ReviewTreeState) -> Literal["SEARCH", "ACCEPT or REJ
 
 
 def build() -> MethodGraph:
-    """Draw the figure: nodes and edges, not yet compiled."""
+    """Build the graph: its nodes and edges, not yet compiled."""
     builder = MethodGraph(ReviewTreeState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
     builder.add_node("prepare", prepare_for(ReviewTreeState))
     builder.add_node("retrieve", retrieve)

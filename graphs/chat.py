@@ -36,7 +36,7 @@ from hopgraph.nodes.chat.contextualise import contextualise
 from hopgraph.nodes.chat.prepare_turn import prepare_turn
 from hopgraph.nodes.chat.reply import reply
 from hopgraph.nodes.chat.route import route
-from hopgraph.nodes.chat.run_method import lend
+from hopgraph.nodes.chat.run_method import method_node
 from hopgraph.nodes.core.method_graph import CompiledMethod, MethodGraph
 from hopgraph.state.chat import (
     METHOD_NAMES,
@@ -54,7 +54,7 @@ Context = ChatContext
 
 
 def what_was_read(state: ChatState) -> Literal["refused", "follow-up", "first message"]:
-    """Tell whether there is anything to look up, and whether earlier messages may explain it."""
+    """Whether there is anything to look up, and whether earlier messages may explain it."""
     if state["kind"] == "refused":
         return "refused"
     return "follow-up" if len(state["messages"]) > 1 else "first message"
@@ -74,14 +74,14 @@ def look_up() -> CompiledMethod:
     """Draw all methods side by side; a question takes one of them."""
     builder = MethodGraph(LookUpState, Context, input_schema=ChosenMethod, output_schema=TurnResult)
     for name in METHOD_NAMES:
-        builder.add_node(name, lend(METHODS[name].graph))
+        builder.add_node(name, method_node(METHODS[name].graph))
         builder.add_edge(name, END)
     builder.add_conditional_edges(START, chosen_method, {name: name for name in METHOD_NAMES})
     return builder.compile(name="Look up")
 
 
 def build() -> MethodGraph:
-    """Draw the figure: nodes and edges, not yet compiled."""
+    """Build the graph: its nodes and edges, not yet compiled."""
     builder = MethodGraph(ChatState, Context, input_schema=ChatInput, output_schema=ChatInput)
     builder.add_node("prepare", prepare_turn({name: METHODS[name].Context for name in METHOD_NAMES}))
     builder.add_node("contextualise", contextualise)

@@ -27,9 +27,9 @@ from typing import Literal
 
 from langgraph.graph import END, START
 
-from hopgraph.nodes.best_answer import accept, best_answer_with
+from hopgraph.nodes.best_answer import accept_last_answer, best_answer_with
 from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.nodes.deduce import deduce_with, what_was_deduced
+from hopgraph.nodes.deduce import deduce_with, route_deduced
 from hopgraph.nodes.finish import finish
 from hopgraph.nodes.generate import generate
 from hopgraph.nodes.ground import ground
@@ -64,7 +64,7 @@ def what_was_cited(state: GengroundState) -> Literal["cited", "empty, more", "em
 
 
 def build() -> MethodGraph:
-    """Draw the figure: nodes and edges, not yet compiled."""
+    """Build the graph: its nodes and edges, not yet compiled."""
     builder = MethodGraph(GengroundState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
     builder.add_node("prepare", prepare_for(GengroundState))
     builder.add_node("deduce", deduce_with("deduce", NextQuestion))
@@ -75,7 +75,7 @@ def build() -> MethodGraph:
     builder.add_node("keep", keep)
     builder.add_node("read_passages", read_passages)
     builder.add_node("best_answer", best_answer_with())
-    builder.add_node("accept", accept)
+    builder.add_node("accept", accept_last_answer)
     builder.add_node("finish", finish)
 
     builder.add_edge(START, "prepare")
@@ -83,7 +83,7 @@ def build() -> MethodGraph:
     builder.add_edge("generate", "retrieve")
     builder.add_conditional_edges(
         "deduce",
-        what_was_deduced,
+        route_deduced,
         {"next question": "retrieve", "finished": "finish", "no further hop": "best_answer"},
     )
     builder.add_conditional_edges("retrieve", how_to_use, {"grounding": "ground", "no grounding": "read_passages"})

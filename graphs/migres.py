@@ -50,7 +50,7 @@ def what_was_kept(state: MigresState) -> Literal["passages kept", "nothing left"
 
 
 def what_is_left(state: MigresState) -> Literal["passages kept", "nothing left"]:
-    """Tell whether a query is without passages, so that the model should say what it knows."""
+    """Whether a query is without passages, so that the model should say what it knows."""
     empty = any(not entry["excerpts"] for entry in state["knowledge"])
     return "nothing left" if empty and state["settings"]["recall"] else "passages kept"
 
@@ -63,12 +63,12 @@ def enough_information(state: MigresState) -> Literal["answerable", "missing", "
 
 
 def any_queries(state: MigresState) -> Literal["new queries", "none left"]:
-    """Tell whether there is anything new to ask."""
+    """Whether there is anything new to ask."""
     return "new queries" if state["queries"] else "none left"
 
 
 def build() -> MethodGraph:
-    """Draw the figure: nodes and edges, not yet compiled."""
+    """Build the graph: its nodes and edges, not yet compiled."""
     builder = MethodGraph(MigresState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
     builder.add_node("prepare", prepare_for(MigresState))
     builder.add_node("retrieve", retrieve_with(passages_per_query, any_number=True))

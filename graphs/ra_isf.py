@@ -66,7 +66,7 @@ def knows(state: SolveState) -> Literal["known", "look up", "break down", "give 
 
 
 def any_relevant(state: SolveState) -> Literal["relevant", "none", "give up"]:
-    """Tell whether a passage is relevant; if none is, the question is broken down unless that is switched off."""
+    """Whether a passage is relevant; if none is, the question is broken down unless that is switched off."""
     if state["knowledge"][0]["excerpts"]:
         return "relevant"
     return "none" if state["settings"]["decomposition"] else "give up"
@@ -105,7 +105,7 @@ def build_solve() -> MethodGraph:
 
 
 def build() -> MethodGraph:
-    """Draw the figure: nodes and edges, not yet compiled."""
+    """Build the graph: its nodes and edges, not yet compiled."""
     builder = MethodGraph(RaIsfState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
     builder.add_node("prepare", prepare_for(RaIsfState))
     builder.add_node("plant", plant)

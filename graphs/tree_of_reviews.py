@@ -41,7 +41,7 @@ from hopgraph.nodes.prune import prune
 from hopgraph.nodes.rank_passages import rank_passages
 from hopgraph.nodes.retrieve import retrieve_with
 from hopgraph.nodes.review import by_search_order, review_with
-from hopgraph.nodes.review_tree.paths import agreeing, with_status
+from hopgraph.nodes.review_tree.paths import majority_nodes, nodes_with_status
 from hopgraph.state.review_tree import GrowOutput, GrowState, ReviewTreeState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
@@ -51,18 +51,18 @@ Context = TreeOfReviewsContext
 
 
 def anything_new(state: GrowState) -> Literal["paragraphs to review", "all paths closed"]:
-    """Tell whether a paragraph waits for its review."""
-    return "paragraphs to review" if with_status(state["tree"], "open") else "all paths closed"
+    """Whether a paragraph waits for its review."""
+    return "paragraphs to review" if nodes_with_status(state["tree"], "open") else "all paths closed"
 
 
 def what_was_decided(state: GrowState) -> Literal["SEARCH", "next paragraph", "all paths closed"]:
     """Expand open paths, review what waits (in a depth search), or end: nothing open, early stop, budget."""
     enough = state["settings"]["early_stop"]
-    if state["stop_reason"] or (isinstance(enough, int) and len(agreeing(state["tree"])) >= enough):
+    if state["stop_reason"] or (isinstance(enough, int) and len(majority_nodes(state["tree"])) >= enough):
         return "all paths closed"
     if state["frontier"]:
         return "SEARCH"
-    return "next paragraph" if with_status(state["tree"], "open") else "all paths closed"
+    return "next paragraph" if nodes_with_status(state["tree"], "open") else "all paths closed"
 
 
 def what_was_found(state: ReviewTreeState) -> Literal["evidence", "relevant paragraphs only", "nothing"]:
@@ -98,7 +98,7 @@ def build_grow(context: type[TreeOfReviewsContext] = Context, write_queries: Nod
 
 
 def build() -> MethodGraph:
-    """Draw the figure: nodes and edges, not yet compiled."""
+    """Build the graph: its nodes and edges, not yet compiled."""
     builder = MethodGraph(ReviewTreeState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
     builder.add_node("prepare", prepare_for(ReviewTreeState))
     builder.add_node("grow", build_grow().compile(name="grow"))

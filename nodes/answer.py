@@ -8,12 +8,11 @@ from langgraph.runtime import Runtime
 from pydantic import Field, field_validator
 
 from hopgraph.nodes.core.ask import Ask, AskResult, ask, calls_of
-from hopgraph.nodes.core.evidence_review import reviewing_passages
-from hopgraph.nodes.core.excerpts import by_id, shown
+from hopgraph.nodes.core.evidence_review import with_passage_review
+from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
+from hopgraph.nodes.core.reply_text import UNANSWERABLE, read_numbers, short_answer
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.decide import UNANSWERABLE, short_answer
-from hopgraph.nodes.extract import numbers_in
 from hopgraph.state import Context, Evidence, Excerpt, Knowledge, Passage, Spent, StopReason
 from hopgraph.state.events import Decided
 from hopgraph.tools.prompts import Value, clean
@@ -26,11 +25,11 @@ class AnswerReply(ReplyModel):
     answer: ShortText
     used_passages: list[int] = Field(default_factory=list[int])
 
-    _numbers = field_validator("used_passages", mode="before")(numbers_in)
+    _numbers = field_validator("used_passages", mode="before")(read_numbers)
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadAnswer:
     """What a reader made of a question."""
 
     answer: str
@@ -40,7 +39,7 @@ class Reading:
     """One statement, the reasoning or the answer, with the shown passages that it rests on; empty without."""
 
 
-def answer_ask(
+def reader_ask(
     question: str,
     settings: Context,
     *,
@@ -76,7 +75,7 @@ def read_answer(
     *,
     evidence_id: str = "1.1.1",
     question: str = "",
-) -> Reading:
+) -> ReadAnswer:
     """Turn a reader's reply into an answer with its evidence.
 
     Passage numbers that were not shown are ignored. The evidence's statement is the reasoning, else the
@@ -88,10 +87,10 @@ def read_answer(
     in_range = [number for number in reply.used_passages if 1 <= number <= len(excerpts)]
     ids = list(dict.fromkeys(excerpts[number - 1]["passage_id"] for number in in_range))
     if not answer or not ids:
-        return Reading(answer, reasoning, [])
+        return ReadAnswer(answer, reasoning, [])
     statement = reasoning or f"{question} {answer}".strip()
     evidence = Evidence(id=evidence_id, statement=statement, passage_ids=ids, quote="", verified=False)
-    return Reading(answer, reasoning, [evidence])
+    return ReadAnswer(answer, reasoning, [evidence])
 
 
 class AnswerState(Spent):
@@ -107,7 +106,7 @@ AnswerNode = Callable[[AnswerState, Runtime[Context]], Awaitable[Mapping[str, An
 
 
 def answer_with(step: str = "answer", *, own_knowledge: bool = False) -> AnswerNode:
-    """Make the node that answers the question from all kept passages of all queries.
+    """Return the node that answers the question from all kept passages of all queries.
 
     Args:
         step: `answer`, or `answer_step_by_step` for a chain of thought.
@@ -120,18 +119,18 @@ def answer_with(step: str = "answer", *, own_knowledge: bool = False) -> AnswerN
 
     async def answer(state: AnswerState, runtime: Runtime[Context]) -> Mapping[str, Any]:
         settings = runtime.context
-        excerpts = [] if own_knowledge else kept_excerpts(state["knowledge"])
-        given = None if own_knowledge else shown(excerpts, by_id(state["passages"]))
-        wanted = answer_ask(state["question"], settings, step=step, passages=given)
+        excerpts = [] if own_knowledge else excerpts_of_all_queries(state["knowledge"])
+        given = None if own_knowledge else prompt_passages(excerpts, passages_by_id(state["passages"]))
+        wanted = reader_ask(state["question"], settings, step=step, passages=given)
         answered = await ask(runtime, state, wanted)
         reading = read_answer(answered, settings, excerpts, question=state["question"])
         return answer_update(reading, answered, runtime, limit=state["stop_reason"])
 
-    return answer if own_knowledge else reviewing_passages("knowledge")(answer)
+    return answer if own_knowledge else with_passage_review("knowledge")(answer)
 
 
 def answer_update(
-    reading: Reading, answered: AskResult[Any], runtime: Runtime[Any], *, limit: StopReason | None = None
+    reading: ReadAnswer, answered: AskResult[Any], runtime: Runtime[Any], *, limit: StopReason | None = None
 ) -> dict[str, Any]:
     """Make a node's update of a final reading, and report it as a `decided` event.
 
@@ -141,7 +140,7 @@ def answer_update(
     return {**reading_update(reading, runtime, limit=limit or budget), "calls": calls_of([answered])}
 
 
-def reading_update(reading: Reading, runtime: Runtime[Any], *, limit: StopReason | None = None) -> dict[str, Any]:
+def reading_update(reading: ReadAnswer, runtime: Runtime[Any], *, limit: StopReason | None = None) -> dict[str, Any]:
     """Make a node's update of a final reading that took no call; else as `answer_update`."""
     used = [each["id"] for each in reading.evidence]
     emit(
@@ -164,7 +163,7 @@ def reading_update(reading: Reading, runtime: Runtime[Any], *, limit: StopReason
     }
 
 
-def kept_excerpts(knowledge: Sequence[Knowledge]) -> list[Excerpt]:
+def excerpts_of_all_queries(knowledge: Sequence[Knowledge]) -> list[Excerpt]:
     """List the excerpts of all queries in their order, each passage once, at its first place."""
     first: dict[str, Excerpt] = {}
     for entry in knowledge:

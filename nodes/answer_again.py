@@ -6,11 +6,11 @@ from typing import Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.answer import answer_ask, answer_update, kept_excerpts, read_answer
+from hopgraph.nodes.answer import answer_update, excerpts_of_all_queries, read_answer, reader_ask
 from hopgraph.nodes.core.ask import ask, calls_of
 from hopgraph.nodes.core.budget import is_exhausted
-from hopgraph.nodes.core.evidence_review import reviewing_passages
-from hopgraph.nodes.core.excerpts import by_id, shown
+from hopgraph.nodes.core.evidence_review import with_passage_review
+from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.state import Knowledge, Passage, Query, Spent, StopReason
 from hopgraph.state.baselines.alternating import IterRetgenContext
 from hopgraph.state.reducers import merge_calls
@@ -27,7 +27,7 @@ class AgainState(Spent):
     answer: str
 
 
-@reviewing_passages("knowledge")
+@with_passage_review("knowledge")
 async def answer_again(state: AgainState, runtime: Runtime[IterRetgenContext]) -> Mapping[str, Any]:
     """Answer step by step from this turn's passages alone (ITER-RETGEN's generation).
 
@@ -36,12 +36,12 @@ async def answer_again(state: AgainState, runtime: Runtime[IterRetgenContext]) -
     which the budget does not reach for another, and `stop_reason` says so.
     """
     settings, turn = runtime.context, state["iteration"]
-    excerpts = kept_excerpts(state["knowledge"])
-    wanted = answer_ask(
+    excerpts = excerpts_of_all_queries(state["knowledge"])
+    wanted = reader_ask(
         state["question"],
         settings,
         step="answer_step_by_step",
-        passages=shown(excerpts, by_id(state["passages"])),
+        passages=prompt_passages(excerpts, passages_by_id(state["passages"])),
     )
     answered = await ask(runtime, state, wanted)
     reading = read_answer(answered, settings, excerpts, evidence_id=f"{turn}.1.1", question=state["question"])

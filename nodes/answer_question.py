@@ -6,37 +6,37 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import Reading, answer_ask, kept_excerpts, read_answer
+from hopgraph.nodes.answer import ReadAnswer, excerpts_of_all_queries, read_answer, reader_ask
 from hopgraph.nodes.core.ask import ask, calls_of
-from hopgraph.nodes.core.evidence_review import reviewing_passages
-from hopgraph.nodes.core.excerpts import by_id, shown
+from hopgraph.nodes.core.evidence_review import with_passage_review
+from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
+from hopgraph.nodes.core.reply_text import MODEL_SOURCE
 from hopgraph.nodes.question_tree.branch import (
     BranchState,
-    calls_after,
+    calls_after_question,
     question_in_branch,
     question_of,
     settings_for,
     spent_in,
 )
 from hopgraph.nodes.question_tree.settlement import settle
-from hopgraph.nodes.recall_knowledge import MODEL_SOURCE
 from hopgraph.state import Evidence, Knowledge, Passage
 from hopgraph.state.question_tree import QuestionNode
 from hopgraph.state.ra_isf import RaIsfContext
 
 
-class AnswerState(BranchState):
+class AnswerQuestionState(BranchState):
     """What an answering step reads."""
 
     knowledge: list[Knowledge]
     passages: list[Passage]
 
 
-AnswerNode = Callable[[AnswerState, Runtime[RaIsfContext]], Awaitable[Mapping[str, Any]]]
+AnswerNode = Callable[[AnswerQuestionState, Runtime[RaIsfContext]], Awaitable[Mapping[str, Any]]]
 
 
 def answer_question(*, own_knowledge: bool) -> AnswerNode:
-    """Make the step that answers the branch's question with one call (RA-ISF, Equations 2 and 3).
+    """Return the step that answers the branch's question with one call (RA-ISF, Equations 2 and 3).
 
     Args:
         own_knowledge: Show no passages: the model answers from what it knows, and is cited as such.
@@ -46,13 +46,13 @@ def answer_question(*, own_knowledge: bool) -> AnswerNode:
     names, else all that were shown, since each was judged to be enough.
     """
 
-    async def answer(state: AnswerState, runtime: Runtime[RaIsfContext]) -> Mapping[str, Any]:
+    async def answer(state: AnswerQuestionState, runtime: Runtime[RaIsfContext]) -> Mapping[str, Any]:
         node = question_of(state)
         settings = settings_for(node, runtime.context)
-        excerpts = [] if own_knowledge else kept_excerpts(state["knowledge"])
-        passages = None if own_knowledge else shown(excerpts, by_id(state["passages"]))
-        wanted = answer_ask(node["question"], settings, passages=passages)
-        answered = await ask(runtime, spent_in(state), wanted, keep=calls_after(node))
+        excerpts = [] if own_knowledge else excerpts_of_all_queries(state["knowledge"])
+        passages = None if own_knowledge else prompt_passages(excerpts, passages_by_id(state["passages"]))
+        wanted = reader_ask(node["question"], settings, passages=passages)
+        answered = await ask(runtime, spent_in(state), wanted, reserve_calls=calls_after_question(node))
         reading = read_answer(answered, settings, excerpts, evidence_id=node["id"], question=node["question"])
         said = [own_words(node, reading)] if own_knowledge and reading.answer else []
         rests_on = [each["id"] for each in said] or [each["passage_id"] for each in excerpts]
@@ -62,10 +62,10 @@ def answer_question(*, own_knowledge: bool) -> AnswerNode:
         update = settle(runtime, node, how, reading=grounded(node, reading, rests_on))
         return {**update, "passages": said, "calls": calls_of([answered])}
 
-    return answer if own_knowledge else reviewing_passages("knowledge", question_in_branch)(answer)
+    return answer if own_knowledge else with_passage_review("knowledge", question_in_branch)(answer)
 
 
-def grounded(node: QuestionNode, reading: Reading, passage_ids: list[str]) -> Reading:
+def grounded(node: QuestionNode, reading: ReadAnswer, passage_ids: list[str]) -> ReadAnswer:
     """Let an answer without evidence rest on these passages; one without an answer, or with evidence, stays."""
     if not reading.answer or reading.evidence or not passage_ids:
         return reading
@@ -74,7 +74,7 @@ def grounded(node: QuestionNode, reading: Reading, passage_ids: list[str]) -> Re
     return replace(reading, evidence=[evidence])
 
 
-def own_words(node: QuestionNode, reading: Reading) -> Passage:
+def own_words(node: QuestionNode, reading: ReadAnswer) -> Passage:
     """Make the passage that own knowledge stands in: the question as its title, what the model said as its text."""
     return Passage(
         id=f"model:{node['id']}",

@@ -5,11 +5,11 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import Reading, answer_ask, read_answer
+from hopgraph.nodes.answer import ReadAnswer, read_answer, reader_ask
 from hopgraph.nodes.core.ask import ask_all, calls_of
-from hopgraph.nodes.core.evidence_review import reviewing_passages
-from hopgraph.nodes.core.excerpts import by_id, shown
-from hopgraph.nodes.hops.hop_history import closed, open_hop
+from hopgraph.nodes.core.evidence_review import with_passage_review
+from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
+from hopgraph.nodes.hops.hop_history import close_hop, open_hop
 from hopgraph.state import Context, Evidence, Knowledge, Passage, Spent, StopReason
 from hopgraph.state.hops import Hop
 
@@ -24,7 +24,7 @@ class PartsState(Spent):
     stop_reason: StopReason | None
 
 
-@reviewing_passages("knowledge")
+@with_passage_review("knowledge")
 async def answer_side_by_side(state: PartsState, runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Answer each query from what is known for it, side by side, with what it asks for, never yes or no.
 
@@ -32,25 +32,25 @@ async def answer_side_by_side(state: PartsState, runtime: Runtime[Context]) -> M
     part without an answer has an empty one.
     """
     settings = runtime.context.model_copy(update={"answer_type": "short"})
-    passages = by_id(state["passages"])
+    passages = passages_by_id(state["passages"])
     read = [entry for entry in state["knowledge"] if entry["excerpts"]]
     answers = await ask_all(
         runtime,
         state,
-        [answer_ask(entry["query"], settings, passages=shown(entry["excerpts"], passages)) for entry in read],
-        keep=1,  # the composed answer
+        [reader_ask(entry["query"], settings, passages=prompt_passages(entry["excerpts"], passages)) for entry in read],
+        reserve_calls=1,  # the composed answer
     )
     replies = {entry["query"]: answered for entry, answered in zip(read, answers, strict=True)}
     hops, evidence = list[Hop](), list[Evidence]()
     for number, entry in enumerate(state["knowledge"], start=1):
-        reading = Reading("", "", [])
+        reading = ReadAnswer("", "", [])
         if answered := replies.get(entry["query"]):
             reading = read_answer(
                 answered, settings, entry["excerpts"], evidence_id=f"{number}.1.1", question=entry["query"]
             )
         evidence += reading.evidence
         rests_on = reading.evidence[0] if reading.evidence else None
-        hops += closed([open_hop(number, entry["query"])], rests_on, reading.answer, runtime)
+        hops += close_hop([open_hop(number, entry["query"])], rests_on, reading.answer, runtime)
     cut_off = any(answered.outcome == "budget" for answered in answers)
     return {
         "hops": hops,

@@ -6,11 +6,11 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import AnswerReply, Reading, answer_ask, answer_update, read_answer, reading_update
+from hopgraph.nodes.answer import AnswerReply, ReadAnswer, answer_update, read_answer, reader_ask, reading_update
 from hopgraph.nodes.core.ask import ask
-from hopgraph.nodes.core.excerpts import by_id, candidate_excerpts, shown
-from hopgraph.nodes.decide import UNANSWERABLE, short_answer
-from hopgraph.nodes.hops.hop_history import answered_lines, observed, resting_on
+from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages
+from hopgraph.nodes.core.reply_text import UNANSWERABLE, short_answer
+from hopgraph.nodes.hops.hop_history import answered_lines, evidence_of_hops, observed_excerpts
 from hopgraph.state import Candidates, Context, Evidence, Excerpt, Passage, Spent, StopReason
 from hopgraph.state.hops import Hop, HopsContext
 
@@ -30,7 +30,7 @@ BestNode = Callable[[BestState, Runtime[HopsContext]], Awaitable[Mapping[str, An
 
 
 def best_answer_with(*, show_passages: bool = False) -> BestNode:
-    """Make the node that must answer when no further hop is asked (*ours*): one call of the role `answer`.
+    """Return the node that must answer when no further hop is asked (*ours*): one call of the role `answer`.
 
     Args:
         show_passages: From the passages of all hops; else from the hops' answers, and from what was retrieved
@@ -41,18 +41,18 @@ def best_answer_with(*, show_passages: bool = False) -> BestNode:
     """
 
     async def best_answer(state: BestState, runtime: Runtime[HopsContext]) -> Mapping[str, Any]:
-        settings, passages = runtime.context, by_id(state["passages"])
-        excerpts = observed(state["hops"], passages) if show_passages else _unread(state, settings)
-        wanted = answer_ask(
+        settings, passages = runtime.context, passages_by_id(state["passages"])
+        excerpts = observed_excerpts(state["hops"], passages) if show_passages else _unread(state, settings)
+        wanted = reader_ask(
             state["question"],
             settings,
-            passages=shown(excerpts, passages) if show_passages or excerpts else None,
+            passages=prompt_passages(excerpts, passages) if show_passages or excerpts else None,
             sub_answers=None if show_passages else answered_lines(state["hops"]),
         )
         answered = await ask(runtime, state, replace(wanted, fallback=last_answer(state["hops"])))
         number = len(state["hops"]) + 1
         reading = read_answer(answered, settings, excerpts, evidence_id=f"{number}.1.1", question=state["question"])
-        resting = resting_on(reading, state["hops"], state["evidence"])
+        resting = evidence_of_hops(reading, state["hops"], state["evidence"])
         return answer_update(resting, answered, runtime, limit=state["stop_reason"])
 
     return best_answer
@@ -62,15 +62,17 @@ def _unread(state: BestState, settings: Context) -> list[Excerpt]:
     """List what was retrieved for a hop that the budget kept from being answered; empty else."""
     if state["stop_reason"] != "budget" or not state["hops"] or state["hops"][-1]["answer"]:
         return []
-    found = candidate_excerpts(state["candidates"], by_id(state["passages"]))
+    found = candidate_excerpts(state["candidates"], passages_by_id(state["passages"]))
     return list({excerpt["passage_id"]: excerpt for excerpt in found}.values())[: settings.passages_per_query]
 
 
-async def accept(state: BestState, runtime: Runtime[HopsContext]) -> Mapping[str, Any]:
+async def accept_last_answer(state: BestState, runtime: Runtime[HopsContext]) -> Mapping[str, Any]:
     """Take the last hop's answer as the answer, without a call (GenGround without deduction, Table 4)."""
     said = last_answer(state["hops"]).answer
-    reading = Reading(short_answer(said, yes_no=runtime.context.answer_type == "yes_no"), "", [])
-    return reading_update(resting_on(reading, state["hops"], state["evidence"]), runtime, limit=state["stop_reason"])
+    reading = ReadAnswer(short_answer(said, yes_no=runtime.context.answer_type == "yes_no"), "", [])
+    return reading_update(
+        evidence_of_hops(reading, state["hops"], state["evidence"]), runtime, limit=state["stop_reason"]
+    )
 
 
 def last_answer(hops: list[Hop]) -> AnswerReply:

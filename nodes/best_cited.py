@@ -7,9 +7,9 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import reading_update
-from hopgraph.nodes.core.excerpts import by_id, titled
+from hopgraph.nodes.core.excerpts import passages_by_id, with_title
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.vote import VoteState, reading_of
+from hopgraph.nodes.vote import VoteState, answer_of_sample
 from hopgraph.state import Context, EntailmentChecker, Passage
 from hopgraph.state.blendfilter import Draft
 from hopgraph.state.events import Compared
@@ -33,13 +33,13 @@ async def best_cited(state: CitedState, runtime: Runtime[Context]) -> Mapping[st
 
     Writes what a final answer is made of; no call.
     """
-    drafts, passages = state["drafts"], by_id(state["passages"])
+    drafts, passages = state["drafts"], passages_by_id(state["passages"])
     checker = await get_entailment_checker(runtime.context)
     recalls = await asyncio.to_thread(citation_recalls, checker, drafts, passages, state["question"])
     answered = [number for number, draft in enumerate(drafts) if draft["answer"]]
     chosen = max(answered, key=lambda number: recalls[number], default=None)  # max takes the first
     emit(runtime, Compared(answers=[draft["answer"] for draft in drafts], citation_recall=list(recalls), chosen=chosen))
-    return reading_update(reading_of(drafts, chosen), runtime, limit=state["stop_reason"])
+    return reading_update(answer_of_sample(drafts, chosen), runtime, limit=state["stop_reason"])
 
 
 def citation_recalls(
@@ -60,4 +60,4 @@ def _statements(draft: Draft, question: str) -> list[str]:
 
 def _premise(draft: Draft, passages: Mapping[str, Passage]) -> str:
     ids = dict.fromkeys(key for each in draft["evidence"] for key in each["passage_ids"])
-    return "\n\n".join(titled(passages[key]) for key in ids)
+    return "\n\n".join(with_title(passages[key]) for key in ids)

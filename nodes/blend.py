@@ -6,15 +6,15 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import answer_ask
+from hopgraph.nodes.answer import reader_ask
 from hopgraph.nodes.core.ask import Ask, ask, calls_of
-from hopgraph.nodes.core.budget import branch_out, pauses_in, share_out
-from hopgraph.nodes.core.excerpts import by_id, candidate_excerpts, shown
+from hopgraph.nodes.core.budget import pause_calls, share_among_all_branches, share_among_branches
+from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_models import ReplyModel
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.draft_answers import draft_of
-from hopgraph.nodes.recall_knowledge import read_recalled
-from hopgraph.nodes.write_passages import passage_ask
+from hopgraph.nodes.recall_knowledge import read_knowledge
+from hopgraph.nodes.write_passages import knowledge_ask
 from hopgraph.state import Candidates, Passage, Query, Spent
 from hopgraph.state.blendfilter import BlendFilterContext, BlendFilterState, BranchName, Draft, QueryBranch
 from hopgraph.state.context import record_settings
@@ -64,8 +64,8 @@ def _spent_beside(state: Spent, settings: BlendFilterContext, step: str) -> Spen
     steps = first_steps(record_settings(settings))
     # A topic without a filter after it would be of no use.
     needs = [(1, 1) if each != "topic" else (1 + _CALLS_OF_A_FILTER, 1 + _CALLS_OF_A_FILTER) for each in steps]
-    share = share_out(settings, state, needs, keep=FINAL_CALLS)[steps.index(step)]
-    return Spent(calls={**pauses_in(state["calls"]), "before": share}, started_at=state["started_at"])
+    share = share_among_all_branches(settings, state, needs, reserve_calls=FINAL_CALLS)[steps.index(step)]
+    return Spent(calls={**pause_calls(state["calls"]), "before": share}, started_at=state["started_at"])
 
 
 async def reason(state: ReasonState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
@@ -74,12 +74,12 @@ async def reason(state: ReasonState, runtime: Runtime[BlendFilterContext]) -> Ma
     Writes `reasoned`, the chain, from which a_ex is made; it also stands in when the budget does not reach
     the final answer. Empty where no reply could be used.
     """
-    settings, passages = runtime.context, by_id(state["passages"])
+    settings, passages = runtime.context, passages_by_id(state["passages"])
     excerpts = candidate_excerpts(state["candidates"], passages)
-    wanted = answer_ask(
-        state["question"], settings, step="answer_step_by_step", passages=shown(excerpts, passages) or None
+    wanted = reader_ask(
+        state["question"], settings, step="answer_step_by_step", passages=prompt_passages(excerpts, passages) or None
     )
-    answered = await ask(runtime, _spent_beside(state, settings, "reason"), wanted, keep=0)
+    answered = await ask(runtime, _spent_beside(state, settings, "reason"), wanted, reserve_calls=0)
     draft = draft_of(answered, settings, excerpts, number=1, question=state["question"])
     emit(runtime, Reasoned(reasoning=draft["reasoning"], answer=draft["answer"]))
     useful = [draft] if draft["reasoning"] or draft["answer"] else []
@@ -89,16 +89,16 @@ async def reason(state: ReasonState, runtime: Runtime[BlendFilterContext]) -> Ma
 async def recall(state: QuestionState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
     """Write a passage from own knowledge (internal augmentation, section 3.2); writes `recalled`, a_in."""
     spent = _spent_beside(state, runtime.context, "recall")
-    answered = await ask(runtime, spent, passage_ask(state["question"]), keep=0)
-    text = read_recalled(answered.record.passage, state["question"], runtime)
+    answered = await ask(runtime, spent, knowledge_ask(state["question"]), reserve_calls=0)
+    text = read_knowledge(answered.record.passage, state["question"], runtime)
     return {"recalled": text, "cut_off": answered.outcome == "budget", "calls": calls_of([answered])}
 
 
-async def topic(state: QuestionState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
+async def name_topic(state: QuestionState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
     """Name the question's general topic, once for all filters (appendix F); writes `topic`."""
     spent = _spent_beside(state, runtime.context, "topic")
     wanted = Ask("name_topic", {"question": state["question"]}, Topic, Topic(topic=""))
-    answered = await ask(runtime, spent, wanted, keep=0)
+    answered = await ask(runtime, spent, wanted, reserve_calls=0)
     named = " ".join(clean(answered.record.topic).split())[:_LONGEST_TOPIC]
     emit(runtime, TopicNamed(topic=named))
     return {"topic": named, "cut_off": answered.outcome == "budget", "calls": calls_of([answered])}
@@ -122,7 +122,9 @@ async def blend(state: BlendState, runtime: Runtime[BlendFilterContext]) -> Mapp
     settings = runtime.context
     queries = _queries(state, settings)
     wanted = len(queries) if settings.filtering == "branch" else 0
-    shares = branch_out(settings, state, [(_CALLS_OF_A_FILTER, _CALLS_OF_A_FILTER)] * wanted, keep=FINAL_CALLS)
+    shares = share_among_branches(
+        settings, state, [(_CALLS_OF_A_FILTER, _CALLS_OF_A_FILTER)] * wanted, reserve_calls=FINAL_CALLS
+    )
     branches = [
         QueryBranch(name=name, query=query, reserved=share)
         for (name, query), share in zip_longest(queries.items(), shares)
@@ -163,7 +165,7 @@ def branch_input(state: BlendFilterState, branch: QueryBranch) -> dict[str, Any]
         "question": state["question"],
         "topic": state["topic"],
         "settings": state["settings"],
-        "calls": pauses_in(state["calls"]),
+        "calls": pause_calls(state["calls"]),
         "started_at": state["started_at"],
     }
     if own:

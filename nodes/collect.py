@@ -6,8 +6,8 @@ from typing import Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.answer import kept_excerpts
-from hopgraph.nodes.core.excerpts import by_id, whole
+from hopgraph.nodes.answer import excerpts_of_all_queries
+from hopgraph.nodes.core.excerpts import passages_by_id, whole_excerpt
 from hopgraph.state import Candidates, Knowledge, Passage
 from hopgraph.state.baselines.alternating import IrcotContext
 
@@ -25,12 +25,12 @@ async def collect(state: CollectState, runtime: Runtime[IrcotContext]) -> Mappin
 
     Adds to `knowledge` one entry per query; without excerpts where a query found nothing new.
     """
-    passages = by_id(state["passages"])
+    passages = passages_by_id(state["passages"])
     knowledge = list(state["knowledge"])
     for each in state["candidates"]:
-        known = {excerpt["passage_id"] for excerpt in kept_excerpts(knowledge)}
+        known = {excerpt["passage_id"] for excerpt in excerpts_of_all_queries(knowledge)}
         scored = zip(each["passage_ids"], each["scores"], strict=True)
-        new = [whole(passages[key], score) for key, score in scored if key not in known]
+        new = [whole_excerpt(passages[key], score) for key, score in scored if key not in known]
         room = runtime.context.max_passages - len(known)
         knowledge.append(Knowledge(query=each["query"], excerpts=new[:room]))
     return {"knowledge": knowledge}

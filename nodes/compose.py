@@ -5,20 +5,20 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import answer_ask, answer_update, read_answer
+from hopgraph.nodes.answer import answer_update, read_answer, reader_ask
 from hopgraph.nodes.answer_question import grounded, own_words
 from hopgraph.nodes.core.ask import ask, calls_of
-from hopgraph.nodes.core.excerpts import by_id, cut, shown
+from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, truncated_excerpt
+from hopgraph.nodes.core.reply_text import MODEL_SOURCE
 from hopgraph.nodes.question_tree.branch import (
     BranchState,
-    calls_after,
+    calls_after_question,
     parts_of,
     question_of,
     settings_for,
     spent_in,
 )
-from hopgraph.nodes.question_tree.settlement import evidence_under, resting_on, settle, sub_answers
-from hopgraph.nodes.recall_knowledge import MODEL_SOURCE
+from hopgraph.nodes.question_tree.settlement import evidence_under, format_sub_answers, rest_on_evidence, settle
 from hopgraph.state import Evidence, Excerpt, Passage, Spent
 from hopgraph.state.events import Composed
 from hopgraph.state.question_tree import ROOT, QuestionNode
@@ -42,12 +42,15 @@ async def compose(state: ComposeState, runtime: Runtime[RaIsfContext]) -> Mappin
     node, parts = question_of(state), parts_of(state["tree"], state["branch"]["id"])
     settings = settings_for(node, runtime.context)
     below = [key for part in parts for key in evidence_under(state["tree"], part["id"])]
-    passages = by_id(state["passages"])
+    passages = passages_by_id(state["passages"])
     carried = _carried(below, state["evidence"], passages, runtime.context) if runtime.context.carry_evidence else []
-    wanted = answer_ask(
-        node["question"], settings, passages=shown(carried, passages) or None, sub_answers=sub_answers(parts)
+    wanted = reader_ask(
+        node["question"],
+        settings,
+        passages=prompt_passages(carried, passages) or None,
+        sub_answers=format_sub_answers(parts),
     )
-    answered = await ask(runtime, spent_in(state), wanted, keep=calls_after(node))
+    answered = await ask(runtime, spent_in(state), wanted, reserve_calls=calls_after_question(node))
     reading = read_answer(answered, settings, carried, evidence_id=node["id"], question=node["question"])
     how = "composed" if reading.answer else "budget" if answered.outcome == "budget" else "unsolved"
     return {**settle(runtime, node, how, reading=reading, event=Composed), "calls": calls_of([answered])}
@@ -60,7 +63,7 @@ def _carried(
     of = {each["id"]: each["passage_ids"] for each in evidence}
     ids = dict.fromkeys(passage_id for key in keys for passage_id in of[key])
     return [
-        cut(passages[key], passages[key]["score"], settings.passage_tokens)
+        truncated_excerpt(passages[key], passages[key]["score"], settings.passage_tokens)
         for key in ids
         if passages[key]["source"] != MODEL_SOURCE
     ]
@@ -82,14 +85,16 @@ async def best_effort(state: BestEffortState, runtime: Runtime[RaIsfContext]) ->
     """
     settings, root = runtime.context, state["tree"][ROOT]
     answered_parts = _highest_answered(state["tree"], ROOT)
-    passages = by_id(state["passages"])
+    passages = passages_by_id(state["passages"])
     found = [each for each in state["passages"] if each["hop"] == 1 and each["source"] != MODEL_SOURCE]
-    excerpts = [] if answered_parts else [cut(each, each["score"], settings.passage_tokens) for each in found]
-    wanted = answer_ask(
+    excerpts = (
+        [] if answered_parts else [truncated_excerpt(each, each["score"], settings.passage_tokens) for each in found]
+    )
+    wanted = reader_ask(
         root["question"],
         settings,
-        passages=shown(excerpts, passages) or None,
-        sub_answers=sub_answers(answered_parts) or None,
+        passages=prompt_passages(excerpts, passages) or None,
+        sub_answers=format_sub_answers(answered_parts) or None,
     )
     answered = await ask(runtime, state, wanted)
     reading = read_answer(answered, settings, excerpts, evidence_id=ROOT, question=root["question"])
@@ -102,7 +107,7 @@ async def best_effort(state: BestEffortState, runtime: Runtime[RaIsfContext]) ->
         **answer_update(reading, answered, runtime, limit="budget"),
         **update,
         "passages": said,
-        **resting_on(([ROOT] if reading.evidence else used) if reading.answer else []),
+        **rest_on_evidence(([ROOT] if reading.evidence else used) if reading.answer else []),
     }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of
-from hopgraph.nodes.core.excerpts import by_id, shown
+from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Excerpt, Knowledge, Passage, Spent
@@ -23,7 +23,7 @@ class CompressionReply(ReplyModel):
 
 def compress_ask(step: str, query: str, excerpt: Excerpt, passages: Mapping[str, Passage]) -> Ask[CompressionReply]:
     """Make the call that cuts one passage down to what matters to a query; step is `summarise` or `snippet`."""
-    variables: dict[str, Value] = {"passages": shown([excerpt], passages), "question": query}
+    variables: dict[str, Value] = {"passages": prompt_passages([excerpt], passages), "question": query}
     return Ask(step, variables, CompressionReply, CompressionReply(text="irrelevant"))
 
 
@@ -41,13 +41,13 @@ async def compress(state: CompressState, runtime: Runtime[KnowledgeContext]) -> 
     or whose reply could not be used, is dropped. All passages of all queries are asked about side by side.
     """
     step = "summarise" if runtime.context.compression == "summary" else "snippet"
-    passages = by_id(state["passages"])
+    passages = passages_by_id(state["passages"])
     places = [(entry["query"], excerpt) for entry in state["knowledge"] for excerpt in entry["excerpts"]]
     answers = await ask_all(
         runtime,
         state,
         [compress_ask(step, query, excerpt, passages) for query, excerpt in places],
-        keep=3,  # an extraction, a decision and a final answer
+        reserve_calls=3,  # an extraction, a decision and a final answer
     )
     written = iter(answers)
     knowledge = [

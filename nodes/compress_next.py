@@ -5,10 +5,10 @@ from typing import Any, Literal
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import kept_excerpts
+from hopgraph.nodes.answer import excerpts_of_all_queries
 from hopgraph.nodes.compress import compress_ask, rewritten
 from hopgraph.nodes.core.ask import ask_all, calls_of
-from hopgraph.nodes.core.excerpts import by_id, whole
+from hopgraph.nodes.core.excerpts import passages_by_id, whole_excerpt
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Candidates, Excerpt, Knowledge, Passage, Spent, StopReason
 from hopgraph.state.baselines.one_retrieval import CompressedContext
@@ -29,7 +29,7 @@ CompressNextNode = Callable[[CompressNextState, Runtime[CompressedContext]], Awa
 
 
 def compress_next_with(step: Literal["summarise", "snippet"]) -> CompressNextNode:
-    """Make the node that compresses as many of the next passages as are missing to k (ALCE's SUMM and SNIPPET).
+    """Return the node that compresses as many of the next passages as are missing to k (ALCE's SUMM and SNIPPET).
 
     The passages of a round are asked about side by side, one call each. What the model calls irrelevant, or
     has no usable reply for, is dropped, and makes room for a passage further down the ranking: MIGRES,
@@ -40,14 +40,14 @@ def compress_next_with(step: Literal["summarise", "snippet"]) -> CompressNextNod
     """
 
     async def compress_next(state: CompressNextState, runtime: Runtime[CompressedContext]) -> Mapping[str, Any]:
-        settings, passages = runtime.context, by_id(state["passages"])
-        [ranking], kept = state["candidates"], kept_excerpts(state["knowledge"])
+        settings, passages = runtime.context, passages_by_id(state["passages"])
+        [ranking], kept = state["candidates"], excerpts_of_all_queries(state["knowledge"])
         first = state["read"]
         last = min(first + settings.passages_per_extraction - len(kept), settings.max_compressed)
         scored = zip(ranking["passage_ids"][first:last], ranking["scores"][first:last], strict=True)
-        batch = [whole(passages[key], score) for key, score in scored]
+        batch = [whole_excerpt(passages[key], score) for key, score in scored]
         wanted = [compress_ask(step, ranking["query"], each, passages) for each in batch]
-        answers = await ask_all(runtime, state, wanted, keep=1)  # the reader
+        answers = await ask_all(runtime, state, wanted, reserve_calls=1)  # the reader
         found: list[Excerpt] = []
         for excerpt, answered in zip(batch, answers, strict=True):
             shorter = excerpt if answered.outcome == "budget" else rewritten(excerpt, answered)

@@ -6,8 +6,8 @@ from typing import Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.answer import Reading, reading_update
-from hopgraph.nodes.review_tree.paths import accepted_in, agreeing
+from hopgraph.nodes.answer import ReadAnswer, reading_update
+from hopgraph.nodes.review_tree.paths import accepted_nodes, majority_nodes
 from hopgraph.state import Evidence, StopReason
 from hopgraph.state.review_tree import ReviewContext, ReviewNode
 
@@ -25,8 +25,8 @@ async def conclude(state: ConcludeState, runtime: Runtime[ReviewContext]) -> Map
 
     Writes `answer`, `explanation` (its analysis), `evidence`, `used` and `stop_reason`.
     """
-    chosen = agreeing(accepted_in(state["tree"], state["evidence"]))
+    chosen = majority_nodes(accepted_nodes(state["tree"], state["evidence"]))
     ids = {node["id"] for node in chosen}
     evidence = [piece for piece in state["evidence"] if piece["id"] in ids]
     answer, analysis = (chosen[0]["answer"], chosen[0]["analysis"]) if chosen else ("", "")
-    return reading_update(Reading(answer, analysis, evidence), runtime, limit=state["stop_reason"])
+    return reading_update(ReadAnswer(answer, analysis, evidence), runtime, limit=state["stop_reason"])

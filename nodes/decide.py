@@ -9,18 +9,16 @@ from pydantic import Field, field_validator
 
 from hopgraph.nodes.core.ask import Ask, AskResult, ask, calls_of
 from hopgraph.nodes.core.budget import is_exhausted
-from hopgraph.nodes.core.evidence_review import reviewing_statements
+from hopgraph.nodes.core.evidence_review import with_statement_review
 from hopgraph.nodes.core.reply_models import ReplyModel
+from hopgraph.nodes.core.reply_text import UNANSWERABLE, read_numbers, short_answer
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.extract import numbers_in
 from hopgraph.state import Evidence, Passage, Spent, StopReason
 from hopgraph.state.events import Decided
 from hopgraph.state.migres import MigresContext
 from hopgraph.state.reducers import merge_calls
 from hopgraph.tools.prompts import Value, clean
 
-UNANSWERABLE = "unanswerable"
-"""What a model writes as the answer when there is none."""
 _CALLS_OF_AN_ITERATION = 4
 """The fewest calls that one more iteration makes sense with: queries, an extraction, a decision, and the
 final answer kept back."""
@@ -48,7 +46,7 @@ class Decision(ReplyModel):
     used_information: list[int] = Field(default_factory=list[int])
     """*Ours*: the numbers of the statements that the answer rests on."""
 
-    _numbers = field_validator("used_information", mode="before")(numbers_in)
+    _numbers = field_validator("used_information", mode="before")(read_numbers)
 
     @field_validator("answer", mode="before")
     @classmethod
@@ -67,7 +65,7 @@ class DecideState(Spent):
     stop_reason: StopReason | None
 
 
-@reviewing_statements
+@with_statement_review
 async def decide(state: DecideState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
     """Answer from the evidence, or say what is missing (the Main Module, section 3.2).
 
@@ -77,7 +75,9 @@ async def decide(state: DecideState, runtime: Runtime[MigresContext]) -> Mapping
     """
     settings = runtime.context
     fallback = Decision(answer=DecidedAnswer(text=UNANSWERABLE), missing_information=state["question"])
-    answered = await ask(runtime, state, Ask("decide", _variables(state, settings), Decision, fallback), keep=1)
+    answered = await ask(
+        runtime, state, Ask("decide", _variables(state, settings), Decision, fallback), reserve_calls=1
+    )
     update = _read(answered, state, settings)
     calls = merge_calls(state["calls"], calls_of([answered]))
     spent = Spent(calls=calls, started_at=state["started_at"])
@@ -128,15 +128,6 @@ def _read(answered: AskResult[Decision], state: DecideState, settings: MigresCon
         "used": list(dict.fromkeys(used)) if text else [],
         "calls": calls_of([answered]),
     }
-
-
-def short_answer(text: str, *, yes_no: bool = False) -> str:
-    """Clean an answer: one line, empty for "unanswerable"; with `yes_no` only "yes", "no" or empty."""
-    answer = " ".join(clean(text).split())
-    if yes_no:
-        found = re.match(r"\W*(yes|no|true|false)\b", answer, re.IGNORECASE)
-        return {"yes": "yes", "true": "yes", "no": "no", "false": "no"}[found[1].lower()] if found else ""
-    return "" if re.match(r"\W*unanswerable\b", answer, re.IGNORECASE) else answer
 
 
 def _report(runtime: Runtime[MigresContext], update: Mapping[str, Any], *, final: bool) -> None:

@@ -8,19 +8,17 @@ from typing_extensions import TypedDict
 
 from hopgraph.nodes.answer import AnswerReply, answer_update, read_answer
 from hopgraph.nodes.core.ask import Ask, AskResult, ask, calls_of
-from hopgraph.nodes.core.excerpts import by_id, shown
+from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
+from hopgraph.nodes.core.reply_text import is_dont_know, normalized_query, short_answer
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.decide import short_answer
-from hopgraph.nodes.generate_queries import folded
 from hopgraph.nodes.hops.hop_history import (
     answered_lines,
-    observed,
+    evidence_of_hops,
+    observed_excerpts,
     observed_lines,
     open_hop,
-    resting_on,
 )
 from hopgraph.nodes.hops.next_step import Deduction, NextStep
-from hopgraph.nodes.recall_knowledge import says_nothing
 from hopgraph.state import Evidence, Excerpt, Passage, Query, Spent, StopReason
 from hopgraph.state.events import Deduced
 from hopgraph.state.hops import Hop, HopsContext
@@ -41,7 +39,7 @@ DeduceNode = Callable[[DeduceState, Runtime[HopsContext]], Awaitable[Mapping[str
 
 
 def deduce_with(step: str, reply: type[NextStep], *, show_passages: bool = False) -> DeduceNode:
-    """Make the node that asks for the next question or the final answer (GenGround, section 3.1).
+    """Return the node that asks for the next question or the final answer (GenGround, section 3.1).
 
     Args:
         step: The role's step, whose prompt is filled: `deduce`, `follow_up`, `act`.
@@ -58,10 +56,10 @@ def deduce_with(step: str, reply: type[NextStep], *, show_passages: bool = False
     async def deduce(state: DeduceState, runtime: Runtime[HopsContext]) -> Mapping[str, Any]:
         if state["stop_reason"] == "budget":  # it cut the last hop short
             return {"queries": []}
-        excerpts = observed(state["hops"], by_id(state["passages"])) if show_passages else []
+        excerpts = observed_excerpts(state["hops"], passages_by_id(state["passages"])) if show_passages else []
         variables = _variables(state, runtime.context, excerpts if show_passages else None)
         wanted = Ask[NextStep](step, variables, reply, reply.asking(state["question"]))
-        answered = await ask(runtime, state, wanted, keep=1)  # a best-effort answer
+        answered = await ask(runtime, state, wanted, reserve_calls=1)  # a best-effort answer
         calls, wish = calls_of([answered]), answered.record.deduction()
         if answered.outcome == "budget":
             return {"queries": [], "stop_reason": "budget", "calls": calls}
@@ -80,7 +78,7 @@ def _variables(state: DeduceState, settings: HopsContext, excerpts: list[Excerpt
         variables["history"] = answered_lines(state["hops"])
     else:
         variables["history"] = observed_lines(state["hops"], excerpts)
-        variables["passages"] = shown(excerpts, by_id(state["passages"]))
+        variables["passages"] = prompt_passages(excerpts, passages_by_id(state["passages"]))
     if settings.answer_type == "yes_no":
         variables["answer_type"] = "yes_no"
     return variables
@@ -91,19 +89,19 @@ def _finished(
 ) -> dict[str, Any]:
     number = len(state["hops"]) + 1
     reading = read_answer(answered, runtime.context, excerpts, evidence_id=f"{number}.1.1", question=state["question"])
-    update = answer_update(resting_on(reading, state["hops"], state["evidence"]), answered, runtime)
+    update = answer_update(evidence_of_hops(reading, state["hops"], state["evidence"]), answered, runtime)
     return {**update, "queries": [], "iteration": len(state["hops"])}
 
 
 def _next_hop(state: DeduceState, runtime: Runtime[HopsContext], wish: Deduction) -> dict[str, Any]:
     hops, question = state["hops"], wish.question
     number, generated = len(hops) + 1, short_answer(wish.generated)
-    repeated = folded(question) in {folded(hop["question"]) for hop in hops}
+    repeated = normalized_query(question) in {normalized_query(hop["question"]) for hop in hops}
     at_limit = len(hops) >= runtime.context.max_hops
     hop = open_hop(
         number,
         question,
-        generated="" if says_nothing(generated) else generated,
+        generated="" if is_dont_know(generated) else generated,
         thought=clean(wish.thought).strip(),
     )
     emit(
@@ -123,13 +121,13 @@ def _next_hop(state: DeduceState, runtime: Runtime[HopsContext], wish: Deduction
 
 
 class DeducedState(TypedDict):
-    """What `what_was_deduced` reads."""
+    """What `route_deduced` reads."""
 
     queries: list[Query]
     stop_reason: StopReason | None
 
 
-def what_was_deduced(state: DeducedState) -> Literal["next question", "finished", "no further hop"]:
+def route_deduced(state: DeducedState) -> Literal["next question", "finished", "no further hop"]:
     """Read a deduction: look a question up, end with the final answer, or answer as well as possible."""
     if state["queries"]:
         return "next question"

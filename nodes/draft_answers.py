@@ -6,11 +6,11 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import AnswerReply, answer_ask, kept_excerpts, read_answer
+from hopgraph.nodes.answer import AnswerReply, excerpts_of_all_queries, read_answer, reader_ask
 from hopgraph.nodes.core.ask import AskResult, ask_all, calls_of
-from hopgraph.nodes.core.evidence_review import reviewing_passages
-from hopgraph.nodes.core.excerpts import by_id, shown
-from hopgraph.nodes.recall_knowledge import model_passage
+from hopgraph.nodes.core.evidence_review import with_passage_review
+from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
+from hopgraph.nodes.core.reply_text import knowledge_passage
 from hopgraph.state import Context, Evidence, Excerpt, Knowledge, Passage, Spent
 from hopgraph.state.blendfilter import BlendFilterContext, Draft
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
@@ -25,7 +25,7 @@ class DraftState(Spent):
     reasoned: list[Draft]
 
 
-@reviewing_passages("knowledge")
+@with_passage_review("knowledge")
 async def draft_answers(state: DraftState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
     """Answer step by step from the kept passages (BlendFilter, section 3.4), for all samples at the same time.
 
@@ -33,10 +33,10 @@ async def draft_answers(state: DraftState, runtime: Runtime[BlendFilterContext])
     that it is cited as such. A sample that the budget does not reach is left out; without any, what was
     reasoned before stands in. Writes `drafts`, and `passages` for own knowledge.
     """
-    settings, passages = runtime.context, by_id(state["passages"])
-    excerpts = kept_excerpts(state["knowledge"])
-    wanted = answer_ask(
-        state["question"], settings, step="answer_step_by_step", passages=shown(excerpts, passages) or None
+    settings, passages = runtime.context, passages_by_id(state["passages"])
+    excerpts = excerpts_of_all_queries(state["knowledge"])
+    wanted = reader_ask(
+        state["question"], settings, step="answer_step_by_step", passages=prompt_passages(excerpts, passages) or None
     )
     samples = [sampling_at(top_p, settings.temperature) for top_p in settings.sample_top_p] or [{}]
     answers = await ask_all(
@@ -84,7 +84,7 @@ def _own_words(drafts: Sequence[Draft]) -> list[Passage]:
     for number, draft in enumerate(drafts, start=1):
         if draft["answer"]:
             said = draft["reasoning"] or draft["answer"]
-            own.append(model_passage(f"1.{number}", said))
+            own.append(knowledge_passage(f"1.{number}", said))
             ids = [own[-1]["id"]]
             draft["evidence"] = [
                 Evidence(id=f"1.1.{number}", statement=said, passage_ids=ids, quote="", verified=False)

@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.ask import Ask, AskResult, RecordT, ask_all, calls_of
-from hopgraph.nodes.core.excerpts import by_id, shown
+from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
+from hopgraph.nodes.core.reply_text import is_dont_know
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.recall_knowledge import says_nothing
-from hopgraph.nodes.review_tree.paths import excerpts_of, passages_to
+from hopgraph.nodes.review_tree.paths import passages_on_path, whole_excerpts
 from hopgraph.state import Passage, Query, Spent, StopReason
 from hopgraph.state.events import Expanded
 from hopgraph.state.review_tree import ReviewContext, ReviewNode
@@ -56,7 +56,7 @@ ExpandNode = Callable[[ExpandState, Runtime[ReviewContextT]], Awaitable[Mapping[
 def expand_with(
     write: Callable[[OpenPath, ReviewContextT], Ask[RecordT] | None], read: Callable[[RecordT], str]
 ) -> ExpandNode[ReviewContextT]:
-    """Make the node that writes a query for each path of the frontier, side by side (section 3.4).
+    """Return the node that writes a query for each path of the frontier, side by side (section 3.4).
 
     Args:
         write: Makes the call that writes a path's query; None where the review's own query is taken.
@@ -71,7 +71,7 @@ def expand_with(
         nodes = [state["tree"][key] for key in state["frontier"]]
         wanted = {node["id"]: write(_open_path(state, node), runtime.context) for node in nodes}
         asks = {key: each for key, each in wanted.items() if each is not None}
-        answers = await ask_all(runtime, state, list(asks.values()), keep=2)  # a review and a fusion
+        answers = await ask_all(runtime, state, list(asks.values()), reserve_calls=2)  # a review and a fusion
         replies = dict(zip(asks, answers, strict=True))
         reached = [node for node in nodes if not _cut_off(replies.get(node["id"]))]
         expanded: list[ReviewNode] = []
@@ -97,9 +97,9 @@ def expand_with(
 
 
 def _open_path(state: ExpandState, node: ReviewNode) -> OpenPath:
-    passages = by_id(state["passages"])
-    excerpts = excerpts_of(passages_to(state["tree"], node), passages)
-    return OpenPath(state["question"], node, shown(excerpts, passages), state["asked"])
+    passages = passages_by_id(state["passages"])
+    excerpts = whole_excerpts(passages_on_path(state["tree"], node), passages)
+    return OpenPath(state["question"], node, prompt_passages(excerpts, passages), state["asked"])
 
 
 def _cut_off(answer: AskResult[Any] | None) -> bool:
@@ -110,7 +110,7 @@ def _written(answer: AskResult[RecordT] | None, read: Callable[[RecordT], str]) 
     if answer is None or answer.outcome != "replied":
         return ""
     text = " ".join(clean(read(answer.record)).split())
-    return "" if says_nothing(text) else text
+    return "" if is_dont_know(text) else text
 
 
 def _complete(path: OpenPath, settings: ReviewContext) -> Ask[Completion] | None:

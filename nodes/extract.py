@@ -1,17 +1,16 @@
 """Extract the statements of the kept passages that are useful for their query."""
 
 import asyncio
-import re
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from typing import Any, cast
 
 from langgraph.runtime import Runtime
 from pydantic import field_validator
 
 from hopgraph.nodes.core.ask import LONG_WORK, Ask, ask_all, calls_of
-from hopgraph.nodes.core.excerpts import by_id, shown
+from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_models import ReplyModel
+from hopgraph.nodes.core.reply_text import read_numbers
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Evidence, Excerpt, Knowledge, Passage, Spent
 from hopgraph.state.events import Extracted
@@ -20,30 +19,13 @@ from hopgraph.tools.prompts import clean
 from hopgraph.tools.text.quotes import find_quote
 
 
-def numbers_in(value: object) -> object:
-    """Read passage numbers as models write them: 3, "3", "[3]", "Passage 3", or a list of such.
-
-    A number is read whole (12 is twelve, not one and two). Anything else is left for validation to refuse.
-    """
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, int | float):
-        return [int(value)] if isfinite(value) else []
-    if isinstance(value, str):
-        return [int(digits) for digits in re.findall(r"\d{1,9}", value)]
-    if isinstance(value, list):
-        entries = [numbers_in(entry) for entry in cast("list[object]", value)]
-        return [number for entry in entries if isinstance(entry, list) for number in cast("list[int]", entry)]
-    return value
-
-
 class UsefulStatement(ReplyModel):
     """A statement and the numbers of the passages that support it, as shown in the prompt."""
 
     info: str
     support_passages: list[int]
 
-    _numbers = field_validator("support_passages", mode="before")(numbers_in)
+    _numbers = field_validator("support_passages", mode="before")(read_numbers)
 
 
 class Extraction(ReplyModel):
@@ -72,7 +54,7 @@ async def extract(state: ExtractState, runtime: Runtime[MigresContext]) -> Mappi
     shown and that no query's reply cites (the Memory Module's hard negatives). A statement without a valid
     citation is dropped: numbers that were not shown are ignored. No passages at all: no call, no drafts.
     """
-    passages = by_id(state["passages"])
+    passages = passages_by_id(state["passages"])
     entries = [(number, entry) for number, entry in enumerate(state["knowledge"], start=1) if entry["excerpts"]]
     answers = await ask_all(
         runtime,
@@ -80,13 +62,13 @@ async def extract(state: ExtractState, runtime: Runtime[MigresContext]) -> Mappi
         [
             Ask(
                 "extract",
-                {"passages": shown(entry["excerpts"], passages), "question": entry["query"]},
+                {"passages": prompt_passages(entry["excerpts"], passages), "question": entry["query"]},
                 Extraction,
                 Extraction(useful_information=[]),
             )
             for _, entry in entries
         ],
-        keep=1,  # a final answer
+        reserve_calls=1,  # a final answer
     )
     drafts: list[Evidence] = []
     shown_ids: set[str] = set()

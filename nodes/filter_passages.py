@@ -7,11 +7,11 @@ from langgraph.runtime import Runtime
 
 from hopgraph.nodes.blend import FINAL_CALLS
 from hopgraph.nodes.core.ask import Ask, ask_all, calls_of
-from hopgraph.nodes.core.excerpts import by_id, shown
+from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_models import ReplyModel
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.judge_relevance import Relevance
-from hopgraph.nodes.sentence_filter import reported
+from hopgraph.nodes.sentence_filter import describe_excerpt
 from hopgraph.state import Context, Knowledge, Passage, Spent
 from hopgraph.state.blendfilter import QueryBranch
 from hopgraph.state.events import Filtered, Weighed
@@ -19,7 +19,7 @@ from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.prompts import Value, clean
 
 
-class Judgement(ReplyModel):
+class PassageJudgement(ReplyModel):
     """A reply of the role `weigh_passages`."""
 
     judgement: str
@@ -54,10 +54,15 @@ async def weigh_passages(state: WeighState, runtime: Runtime[Context]) -> Mappin
         runtime,
         _spent(state),
         [
-            Ask("weigh_passages", {**topic, **_variables(entry, state, runtime)}, Judgement, Judgement(judgement=""))
+            Ask(
+                "weigh_passages",
+                {**topic, **_variables(entry, state, runtime)},
+                PassageJudgement,
+                PassageJudgement(judgement=""),
+            )
             for entry in entries
         ],
-        keep=len(entries) + _kept_back(state),
+        reserve_calls=len(entries) + _kept_back(state),
     )
     replies = iter(answers)
     judgements = [
@@ -91,7 +96,7 @@ async def select_passages(state: SelectState, runtime: Runtime[Context]) -> Mapp
             )
             for entry, judgement in entries
         ],
-        keep=_kept_back(state),
+        reserve_calls=_kept_back(state),
     )
     kept = {
         entry["query"]: Knowledge(query=entry["query"], excerpts=_named(entry, answered.record.relevant))
@@ -117,7 +122,7 @@ def _kept_back(state: WeighState) -> int:
 
 def _variables(entry: Knowledge, state: WeighState, runtime: Runtime[Context]) -> dict[str, Value]:
     variables: dict[str, Value] = {
-        "passages": shown(entry["excerpts"], by_id(state["passages"])),
+        "passages": prompt_passages(entry["excerpts"], passages_by_id(state["passages"])),
         "question": state["question"],
     }
     if runtime.context.answer_type == "yes_no":
@@ -130,9 +135,9 @@ def _named(entry: Knowledge, numbers: Sequence[int]) -> list[Any]:
 
 
 def _report(state: WeighState, knowledge: Sequence[Knowledge], runtime: Runtime[Context]) -> None:
-    passages = by_id(state["passages"])
+    passages = passages_by_id(state["passages"])
     for before, after in zip(state["knowledge"], knowledge, strict=True):
-        kept = [reported(each, passages[each["passage_id"]]) for each in after["excerpts"]]
+        kept = [describe_excerpt(each, passages[each["passage_id"]]) for each in after["excerpts"]]
         emit(
             runtime,
             Filtered(

@@ -9,9 +9,9 @@ from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
 from hopgraph.nodes.core.evidence_review import REVIEWER_SOURCE
-from hopgraph.nodes.core.excerpts import by_id
+from hopgraph.nodes.core.excerpts import passages_by_id
+from hopgraph.nodes.core.reply_text import MODEL_SOURCE
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.recall_knowledge import MODEL_SOURCE
 from hopgraph.state import Call, Citation, Context, Evidence, Passage, Spent, StopReason, Usage
 from hopgraph.state.events import Answered
 from hopgraph.tools.text import content_terms
@@ -44,8 +44,8 @@ async def finish(state: FinishState, runtime: Runtime[Context]) -> Mapping[str, 
     Writes `citations` (in the order of the evidence; none without an answer), `passages` (cited ones first,
     then by first retrieval and score; recalled knowledge and a reviewer's words left out), `usage` and `stop_reason`.
     """
-    passages = by_id(state["passages"])
-    used = used_evidence(state) if state["answer"] else []
+    passages = passages_by_id(state["passages"])
+    used = cited_evidence(state) if state["answer"] else []
     citations = await asyncio.to_thread(cite, used, passages)  # long passages take their time
     usage = total(state["calls"].values(), state["iteration"])
     stop_reason = state["stop_reason"] or ("answered" if state["answer"] else "unanswerable")
@@ -67,7 +67,7 @@ async def finish(state: FinishState, runtime: Runtime[Context]) -> Mapping[str, 
     }
 
 
-def used_evidence(state: AnsweredState) -> list[Evidence]:
+def cited_evidence(state: AnsweredState) -> list[Evidence]:
     """Choose the evidence that the answer rests on.
 
     It is what the model named. Where it named none: the statements that share a content word with the

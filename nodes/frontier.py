@@ -5,9 +5,9 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.core.budget import branch_out
-from hopgraph.nodes.question_tree.branch import kept_back, parts_of
-from hopgraph.nodes.question_tree.settlement import evidence_under, settled_root
+from hopgraph.nodes.core.budget import share_among_branches
+from hopgraph.nodes.question_tree.branch import parts_of, reserved_by_branch
+from hopgraph.nodes.question_tree.settlement import evidence_under, settle_root
 from hopgraph.state import Spent
 from hopgraph.state.question_tree import ROOT, Branch, QuestionNode
 from hopgraph.state.ra_isf import RaIsfContext
@@ -36,9 +36,9 @@ async def frontier(state: FrontierState, runtime: Runtime[RaIsfContext]) -> Mapp
         return {**update, "stop_reason": "budget"}
     if root["how"]:
         limit = "budget" if state["cut_off"] else None
-        return {**update, **settled_root(tree, evidence_under(tree, ROOT), limit=limit)}
+        return {**update, **settle_root(tree, evidence_under(tree, ROOT), limit=limit)}
     ready = [node for node in tree.values() if _is_ready(tree, node)]
-    reserved = branch_out(settings, state, [_needs(node, settings) for node in ready])
+    reserved = share_among_branches(settings, state, [_needs(node, settings) for node in ready])
     branches = [
         Branch(id=node["id"], step="solve" if node["status"] == "open" else "compose", reserved=each)
         for node, each in zip(ready, reserved, strict=False)
@@ -60,7 +60,7 @@ def _needs(node: QuestionNode, settings: RaIsfContext) -> tuple[int, int]:
     if node["depth"] > settings.max_depth:
         return 0, 0
     if node["status"] == "split":
-        return 1 + kept_back(node), 1 + kept_back(node)
+        return 1 + reserved_by_branch(node), 1 + reserved_by_branch(node)
     judgements = settings.passages_per_query if settings.judge == "each" else 1
     most = 3 + (judgements if settings.passage_relevance else 0)  # know, answer or decompose, one left over
-    return (2 + kept_back(node) if node["parent"] else 0), most
+    return (2 + reserved_by_branch(node) if node["parent"] else 0), most

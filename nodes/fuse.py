@@ -7,15 +7,14 @@ from typing import Any
 from langgraph.runtime import Runtime
 from pydantic import Field, field_validator
 
-from hopgraph.nodes.answer import AnswerReply, Reading, answer_ask, answer_update, read_answer
+from hopgraph.nodes.answer import AnswerReply, ReadAnswer, answer_update, read_answer, reader_ask
 from hopgraph.nodes.core.ask import Ask, AskResult, ask
-from hopgraph.nodes.core.excerpts import by_id, shown, titled
+from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, with_title
 from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
+from hopgraph.nodes.core.reply_text import read_numbers, short_answer
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.decide import short_answer
-from hopgraph.nodes.extract import numbers_in
 from hopgraph.nodes.gather import within
-from hopgraph.nodes.review_tree.paths import accepted_in, agreeing, excerpts_of
+from hopgraph.nodes.review_tree.paths import accepted_nodes, majority_nodes, whole_excerpts
 from hopgraph.state import Evidence, Excerpt, Passage, Spent, StopReason
 from hopgraph.state.events import Fused
 from hopgraph.state.review_tree import ReviewNode
@@ -30,7 +29,7 @@ class Fusion(ReplyModel):
     answer: ShortText
     used_assertions: list[int] = Field(default_factory=list[int])
 
-    _numbers = field_validator("used_assertions", mode="before")(numbers_in)
+    _numbers = field_validator("used_assertions", mode="before")(read_numbers)
 
 
 class FuseState(Spent):
@@ -51,16 +50,18 @@ async def fuse(state: FuseState, runtime: Runtime[TreeOfReviewsContext]) -> Mapp
     the paragraphs that they rest on by number. Where no reply can be used, or the budget does not reach, the
     answer is the one that most pieces give. Writes what an answering node writes.
     """
-    settings, passages = runtime.context, by_id(state["passages"])
+    settings, passages = runtime.context, passages_by_id(state["passages"])
     pool = state["evidence"]
     chosen = [
         pool[index] for index in within([_text(piece, passages, settings) for piece in pool], settings.reader_tokens)
     ]
-    agreed = [node["id"] for node in agreeing(accepted_in(state["tree"], pool))]
+    agreed = [node["id"] for node in majority_nodes(accepted_nodes(state["tree"], pool))]
     best = state["tree"][agreed[0]]["answer"] if agreed else ""
-    excerpts = excerpts_of(list(dict.fromkeys(key for piece in chosen for key in piece["passage_ids"])), passages)
+    excerpts = whole_excerpts(list(dict.fromkeys(key for piece in chosen for key in piece["passage_ids"])), passages)
     if settings.fusion == "paragraph":
-        reader = answer_ask(state["question"], settings, step="answer_step_by_step", passages=shown(excerpts, passages))
+        reader = reader_ask(
+            state["question"], settings, step="answer_step_by_step", passages=prompt_passages(excerpts, passages)
+        )
         read = await ask(runtime, state, replace(reader, fallback=AnswerReply(answer=best)))
         reading = read_answer(read, settings, excerpts, question=state["question"])
         answered: AskResult[Any] = read
@@ -82,7 +83,7 @@ async def fuse(state: FuseState, runtime: Runtime[TreeOfReviewsContext]) -> Mapp
 
 
 def _text(piece: Evidence, passages: Mapping[str, Passage], settings: TreeOfReviewsContext) -> str:
-    paragraphs = "\n".join(titled(passages[key]) for key in piece["passage_ids"])
+    paragraphs = "\n".join(with_title(passages[key]) for key in piece["passage_ids"])
     return {
         "analysis": piece["statement"],
         "paragraph": paragraphs,
@@ -101,7 +102,7 @@ def _ask(
     variables: dict[str, Value] = {"question": question}
     if settings.fusion == "evidence":
         numbers = {excerpt["passage_id"]: number for number, excerpt in enumerate(excerpts, start=1)}
-        variables["passages"] = shown(excerpts, passages)
+        variables["passages"] = prompt_passages(excerpts, passages)
         variables["assertions"] = [
             f"{piece['statement']} [passages {', '.join(str(numbers[key]) for key in piece['passage_ids'])}]"
             for piece in chosen
@@ -113,8 +114,8 @@ def _ask(
     return Ask("fuse", variables, Fusion, Fusion(answer=best))
 
 
-def _read(fused: AskResult[Fusion], chosen: Sequence[Evidence], settings: TreeOfReviewsContext) -> Reading:
+def _read(fused: AskResult[Fusion], chosen: Sequence[Evidence], settings: TreeOfReviewsContext) -> ReadAnswer:
     reply = fused.record
     used = [chosen[number - 1] for number in dict.fromkeys(reply.used_assertions) if 1 <= number <= len(chosen)]
     answer = short_answer(reply.answer, yes_no=settings.answer_type == "yes_no")
-    return Reading(answer, clean(reply.reasoning).strip(), used if answer else [])
+    return ReadAnswer(answer, clean(reply.reasoning).strip(), used if answer else [])

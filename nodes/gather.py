@@ -6,9 +6,9 @@ from typing import Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.core.evidence_review import reviewing_statements
-from hopgraph.nodes.core.excerpts import by_id, titled
-from hopgraph.nodes.review_tree.paths import excerpts_of, with_status
+from hopgraph.nodes.core.evidence_review import with_statement_review
+from hopgraph.nodes.core.excerpts import passages_by_id, with_title
+from hopgraph.nodes.review_tree.paths import nodes_with_status, whole_excerpts
 from hopgraph.state import Evidence, Knowledge, Passage, StopReason
 from hopgraph.state.review_tree import ReviewContext, ReviewNode
 from hopgraph.tools.models import count_tokens
@@ -24,7 +24,7 @@ class GatherState(TypedDict):
     stop_reason: StopReason | None
 
 
-@reviewing_statements
+@with_statement_review
 async def gather(state: GatherState, runtime: Runtime[ReviewContext]) -> Mapping[str, Any]:
     """Collect what a reader falls back on when no path was accepted (*ours*): the relevant paragraphs seen.
 
@@ -32,15 +32,15 @@ async def gather(state: GatherState, runtime: Runtime[ReviewContext]) -> Mapping
     in. Writes `knowledge` (one entry, up to `reader_tokens`), `iteration` (the depth of the tree), and
     `stop_reason` when relevant paths of full depth needed more and no path was accepted.
     """
-    settings, passages = runtime.context, by_id(state["passages"])
+    settings, passages = runtime.context, passages_by_id(state["passages"])
     nodes = list(state["tree"].values())
     relevant = [node for node in nodes if node["verdict"] in ("accept", "search")]
     if not passages_of(relevant) and state["stop_reason"] == "budget":
-        relevant = with_status(state["tree"], "open")
-    texts = [titled(passages[key]) for key in passages_of(relevant)]
+        relevant = nodes_with_status(state["tree"], "open")
+    texts = [with_title(passages[key]) for key in passages_of(relevant)]
     kept = [passages_of(relevant)[index] for index in within(texts, settings.reader_tokens)]
     update: dict[str, Any] = {
-        "knowledge": [Knowledge(query=state["question"], excerpts=excerpts_of(kept, passages))],
+        "knowledge": [Knowledge(query=state["question"], excerpts=whole_excerpts(kept, passages))],
         "iteration": max([1, *(node["depth"] for node in nodes)]),
     }
     deepest = any(node["depth"] == settings.max_depth and node["verdict"] == "search" for node in nodes)

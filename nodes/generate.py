@@ -5,7 +5,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import answer_ask, read_answer
+from hopgraph.nodes.answer import read_answer, reader_ask
 from hopgraph.nodes.core.ask import ask, calls_of
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.hops.hop_history import open_hop
@@ -13,19 +13,19 @@ from hopgraph.state import Context, Spent
 from hopgraph.state.events import Deduced
 
 
-class GenerateState(Spent):
+class GenerateAnswerState(Spent):
     """What `generate` reads."""
 
     question: str
 
 
-async def generate(state: GenerateState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+async def generate(state: GenerateAnswerState, runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Answer the question without passages and make it the only hop (GenGround without deduction, Table 4).
 
     The question stays the query. No usable reply, or "unanswerable": the hop has no generated answer.
     """
     question = state["question"]
-    answered = await ask(runtime, state, answer_ask(question, runtime.context), keep=0)
+    answered = await ask(runtime, state, reader_ask(question, runtime.context), reserve_calls=0)
     hop = open_hop(1, question, generated=read_answer(answered, runtime.context).answer)
     emit(
         runtime, Deduced(hop=1, question=question, thought="", generated=hop["generated"], repeated=False, limit=False)

@@ -1,6 +1,5 @@
 """Write queries for the missing information."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +8,7 @@ from pydantic import field_validator
 
 from hopgraph.nodes.core.ask import Ask, ask, calls_of
 from hopgraph.nodes.core.reply_models import ReplyModel
+from hopgraph.nodes.core.reply_text import normalized_query
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Evidence, Query, Spent, StopReason
 from hopgraph.state.events import QueriesGenerated
@@ -53,7 +53,7 @@ async def generate_queries(state: GenerateState, runtime: Runtime[MigresContext]
         missing=state["missing"],
         most=settings.max_queries,
     )
-    answered = await ask(runtime, state, wanted, keep=1)  # a final answer
+    answered = await ask(runtime, state, wanted, reserve_calls=1)  # a final answer
     known = state["asked"] if settings.memory else []
     queries = new_queries(answered.record, known=known, why=state["missing"])[: settings.max_queries]
     emit(runtime, QueriesGenerated(queries=[query["text"] for query in queries], missing=state["missing"]))
@@ -90,15 +90,10 @@ def queries_ask(
 
 def new_queries(reply: NewQueries, *, known: Sequence[str], why: str) -> list[Query]:
     """Read the queries of a reply that repeat neither a known one nor each other, in its order."""
-    seen = {folded(query) for query in known}
+    seen = {normalized_query(query) for query in known}
     queries: list[Query] = []
     for text in (" ".join(clean(query).split()) for query in reply.queries):
-        if folded(text) and folded(text) not in seen and len(text) <= MAX_QUESTION_CHARACTERS:
-            seen.add(folded(text))
+        if normalized_query(text) and normalized_query(text) not in seen and len(text) <= MAX_QUESTION_CHARACTERS:
+            seen.add(normalized_query(text))
             queries.append(Query(text=text, why=why))
     return queries
-
-
-def folded(query: str) -> str:
-    """Write a query without case, punctuation and extra spaces, to compare it with others; "" for signs alone."""
-    return " ".join(re.sub(r"[^\w\s]", " ", query.casefold()).split())

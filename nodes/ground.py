@@ -8,12 +8,11 @@ from langgraph.runtime import Runtime
 from pydantic import field_validator, model_validator
 
 from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of
-from hopgraph.nodes.core.excerpts import by_id, candidate_excerpts, shown, titled
+from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages, with_title
 from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
+from hopgraph.nodes.core.reply_text import is_dont_know, short_answer
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.decide import short_answer
-from hopgraph.nodes.hops.hop_history import calls_after, is_whole
-from hopgraph.nodes.recall_knowledge import says_nothing
+from hopgraph.nodes.hops.hop_history import asks_whole_question, calls_after_hop
 from hopgraph.state import Candidates, Excerpt, Passage, Spent
 from hopgraph.state.events import Grounded
 from hopgraph.state.genground import GengroundContext, Grounding
@@ -76,8 +75,8 @@ async def ground(state: GroundState, runtime: Runtime[GengroundContext]) -> Mapp
     it (*ours*); a reply that cannot be used counts as Empty. No passages: no call. When the budget does not
     reach, the rest of the passages stays unread and `stop_reason` says so.
     """
-    settings, passages, hop = runtime.context, by_id(state["passages"]), state["hops"][-1]
-    final = is_whole(hop, state["question"])
+    settings, passages, hop = runtime.context, passages_by_id(state["passages"]), state["hops"][-1]
+    final = asks_whole_question(hop, state["question"])
     found = candidate_excerpts(state["candidates"], passages)
     size = settings.batch_size if settings.batches else max(1, len(found))
     starts = range(state["read"], len(found), size)
@@ -85,8 +84,11 @@ async def ground(state: GroundState, runtime: Runtime[GengroundContext]) -> Mapp
     answers = await ask_all(
         runtime,
         state,
-        [_ask(hop, shown(batch, passages), yes_no=final and settings.answer_type == "yes_no") for batch in batches],
-        keep=calls_after(hop, state["question"], settings),
+        [
+            _ask(hop, prompt_passages(batch, passages), yes_no=final and settings.answer_type == "yes_no")
+            for batch in batches
+        ],
+        reserve_calls=calls_after_hop(hop, state["question"], settings),
     )
     update: dict[str, Any] = {"grounding": None, "read": state["read"], "calls": calls_of(answers)}
     for batch, answered in zip(batches, answers, strict=True):
@@ -121,8 +123,8 @@ def _read(
 ) -> Grounding | None:
     reply = answered.record
     cited, answer = clean(reply.ref).strip(), short_answer(reply.revise)
-    empty = reply.is_empty or says_nothing(answer)
-    key, overlap = carrier(cited, [passages[excerpt["passage_id"]] for excerpt in batch])
+    empty = reply.is_empty or is_dont_know(answer)
+    key, overlap = citing_passage(cited, [passages[excerpt["passage_id"]] for excerpt in batch])
     carried = not empty and overlap >= max(runtime.context.min_citation_overlap, 1e-9)
     emit(
         runtime,
@@ -143,7 +145,7 @@ def _read(
     return Grounding(batch=number, cited=cited, answer=answer, passage_id=key, overlap=round(overlap, 4))
 
 
-def carrier(cited: str, passages: Sequence[Passage]) -> tuple[str, float]:
+def citing_passage(cited: str, passages: Sequence[Passage]) -> tuple[str, float]:
     """Find the passage that carries a citation best.
 
     Returns:
@@ -153,7 +155,7 @@ def carrier(cited: str, passages: Sequence[Passage]) -> tuple[str, float]:
     wanted = frozenset(content_terms(cited))
     best, most = "", 0.0
     for passage in passages:
-        overlap = len(wanted & frozenset(content_terms(titled(passage)))) / len(wanted) if wanted else 0.0
+        overlap = len(wanted & frozenset(content_terms(with_title(passage)))) / len(wanted) if wanted else 0.0
         if overlap > most or not best:
             best, most = passage["id"], overlap
     return best, most

@@ -7,11 +7,11 @@ from langgraph.runtime import Runtime
 from pydantic import field_validator
 
 from hopgraph.nodes.core.ask import Ask, ask_all, calls_of
-from hopgraph.nodes.core.excerpts import by_id, candidate_excerpts, shown
+from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_models import ReplyModel
+from hopgraph.nodes.core.reply_text import read_numbers
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.extract import numbers_in
-from hopgraph.nodes.question_tree.branch import BranchState, kept_back, question_of, spent_in
+from hopgraph.nodes.question_tree.branch import BranchState, question_of, reserved_by_branch, spent_in
 from hopgraph.state import Candidates, Excerpt, Knowledge, Passage
 from hopgraph.state.events import RelevanceJudged
 from hopgraph.state.ra_isf import RaIsfContext
@@ -28,7 +28,7 @@ class Relevance(ReplyModel):
         """Read numbers, or a word for none; any other text without a number is left to be refused."""
         if value is False or (isinstance(value, str) and value.casefold().strip(" .") in {"", "no", "none"}):
             return []
-        return numbers_in(value) or (value if isinstance(value, str) else [])
+        return read_numbers(value) or (value if isinstance(value, str) else [])
 
 
 class JudgeState(BranchState):
@@ -48,7 +48,7 @@ async def judge_relevance(state: JudgeState, runtime: Runtime[RaIsfContext]) -> 
     numbers that were not shown are ignored, and so is a passage for which the budget did not reach (`cut_off`).
     """
     settings, node = runtime.context, question_of(state)
-    passages = by_id(state["passages"])
+    passages = passages_by_id(state["passages"])
     excerpts = candidate_excerpts(state["candidates"], passages, settings.passage_tokens)
     groups = [[each] for each in excerpts] if settings.judge == "each" else [excerpts] if excerpts else []
     answers = await ask_all(
@@ -57,13 +57,13 @@ async def judge_relevance(state: JudgeState, runtime: Runtime[RaIsfContext]) -> 
         [
             Ask(
                 "judge_relevance",
-                {"passages": shown(group, passages), "question": node["question"]},
+                {"passages": prompt_passages(group, passages), "question": node["question"]},
                 Relevance,
                 Relevance(relevant=[]),
             )
             for group in groups
         ],
-        keep=1 + kept_back(node),  # an answer
+        reserve_calls=1 + reserved_by_branch(node),  # an answer
     )
     kept = [
         excerpt

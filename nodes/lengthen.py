@@ -5,9 +5,9 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.core.excerpts import by_id
-from hopgraph.nodes.prune import PruneState, grown_update, parents_of
-from hopgraph.nodes.review_tree.paths import child_of, passages_to
+from hopgraph.nodes.core.excerpts import passages_by_id
+from hopgraph.nodes.prune import PruneState, grow_tree, parents_of
+from hopgraph.nodes.review_tree.paths import make_child, passages_on_path
 from hopgraph.state.review_tree import ReviewContext
 
 
@@ -17,11 +17,11 @@ async def lengthen(state: PruneState, runtime: Runtime[ReviewContext]) -> Mappin
     Nothing new: no node, since a review would only be repeated. Writes `tree` and empties `frontier`.
     """
     grown = [
-        child_of(parent, 1, new)
+        make_child(parent, 1, new)
         for parent, found in zip(parents_of(state), state["candidates"], strict=True)
-        if (new := _new(found["passage_ids"], passages_to(state["tree"], parent)))
+        if (new := _new(found["passage_ids"], passages_on_path(state["tree"], parent)))
     ]
-    return grown_update(state, grown, by_id(state["passages"]), runtime)
+    return grow_tree(state, grown, passages_by_id(state["passages"]), runtime)
 
 
 def _new(found: list[str], known: list[str]) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.core.excerpts import by_id, candidate_excerpts
+from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id
 from hopgraph.state import Candidates, Context, Knowledge, Passage
 
 
@@ -23,7 +23,7 @@ async def mix_passages(state: MixState, _runtime: Runtime[Context]) -> Mapping[s
 
     Reads `candidates` and `knowledge`, which hold the same queries in the same order; writes `knowledge`.
     """
-    passages = by_id(state["passages"])
+    passages = passages_by_id(state["passages"])
     return {
         "knowledge": [
             Knowledge(query=written["query"], excerpts=[*candidate_excerpts([found], passages), *written["excerpts"]])

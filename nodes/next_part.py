@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.budget import is_exhausted
 from hopgraph.nodes.question_tree.branch import only_branch, parts_of
-from hopgraph.nodes.question_tree.settlement import evidence_under, settle, settled_root
+from hopgraph.nodes.question_tree.settlement import evidence_under, settle, settle_root
 from hopgraph.state import Context, Query, Spent, StopReason
 from hopgraph.state.question_tree import ROOT, QuestionNode
 
@@ -32,7 +32,7 @@ async def next_part(state: NextState, runtime: Runtime[Context]) -> Mapping[str,
     if root["how"]:
         own = [ROOT] if root["passage_ids"] else []
         used = [key for part in parts for key in evidence_under(tree, part["id"])] + own
-        return settled_root(tree, used, limit=state["stop_reason"])
+        return settle_root(tree, used, limit=state["stop_reason"])
     waiting = [part for part in parts if not part["how"]]
     skipped: dict[str, QuestionNode] = {}
     if waiting and is_exhausted(runtime.context, state, 2):
@@ -50,12 +50,12 @@ async def next_part(state: NextState, runtime: Runtime[Context]) -> Mapping[str,
 
 
 class ChosenState(NextState):
-    """What `what_is_next` reads."""
+    """What `route_next_part` reads."""
 
     settings: dict[str, Any]
 
 
-def what_is_next(state: ChosenState) -> Literal["whole", "look up", "from knowledge", "settled"]:
+def route_next_part(state: ChosenState) -> Literal["whole", "look up", "from knowledge", "settled"]:
     """Break the question down first, then answer each part and the question, with passages or without."""
     root = state["tree"][ROOT]
     if root["how"]:

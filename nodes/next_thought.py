@@ -5,12 +5,12 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import kept_excerpts
+from hopgraph.nodes.answer import excerpts_of_all_queries
 from hopgraph.nodes.core.ask import Ask, ask, calls_of
-from hopgraph.nodes.core.excerpts import by_id, shown
+from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
+from hopgraph.nodes.core.reply_text import normalized_query
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.generate_queries import folded
 from hopgraph.state import Knowledge, Passage, Query, Spent, StopReason
 from hopgraph.state.baselines.alternating import IrcotContext
 from hopgraph.state.events import ThoughtAdded
@@ -45,17 +45,19 @@ async def next_thought(state: ThoughtState, runtime: Runtime[IrcotContext]) -> M
     `queries` is empty when the chain ends: the answer is reached, `max_thoughts` is (`max_iterations`), the
     budget is used up (`budget`), or the sentence is missing or repeats an earlier one.
     """
-    settings, passages = runtime.context, by_id(state["passages"])
+    settings, passages = runtime.context, passages_by_id(state["passages"])
     variables: dict[str, Value] = {
-        "passages": shown(kept_excerpts(state["knowledge"]), passages),
+        "passages": prompt_passages(excerpts_of_all_queries(state["knowledge"]), passages),
         "thoughts": state["thoughts"],
         "question": state["question"],
     }
     if settings.answer_type == "yes_no":
         variables["answer_type"] = "yes_no"
-    answered = await ask(runtime, state, Ask("next_thought", variables, Thought, Thought(thought="")), keep=1)
+    answered = await ask(runtime, state, Ask("next_thought", variables, Thought, Thought(thought="")), reserve_calls=1)
     thought = _first_sentence(answered.record.thought)
-    new = bool(folded(thought)) and folded(thought) not in {folded(each) for each in state["thoughts"]}
+    new = bool(normalized_query(thought)) and normalized_query(thought) not in {
+        normalized_query(each) for each in state["thoughts"]
+    }
     thoughts = [*state["thoughts"], thought] if new else state["thoughts"]
     reached = ANSWER_IS_REACHED in thought.casefold()
     at_limit = len(thoughts) >= settings.max_thoughts

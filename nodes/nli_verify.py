@@ -6,7 +6,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.core.excerpts import by_id, titled
+from hopgraph.nodes.core.excerpts import passages_by_id, with_title
 from hopgraph.nodes.core.pair_scoring import score_pairs
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Evidence, Passage
@@ -34,9 +34,9 @@ async def nli_verify(state: VerifyState, runtime: Runtime[MigresContext]) -> Map
     if not runtime.context.verify:
         return {"evidence": _new(drafts, state["evidence"])}
     checker = await get_entailment_checker(runtime.context)
-    passages = by_id(state["passages"])
+    passages = passages_by_id(state["passages"])
     pairs = [
-        ("\n\n".join(titled(passages[key]) for key in draft["passage_ids"]), draft["statement"]) for draft in drafts
+        ("\n\n".join(with_title(passages[key]) for key in draft["passage_ids"]), draft["statement"]) for draft in drafts
     ]
     scores, calls = await score_pairs(runtime, checker, pairs)
     kept = [

@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from hopgraph.nodes.core.ask import side_by_side
+from hopgraph.nodes.core.ask import gather_or_cancel
 from hopgraph.nodes.core.human_review import check_resumable
 from hopgraph.state import Context, Query, QuestionError, QuestionInput, SettingsError
 from hopgraph.state.context import record_settings
@@ -106,10 +106,10 @@ async def check_settings(settings: Context) -> None:
     await asyncio.to_thread(
         check_demonstrations, settings.method, settings.steps, settings.demonstrations, settings.prompts_dir
     )
-    await side_by_side([get_model(settings, role) for role in (f"{settings.method}/", *settings.models)])
+    await gather_or_cancel([get_model(settings, role) for role in (f"{settings.method}/", *settings.models)])
     if "retriever" in settings.uses:
         given = [settings.retriever, *([settings.second_retriever] if settings.second_retriever else [])]
-        await side_by_side([get_retriever(each) for each in given])
+        await gather_or_cancel([get_retriever(each) for each in given])
     if "reranker" in settings.uses:
         await get_reranker(settings)
     if "entailment" in settings.uses:

@@ -6,9 +6,9 @@ from typing import Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.core.excerpts import by_id, titled
+from hopgraph.nodes.core.excerpts import passages_by_id, with_title
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.review_tree.paths import Tree, child_of, passages_to, root_of
+from hopgraph.nodes.review_tree.paths import Tree, make_child, make_root, passages_on_path
 from hopgraph.state import Candidates, Evidence, Passage
 from hopgraph.state.events import Grown, Pruned, TreeNode
 from hopgraph.state.review_tree import ROOT, ReviewNode
@@ -36,13 +36,13 @@ async def prune(state: PruneState, runtime: Runtime[TreeOfReviewsContext]) -> Ma
 
     Writes `tree` and empties `frontier`; reports the new nodes as `grown` and `pruned` events.
     """
-    settings, passages = runtime.context, by_id(state["passages"])
+    settings, passages = runtime.context, passages_by_id(state["passages"])
     parents = parents_of(state)
     pool = list(dict.fromkeys(key for piece in state["evidence"] for key in piece["passage_ids"]))
     rejected = {node["passage_ids"][-1] for node in state["tree"].values() if node["verdict"] == "reject"}
     grown: list[ReviewNode] = []
     for parent, found in zip(parents, state["candidates"], strict=True):
-        own = [] if settings.prune_similar is None else passages_to(state["tree"], parent)
+        own = [] if settings.prune_similar is None else passages_on_path(state["tree"], parent)
         kept: list[str] = []
         for number, key in enumerate(found["passage_ids"], start=1):
             why = ""
@@ -52,16 +52,16 @@ async def prune(state: PruneState, runtime: Runtime[TreeOfReviewsContext]) -> Ma
                 why = "rejected before"
             elif settings.prune_similar is not None:
                 why = _similar(passages, settings.prune_similar, key, [*pool, *own, *kept])
-            grown.append(child_of(parent, number, [key], why=why))
+            grown.append(make_child(parent, number, [key], why=why))
             if not why:
                 kept.append(key)
-    return grown_update(state, grown, passages, runtime)
+    return grow_tree(state, grown, passages, runtime)
 
 
 def _similar(passages: Mapping[str, Passage], least: float, key: str, others: list[str]) -> str:
-    text = titled(passages[key])
+    text = with_title(passages[key])
     for other in others:
-        if lexical_similarity(text, titled(passages[other])) >= least:
+        if lexical_similarity(text, with_title(passages[other])) >= least:
             return f"similar to {other}"
     return ""
 
@@ -69,11 +69,11 @@ def _similar(passages: Mapping[str, Passage], least: float, key: str, others: li
 def parents_of(state: PruneState) -> list[ReviewNode]:
     """List the nodes whose queries were searched, in the order of the candidates; at first the root."""
     if not state["tree"]:
-        return [root_of(state["question"])]
+        return [make_root(state["question"])]
     return [state["tree"][key] for key in state["frontier"]]
 
 
-def grown_update(
+def grow_tree(
     state: PruneState, grown: list[ReviewNode], passages: Mapping[str, Passage], runtime: Runtime[Any]
 ) -> dict[str, Any]:
     """Make a node's update of new tree nodes, and report them."""
@@ -81,7 +81,7 @@ def grown_update(
         nodes = [_tree_node(node, passages) for node in grown if node["status"] == status]
         if nodes:
             emit(runtime, event(nodes=nodes))
-    first: Tree = {} if state["tree"] else {ROOT: root_of(state["question"])}
+    first: Tree = {} if state["tree"] else {ROOT: make_root(state["question"])}
     return {"tree": {**first, **{node["id"]: node for node in grown}}, "frontier": []}
 
 

@@ -6,8 +6,8 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from hopgraph.nodes.core.excerpts import by_id, titled
-from hopgraph.nodes.finish import AnsweredState, used_evidence
+from hopgraph.nodes.core.excerpts import passages_by_id, with_title
+from hopgraph.nodes.finish import AnsweredState, cited_evidence
 from hopgraph.state import Evidence, Passage
 from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
 from hopgraph.tools.text.similarity import lexical_similarity
@@ -26,14 +26,14 @@ async def rank_passages(state: RankState, runtime: Runtime[TreeOfReviewsContext]
     to the final answer first; then the rest in their order (*ours*). What the answer rests on is never left
     out. Fewer paragraphs: nothing changes.
     """
-    settings, passages = runtime.context, by_id(state["passages"])
+    settings, passages = runtime.context, passages_by_id(state["passages"])
     if len(passages) <= settings.recall_passages:
         return {"passages": []}
-    resting = {piece["id"] for piece in used_evidence(state)}
+    resting = {piece["id"] for piece in cited_evidence(state)}
     said = f"{state['answer']} {state['explanation']}"
 
     def closeness(piece: Evidence) -> tuple[bool, float]:
-        text = "\n".join([piece["statement"], *(titled(passages[key]) for key in piece["passage_ids"])])
+        text = "\n".join([piece["statement"], *(with_title(passages[key]) for key in piece["passage_ids"])])
         return piece["id"] not in resting, -lexical_similarity(said, text)
 
     ranked = sorted(state["evidence"], key=closeness)

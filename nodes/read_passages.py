@@ -6,11 +6,11 @@ from typing import Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.answer import answer_ask, read_answer
+from hopgraph.nodes.answer import read_answer, reader_ask
 from hopgraph.nodes.core.ask import ask, calls_of
-from hopgraph.nodes.core.evidence_review import reviewing_passages
-from hopgraph.nodes.core.excerpts import by_id, candidate_excerpts, shown
-from hopgraph.nodes.hops.hop_history import calls_after, closed, is_whole, standing
+from hopgraph.nodes.core.evidence_review import with_passage_review
+from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages
+from hopgraph.nodes.hops.hop_history import accept_generated, asks_whole_question, calls_after_hop, close_hop
 from hopgraph.state import Candidates, Context, Evidence, Passage, Spent
 from hopgraph.state.hops import Hop, HopsContext
 from hopgraph.tools.text.quotes import find_quote
@@ -35,7 +35,7 @@ class ObserveState(TypedDict):
     """With the question, shown to a reviewer."""
 
 
-@reviewing_passages("candidates")
+@with_passage_review("candidates")
 async def read_passages(state: ReadState, runtime: Runtime[HopsContext]) -> Mapping[str, Any]:
     """Answer the hop's question from all that was retrieved for it, in one call.
 
@@ -43,20 +43,20 @@ async def read_passages(state: ReadState, runtime: Runtime[HopsContext]) -> Mapp
     writes its `evidence`, if the reply names passages that were shown. Where the passages give no answer
     the generated one stands, if the method has one. Nothing retrieved: no call.
     """
-    hop, passages = state["hops"][-1], by_id(state["passages"])
+    hop, passages = state["hops"][-1], passages_by_id(state["passages"])
     excerpts = candidate_excerpts(state["candidates"], passages)
     if not excerpts:
-        return standing(state["hops"], runtime)
-    final = is_whole(hop, state["question"])
+        return accept_generated(state["hops"], runtime)
+    final = asks_whole_question(hop, state["question"])
     settings = runtime.context if final else runtime.context.model_copy(update={"answer_type": "short"})
-    wanted = answer_ask(hop["question"], settings, passages=shown(excerpts, passages))
-    answered = await ask(runtime, state, wanted, keep=calls_after(hop, state["question"], runtime.context))
+    wanted = reader_ask(hop["question"], settings, passages=prompt_passages(excerpts, passages))
+    answered = await ask(runtime, state, wanted, reserve_calls=calls_after_hop(hop, state["question"], runtime.context))
     reading = read_answer(answered, settings, excerpts, evidence_id=f"{hop['number']}.1.1", question=hop["question"])
     limit = {"stop_reason": "budget"} if answered.outcome == "budget" else {}
     if not reading.answer:
-        return {**standing(state["hops"], runtime), "calls": calls_of([answered]), **limit}
+        return {**accept_generated(state["hops"], runtime), "calls": calls_of([answered]), **limit}
     evidence = [_quoted(each, passages) for each in reading.evidence]
-    hops = closed(state["hops"], evidence[0] if evidence else None, reading.answer, runtime)
+    hops = close_hop(state["hops"], evidence[0] if evidence else None, reading.answer, runtime)
     return {"hops": hops, "evidence": evidence, "calls": calls_of([answered]), **limit}
 
 
@@ -66,7 +66,7 @@ def _quoted(evidence: Evidence, passages: Mapping[str, Passage]) -> Evidence:
     return Evidence({**evidence, "quote": passage["text"][start:end]})
 
 
-@reviewing_passages("candidates")
+@with_passage_review("candidates")
 async def observe(state: ObserveState, _runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Take what the search brought as the hop's observation (ReAct); the model reads it in its next thought."""
     seen = [key for each in state["candidates"] for key in each["passage_ids"]]

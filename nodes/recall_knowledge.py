@@ -1,48 +1,31 @@
 """Let the model write what it knows, for queries that kept no passage."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.ask import Ask, ask_all, calls_of
-from hopgraph.nodes.core.excerpts import whole
+from hopgraph.nodes.core.excerpts import whole_excerpt
 from hopgraph.nodes.core.reply_models import ReplyModel
+from hopgraph.nodes.core.reply_text import is_dont_know, knowledge_passage
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Context, Knowledge, Passage, Spent
 from hopgraph.state.events import Recalled
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.prompts import clean
 
-MODEL_SOURCE = "model"
-"""The source of a passage that the model recalled."""
-_KNOWS_NOTHING = re.compile(
-    r"(?:(?:sorry|unfortunately)\W+)?(?:i (?:do not|don\W?t) (?:know|have)|i am not (?:sure|aware)|unknown\W*\Z|\W*\Z)",
-    re.IGNORECASE,
-)
 
-
-def says_nothing(text: str) -> bool:
-    """Tell whether a reply says that the model does not know."""
-    return _KNOWS_NOTHING.match(text.strip()) is not None
-
-
-def read_recalled(said: str, query: str, runtime: Runtime[Any]) -> str:
+def read_knowledge(said: str, query: str, runtime: Runtime[Any]) -> str:
     """Read what the model knows off its reply, and report it as a `recalled` event.
 
     Returns:
         Cleaned, at most `MAX_QUESTION_CHARACTERS`; empty when the model knows nothing.
     """
     text = clean(said).strip()[:MAX_QUESTION_CHARACTERS]
-    known = not says_nothing(text)
+    known = not is_dont_know(text)
     emit(runtime, Recalled(query=query, known=known, text=text if known else ""))
     return text if known else ""
-
-
-def model_passage(number: str, text: str, *, title: str = "Model knowledge", hop: int = 1) -> Passage:
-    """Make the passage that the model's own knowledge stands in; it is cited as such, and never ranked."""
-    return Passage(id=f"model:{number}", title=title, text=text, score=0.0, source=MODEL_SOURCE, hop=hop)
 
 
 class RecallReply(ReplyModel):
@@ -77,13 +60,13 @@ async def recall_knowledge(state: RecallState, runtime: Runtime[Context]) -> Map
             )
             for index in empty
         ],
-        keep=3,  # an extraction, a decision and a final answer
+        reserve_calls=3,  # an extraction, a decision and a final answer
     )
     knowledge, passages = list(state["knowledge"]), list[Passage]()
     for index, answer in zip(empty, answers, strict=True):
         query = knowledge[index]["query"]
-        if text := read_recalled(answer.record.knowledge, query, runtime):
-            passage = model_passage(f"{state['iteration']}.{index + 1}", text, hop=state["iteration"])
+        if text := read_knowledge(answer.record.knowledge, query, runtime):
+            passage = knowledge_passage(f"{state['iteration']}.{index + 1}", text, hop=state["iteration"])
             passages.append(passage)
-            knowledge[index] = Knowledge(query=query, excerpts=[whole(passage, 0.0)])
+            knowledge[index] = Knowledge(query=query, excerpts=[whole_excerpt(passage, 0.0)])
     return {"knowledge": knowledge, "passages": passages, "calls": calls_of(answers)}

@@ -6,7 +6,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.core.excerpts import by_id, titled
+from hopgraph.nodes.core.excerpts import passages_by_id, with_title
 from hopgraph.nodes.core.pair_scoring import score_pairs
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.take_top import take_top_with
@@ -29,9 +29,9 @@ async def rerank(state: RerankState, runtime: Runtime[RerankedContext]) -> Mappi
     Rewrites `candidates`: best first, ties in retrieval order, with the reranker's scores; those below
     `threshold`, if there is one, are dropped. All pairs of all queries are scored in one batch.
     """
-    settings, passages = runtime.context, by_id(state["passages"])
+    settings, passages = runtime.context, passages_by_id(state["passages"])
     reranker = await get_reranker(settings)
-    pairs = [(each["query"], titled(passages[key])) for each in state["candidates"] for key in each["passage_ids"]]
+    pairs = [(each["query"], with_title(passages[key])) for each in state["candidates"] for key in each["passage_ids"]]
     found, calls = await score_pairs(runtime, reranker, pairs)
     scores = iter(found)
     lowest = float("-inf") if settings.threshold is None else settings.threshold

@@ -7,11 +7,11 @@ from langchain_core.retrievers import BaseRetriever
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.core.ask import side_by_side
+from hopgraph.nodes.core.ask import gather_or_cancel
 from hopgraph.nodes.core.human_review import ReviewedQueries, approve_queries
-from hopgraph.nodes.core.search import Search, search_with
-from hopgraph.nodes.core.step_events import emit, place
-from hopgraph.state import Call, Candidates, Context, Query, nothing_spent
+from hopgraph.nodes.core.search import SearchRequest, search_all
+from hopgraph.nodes.core.step_events import current_place, emit
+from hopgraph.state import Call, Candidates, Context, Query, empty_call
 from hopgraph.state.context import ContextT
 from hopgraph.state.events import QuerySent, Retrieved
 from hopgraph.tools.resources import get_retriever
@@ -33,7 +33,7 @@ def retrieve_with(
     *,
     any_number: bool = False,
 ) -> Callable[[RetrieveState, Runtime[ContextT]], Awaitable[Mapping[str, Any]]]:
-    """Make the node that searches all queries at once, without the passages that memory excludes.
+    """Return the node that searches all queries at once, without the passages that memory excludes.
 
     It reads the queries; it writes `candidates` (per query, at most `count`, best first, ties by id), `passages`
     (each text once) and `asked`. With a second retriever both results are united, for a reranker to sort (MIGRES,
@@ -70,15 +70,15 @@ async def _retrieve(
     # First of all: a node that pauses runs again from its top.
     approved = approve_queries(state["queries"], runtime, question=state["question"], hop=state["iteration"])
     given = [settings.retriever, *([settings.second_retriever] if settings.second_retriever else [])]
-    retrievers = await side_by_side([get_retriever(each) for each in given])
+    retrievers = await gather_or_cancel([get_retriever(each) for each in given])
     queries = [query for query in [*approved.queries, *approved.added] if query]
     excluded, hop = frozenset(state["excluded"]), state["iteration"]
-    emit_first = place().reserve(2 * len(queries))
+    emit_first = current_place().reserve(2 * len(queries))
     for offset, query in enumerate(queries):
         emit(runtime, QuerySent(query=query["text"], why=query["why"], hop=hop), number=emit_first + offset)
     question = state["question"] if settings.leave_out_question else ""
-    searches = [Search(query["text"], count, excluded, hop, question) for query in queries]
-    found = await side_by_side(search_with(retrievers, search) for search in searches)
+    searches = [SearchRequest(query["text"], count, excluded, hop, question) for query in queries]
+    found = await gather_or_cancel(search_all(retrievers, search) for search in searches)
     results = [each.passages for each in found]
     candidates = [
         Candidates(
@@ -147,10 +147,10 @@ def _joined(found: Sequence[Candidates]) -> Candidates:
 
 
 def _counted(candidates: Sequence[Candidates], retrievers: Sequence[BaseRetriever]) -> dict[str, Call]:
-    where = place()
+    where = current_place()
     return {
         f"{where.step:05}:{where.path}:{number:04}:{retriever_number}": {
-            **nothing_spent("retrieval", type(retriever).__name__),
+            **empty_call("retrieval", type(retriever).__name__),
             "passages": len(each["passage_ids"]),
         }
         for number, each in enumerate(candidates)

@@ -9,11 +9,11 @@ from pydantic import field_validator, model_validator
 
 from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of
 from hopgraph.nodes.core.budget import is_exhausted
-from hopgraph.nodes.core.excerpts import by_id, shown
+from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
+from hopgraph.nodes.core.reply_text import short_answer
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.decide import short_answer
-from hopgraph.nodes.review_tree.paths import excerpts_of, passages_to, with_status
+from hopgraph.nodes.review_tree.paths import nodes_with_status, passages_on_path, whole_excerpts
 from hopgraph.state import Evidence, Passage, Spent, StopReason
 from hopgraph.state.events import Reviewed
 from hopgraph.state.reducers import merge_calls
@@ -80,7 +80,7 @@ class ReviewState(Spent):
 def review_with(
     choose: Callable[[list[ReviewNode], ReviewContextT], list[ReviewNode]],
 ) -> Callable[[ReviewState, Runtime[ReviewContextT]], Awaitable[Mapping[str, Any]]]:
-    """Make the node that reviews open paths, one call each, side by side (section 3.2).
+    """Return the node that reviews open paths, one call each, side by side (section 3.2).
 
     Args:
         choose: Takes from the open nodes, in the tree's order, those to review now.
@@ -91,18 +91,18 @@ def review_with(
     """
 
     async def review(state: ReviewState, runtime: Runtime[ReviewContextT]) -> Mapping[str, Any]:
-        chosen = choose(with_status(state["tree"], "open"), runtime.context)
-        passages = by_id(state["passages"])
-        paths = [passages_to(state["tree"], node) for node in chosen]
+        chosen = choose(nodes_with_status(state["tree"], "open"), runtime.context)
+        passages = passages_by_id(state["passages"])
+        paths = [passages_on_path(state["tree"], node) for node in chosen]
         wanted = [_ask(state["question"], path, passages, runtime.context) for path in paths]
-        answers = await ask_all(runtime, state, wanted, keep=1)  # a fusion
+        answers = await ask_all(runtime, state, wanted, reserve_calls=1)  # a fusion
         reviewed = [
             _reviewed(node, answer, runtime.context)
             for node, answer in zip(chosen, answers, strict=True)
             if answer.outcome != "budget"
         ]
         evidence = [
-            _evidence(node, passages_to(state["tree"], node), state["question"])
+            _evidence(node, passages_on_path(state["tree"], node), state["question"])
             for node in reviewed
             if node["verdict"] == "accept"
         ]
@@ -115,7 +115,7 @@ def review_with(
             "frontier": frontier,
             "calls": calls_of(answers),
         }
-        waiting = len(with_status(tree, "open"))
+        waiting = len(nodes_with_status(tree, "open"))
         if (waiting or frontier) and _ends(state, answers, bool(frontier), runtime.context):
             update["stop_reason"] = "budget"
         return update
@@ -135,7 +135,7 @@ def by_search_order(opened: list[ReviewNode], settings: TreeOfReviewsContext) ->
 
 def _ask(question: str, path: Sequence[str], passages: Mapping[str, Passage], settings: ReviewContext) -> Ask[Review]:
     variables: dict[str, Value] = {
-        "passages": shown(excerpts_of(path, passages), passages),
+        "passages": prompt_passages(whole_excerpts(path, passages), passages),
         "question": question,
     }
     if settings.answer_type == "yes_no":
@@ -161,7 +161,7 @@ def _reviewed(node: ReviewNode, answered: AskResult[Review], settings: ReviewCon
 
 
 def is_to_expand(node: ReviewNode, settings: ReviewContext) -> bool:
-    """Tell whether a reviewed path is to be searched further: relevance pruning and the depth limit."""
+    """Whether a reviewed path is to be searched further: relevance pruning and the depth limit."""
     searched = node["verdict"] == "search" or (node["verdict"] == "reject" and not settings.prune_relevance)
     return searched and node["depth"] < settings.max_depth
 
@@ -175,7 +175,7 @@ def _evidence(node: ReviewNode, path: list[str], question: str) -> Evidence:
 
 
 def _ends(state: ReviewState, answers: Sequence[AskResult[Review]], expands: bool, settings: ReviewContext) -> bool:
-    """Tell whether the budget ends the search: for one step more it takes a review, and the fusion."""
+    """Whether the budget ends the search: for one step more it takes a review, and the fusion."""
     if any(answer.outcome == "budget" for answer in answers):
         return True
     calls = merge_calls(state["calls"], calls_of(answers))

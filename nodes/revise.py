@@ -6,9 +6,9 @@ from typing import Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.core.evidence_review import approved_statements
-from hopgraph.nodes.core.excerpts import by_id
-from hopgraph.nodes.hops.hop_history import closed, standing
+from hopgraph.nodes.core.evidence_review import review_statements
+from hopgraph.nodes.core.excerpts import passages_by_id
+from hopgraph.nodes.hops.hop_history import accept_generated, close_hop
 from hopgraph.state import Context, Evidence, Passage
 from hopgraph.state.genground import Grounding
 from hopgraph.state.hops import Hop
@@ -40,7 +40,7 @@ async def revise(state: ReviseState, runtime: Runtime[Context]) -> Mapping[str, 
     grounding = state["grounding"]
     if grounding is None:  # the graph comes here only with one
         return {}
-    passage = by_id(state["passages"])[grounding["passage_id"]]
+    passage = passages_by_id(state["passages"])[grounding["passage_id"]]
     start, end = find_quote(grounding["cited"], passage["text"], passage["title"])
     evidence = Evidence(
         id=f"{state['hops'][-1]['number']}.{grounding['batch']}.1",
@@ -49,14 +49,14 @@ async def revise(state: ReviseState, runtime: Runtime[Context]) -> Mapping[str, 
         quote=passage["text"][start:end],
         verified=True,
     )
-    approved = approved_statements(
+    approved = review_statements(
         [evidence], state["passages"], runtime, question=state["question"], hop=state["hops"][-1]["number"]
     )
     if not approved.evidence:
-        return {**standing(state["hops"], runtime), "grounding": None, "read": 0, "calls": approved.calls}
+        return {**accept_generated(state["hops"], runtime), "grounding": None, "read": 0, "calls": approved.calls}
     [kept] = approved.evidence
     return {
-        "hops": closed(state["hops"], kept, grounding["answer"], runtime),
+        "hops": close_hop(state["hops"], kept, grounding["answer"], runtime),
         "evidence": [kept],
         "passages": approved.passages,
         "grounding": None,
@@ -67,4 +67,4 @@ async def revise(state: ReviseState, runtime: Runtime[Context]) -> Mapping[str, 
 
 async def keep(state: KeepState, runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Let the generated answer stand, marked as not grounded, since no passage could be cited (section 3.3)."""
-    return {**standing(state["hops"], runtime), "read": 0}
+    return {**accept_generated(state["hops"], runtime), "read": 0}

@@ -6,10 +6,10 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import answer_ask, kept_excerpts
+from hopgraph.nodes.answer import excerpts_of_all_queries, reader_ask
 from hopgraph.nodes.core.ask import ask_all, calls_of
-from hopgraph.nodes.core.evidence_review import reviewing_passages
-from hopgraph.nodes.core.excerpts import by_id, shown
+from hopgraph.nodes.core.evidence_review import with_passage_review
+from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.draft_answers import draft_of
 from hopgraph.state import Knowledge, Passage, Spent, StopReason
@@ -30,7 +30,7 @@ SampleNode = Callable[[SampleState, Runtime[SamplingContext]], Awaitable[Mapping
 
 
 def sample_answers_with(*, own_knowledge: bool = False) -> SampleNode:
-    """Make the node that asks for chains of thought with the same prompt, all at the same time.
+    """Return the node that asks for chains of thought with the same prompt, all at the same time.
 
     Args:
         own_knowledge: Show no passages: the model answers from what it knows.
@@ -41,9 +41,9 @@ def sample_answers_with(*, own_knowledge: bool = False) -> SampleNode:
 
     async def sample_answers(state: SampleState, runtime: Runtime[SamplingContext]) -> Mapping[str, Any]:
         settings = runtime.context
-        excerpts = [] if own_knowledge else kept_excerpts(state["knowledge"])
-        given = None if own_knowledge else shown(excerpts, by_id(state["passages"]))
-        wanted = answer_ask(state["question"], settings, step="answer_step_by_step", passages=given)
+        excerpts = [] if own_knowledge else excerpts_of_all_queries(state["knowledge"])
+        given = None if own_knowledge else prompt_passages(excerpts, passages_by_id(state["passages"]))
+        wanted = reader_ask(state["question"], settings, step="answer_step_by_step", passages=given)
         samples = [replace(wanted, sample=each, sampling=_sampling(settings, each)) for each in range(settings.samples)]
         answers = await ask_all(runtime, state, samples)
         drafts = [
@@ -58,7 +58,7 @@ def sample_answers_with(*, own_knowledge: bool = False) -> SampleNode:
             "calls": calls_of(answers),
         }
 
-    return sample_answers if own_knowledge else reviewing_passages("knowledge")(sample_answers)
+    return sample_answers if own_knowledge else with_passage_review("knowledge")(sample_answers)
 
 
 def _sampling(settings: SamplingContext, number: int) -> dict[str, float]:

@@ -9,7 +9,7 @@ from pydantic import field_validator
 from hopgraph.nodes.core.ask import Ask, ask, calls_of
 from hopgraph.nodes.core.reply_models import ReplyModel
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.question_tree.branch import BranchState, kept_back, question_of, spent_in
+from hopgraph.nodes.question_tree.branch import BranchState, question_of, reserved_by_branch, spent_in
 from hopgraph.state import Context
 from hopgraph.state.events import SelfKnowledgeJudged
 
@@ -38,7 +38,7 @@ async def self_knowledge(state: BranchState, runtime: Runtime[Context]) -> Mappi
         runtime,
         spent_in(state),
         Ask("self_knowledge", {"question": node["question"]}, SelfKnowledge, SelfKnowledge(known=False)),
-        keep=1 + kept_back(node),  # an answer
+        reserve_calls=1 + reserved_by_branch(node),  # an answer
     )
     known = answered.record.known
     emit(runtime, SelfKnowledgeJudged(id=node["id"], question=node["question"], known=known))

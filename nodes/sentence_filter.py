@@ -9,7 +9,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.core.excerpts import by_id, excerpt_text, titled, whole
+from hopgraph.nodes.core.excerpts import excerpt_text, passages_by_id, whole_excerpt, with_title
 from hopgraph.nodes.core.pair_scoring import score_pairs
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Candidates, Excerpt, Knowledge, Passage, Reranker
@@ -39,11 +39,11 @@ async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -
     """
     settings = runtime.context
     reranker = await get_reranker(settings)
-    passages = by_id(state["passages"])
+    passages = passages_by_id(state["passages"])
     spans, pairs = await asyncio.to_thread(_pairs, state["candidates"], passages, settings.by_sentences)
     scores, calls = await score_pairs(runtime, reranker, pairs)
     scored = _by_query(state["candidates"], passages, spans, scores)
-    threshold = threshold_of(settings, reranker)
+    threshold = relevance_threshold(settings, reranker)
     knowledge: list[Knowledge] = []
     for candidates, parts in zip(state["candidates"], scored, strict=True):
         kept = [excerpt for part in parts if (excerpt := _excerpt(part, threshold))]
@@ -57,13 +57,13 @@ async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -
                 threshold=threshold if isfinite(threshold) else None,
                 passages_in=len(parts),
                 sentences_in=sum(len(part.sentences) for part in parts),
-                kept=[reported(excerpt, passages[excerpt["passage_id"]]) for excerpt in kept],
+                kept=[describe_excerpt(excerpt, passages[excerpt["passage_id"]]) for excerpt in kept],
             ),
         )
     return {"knowledge": knowledge, "calls": calls}
 
 
-def threshold_of(settings: FilterContext, reranker: Reranker) -> float:
+def relevance_threshold(settings: FilterContext, reranker: Reranker) -> float:
     """Choose δ: the setting if it holds for this reranker, else the reranker's calibrated value.
 
     Returns:
@@ -97,8 +97,8 @@ def _pairs(
             passage = passages[key]
             if key not in spans:
                 spans[key] = split_sentences(passage["text"]) if split else []
-            pairs.append((each["query"], titled(passage)))
-            pairs.extend((each["query"], titled(passage, passage["text"][start:end])) for start, end in spans[key])
+            pairs.append((each["query"], with_title(passage)))
+            pairs.extend((each["query"], with_title(passage, passage["text"][start:end])) for start, end in spans[key])
     return spans, pairs
 
 
@@ -120,7 +120,7 @@ def _excerpt(part: _Scored, threshold: float) -> Excerpt | None:
     if part.score < threshold:
         return None
     if part.score > max(part.sentence_scores, default=float("-inf")):
-        return whole(part.passage, part.score)
+        return whole_excerpt(part.passage, part.score)
     kept = [
         [start, end]
         for (start, end), score in zip(part.sentences, part.sentence_scores, strict=True)
@@ -129,7 +129,7 @@ def _excerpt(part: _Scored, threshold: float) -> Excerpt | None:
     return Excerpt(passage_id=part.passage["id"], spans=kept, text="", score=part.score)
 
 
-def reported(excerpt: Excerpt, passage: Passage) -> KeptExcerpt:
+def describe_excerpt(excerpt: Excerpt, passage: Passage) -> KeptExcerpt:
     """Describe a kept excerpt for a `filtered` event."""
     whole_passage = excerpt["spans"] == [[0, len(passage["text"])]]
     return KeptExcerpt(

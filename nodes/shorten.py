@@ -6,12 +6,11 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import Reading, reading_update
+from hopgraph.nodes.answer import ReadAnswer, reading_update
 from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of
 from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
+from hopgraph.nodes.core.reply_text import UNANSWERABLE, normalized_query, short_answer
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.decide import UNANSWERABLE, short_answer
-from hopgraph.nodes.generate_queries import folded
 from hopgraph.state import Context, Spent
 from hopgraph.state.blendfilter import Draft
 from hopgraph.state.events import Shortened
@@ -48,11 +47,11 @@ async def shorten(state: ShortenState, runtime: Runtime[Context]) -> Mapping[str
     replies = dict(zip(said, answers, strict=True))
     sampled = [_short(draft, replies.get(number), settings) for number, draft in enumerate(drafts)]
     cut_off = state["cut_off"] or any(answered.outcome == "budget" for answered in answers)
-    chosen = agreed(sampled)
+    chosen = majority_answer(sampled)
     draft = drafts[chosen] if chosen is not None else Draft(reasoning="", answer="", evidence=[])
     answer = sampled[chosen] if chosen is not None else ""
     emit(runtime, Shortened(sampled=list(sampled)))
-    reading = Reading(answer, draft["reasoning"], draft["evidence"] if answer else [])
+    reading = ReadAnswer(answer, draft["reasoning"], draft["evidence"] if answer else [])
     return {
         **reading_update(reading, runtime, limit="budget" if cut_off else None),
         "sampled": [each for each in sampled if each],
@@ -73,12 +72,12 @@ def _short(draft: Draft, answered: AskResult[ShortAnswer] | None, settings: Cont
     return short_answer(text, yes_no=settings.answer_type == "yes_no") or draft["answer"]
 
 
-def agreed(answers: Sequence[str]) -> int | None:
+def majority_answer(answers: Sequence[str]) -> int | None:
     """Find the answer that occurs most, but for case, punctuation and articles; empty ones do not count.
 
     Returns:
         Its first place; of several that occur as often the first. None where all are empty.
     """
-    said = [normalize_answer(answer) or folded(answer) or answer for answer in answers]
+    said = [normalize_answer(answer) or normalized_query(answer) or answer for answer in answers]
     votes = Counter(each for each, answer in zip(said, answers, strict=True) if answer)
     return said.index(votes.most_common(1)[0][0]) if votes else None

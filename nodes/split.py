@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from hopgraph.nodes.core.ask import ask, calls_of
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.question_tree.branch import BranchState, path_to, question_of, spent_in
-from hopgraph.nodes.question_tree.decomposition import decompose_ask, read_sub_questions
+from hopgraph.nodes.question_tree.decomposition import decomposition_ask, read_sub_questions
 from hopgraph.nodes.question_tree.settlement import settle
 from hopgraph.state import Context, QuestionInput
 from hopgraph.state.decomposing import DecomposingContext
@@ -27,7 +27,7 @@ SplitNode = Callable[[BranchState, Runtime[DecomposingContext]], Awaitable[Mappi
 
 
 def split_with(*, needs_parts: bool) -> SplitNode:
-    """Make the step that asks for the sub-questions of the branch's question and plants them.
+    """Return the step that asks for the sub-questions of the branch's question and plants them.
 
     Args:
         needs_parts: Without a sub-question the question is unknown (RA-ISF, section 3.1); else it is split
@@ -41,8 +41,8 @@ def split_with(*, needs_parts: bool) -> SplitNode:
     async def split(state: BranchState, runtime: Runtime[DecomposingContext]) -> Mapping[str, Any]:
         node, most = question_of(state), runtime.context.max_sub_questions
         known = [each["question"] for each in path_to(state["tree"], node["id"])]
-        wanted = decompose_ask(node["question"], most=most)
-        answered = await ask(runtime, spent_in(state), wanted, keep=1)  # the root's answer
+        wanted = decomposition_ask(node["question"], most=most)
+        answered = await ask(runtime, spent_in(state), wanted, reserve_calls=1)  # the root's answer
         questions = read_sub_questions(answered, most=most, known=known)
         calls = calls_of([answered])
         if needs_parts and not questions:

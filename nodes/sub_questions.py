@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.ask import ask, calls_of
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.question_tree.decomposition import decompose_ask, read_sub_questions
+from hopgraph.nodes.question_tree.decomposition import decomposition_ask, read_sub_questions
 from hopgraph.state import Query, Spent, StopReason
 from hopgraph.state.baselines.genread import GenReadContext
 from hopgraph.state.events import Decomposed, SubQuestion
@@ -26,7 +26,9 @@ async def sub_questions(state: SubQuestionsState, runtime: Runtime[GenReadContex
     Where there are none, no reply could be used or the budget did not reach, the question stays the query.
     """
     question, most = state["question"], runtime.context.max_sub_questions
-    answered = await ask(runtime, state, decompose_ask(question, most=most), keep=2)  # a passage and an answer
+    answered = await ask(
+        runtime, state, decomposition_ask(question, most=most), reserve_calls=2
+    )  # a passage and an answer
     found = read_sub_questions(answered, most=most, known=[question])
     listed = [SubQuestion(id=f"0.{number}", question=text) for number, text in enumerate(found, start=1)]
     emit(runtime, Decomposed(id="0", depth=0, question=question, sub_questions=listed))

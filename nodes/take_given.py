@@ -6,7 +6,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 from pydantic import TypeAdapter, ValidationError
 
-from hopgraph.nodes.core.excerpts import whole
+from hopgraph.nodes.core.excerpts import whole_excerpt
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Knowledge, Passage, SettingsError
 from hopgraph.state.baselines.gold_passages import GivenPassage, GoldInput, GoldPassagesContext
@@ -27,10 +27,10 @@ async def take_given(state: GoldInput, runtime: Runtime[GoldPassagesContext]) ->
     Raises:
         SettingsError: none are given, or an entry cannot be used, by its number from 1.
     """
-    given = checked(state.get("gold_passages") or runtime.context.gold_passages)
+    given = check_given(state.get("gold_passages") or runtime.context.gold_passages)
     passages = [_passage(number, each) for number, each in enumerate(given, start=1)]
     _refuse_repeated(passages)
-    excerpts = [whole(passage, passage["score"]) for passage in passages]
+    excerpts = [whole_excerpt(passage, passage["score"]) for passage in passages]
     emit(
         runtime,
         PassagesGiven(
@@ -46,7 +46,7 @@ async def take_given(state: GoldInput, runtime: Runtime[GoldPassagesContext]) ->
     }
 
 
-def checked(given: object) -> list[GivenPassage]:
+def check_given(given: object) -> list[GivenPassage]:
     """Check what came from outside.
 
     Raises:

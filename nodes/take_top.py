@@ -6,7 +6,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.core.excerpts import by_id, whole
+from hopgraph.nodes.core.excerpts import passages_by_id, whole_excerpt
 from hopgraph.state import Candidates, Context, Knowledge, Passage
 from hopgraph.state.context import ContextT
 
@@ -21,7 +21,7 @@ class TakeState(TypedDict):
 def take_top_with(
     count: Callable[[ContextT], int],
 ) -> Callable[[TakeState, Runtime[ContextT]], Awaitable[Mapping[str, Any]]]:
-    """Make the node that turns each query's candidates into knowledge, whole and in their order.
+    """Return the node that turns each query's candidates into knowledge, whole and in their order.
 
     Args:
         count: From the settings to the number of passages that each query keeps at most.
@@ -30,14 +30,14 @@ def take_top_with(
     """
 
     async def take_top(state: TakeState, runtime: Runtime[ContextT]) -> Mapping[str, Any]:
-        passages = by_id(state["passages"])
+        passages = passages_by_id(state["passages"])
         most = count(runtime.context)
         return {
             "knowledge": [
                 Knowledge(
                     query=each["query"],
                     excerpts=[
-                        whole(passages[key], score)
+                        whole_excerpt(passages[key], score)
                         for key, score in zip(each["passage_ids"][:most], each["scores"], strict=False)
                     ],
                 )

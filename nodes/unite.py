@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.answer import kept_excerpts
+from hopgraph.nodes.answer import excerpts_of_all_queries
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Context, Knowledge
 from hopgraph.state.blendfilter import QueryBranch
@@ -30,6 +30,6 @@ async def unite(state: UniteState, runtime: Runtime[Context]) -> Mapping[str, An
     """
     of = {entry["query"]: entry for entry in state["knowledge"]}
     in_order = [of.pop(branch["query"]) for branch in state["branches"] if branch["query"] in of]
-    kept = kept_excerpts([*in_order, *of.values()])  # a reviewer's queries are no branch's
+    kept = excerpts_of_all_queries([*in_order, *of.values()])  # a reviewer's queries are no branch's
     emit(runtime, United(passage_ids=[excerpt["passage_id"] for excerpt in kept]))
     return {"knowledge": Overwrite([Knowledge(query=state["question"], excerpts=kept)])}

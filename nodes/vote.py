@@ -6,9 +6,9 @@ from typing import Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.answer import Reading, reading_update
+from hopgraph.nodes.answer import ReadAnswer, reading_update
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.shorten import agreed
+from hopgraph.nodes.shorten import majority_answer
 from hopgraph.state import Context, StopReason
 from hopgraph.state.blendfilter import Draft
 from hopgraph.state.events import Voted
@@ -29,14 +29,14 @@ async def vote(state: VoteState, runtime: Runtime[Context]) -> Mapping[str, Any]
     answer is made of, with the reasoning of the first sample that gave it; no call.
     """
     answers = [draft["answer"] for draft in state["drafts"]]
-    chosen = agreed(answers)
+    chosen = majority_answer(answers)
     emit(runtime, Voted(answers=list(answers), chosen=chosen))
-    return reading_update(reading_of(state["drafts"], chosen), runtime, limit=state["stop_reason"])
+    return reading_update(answer_of_sample(state["drafts"], chosen), runtime, limit=state["stop_reason"])
 
 
-def reading_of(drafts: Sequence[Draft], chosen: int | None) -> Reading:
+def answer_of_sample(drafts: Sequence[Draft], chosen: int | None) -> ReadAnswer:
     """Turn the chosen sample into the reading of the question; None into one without an answer."""
     if chosen is None:
-        return Reading("", drafts[0]["reasoning"] if drafts else "", [])
+        return ReadAnswer("", drafts[0]["reasoning"] if drafts else "", [])
     draft = drafts[chosen]
-    return Reading(draft["answer"], draft["reasoning"], draft["evidence"])
+    return ReadAnswer(draft["answer"], draft["reasoning"], draft["evidence"])

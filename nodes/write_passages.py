@@ -6,9 +6,10 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.ask import Ask, ask_all, calls_of
-from hopgraph.nodes.core.excerpts import whole
+from hopgraph.nodes.core.excerpts import whole_excerpt
 from hopgraph.nodes.core.reply_models import ReplyModel
-from hopgraph.nodes.recall_knowledge import model_passage, read_recalled
+from hopgraph.nodes.core.reply_text import knowledge_passage
+from hopgraph.nodes.recall_knowledge import read_knowledge
 from hopgraph.state import Context, Knowledge, Passage, Query, Spent, StopReason
 
 
@@ -18,7 +19,7 @@ class WrittenPassage(ReplyModel):
     passage: str
 
 
-def passage_ask(question: str) -> Ask[WrittenPassage]:
+def knowledge_ask(question: str) -> Ask[WrittenPassage]:
     """Make the question to a model that writes a passage from own knowledge; the fallback is to have none."""
     return Ask("write_passage", {"question": question}, WrittenPassage, WrittenPassage(passage=""))
 
@@ -40,15 +41,15 @@ async def write_passages(state: WriteState, runtime: Runtime[Context]) -> Mappin
     answers = await ask_all(
         runtime,
         state,
-        [passage_ask(question) for question in questions],
-        keep=1 if len(questions) == 1 else 2,  # one to read it, and for parts of a question one to compose
+        [knowledge_ask(question) for question in questions],
+        reserve_calls=1 if len(questions) == 1 else 2,  # one to read it, and for parts of a question one to compose
     )
     knowledge, passages = list[Knowledge](), list[Passage]()
     for number, (question, answered) in enumerate(zip(questions, answers, strict=True), start=1):
-        text = read_recalled(answered.record.passage, question, runtime)
-        written = [model_passage(f"1.{number}", text)] if text else []
+        text = read_knowledge(answered.record.passage, question, runtime)
+        written = [knowledge_passage(f"1.{number}", text)] if text else []
         passages += written
-        knowledge.append(Knowledge(query=question, excerpts=[whole(each, 0.0) for each in written]))
+        knowledge.append(Knowledge(query=question, excerpts=[whole_excerpt(each, 0.0) for each in written]))
     cut_off = any(answered.outcome == "budget" for answered in answers)
     return {
         "knowledge": knowledge,

@@ -25,7 +25,7 @@ from hopgraph.state.records import (
     Query,
     StopReason,
     Usage,
-    nothing_spent,
+    empty_call,
 )
 from hopgraph.state.schemas import AnswerOutput, MethodState, QuestionInput, Spent
 
@@ -58,5 +58,5 @@ __all__ = [
     "StepEvent",
     "StopReason",
     "Usage",
-    "nothing_spent",
+    "empty_call",
 ]

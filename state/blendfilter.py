@@ -5,9 +5,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, JsonValue, ValidationInfo, field_validator
 from typing_extensions import TypedDict
 
-from hopgraph.state.context import Context, in_group
+from hopgraph.state.context import Context, settings_group
 from hopgraph.state.records import Call, Candidates, Evidence, Knowledge, Passage, Query
-from hopgraph.state.reducers import either, merge_calls, merge_knowledge, merge_passages
+from hopgraph.state.reducers import any_true, merge_calls, merge_knowledge, merge_passages
 from hopgraph.state.schemas import AnswerOutput, MethodState, Spent
 
 BranchName = Literal["original", "external", "internal"]
@@ -60,7 +60,7 @@ class BlendFilterState(SampledOutput, MethodState):
     """What was said of the passages of each entry of `knowledge`, step by step."""
     drafts: list[Draft]
     """The final chains of thought, one for each sample."""
-    cut_off: Annotated[bool, either]
+    cut_off: Annotated[bool, any_true]
     """True when the budget kept a step from being asked."""
 
 
@@ -70,10 +70,10 @@ class BranchOutput(TypedDict):
     calls: Annotated[dict[str, Call], merge_calls]
     passages: Annotated[list[Passage], merge_passages]
     knowledge: Annotated[list[Knowledge], merge_knowledge]
-    cut_off: Annotated[bool, either]
+    cut_off: Annotated[bool, any_true]
 
 
-class BranchState(BranchOutput, Spent):
+class QueryBranchState(BranchOutput, Spent):
     """What a branch works on."""
 
     branch: QueryBranch
@@ -111,33 +111,33 @@ class BlendFilterContext(Context):
         ge=1,
         le=1000,
         description="K: passages retrieved for each of the three queries (Fig. 3: 3 to 8)",
-        json_schema_extra=in_group("Retrieval"),
+        json_schema_extra=settings_group("Retrieval"),
     )
     original_query: bool = Field(
         default=True,
         description="keep what the question itself finds; off: w/o q (Table 5)",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
     external_query: bool = Field(
         default=True,
         description="search with what a chain of thought over the first passages says; off: w/o q_ex (Table 5)",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
     internal_query: bool = Field(
         default=True,
         description="search with a passage from the model's own knowledge; off: w/o q_in (Table 5)",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
     filtering: Literal["branch", "union", "none"] = Field(
         default="branch",
         description="filter each query's passages before their union, the union (Remark 2), or nothing",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
     sample_top_p: tuple[Annotated[float, Field(ge=0, le=1)], ...] = Field(
         default_factory=tuple,
         max_length=20,
         description="sample one answer for each of these values of top_p, as [0, 0.5, 1] (Fig. 4); none: one answer",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
 
     @field_validator("internal_query")

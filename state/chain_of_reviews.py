@@ -4,7 +4,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from hopgraph.state.context import in_group
+from hopgraph.state.context import settings_group
 from hopgraph.state.review_tree import ReviewContext
 
 
@@ -20,11 +20,11 @@ class ChainOfReviewsContext(ReviewContext):
         ge=1,
         le=10,
         description="turns of retrieval and review at most",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
     expansion: Literal["mpc", "cot", "direct"] = Field(
         default="cot",
         description="how the next query is written: cot: by the review, which thinks aloud (Table 13); direct: by "
         "the review at once; mpc: one more call completes the missing paragraph, which is the query",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )

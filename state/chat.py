@@ -7,7 +7,7 @@ from langgraph.graph.message import add_messages
 from pydantic import Field, JsonValue, field_validator
 from typing_extensions import TypedDict
 
-from hopgraph.state.context import Context, ContextT, chosen, in_group, settings_from, with_environment
+from hopgraph.state.context import Context, ContextT, explicit_settings, make_settings, settings_group, with_environment
 from hopgraph.state.errors import SettingsError
 from hopgraph.state.records import Citation, Passage, StopReason, Usage
 from hopgraph.state.schemas import Spent
@@ -102,19 +102,19 @@ class ChatContext(Context):
         default="auto",
         description="the method that looks questions up; auto: one_step for a question that one passage can answer, "
         "migres for the others as far as the budget reaches",
-        json_schema_extra=in_group("Chat"),
+        json_schema_extra=settings_group("Chat"),
     )
     history_turns: int = Field(
         default=5,
         ge=0,
         le=50,
         description="turns before this one that make a follow-up question stand alone; the thread keeps them all",
-        json_schema_extra=in_group("Chat"),
+        json_schema_extra=settings_group("Chat"),
     )
     methods: dict[str, dict[str, JsonValue]] = Field(
         default_factory=dict[str, dict[str, JsonValue]],
         description='settings of single methods: method → {setting: value}, as {"migres": {"max_iterations": 3}}',
-        json_schema_extra=in_group("Chat"),
+        json_schema_extra=settings_group("Chat"),
     )
 
     @field_validator("use_method", mode="before")
@@ -139,9 +139,9 @@ def settings_for_method(chat: ChatContext, cls: type[ContextT]) -> ContextT:
     Raises:
         SettingsError: `methods` has an unknown setting for this method, or a value out of range.
     """
-    shared = {name: value for name, value in chosen(chat).items() if name in cls.model_fields}
+    shared = {name: value for name, value in explicit_settings(chat).items() if name in cls.model_fields}
     own = cast("dict[str, Any]", chat.methods.get(cls.method, {}))
     try:
-        return with_environment(settings_from(cls, {**shared, **own}))
+        return with_environment(make_settings(cls, {**shared, **own}))
     except SettingsError as error:
         raise SettingsError(f"methods: {cls.method}: {error}") if own else error from None

@@ -1,7 +1,7 @@
 """Settings: one immutable model, with a subclass for each method.
 
 A value comes from the call, else from the environment (`HOPGRAPH_<FIELD>`), else from the default.
-`settings_of` is the only place where these meet.
+`resolve_settings` is the only place where these meet.
 """
 
 import json
@@ -31,12 +31,12 @@ Resource = Literal["retriever", "reranker", "entailment"]
 """What some methods need beside a model."""
 
 
-def in_group(name: str) -> dict[str, JsonValue]:
+def settings_group(name: str) -> dict[str, JsonValue]:
     """Put a field under a heading of the settings panel."""
     return {"group": name}
 
 
-UNRECORDED = (in_group("Limits"), in_group("Operation"))
+UNRECORDED = (settings_group("Limits"), settings_group("Operation"))
 """The groups of settings that may change when a run is resumed."""
 
 
@@ -56,142 +56,142 @@ class Context(BaseModel):
         default=None,
         description="the model: offline:extractive, openai:NAME, PROVIDER:NAME, or a LangChain chat model; "
         f"none: HOPGRAPH_MODEL, else {DEFAULT_MODEL}",
-        json_schema_extra=in_group("Model"),
+        json_schema_extra=settings_group("Model"),
     )
     models: dict[str, str | SkipJsonSchema[InstanceOf[BaseChatModel]]] = Field(
         default_factory=dict[str, str | BaseChatModel],
         description="another model for some roles: role (migres/decide) or prefix of roles (migres) → model",
-        json_schema_extra=in_group("Model"),
+        json_schema_extra=settings_group("Model"),
     )
     temperature: float | None = Field(
         default=0.0,
         ge=0.0,
         le=2.0,
         description="sampling temperature; none: the model's own default",
-        json_schema_extra=in_group("Model"),
+        json_schema_extra=settings_group("Model"),
     )
     seed: int | None = Field(
         default=None,
         ge=0,
         description="sampling seed, for models that take one",
-        json_schema_extra=in_group("Model"),
+        json_schema_extra=settings_group("Model"),
     )
     parse_retries: int = Field(
         default=2,
         ge=0,
         le=10,
         description="how often an unusable reply is asked for again before the role's fallback is taken",
-        json_schema_extra=in_group("Model"),
+        json_schema_extra=settings_group("Model"),
     )
     prompts_dir: str | None = Field(
         default=None,
         description="a folder with prompt files that replace the built-in ones (see `hopgraph prompts`)",
-        json_schema_extra=in_group("Model"),
+        json_schema_extra=settings_group("Model"),
     )
     demonstrations: str | None = Field(
         default=None,
         description="worked examples in the prompts: a built-in family (multi_hop, open_domain, yes_no) or a "
         "folder with STEP.jsonl files; a family's files in prompts_dir come first; none: zero-shot",
-        json_schema_extra=in_group("Model"),
+        json_schema_extra=settings_group("Model"),
     )
     retriever: str | SkipJsonSchema[InstanceOf[BaseRetriever]] | None = Field(
         default=None,
         description="where passages come from: sample, an index's folder, bm25:DIR, faiss:DIR, hybrid:DIR, "
         "colbert:DIR, milvus:URI#COLLECTION, elasticsearch:URL#INDEX, web:wikipedia, web:serper, "
         "web:community:CLASS, or a LangChain retriever; none: HOPGRAPH_RETRIEVER, else the sample corpus",
-        json_schema_extra=in_group("Retrieval"),
+        json_schema_extra=settings_group("Retrieval"),
     )
     second_retriever: str | SkipJsonSchema[InstanceOf[BaseRetriever]] | None = Field(
         default=None,
         description="a second retriever asked side by side; both results go to the reranker (Table 9)",
-        json_schema_extra=in_group("Retrieval"),
+        json_schema_extra=settings_group("Retrieval"),
     )
     passages_per_query: int = Field(
         default=5,
         ge=1,
         le=1000,
         description="passages retrieved for each query",
-        json_schema_extra=in_group("Retrieval"),
+        json_schema_extra=settings_group("Retrieval"),
     )
     leave_out_question: bool = Field(
         default=False,
         description="against contamination: leave out passages that contain the question's text "
         "(RA-ISF, section 4.3), and retrieve others instead",
-        json_schema_extra=in_group("Retrieval"),
+        json_schema_extra=settings_group("Retrieval"),
     )
     reranker: str | SkipJsonSchema[InstanceOf[Reranker]] = Field(
         default="lexical",
         description="what scores passages and sentences against a query: lexical, bge:NAME, cross-encoder:NAME, "
         "http://HOST/rerank, model:SPEC, or an object",
-        json_schema_extra=in_group("Retrieval"),
+        json_schema_extra=settings_group("Retrieval"),
     )
     entailment: str | SkipJsonSchema[InstanceOf[EntailmentChecker]] = Field(
         default="lexical",
         description="what checks that passages entail a statement: lexical, t5-nli:NAME, nli:NAME, "
         "minicheck:NAME, http://HOST/predict, model:SPEC, or an object",
-        json_schema_extra=in_group("Retrieval"),
+        json_schema_extra=settings_group("Retrieval"),
     )
     review_queries: bool = Field(
         default=False,
         description="pause before each search until a person has approved, edited or rejected its queries; "
         "needs a checkpointer",
-        json_schema_extra=in_group("Review"),
+        json_schema_extra=settings_group("Review"),
     )
     review_evidence: bool = Field(
         default=False,
         description="pause before an answer is made until a person has approved, edited or rejected what it is "
         "made of; needs a checkpointer",
-        json_schema_extra=in_group("Review"),
+        json_schema_extra=settings_group("Review"),
     )
     answer_type: Literal["short", "yes_no"] = Field(
         default="short",
         description="yes_no: the answer must be yes or no (StrategyQA)",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
     max_llm_calls: int | None = Field(
         default=None,
         ge=1,
         description="budget: model calls per question, re-asks included",
-        json_schema_extra=in_group("Limits"),
+        json_schema_extra=settings_group("Limits"),
     )
     max_tokens: int | None = Field(
         default=None,
         ge=1,
         description="budget: prompt and completion tokens per question",
-        json_schema_extra=in_group("Limits"),
+        json_schema_extra=settings_group("Limits"),
     )
     deadline_seconds: float | None = Field(
         default=None,
         gt=0,
         allow_inf_nan=False,
         description="budget: seconds per question",
-        json_schema_extra=in_group("Limits"),
+        json_schema_extra=settings_group("Limits"),
     )
     max_parallel_calls: int = Field(
         default=32,
         ge=1,
         le=256,
         description="model calls under way at once, per model",
-        json_schema_extra=in_group("Operation"),
+        json_schema_extra=settings_group("Operation"),
     )
     request_timeout: float = Field(
         default=60.0,
         gt=0,
         allow_inf_nan=False,
         description="seconds until one model request is given up",
-        json_schema_extra=in_group("Operation"),
+        json_schema_extra=settings_group("Operation"),
     )
     request_retries: int = Field(
         default=4,
         ge=0,
         le=20,
         description="how often a request is sent again after a rate limit, server error or lost connection",
-        json_schema_extra=in_group("Operation"),
+        json_schema_extra=settings_group("Operation"),
     )
     cache_dir: str | None = Field(
         default=None,
         description="a folder that keeps replies and gives them back for the same prompt; none: no cache",
-        json_schema_extra=in_group("Operation"),
+        json_schema_extra=settings_group("Operation"),
     )
 
     @property
@@ -206,7 +206,7 @@ class Context(BaseModel):
         Raises:
             SettingsError: no such family, or a bad setting.
         """
-        return settings_from(cls, {**preset_values(cls, family), **settings})
+        return make_settings(cls, {**preset_values(cls, family), **settings})
 
 
 def preset_values(cls: type[Context], family: str) -> dict[str, Any]:
@@ -221,7 +221,7 @@ def preset_values(cls: type[Context], family: str) -> dict[str, Any]:
     return cls.presets[family]
 
 
-def settings_from(cls: type[ContextT], values: Mapping[str, Any]) -> ContextT:
+def make_settings(cls: type[ContextT], values: Mapping[str, Any]) -> ContextT:
     """Make the settings of a method from named values.
 
     Raises:
@@ -233,7 +233,7 @@ def settings_from(cls: type[ContextT], values: Mapping[str, Any]) -> ContextT:
         raise SettingsError(_one_line(cls, error, "setting {name}")) from None
 
 
-def settings_of(given: object, cls: type[ContextT]) -> ContextT:
+def resolve_settings(given: object, cls: type[ContextT]) -> ContextT:
     """Turn whatever a node finds in `runtime.context` into the method's settings.
 
     * None, or an object of a host application: the environment and the defaults;
@@ -256,8 +256,8 @@ def settings_of(given: object, cls: type[ContextT]) -> ContextT:
     if isinstance(given, cls):
         return with_environment(given)
     if isinstance(given, Context):
-        shared = {name: value for name, value in chosen(given).items() if name in cls.model_fields}
-        return with_environment(settings_from(cls, shared))
+        shared = {name: value for name, value in explicit_settings(given).items() if name in cls.model_fields}
+        return with_environment(make_settings(cls, shared))
     raise SettingsError(f"context of type {type(given).__name__} is not {cls.__name__}, a dict or None")
 
 
@@ -268,7 +268,7 @@ def _from_mapping(given: Mapping[str, Any], cls: type[ContextT]) -> ContextT | C
             return nested
         if not isinstance(nested, Mapping):
             raise SettingsError(f"context under the key 'hopgraph': expected a dict, got {type(nested).__name__}")
-        return settings_from(cls, cast("Mapping[str, Any]", nested))
+        return make_settings(cls, cast("Mapping[str, Any]", nested))
     unknown = sorted(given.keys() - cls.model_fields.keys())
     if unknown and len(unknown) == len(given):
         return None  # a host application's own settings
@@ -277,10 +277,10 @@ def _from_mapping(given: Mapping[str, Any], cls: type[ContextT]) -> ContextT | C
             f"setting {unknown[0]!r} is unknown for {cls.method}; "
             'put ours under the key "hopgraph" if the rest belongs to your application'
         )
-    return settings_from(cls, given)
+    return make_settings(cls, given)
 
 
-def chosen(settings: Context) -> dict[str, Any]:
+def explicit_settings(settings: Context) -> dict[str, Any]:
     """Take the fields that somebody set; the others follow the environment and the defaults."""
     return {name: getattr(settings, name) for name in settings.model_fields_set}
 
@@ -308,7 +308,7 @@ def with_environment(settings: ContextT) -> ContextT:
     }
     if not found:
         return settings
-    given = chosen(settings)
+    given = explicit_settings(settings)
     try:
         parsed = {
             name: parse_setting(cls, name, value, f"environment variable HOPGRAPH_{name.upper()}")
@@ -368,7 +368,7 @@ def _plain(value: object) -> JsonValue:
     return f"<{type(value).__name__}>"
 
 
-def refuse_other_settings(recorded: Mapping[str, JsonValue], settings: Context) -> None:
+def check_same_settings(recorded: Mapping[str, JsonValue], settings: Context) -> None:
     """Refuse to go on with a run under settings other than those it began with.
 
     Raises:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from hopgraph.state.context import Context, in_group
+from hopgraph.state.context import Context, settings_group
 from hopgraph.state.question_tree import Branch, QuestionNode
 from hopgraph.state.records import Evidence, Passage
 from hopgraph.state.reducers import merge_evidence, merge_passages, merge_questions
@@ -40,12 +40,12 @@ class DecomposingContext(Context):
         ge=1,
         le=20,
         description="parts that one question is broken down into at most",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
     passage_tokens: int | None = Field(
         default=64,
         ge=1,
         le=100_000,
         description="passages are cut to this many tokens (RA-ISF, section 4.3); none: whole",
-        json_schema_extra=in_group("Retrieval"),
+        json_schema_extra=settings_group("Retrieval"),
     )

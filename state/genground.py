@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from hopgraph.state.context import in_group
+from hopgraph.state.context import settings_group
 from hopgraph.state.hops import HopsContext, HopsState
 
 
@@ -47,14 +47,14 @@ class GengroundContext(HopsContext):
         ge=1,
         le=1000,
         description="passages retrieved for each sub-question",
-        json_schema_extra=in_group("Retrieval"),
+        json_schema_extra=settings_group("Retrieval"),
     )
     batch_size: int = Field(
         default=3,
         ge=1,
         le=100,
         description="b: passages read in one grounding call, in rank order",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
     min_citation_overlap: float = Field(
         default=0.6,
@@ -63,28 +63,28 @@ class GengroundContext(HopsContext):
         allow_inf_nan=False,
         description="the share of a citation's words that a shown passage must have; below it the citation "
         "counts as Empty; 0: one word in common is enough",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
     speculative_batches: bool = Field(
         default=False,
         description="read all batches at once and take the first that cites: faster, more calls, same result",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
     deduction: bool = Field(
         default=True,
         description="go hop by hop; off: generate one answer to the whole question and ground it (Table 4)",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
     grounding: bool = Field(
         default=True,
         description="revise the generated answer by what a passage says; off: answer each sub-question from "
         "its passages directly (Table 4)",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
     batches: bool = Field(
         default=True,
         description="read passages in batches; off: all in one grounding call (Table 4)",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
 
     @property

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from hopgraph.state.context import Context, in_group
+from hopgraph.state.context import Context, settings_group
 from hopgraph.state.schemas import MethodState
 from hopgraph.state.shared_presets import FAMILIES
 
@@ -48,7 +48,7 @@ class HopsContext(Context):
         ge=1,
         le=50,
         description="sub-questions or searches before a best-effort answer must be given",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
 
     @property

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 from typing_extensions import override
 
-from hopgraph.state.context import Resource, in_group
+from hopgraph.state.context import Resource, settings_group
 from hopgraph.state.passage_filtering import KnowledgeContext
 from hopgraph.state.records import Evidence
 from hopgraph.state.schemas import MethodState
@@ -51,36 +51,36 @@ class MigresContext(KnowledgeContext):
         ge=1,
         le=20,
         description="T: iterations of retrieve, extract and decide before a final answer must be given",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
     passages_per_query: int = Field(
         default=50,
         ge=1,
         le=1000,
         description="passages retrieved for each query",
-        json_schema_extra=in_group("Retrieval"),
+        json_schema_extra=settings_group("Retrieval"),
     )
     max_queries: int = Field(
         default=3,
         ge=1,
         le=10,
         description="new queries per iteration at most",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
     recall: bool = Field(
         default=True,
         description="let the model write what it knows where no passage was kept (Table 6)",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
     verify: bool = Field(
         default=True,
         description="keep only statements that their passages entail",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
     memory: bool = Field(
         default=True,
         description="do not retrieve again what was shown without being cited, nor ask a query twice",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
 
     @property

@@ -5,7 +5,7 @@ from typing import Any, Literal, Self
 from pydantic import Field
 from typing_extensions import override
 
-from hopgraph.state.context import Context, Resource, in_group
+from hopgraph.state.context import Context, Resource, settings_group
 
 
 class RankedContext(Context):
@@ -16,7 +16,7 @@ class RankedContext(Context):
         ge=1,
         le=50,
         description="k: passages shown to the model at most in one prompt",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
 
     @property
@@ -34,13 +34,13 @@ class FilterContext(RankedContext):
         allow_inf_nan=False,
         description="δ: a passage or sentence with a lower reranker score is dropped, on the reranker's raw "
         "scale; none: the reranker's own calibrated value (see `hopgraph calibrate`)",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
     threshold_for: str | None = Field(
         default=None,
         description="the kind of reranker that δ was found for, as bge; with one of another kind its own "
         "calibrated value is taken; none: δ holds for any",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
 
     @property
@@ -69,7 +69,7 @@ class KnowledgeContext(FilterContext):
         default="sentences",
         description="how passages are cut down: sentence filter, not at all, or one model call per passage "
         "that summarises it or copies a snippet (Table 5)",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
 
     @property

@@ -5,11 +5,11 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, JsonValue
 from typing_extensions import override
 
-from hopgraph.state.context import Resource, in_group
+from hopgraph.state.context import Resource, settings_group
 from hopgraph.state.decomposing import DecomposingContext, DecomposingState, Tree
 from hopgraph.state.question_tree import Branch
 from hopgraph.state.records import Call, Candidates, Knowledge, Query
-from hopgraph.state.reducers import either, merge_calls
+from hopgraph.state.reducers import any_true, merge_calls
 from hopgraph.state.schemas import Spent
 
 
@@ -18,7 +18,7 @@ class RaIsfState(DecomposingState):
 
     branches: list[Branch]
     """What can go on now, side by side; empty when the root is settled or the budget is used up."""
-    cut_off: Annotated[bool, either]
+    cut_off: Annotated[bool, any_true]
     """True when the budget kept a module from being asked."""
 
 
@@ -26,7 +26,7 @@ class SolveOutput(Tree):
     """What the solving of one question gives back; every key has a reducer, since siblings write them at once."""
 
     calls: Annotated[dict[str, Call], merge_calls]
-    cut_off: Annotated[bool, either]
+    cut_off: Annotated[bool, any_true]
     """True when the budget kept a module from being asked."""
 
 
@@ -60,32 +60,32 @@ class RaIsfContext(DecomposingContext):
         ge=0,
         le=10,
         description="D_th: the question has depth 0; a question of a greater depth is unknown without a call (Fig. 2)",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
     judge: Literal["each", "listwise"] = Field(
         default="each",
         description="passages are judged one by one, side by side (Algorithm 1), or in one call (Tables 11-13)",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
     self_knowledge: bool = Field(
         default=True,
         description="ask whether the model knows the answer itself; off: No SKM (Table 2)",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
     passage_relevance: bool = Field(
         default=True,
         description="retrieve passages and judge them; off: No PRM, no retrieval at all (Table 2)",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
     decomposition: bool = Field(
         default=True,
         description="break down what nothing else solves; off: No QDM, it stays unknown (Table 2)",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
     carry_evidence: bool = Field(
         default=False,
         description="show a parent, beside its parts' answers, the passages that these rest on",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
 
     @property

@@ -115,7 +115,7 @@ class Call(TypedDict):
     """Of a pause, its begin and its end, in seconds since the epoch."""
 
 
-def nothing_spent(kind: Literal["model", "retrieval", "pause"], role: str) -> Call:
+def empty_call(kind: Literal["model", "retrieval", "pause"], role: str) -> Call:
     """Make the record of a call with every count at 0."""
     return Call(
         kind=kind,

@@ -107,8 +107,8 @@ def _narrowness(entry: Knowledge) -> tuple[int, str]:
     return len(entry["excerpts"]), json.dumps(entry["excerpts"], sort_keys=True)
 
 
-def either(old: bool, new: bool) -> bool:
-    """Tell whether any branch said so."""
+def any_true(old: bool, new: bool) -> bool:
+    """Whether any branch said so."""
     return old or new
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
-from hopgraph.state.context import Context, in_group
+from hopgraph.state.context import Context, settings_group
 from hopgraph.state.records import Call, Candidates, Evidence, Passage, Query, StopReason
 from hopgraph.state.reducers import merge_calls, merge_evidence, merge_passages, merge_tree
 from hopgraph.state.schemas import MethodState, Spent
@@ -94,23 +94,23 @@ class ReviewContext(Context):
         ge=1,
         le=10,
         description="D: paragraphs on a path at most; the question is at depth 0 (Table 6)",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
     expansion: Literal["mpc", "cot", "direct"] = Field(
         default="mpc",
         description="how the next query is written: mpc: one more call completes the missing paragraph, which is "
         "the query; cot: by the review, which thinks aloud; direct: by the review at once (Table 4)",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
     prune_relevance: bool = Field(
         default=True,
         description="do not expand paths that are irrelevant to the question (Table 5)",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
     reader_tokens: int = Field(
         default=4096,
         ge=1,
         description="evidence or paragraphs are shown to the reader up to this many tokens (offline counter); "
         "the first piece always is (section 4.4)",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )

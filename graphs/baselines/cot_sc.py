@@ -24,7 +24,7 @@ Context = CotScContext
 
 
 def build() -> MethodGraph:
-    """Draw the figure: nodes and edges, not yet compiled."""
+    """Build the graph: its nodes and edges, not yet compiled."""
     builder = MethodGraph(SamplesState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
     builder.add_node("prepare", prepare_for(SamplesState))
     builder.add_node("sample", sample_answers_with(own_knowledge=True))

@@ -28,18 +28,18 @@ Context = GenReadContext
 
 
 def where_to_begin(state: GenReadState) -> Literal["whole question", "in parts"]:
-    """Tell whether the question is to be broken down first."""
+    """Whether the question is to be broken down first."""
     return "in parts" if state["settings"]["decomposition"] else "whole question"
 
 
 def what_was_asked(state: GenReadState) -> Literal["whole question", "in parts"]:
-    """Tell whether there are sub-questions to answer."""
+    """Whether there are sub-questions to answer."""
     whole = [query["text"] for query in state["queries"]] == [state["question"]]
     return "whole question" if whole else "in parts"
 
 
 def build() -> MethodGraph:
-    """Draw the figure: nodes and edges, not yet compiled."""
+    """Build the graph: its nodes and edges, not yet compiled."""
     builder = MethodGraph(GenReadState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
     builder.add_node("prepare", prepare_for(GenReadState))
     builder.add_node("decompose", sub_questions)

@@ -23,7 +23,7 @@ Context = GoldPassagesContext
 
 
 def build() -> MethodGraph:
-    """Draw the figure: nodes and edges, not yet compiled."""
+    """Build the graph: its nodes and edges, not yet compiled."""
     builder = MethodGraph(GoldState, Context, input_schema=GoldInput, output_schema=AnswerOutput)
     builder.add_node("prepare", prepare_for(GoldState, given={"gold_passages"}))
     builder.add_node("take_given", take_given)

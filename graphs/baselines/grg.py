@@ -37,7 +37,7 @@ def where_to_begin(state: GenReadState) -> list[Literal["decompose", "generate",
 
 
 def build() -> MethodGraph:
-    """Draw the figure: nodes and edges, not yet compiled."""
+    """Build the graph: its nodes and edges, not yet compiled."""
     builder = MethodGraph(GenReadState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
     builder.add_node("prepare", prepare_for(GenReadState))
     builder.add_node("decompose", sub_questions)

@@ -35,12 +35,12 @@ Context = IrcotContext
 
 
 def chain_goes_on(state: IrcotState) -> Literal["next sentence", "chain ends"]:
-    """Tell whether the last sentence is to be searched for."""
+    """Whether the last sentence is to be searched for."""
     return "next sentence" if state["queries"] else "chain ends"
 
 
 def build() -> MethodGraph:
-    """Draw the figure: nodes and edges, not yet compiled."""
+    """Build the graph: its nodes and edges, not yet compiled."""
     builder = MethodGraph(IrcotState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
     builder.add_node("prepare", prepare_for(IrcotState))
     builder.add_node("retrieve", retrieve)

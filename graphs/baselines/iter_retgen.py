@@ -34,13 +34,13 @@ Context = IterRetgenContext
 
 
 def another_turn(state: IterRetgenState) -> Literal["next turn", "last turn"]:
-    """Tell whether turns are left, and something was generated that adds to the question."""
+    """Whether turns are left, and something was generated that adds to the question."""
     left = state["iteration"] < cast("int", state["settings"]["iterations"]) and state["stop_reason"] != "budget"
     return "next turn" if left and state["generated"] else "last turn"
 
 
 def build() -> MethodGraph:
-    """Draw the figure: nodes and edges, not yet compiled."""
+    """Build the graph: its nodes and edges, not yet compiled."""
     builder = MethodGraph(IterRetgenState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
     builder.add_node("prepare", prepare_for(IterRetgenState))
     builder.add_node("retrieve", retrieve)

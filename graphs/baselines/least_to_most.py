@@ -21,7 +21,7 @@ from langgraph.graph import END, START
 from hopgraph.nodes.answer_in_turn import answer_in_turn
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.finish import finish
-from hopgraph.nodes.next_part import next_part, what_is_next
+from hopgraph.nodes.next_part import next_part, route_next_part
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.split import plant, split_with
@@ -34,7 +34,7 @@ Context = LeastToMostContext
 
 
 def build() -> MethodGraph:
-    """Draw the figure: nodes and edges, not yet compiled."""
+    """Build the graph: its nodes and edges, not yet compiled."""
     builder = MethodGraph(DecomposingState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
     builder.add_node("prepare", prepare_for(DecomposingState))
     builder.add_node("plant", plant)
@@ -49,7 +49,7 @@ def build() -> MethodGraph:
     builder.add_edge("plant", "next_part")
     builder.add_conditional_edges(
         "next_part",
-        what_is_next,
+        route_next_part,
         {"whole": "decompose", "look up": "retrieve", "from knowledge": "answer_part", "settled": "finish"},
     )
     builder.add_edge("decompose", "next_part")

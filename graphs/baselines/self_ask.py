@@ -22,7 +22,7 @@ from langgraph.graph import END, START
 
 from hopgraph.nodes.best_answer import best_answer_with
 from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.nodes.deduce import deduce_with, what_was_deduced
+from hopgraph.nodes.deduce import deduce_with, route_deduced
 from hopgraph.nodes.finish import finish
 from hopgraph.nodes.hops.next_step import NextQuestion
 from hopgraph.nodes.prepare import prepare_for
@@ -37,7 +37,7 @@ Context = SelfAskContext
 
 
 def build() -> MethodGraph:
-    """Draw the figure: nodes and edges, not yet compiled."""
+    """Build the graph: its nodes and edges, not yet compiled."""
     builder = MethodGraph(HopsState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
     builder.add_node("prepare", prepare_for(HopsState))
     builder.add_node("follow_up", deduce_with("follow_up", NextQuestion))
@@ -50,7 +50,7 @@ def build() -> MethodGraph:
     builder.add_edge("prepare", "follow_up")
     builder.add_conditional_edges(
         "follow_up",
-        what_was_deduced,
+        route_deduced,
         {"next question": "retrieve", "finished": "finish", "no further hop": "best_answer"},
     )
     builder.add_edge("retrieve", "intermediate_answer")

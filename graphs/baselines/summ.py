@@ -13,7 +13,7 @@ from typing import Literal, cast
 
 from langgraph.graph import END, START
 
-from hopgraph.nodes.answer import answer_with, kept_excerpts
+from hopgraph.nodes.answer import answer_with, excerpts_of_all_queries
 from hopgraph.nodes.compress_next import compress_next_with
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.finish import finish
@@ -28,15 +28,15 @@ Context = SummContext
 
 
 def enough_relevant(state: CompressedState) -> Literal["enough", "too few, more left"]:
-    """Tell whether k passages are relevant, or nothing is left that could be read."""
+    """Whether k passages are relevant, or nothing is left that could be read."""
     most, k = (cast("int", state["settings"][name]) for name in ("max_compressed", "passages_per_extraction"))
     found = sum(len(each["passage_ids"]) for each in state["candidates"])
     left = state["read"] < min(found, most) and state["stop_reason"] != "budget"
-    return "too few, more left" if left and len(kept_excerpts(state["knowledge"])) < k else "enough"
+    return "too few, more left" if left and len(excerpts_of_all_queries(state["knowledge"])) < k else "enough"
 
 
 def build() -> MethodGraph:
-    """Draw the figure: nodes and edges, not yet compiled."""
+    """Build the graph: its nodes and edges, not yet compiled."""
     builder = MethodGraph(CompressedState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
     builder.add_node("prepare", prepare_for(CompressedState))
     builder.add_node("retrieve", retrieve)

@@ -7,7 +7,7 @@ from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.chat.message_history import history_lines, turns_of
+from hopgraph.nodes.chat.message_history import history_lines, pair_turns
 from hopgraph.nodes.chat.route import METHOD_CALLS
 from hopgraph.nodes.core.ask import Ask, ask, calls_of
 from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
@@ -38,12 +38,12 @@ async def contextualise(state: ContextualiseState, runtime: Runtime[ChatContext]
     no reply can be used or afforded: one call is left over for the method.
     """
     message = state["question"]
-    earlier = turns_of(state["messages"])[:-1][-runtime.context.history_turns or None :]
+    earlier = pair_turns(state["messages"])[:-1][-runtime.context.history_turns or None :]
     if not earlier or not runtime.context.history_turns:
         return {}
     variables = {"history": history_lines(earlier), "message": message}
     wanted = Ask("contextualise", variables, StandAlone, StandAlone(question=message))
-    answered = await ask(runtime, state, wanted, keep=METHOD_CALLS)
+    answered = await ask(runtime, state, wanted, reserve_calls=METHOD_CALLS)
     question = " ".join(clean(answered.record.question).split()) or message
     emit(runtime, Contextualised(message=message, question=question, turns=len(earlier)))
     return {"question": question, "calls": calls_of([answered])}

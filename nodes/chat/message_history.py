@@ -15,7 +15,7 @@ MOST_SOURCES = 10
 
 
 @dataclass
-class Turn:
+class MessageTurn:
     """A message of the user's and what was said to it."""
 
     asked: str
@@ -26,19 +26,19 @@ class Turn:
     """Titles of the cited passages, each once."""
 
 
-def turns_of(messages: Sequence[BaseMessage]) -> list[Turn]:
+def pair_turns(messages: Sequence[BaseMessage]) -> list[MessageTurn]:
     """Pair the user's messages with the replies to them, oldest first; messages of other kinds are passed over.
 
     What the reply's `additional_kwargs` say (`question`, `answer`, `citations`) is taken where it has the right
     type: a client can post any message.
     """
-    turns: list[Turn] = []
+    turns: list[MessageTurn] = []
     for message in messages:
         if isinstance(message, HumanMessage):
-            turns.append(Turn(_shown(message.text)))
+            turns.append(MessageTurn(_shown(message.text)))
         elif isinstance(message, AIMessage) and turns:
             told = cast("Mapping[str, Any]", message.additional_kwargs)
-            turns[-1] = Turn(
+            turns[-1] = MessageTurn(
                 asked=_text(told, "question") or turns[-1].asked,
                 said=_text(told, "answer") or _shown(message.text),
                 sources=_titles(told.get("citations")),
@@ -46,7 +46,7 @@ def turns_of(messages: Sequence[BaseMessage]) -> list[Turn]:
     return turns
 
 
-def history_lines(turns: Iterable[Turn]) -> list[str]:
+def history_lines(turns: Iterable[MessageTurn]) -> list[str]:
     """Write turns as lines `User: …` and `Assistant: … (sources: …; …)`; empty for none."""
     lines: list[str] = []
     for turn in turns:

@@ -35,7 +35,7 @@ async def reply(state: ReplyState, runtime: Runtime[ChatContext]) -> Mapping[str
     their numbers), `method` and `stop_reason`; its text is made of the same. All empty for small talk.
     """
     looked_up = state["chosen"] is not None
-    text = reply_text(state) if looked_up else plain(state["said"])
+    text = reply_text(state) if looked_up else escape_markup(state["said"])
     usage = _sum(total(state["calls"].values(), iterations=0), state["usage"])
     emit(runtime, Replied(text=text, citations=len(state["citations"])))
     told = {
@@ -51,9 +51,9 @@ async def reply(state: ReplyState, runtime: Runtime[ChatContext]) -> Mapping[str
 def reply_text(state: ReplyState) -> str:
     """Write what was found as text: the answer with its marks, then what each of them stands for."""
     if not state["answer"]:
-        return not_found(plain(state["question"]), state["stop_reason"])
+        return not_found(escape_markup(state["question"]), state["stop_reason"])
     marks = "".join(f"[{number}]" for number in range(1, len(state["citations"]) + 1))
-    parts = [f"{plain(state['answer'])} {marks}".rstrip()]
+    parts = [f"{escape_markup(state['answer'])} {marks}".rstrip()]
     parts += remarks(state["citations"], state["stop_reason"])
     parts.append("\n\n".join(_source(number, each) for number, each in enumerate(state["citations"], start=1)))
     return "\n\n".join(part for part in parts if part)
@@ -77,18 +77,18 @@ def not_found(question: str, reason: StopReason | None) -> str:
 
 
 def _source(number: int, citation: Citation) -> str:
-    title = "the model's own knowledge" if citation["kind"] == "model" else plain(citation["title"])
-    quote = plain(citation["quote"])
+    title = "the model's own knowledge" if citation["kind"] == "model" else escape_markup(citation["title"])
+    quote = escape_markup(citation["quote"])
     return f"[{number}] {title or 'untitled'}" + (f": “{quote}”" if quote else "")
 
 
-def plain(text: str) -> str:
+def escape_markup(text: str) -> str:
     """Write untrusted text so that a chat client shows it as it is: on one line, with its markup escaped."""
     return _MARKUP.sub(r"\\\1", " ".join(clean(text).split()))
 
 
-def unescaped(reply: str) -> str:
-    """Take out what `plain` wrote before markup, for a place where nothing reads the text as Markdown."""
+def unescape_markup(reply: str) -> str:
+    """Take out what `escape_markup` wrote before markup, for a place where nothing reads the text as Markdown."""
     return _ESCAPED.sub(r"\1", reply)
 
 

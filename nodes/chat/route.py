@@ -53,7 +53,7 @@ async def route(state: RouteState, runtime: Runtime[ChatContext]) -> Mapping[str
     Writes `kind` and `chosen`; for small talk `said`, and no method.
     """
     wanted = Ask("route", {"question": state["question"]}, RouteReply, CAREFUL)
-    answered = await ask(runtime, state, wanted, keep=METHOD_CALLS)
+    answered = await ask(runtime, state, wanted, reserve_calls=METHOD_CALLS)
     kind, spent = answered.record.kind, {**state["calls"], **calls_of([answered])}
     if kind == "small_talk":
         emit(runtime, Routed(kind=kind, method="", why="nothing is asked"))

@@ -8,11 +8,11 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import get_runtime
 
 from hopgraph.nodes.core.budget import calls_left, tokens_left
-from hopgraph.nodes.core.human_review import step_began
+from hopgraph.nodes.core.human_review import step_start_time
 from hopgraph.nodes.core.method_graph import CompiledMethod
 from hopgraph.state import Context, Spent
 from hopgraph.state.chat import ChatContext, ChosenMethod, settings_for_method
-from hopgraph.state.context import settings_of
+from hopgraph.state.context import resolve_settings
 
 
 class LentMethod(CompiledMethod):
@@ -37,19 +37,19 @@ class LentMethod(CompiledMethod):
 
     def _settings(self, state: ChosenMethod) -> Context:
         runtime = get_runtime()
-        chat = settings_of(runtime.context, ChatContext)
+        chat = resolve_settings(runtime.context, ChatContext)
         # A method that waited for a person goes on with the time that it began with.
-        now = step_began(runtime)
-        return within(settings_for_method(chat, cast("type[Context]", self.context_schema)), state, now)
+        now = step_start_time(runtime)
+        return limits_left(settings_for_method(chat, cast("type[Context]", self.context_schema)), state, now)
 
 
-def lend(method: CompiledMethod) -> LentMethod:
+def method_node(method: CompiledMethod) -> LentMethod:
     """Make a node of a chat out of a compiled method."""
     attributes: Mapping[str, Any] = {key: value for key, value in vars(method).items() if key != "__orig_class__"}
     return LentMethod(**attributes)
 
 
-def within(settings: Context, spent: Spent, now: float | None = None) -> Context:
+def limits_left(settings: Context, spent: Spent, now: float | None = None) -> Context:
     """Take what was spent until now off the limits; each keeps a little, with which a method ends in its own way."""
     limits: dict[str, float | None] = {}
     if (calls := calls_left(settings, spent)) is not None:

@@ -15,9 +15,9 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
-from hopgraph.nodes.core.budget import allowances, seconds_left
-from hopgraph.nodes.core.step_events import emit, place
-from hopgraph.state import Call, Context, PromptError, Spent, nothing_spent
+from hopgraph.nodes.core.budget import allocate_calls, seconds_left
+from hopgraph.nodes.core.step_events import current_place, emit
+from hopgraph.state import Call, Context, PromptError, Spent, empty_call
 from hopgraph.state.events import Asked, CacheFailed, Retrying
 from hopgraph.tools.models import ModelHandle, UnusableReplyError, count_tokens, parse_reply
 from hopgraph.tools.models.reply_cache import ModelReply, cache_key, cached_reply, write_cache
@@ -75,14 +75,14 @@ def calls_of(answers: Iterable[AskResult[Any]]) -> dict[str, Call]:
 
 
 async def ask(
-    runtime: Runtime[Any], state: Spent, wanted: Ask[RecordT], *, keep: int | None = None
+    runtime: Runtime[Any], state: Spent, wanted: Ask[RecordT], *, reserve_calls: int | None = None
 ) -> AskResult[RecordT]:
     """Ask a model once; see `ask_all`."""
-    return (await ask_all(runtime, state, [wanted], keep=keep))[0]
+    return (await ask_all(runtime, state, [wanted], reserve_calls=reserve_calls))[0]
 
 
 async def ask_all(
-    runtime: Runtime[Any], state: Spent, wanted: Sequence[Ask[RecordT]], *, keep: int | None = None
+    runtime: Runtime[Any], state: Spent, wanted: Sequence[Ask[RecordT]], *, reserve_calls: int | None = None
 ) -> list[AskResult[RecordT]]:
     """Ask models side by side.
 
@@ -99,10 +99,10 @@ async def ask_all(
     settings: Context = runtime.context
     prompts = await _rendered(settings, wanted)
     sizes = [0 if settings.max_tokens is None else _size(prompt) for prompt in prompts]
-    shares = allowances(settings, state, sizes, keep=keep)
-    first = place().reserve(len(wanted))
-    return await side_by_side(
-        _Conversation(runtime, state, each, prompt, share, first + offset, keep).hold()
+    shares = allocate_calls(settings, state, sizes, reserve_calls=reserve_calls)
+    first = current_place().reserve(len(wanted))
+    return await gather_or_cancel(
+        _Conversation(runtime, state, each, prompt, share, first + offset, reserve_calls).hold()
         for offset, (each, prompt, share) in enumerate(zip(wanted, prompts, shares, strict=True))
     )
 
@@ -135,7 +135,7 @@ def _render_all(settings: Context, wanted: Sequence[Ask[Any]]) -> list[list[Base
     ]
 
 
-async def side_by_side(work: Iterable[Coroutine[Any, Any, ResultT]]) -> list[ResultT]:
+async def gather_or_cancel(work: Iterable[Coroutine[Any, Any, ResultT]]) -> list[ResultT]:
     """Run coroutines at the same time; if one fails the others are cancelled and its error is raised.
 
     Returns:
@@ -164,13 +164,13 @@ class _Conversation(Generic[RecordT]):
     share: int
     """Requests it may send at most."""
     number: int
-    keep: int | None
+    reserve_calls: int | None
     call: Call = field(init=False)
 
     def __post_init__(self) -> None:
         settings: Context = self.runtime.context
         self.call = {
-            **nothing_spent("model", f"{settings.method}/{self.wanted.step}"),
+            **empty_call("model", f"{settings.method}/{self.wanted.step}"),
             "passages": _passages_in(self.wanted.variables),
             "knowledge_tokens": _knowledge_tokens(self.wanted.variables),
         }
@@ -194,14 +194,16 @@ class _Conversation(Generic[RecordT]):
             ),
             number=self.number,
         )
-        where = place()
+        where = current_place()
         call_id = f"{where.step:05}:{where.path}:{self.number:04}:{self.call['role']}"
         return AskResult(record, outcome, call_id, self.call)
 
     async def _within_budget(self, handle: ModelHandle) -> tuple[RecordT, Outcome]:
         if not self.share:
             return self.wanted.fallback, "budget"
-        deadline = asyncio.timeout(seconds_left(self.runtime.context, self.state, answer_follows=self.keep is not None))
+        deadline = asyncio.timeout(
+            seconds_left(self.runtime.context, self.state, answer_follows=self.reserve_calls is not None)
+        )
         try:
             async with deadline:
                 return await self._until_usable(handle)

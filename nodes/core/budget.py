@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 
-from hopgraph.state import Call, Context, Spent, nothing_spent
+from hopgraph.state import Call, Context, Spent, empty_call
 
 ANSWER_SHARE = 0.25
 """The part of the token and time budget that is left over for the final answer."""
@@ -11,14 +11,16 @@ REPLY_TOKENS = 150
 """What a reply is reckoned to take, before it is there."""
 
 
-def allowances(settings: Context, state: Spent, prompt_tokens: Sequence[int], *, keep: int | None = None) -> list[int]:
+def allocate_calls(
+    settings: Context, state: Spent, prompt_tokens: Sequence[int], *, reserve_calls: int | None = None
+) -> list[int]:
     """Give out what is left of the budget, in order.
 
     Args:
         settings: The limits, and how often an unusable reply is asked for again.
         state: What was spent so far.
         prompt_tokens: The estimated size of each prompt that is about to be sent.
-        keep: Calls to leave over for later steps, beside those that a branch's reserve holds, and with them
+        reserve_calls: Calls to leave over for later steps, beside those that a branch's reserve holds, and with them
             ANSWER_SHARE of the tokens and the time; None for the final answer, which leaves nothing over.
 
     Returns:
@@ -27,13 +29,13 @@ def allowances(settings: Context, state: Spent, prompt_tokens: Sequence[int], *,
     """
     calls, tokens, seconds = (
         calls_left(settings, state),
-        tokens_left(settings, state, answer_follows=keep is not None),
-        seconds_left(settings, state, answer_follows=keep is not None),
+        tokens_left(settings, state, answer_follows=reserve_calls is not None),
+        seconds_left(settings, state, answer_follows=reserve_calls is not None),
     )
     if seconds is not None and seconds <= 0:
         return [0] * len(prompt_tokens)
     shares = [0] * len(prompt_tokens)
-    calls = None if calls is None else calls - (keep or 0)
+    calls = None if calls is None else calls - (reserve_calls or 0)
     for _ in range(1 + settings.parse_retries):
         for index, size in enumerate(prompt_tokens):
             need = size + REPLY_TOKENS
@@ -75,15 +77,15 @@ def seconds_left(settings: Context, state: Spent, *, answer_follows: bool = Fals
     if settings.deadline_seconds is None:
         return None
     most = settings.deadline_seconds * (1 - ANSWER_SHARE) if answer_follows else settings.deadline_seconds
-    return most - (time.time() - state["started_at"] - paused(state))
+    return most - (time.time() - state["started_at"] - paused_seconds(state))
 
 
-def pauses_in(calls: Mapping[str, Call]) -> dict[str, Call]:
+def pause_calls(calls: Mapping[str, Call]) -> dict[str, Call]:
     """Take the pauses out of all calls, for a branch that otherwise counts its calls from nothing."""
     return {key: call for key, call in calls.items() if call["kind"] == "pause"}
 
 
-def paused(state: Spent) -> float:
+def paused_seconds(state: Spent) -> float:
     """Sum the seconds in which the run waited for a person; those of several at once count once."""
     total, end = 0.0, 0.0
     for begin, last in sorted(tuple(call["paused"]) for call in state["calls"].values() if "paused" in call):
@@ -93,7 +95,7 @@ def paused(state: Spent) -> float:
 
 
 def is_exhausted(settings: Context, state: Spent, calls: int) -> bool:
-    """Tell whether the budget no longer allows `calls` more model calls with something left for an answer."""
+    """Whether the budget no longer allows `calls` more model calls with something left for an answer."""
     left, seconds, tokens = (
         calls_left(settings, state),
         seconds_left(settings, state, answer_follows=True),
@@ -106,7 +108,9 @@ def is_exhausted(settings: Context, state: Spent, calls: int) -> bool:
     )
 
 
-def branch_out(settings: Context, state: Spent, needs: Sequence[tuple[int, int]], *, keep: int = 0) -> list[Call]:
+def share_among_branches(
+    settings: Context, state: Spent, needs: Sequence[tuple[int, int]], *, reserve_calls: int = 0
+) -> list[Call]:
     """Share the budget out among branches that are about to run side by side, in order.
 
     None sees what the others spend, so each is told beforehand what counts as spent in it. A branch starts
@@ -118,7 +122,7 @@ def branch_out(settings: Context, state: Spent, needs: Sequence[tuple[int, int]]
         settings: The limits, and how often an unusable reply is asked for again.
         state: What was spent so far.
         needs: Per branch, the fewest and the most model calls that it makes sense with, without re-asks.
-        keep: Calls to leave over for later steps; 0 where each branch leaves them over itself, in its own need.
+        reserve_calls: Calls to leave over for later steps; 0 where each branch reserves them in its own need.
 
     Returns:
         For the branches that can start, the first ones of `needs`, what counts as spent in them. Empty where
@@ -127,10 +131,12 @@ def branch_out(settings: Context, state: Spent, needs: Sequence[tuple[int, int]]
     if is_exhausted(settings, state, 0):
         return []
     left = calls_left(settings, state)
-    shares = [most for _, most in needs] if left is None else _shares(needs, left - keep, settings.parse_retries)
+    shares = (
+        [most for _, most in needs] if left is None else _shares(needs, left - reserve_calls, settings.parse_retries)
+    )
     calls = sum(call["attempts"] for call in state["calls"].values())
     tokens = _tokens_of_a_branch(settings, state, len(shares))
-    return [reserve(attempts=calls if left is None else calls + left - share, tokens=tokens) for share in shares]
+    return [reserved_call(attempts=calls if left is None else calls + left - share, tokens=tokens) for share in shares]
 
 
 def _tokens_of_a_branch(settings: Context, state: Spent, branches: int) -> int:
@@ -139,13 +145,15 @@ def _tokens_of_a_branch(settings: Context, state: Spent, branches: int) -> int:
     return tokens_spent(state) + (0 if left is None or not branches else left - left // branches)
 
 
-def share_out(settings: Context, state: Spent, needs: Sequence[tuple[int, int]], *, keep: int = 0) -> list[Call]:
-    """Share the budget out as `branch_out` does, with an entry for every branch; beyond its reach, all calls are spent.
+def share_among_all_branches(
+    settings: Context, state: Spent, needs: Sequence[tuple[int, int]], *, reserve_calls: int = 0
+) -> list[Call]:
+    """Share the budget out as `share_among_branches` does, but for every branch; beyond its reach all calls are spent.
 
     For tasks that run in any case: each works out the same shares from the same state and takes its own.
     """
-    shares = branch_out(settings, state, needs, keep=keep)
-    nothing_left = reserve(attempts=settings.max_llm_calls or 0, tokens=settings.max_tokens or 0)
+    shares = share_among_branches(settings, state, needs, reserve_calls=reserve_calls)
+    nothing_left = reserved_call(attempts=settings.max_llm_calls or 0, tokens=settings.max_tokens or 0)
     return [*shares, *[nothing_left] * (len(needs) - len(shares))]
 
 
@@ -163,6 +171,6 @@ def _shares(needs: Sequence[tuple[int, int]], left: int, retries: int) -> list[i
     return shares
 
 
-def reserve(attempts: int = 0, tokens: int = 0) -> Call:
+def reserved_call(attempts: int = 0, tokens: int = 0) -> Call:
     """Make the record that counts as spent in a branch, though others may spend it."""
-    return {**nothing_spent("model", "reserved"), "attempts": attempts, "prompt_tokens": tokens}
+    return {**empty_call("model", "reserved"), "attempts": attempts, "prompt_tokens": tokens}

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from hopgraph.nodes.core.excerpts import by_id, candidate_excerpts, excerpt_text, titled
+from hopgraph.nodes.core.excerpts import candidate_excerpts, excerpt_text, passages_by_id, with_title
 from hopgraph.nodes.core.human_review import approve_evidence
 from hopgraph.nodes.core.review_decision import Item
 from hopgraph.state import Call, Candidates, Evidence, Excerpt, Knowledge, Passage
@@ -33,7 +33,7 @@ StateT = TypeVar("StateT", bound=Mapping[str, Any])
 Node = Callable[[StateT, Runtime[Any]], Awaitable[Mapping[str, Any]]]
 
 
-def reviewing_passages(
+def with_passage_review(
     key: Literal["knowledge", "candidates"], question: Callable[[Any], str] = itemgetter("question")
 ) -> Callable[[Node[StateT]], Node[StateT]]:
     """Let a person choose, with `review_evidence`, which passages a node reads, before it begins.
@@ -50,7 +50,7 @@ def reviewing_passages(
         async def reviewing(state: StateT, runtime: Runtime[Any]) -> Mapping[str, Any]:
             if not runtime.context.review_evidence:
                 return await node(state, runtime)
-            of, entries = by_id(state["passages"]), state[key]
+            of, entries = passages_by_id(state["passages"]), state[key]
             shown = _excerpts(entries) if key == "knowledge" else candidate_excerpts(entries, of)
             texts = {each["passage_id"]: excerpt_text(each, of[each["passage_id"]]) for each in shown}
             items = [Item(each, text, [of[each]["title"]], editable=False) for each, text in texts.items()]
@@ -64,7 +64,7 @@ def reviewing_passages(
     return around
 
 
-def reviewing_statements(node: Node[StateT]) -> Node[StateT]:
+def with_statement_review(node: Node[StateT]) -> Node[StateT]:
     """Let a person review, with `review_evidence`, the statements of `evidence` before a node reads them.
 
     The node must read `question`, `evidence` and `passages`; what the person made of them is written back.
@@ -76,8 +76,12 @@ def reviewing_statements(node: Node[StateT]) -> Node[StateT]:
             return await node(state, runtime)
         known: list[Evidence] = state["evidence"]
         ids = [key for each in known for key in each["passage_ids"]]
-        approved = approved_statements(
-            known, state["passages"], runtime, question=state["question"], hop=_hop(ids, by_id(state["passages"]))
+        approved = review_statements(
+            known,
+            state["passages"],
+            runtime,
+            question=state["question"],
+            hop=_hop(ids, passages_by_id(state["passages"])),
         )
         seen: Any = {**state, "evidence": approved.evidence, "passages": [*state["passages"], *approved.passages]}
         update = await _going_on(node, seen, runtime, approved.calls)
@@ -115,7 +119,7 @@ def _only_candidates(entry: Candidates, kept: Collection[str]) -> Candidates:
     )
 
 
-def approved_statements(
+def review_statements(
     evidence: Sequence[Evidence], passages: Sequence[Passage], runtime: Runtime[Any], *, question: str, hop: int
 ) -> ApprovedEvidence:
     """With `review_evidence`, pause until a person has seen the statements; call it at the top of a node.
@@ -128,7 +132,7 @@ def approved_statements(
     """
     if not runtime.context.review_evidence:
         return ApprovedEvidence(list(evidence), [], {})
-    of = by_id(passages)
+    of = passages_by_id(passages)
     items = [
         Item(each["id"], each["statement"], [of[key]["title"] for key in each["passage_ids"]], editable=True)
         for each in evidence
@@ -143,7 +147,7 @@ def approved_statements(
                 own = _own_words(changed, hop)
                 written.append(own)
                 changed = Evidence({**changed, "passage_ids": [own["id"]]})
-            staying.append(_quoted(changed, {**of, **by_id(written)}))
+            staying.append(_quoted(changed, {**of, **passages_by_id(written)}))
         elif each["id"] in kept.texts:
             staying.append(each)
     return ApprovedEvidence(staying, written, kept.calls)
@@ -162,7 +166,7 @@ def _own_words(evidence: Evidence, hop: int) -> Passage:
 
 
 def _is_carried(evidence: Evidence, passages: Mapping[str, Passage]) -> bool:
-    said = " ".join(titled(passages[key]) for key in evidence["passage_ids"])
+    said = " ".join(with_title(passages[key]) for key in evidence["passage_ids"])
     return frozenset(content_terms(evidence["statement"])) <= frozenset(content_terms(said))
 
 

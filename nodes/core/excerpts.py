@@ -6,7 +6,7 @@ from hopgraph.state import Candidates, Excerpt, Passage
 from hopgraph.tools.models.tokens import token_offset
 
 
-def by_id(passages: Iterable[Passage]) -> dict[str, Passage]:
+def passages_by_id(passages: Iterable[Passage]) -> dict[str, Passage]:
     """Index passages by their id."""
     return {passage["id"]: passage for passage in passages}
 
@@ -26,7 +26,7 @@ def excerpt_text(excerpt: Excerpt, passage: Passage) -> str:
     return "".join(parts)
 
 
-def shown(excerpts: Sequence[Excerpt], passages: Mapping[str, Passage]) -> list[dict[str, str]]:
+def prompt_passages(excerpts: Sequence[Excerpt], passages: Mapping[str, Passage]) -> list[dict[str, str]]:
     """Make the `passages` variable of a prompt from excerpts, in their order."""
     return [
         {
@@ -37,14 +37,14 @@ def shown(excerpts: Sequence[Excerpt], passages: Mapping[str, Passage]) -> list[
     ]
 
 
-def whole(passage: Passage, score: float) -> Excerpt:
+def whole_excerpt(passage: Passage, score: float) -> Excerpt:
     """Make the excerpt that is the whole passage."""
     return Excerpt(passage_id=passage["id"], spans=[[0, len(passage["text"])]], text="", score=score)
 
 
-def cut(passage: Passage, score: float, tokens: int | None) -> Excerpt:
+def truncated_excerpt(passage: Passage, score: float, tokens: int | None) -> Excerpt:
     """Make the excerpt that is the first `tokens` tokens of a passage, by the offline counter; None: the whole."""
-    excerpt = whole(passage, score)
+    excerpt = whole_excerpt(passage, score)
     if tokens is not None:
         excerpt["spans"] = [[0, token_offset(passage["text"], tokens)]]
     return excerpt
@@ -55,13 +55,13 @@ def candidate_excerpts(
 ) -> list[Excerpt]:
     """List what was retrieved, query by query in rank order, cut to `tokens`; empty when nothing was found."""
     return [
-        cut(passages[key], score, tokens)
+        truncated_excerpt(passages[key], score, tokens)
         for each in candidates
         for key, score in zip(each["passage_ids"], each["scores"], strict=True)
     ]
 
 
-def titled(passage: Passage, text: str | None = None) -> str:
+def with_title(passage: Passage, text: str | None = None) -> str:
     """Write a passage, or a part of it, below its title, as rerankers and entailment checkers read it."""
     body = passage["text"] if text is None else text
     return f"{passage['title']}\n{body}" if passage["title"] else body

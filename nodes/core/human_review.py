@@ -30,8 +30,8 @@ from hopgraph.nodes.core.review_decision import (
     read_evidence,
     read_queries,
 )
-from hopgraph.nodes.core.step_events import emit, place
-from hopgraph.state import Call, Context, Query, SettingsError, nothing_spent
+from hopgraph.nodes.core.step_events import current_place, emit
+from hopgraph.state import Call, Context, Query, SettingsError, empty_call
 from hopgraph.state.events import Approved
 
 _GREGORIAN = 0x01B21DD213814000
@@ -159,7 +159,7 @@ def _tell(runtime: Runtime[Any], kind: str, action: str, hop: int, *, shown: int
     emit(runtime, Approved(kind=kind, action=action, hop=hop, shown=shown, kept=kept))
 
 
-def step_began(runtime: Runtime[Any]) -> float:
+def step_start_time(runtime: Runtime[Any]) -> float:
     """Tell when the superstep of the running node began, in seconds since the epoch; a pause does not move it.
 
     It is the time in its checkpoint's id; without one, now.
@@ -172,10 +172,10 @@ def step_began(runtime: Runtime[Any]) -> float:
 
 def _pause(runtime: Runtime[Any]) -> dict[str, Call]:
     """Write down how long a person took, for the deadline."""
-    where = place()
+    where = current_place()
     return {
         f"{where.step:05}:{where.path}:pause": {
-            **nothing_spent("pause", "person"),
-            "paused": [step_began(runtime), time.time()],
+            **empty_call("pause", "person"),
+            "paused": [step_start_time(runtime), time.time()],
         }
     }

@@ -16,8 +16,8 @@ from langgraph.runtime import Runtime, get_runtime
 from pydantic import JsonValue
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.core.step_events import outer_place, placed
-from hopgraph.state.context import Context, refuse_other_settings, settings_of
+from hopgraph.nodes.core.step_events import node_place, outer_place_metadata
+from hopgraph.state.context import Context, check_same_settings, resolve_settings
 from hopgraph.tools.io.background import run_in_background
 
 Node = Callable[[Any, Runtime[Any]], Awaitable[Mapping[str, Any]]]
@@ -82,7 +82,7 @@ class CompiledMethod(CompiledStateGraph[Any, Any, Any, Any]):
 def _own_config(config: RunnableConfig | None) -> RunnableConfig:
     chosen = ensure_config(config)
     metadata = chosen.get("metadata") or {}
-    chosen["metadata"] = {**metadata, **outer_place(metadata)}
+    chosen["metadata"] = {**metadata, **outer_place_metadata(metadata)}
     if chosen.get("recursion_limit") == DEFAULT_RECURSION_LIMIT:
         chosen["recursion_limit"] = STEPS_OUT_OF_REACH
     return chosen
@@ -114,11 +114,11 @@ class _Step(Runnable[Any, Any]):
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
         runtime: Runtime[Any] = get_runtime()
-        settings = settings_of(runtime.context, self._context)
+        settings = resolve_settings(runtime.context, self._context)
         if self.name != FIRST:
-            refuse_other_settings(input.get("settings") or {}, settings)
+            check_same_settings(input.get("settings") or {}, settings)
         own = {key: value for key, value in input.items() if key != "settings"}
-        with placed() as here:
+        with node_place() as here:
             try:
                 return await self._node(own, runtime.override(context=settings))
             finally:

@@ -6,7 +6,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.core.step_events import emit, place
+from hopgraph.nodes.core.step_events import current_place, emit
 from hopgraph.state import Call, EntailmentChecker, Reranker
 from hopgraph.state.events import Asked
 from hopgraph.state.protocols import AsyncScorer, CountedScorer
@@ -32,7 +32,7 @@ async def score_pairs(
 
 
 def _reported(runtime: Runtime[Any], name: str, calls: Sequence[Call]) -> dict[str, Call]:
-    where = place()
+    where = current_place()
     first = where.reserve(len(calls))
     numbered: dict[str, Call] = {}
     for number, call in enumerate(calls, first):

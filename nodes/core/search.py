@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
-from hopgraph.nodes.core.ask import LONG_WORK, side_by_side
+from hopgraph.nodes.core.ask import LONG_WORK, gather_or_cancel
 from hopgraph.state import Passage
 from hopgraph.tools.prompts import clean
 from hopgraph.tools.text import contains
@@ -19,7 +19,7 @@ _ROUNDS = 5
 """Searches for one query at most, each for twice as many passages, until enough are free of the question."""
 
 
-class Search(NamedTuple):
+class SearchRequest(NamedTuple):
     """What is searched for."""
 
     query: str
@@ -30,7 +30,7 @@ class Search(NamedTuple):
     """Passages that contain it are left out; empty for none."""
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """What a search found."""
 
     passages: list[Passage]
@@ -39,20 +39,20 @@ class Found(NamedTuple):
     """Passages that contain the question."""
 
 
-async def search_with(retrievers: Sequence[BaseRetriever], search: Search) -> Found:
+async def search_all(retrievers: Sequence[BaseRetriever], search: SearchRequest) -> SearchResult:
     """Search with one or several retrievers at once, and unite what they find.
 
     Returns:
         What each found, one after the other; empty where none found anything.
     """
-    found = await side_by_side(_search(retriever, search) for retriever in retrievers)
-    return Found(_unite([each.passages for each in found]), sum(each.left_out for each in found))
+    found = await gather_or_cancel(_search(retriever, search) for retriever in retrievers)
+    return SearchResult(_unite([each.passages for each in found]), sum(each.left_out for each in found))
 
 
-async def _search(retriever: BaseRetriever, search: Search) -> Found:
+async def _search(retriever: BaseRetriever, search: SearchRequest) -> SearchResult:
     # Passages are left out after the search, so as many more are asked for.
     wanted = search.limit + len(search.excluded)
-    found = Found([], 0)
+    found = SearchResult([], 0)
     for _ in range(_ROUNDS):
         documents = await _documents(retriever, search.query, wanted)
         name = type(retriever).__name__
@@ -66,11 +66,11 @@ async def _search(retriever: BaseRetriever, search: Search) -> Found:
     return found
 
 
-def _found_in(documents: Sequence[Document], retriever: str, search: Search) -> Found:
+def _found_in(documents: Sequence[Document], retriever: str, search: SearchRequest) -> SearchResult:
     """Keep the best of the documents that are neither excluded nor give the question away."""
     kept: list[Passage] = []
     left_out = 0
-    for passage in passages_of(documents, retriever, search.hop):
+    for passage in to_passages(documents, retriever, search.hop):
         if len(kept) == search.limit:
             break
         if passage["id"] in search.excluded:
@@ -79,7 +79,7 @@ def _found_in(documents: Sequence[Document], retriever: str, search: Search) -> 
             left_out += 1
         else:
             kept.append(passage)
-    return Found(kept, left_out)
+    return SearchResult(kept, left_out)
 
 
 async def _documents(retriever: BaseRetriever, query: str, count: int) -> list[Document]:
@@ -104,7 +104,7 @@ def _takes_k(method: Callable[..., Any]) -> bool:
     return any(each.name == "k" or each.kind is each.VAR_KEYWORD for each in parameters)
 
 
-def passages_of(documents: Sequence[Document], retriever: str, hop: int) -> list[Passage]:
+def to_passages(documents: Sequence[Document], retriever: str, hop: int) -> list[Passage]:
     """Turn a LangChain retriever's documents into passages.
 
     A document without an id gets a hash of its text; without a score, a score by its rank. A passage that

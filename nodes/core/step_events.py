@@ -78,7 +78,7 @@ _place: ContextVar[Place | None] = ContextVar("hopgraph_place", default=None)
 
 
 @contextmanager
-def placed() -> Generator[Place]:
+def node_place() -> Generator[Place]:
     """Set the place of the node that runs inside, read from LangGraph's metadata."""
     config = var_child_runnable_config.get() or {}
     metadata = config.get("metadata") or {}
@@ -99,7 +99,7 @@ def _listeners(config: RunnableConfig) -> Listeners | None:
     return Listeners(config) if listening else None
 
 
-def outer_place(metadata: Mapping[str, Any]) -> dict[str, str]:
+def outer_place_metadata(metadata: Mapping[str, Any]) -> dict[str, str]:
     """Return the metadata with which a subgraph's tasks know the outer task that runs them; empty for none.
 
     A subgraph counts its supersteps from 1 again, and its tasks do not know which of several parallel tasks they
@@ -116,7 +116,7 @@ def _whole_path(metadata: Mapping[str, Any]) -> str:
     return f"{metadata[_OUTER]}|{own}" if _OUTER in metadata else own
 
 
-def place() -> Place:
+def current_place() -> Place:
     """Return the place of the running node; one without a name outside a graph."""
     return _place.get() or Place()
 
@@ -129,7 +129,7 @@ def emit(runtime: Runtime[Any], event: Event, *, number: int | None = None) -> N
         event: What happened.
         number: The event's place among those of its node, if it was reserved; else the next.
     """
-    where = place()
+    where = current_place()
     step = StepEvent(
         event=event.event,
         node=where.node,

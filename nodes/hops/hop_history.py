@@ -6,11 +6,10 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import Reading
-from hopgraph.nodes.core.excerpts import whole
+from hopgraph.nodes.answer import ReadAnswer
+from hopgraph.nodes.core.excerpts import whole_excerpt
+from hopgraph.nodes.core.reply_text import MODEL_SOURCE, normalized_query
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.generate_queries import folded
-from hopgraph.nodes.recall_knowledge import MODEL_SOURCE
 from hopgraph.state import Evidence, Excerpt, Passage
 from hopgraph.state.events import Revised
 from hopgraph.state.hops import Hop, HopsContext
@@ -30,29 +29,29 @@ def open_hop(number: int, question: str, *, generated: str = "", thought: str = 
     )
 
 
-def is_whole(hop: Hop, question: str) -> bool:
-    """Tell whether a hop asks the question itself, so that its answer is the answer."""
-    return folded(hop["question"]) == folded(question)
+def asks_whole_question(hop: Hop, question: str) -> bool:
+    """Whether a hop asks the question itself, so that its answer is the answer."""
+    return normalized_query(hop["question"]) == normalized_query(question)
 
 
-def calls_after(hop: Hop, question: str, settings: HopsContext) -> int | None:
+def calls_after_hop(hop: Hop, question: str, settings: HopsContext) -> int | None:
     """Count the calls to leave over when a hop's passages are read, as `ask` takes it.
 
     One for a best-effort answer, unless the hop asks the question itself; None where nothing is asked after it.
     """
     if settings.has_one_hop:
         return None
-    return 0 if is_whole(hop, question) else 1
+    return 0 if asks_whole_question(hop, question) else 1
 
 
-def standing(hops: Sequence[Hop], runtime: Runtime[Any]) -> dict[str, Any]:
+def accept_generated(hops: Sequence[Hop], runtime: Runtime[Any]) -> dict[str, Any]:
     """Let the last hop's generated answer stand: make the update that closes the hop as not grounded.
 
     The answer becomes evidence that rests on the model's own knowledge, so that it is cited as such. Without
     a generated answer the hop's answer is unknown, and nothing rests on it.
     """
     hop = hops[-1]
-    update = {"hops": closed(hops, None, hop["generated"], runtime)}
+    update = {"hops": close_hop(hops, None, hop["generated"], runtime)}
     if not hop["generated"]:
         return update
     number, question, answer = hop["number"], hop["question"], hop["generated"]
@@ -67,7 +66,7 @@ def standing(hops: Sequence[Hop], runtime: Runtime[Any]) -> dict[str, Any]:
     return {**update, "passages": [recalled], "evidence": [evidence]}
 
 
-def closed(hops: Sequence[Hop], evidence: Evidence | None, answer: str, runtime: Runtime[Any]) -> list[Hop]:
+def close_hop(hops: Sequence[Hop], evidence: Evidence | None, answer: str, runtime: Runtime[Any]) -> list[Hop]:
     """Answer the last hop, and report it as a `revised` event.
 
     The event holds what section 7.2 of GenGround counts: with the true answer of a sub-question known, an
@@ -97,7 +96,7 @@ def closed(hops: Sequence[Hop], evidence: Evidence | None, answer: str, runtime:
             generated=hop["generated"],
             answer=answer,
             grounded=done["grounded"],
-            changed=folded(answer) != folded(hop["generated"]),
+            changed=normalized_query(answer) != normalized_query(hop["generated"]),
             passage_ids=list(done["passage_ids"]),
             quote=done["quote"],
         ),
@@ -114,10 +113,10 @@ def _answered(hop: Hop) -> str:
     return f"{hop['question']} {hop['answer'] or 'unknown'}"
 
 
-def observed(hops: Iterable[Hop], passages: dict[str, Passage]) -> list[Excerpt]:
+def observed_excerpts(hops: Iterable[Hop], passages: dict[str, Passage]) -> list[Excerpt]:
     """List the passages of all hops, whole, each once, in the order in which they were first seen."""
     ids = dict.fromkeys(key for hop in hops for key in hop["passage_ids"])
-    return [whole(passages[key], passages[key]["score"]) for key in ids]
+    return [whole_excerpt(passages[key], passages[key]["score"]) for key in ids]
 
 
 def observed_lines(hops: Iterable[Hop], excerpts: Sequence[Excerpt]) -> list[str]:
@@ -130,7 +129,7 @@ def observed_lines(hops: Iterable[Hop], excerpts: Sequence[Excerpt]) -> list[str
     ]
 
 
-def resting_on(reading: Reading, hops: Sequence[Hop], evidence: Sequence[Evidence]) -> Reading:
+def evidence_of_hops(reading: ReadAnswer, hops: Sequence[Hop], evidence: Sequence[Evidence]) -> ReadAnswer:
     """Let a final answer rest on the evidence of all hops, with their answers as its explanation.
 
     What no passage carries is marked there. Without an answer nothing rests on anything.

@@ -9,9 +9,7 @@ from pydantic import Field, TypeAdapter, field_validator, model_validator
 
 from hopgraph.nodes.answer import AnswerReply
 from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
-from hopgraph.nodes.decide import UNANSWERABLE, short_answer
-from hopgraph.nodes.extract import numbers_in
-from hopgraph.nodes.recall_knowledge import says_nothing
+from hopgraph.nodes.core.reply_text import UNANSWERABLE, is_dont_know, read_numbers, short_answer
 from hopgraph.tools.prompts import clean
 
 
@@ -32,7 +30,7 @@ def _said(text: str) -> str:
 
 
 def _known(answer: str) -> str:
-    return UNANSWERABLE if says_nothing(answer) else answer
+    return UNANSWERABLE if is_dont_know(answer) else answer
 
 
 class NextStep(ReplyModel):
@@ -65,7 +63,7 @@ class NextQuestion(NextStep):
     def deduction(self) -> Deduction:
         """Read what the model wants; a final answer counts before a question, unless it answers nothing."""
         final = _said(self.final_answer)
-        if _said(self.sub_question) and (not short_answer(final) or says_nothing(final)):
+        if _said(self.sub_question) and (not short_answer(final) or is_dont_know(final)):
             return Deduction(question=_said(self.sub_question), generated=self.answer)
         return Deduction(final=AnswerReply(answer=_known(final)))
 
@@ -87,7 +85,7 @@ class Action(NextStep):
     """The text in the brackets is as bounded as a `ShortText`."""
     used_passages: list[int] = Field(default_factory=list[int])
 
-    _numbers = field_validator("used_passages", mode="before")(numbers_in)
+    _numbers = field_validator("used_passages", mode="before")(read_numbers)
 
     @field_validator("action")
     @classmethod

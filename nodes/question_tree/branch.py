@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from hopgraph.nodes.core.budget import pauses_in, reserve
+from hopgraph.nodes.core.budget import pause_calls, reserved_call
 from hopgraph.state import Context, Query, Spent
 from hopgraph.state.decomposing import DecomposingState
 from hopgraph.state.question_tree import Branch, QuestionNode
@@ -28,7 +28,7 @@ def question_in_branch(state: BranchState) -> str:
 
 def only_branch(key: str, step: Literal["solve", "compose"]) -> Branch:
     """Make the branch of a method that works on one question at a time: nothing is reserved for others."""
-    return Branch(id=key, step=step, reserved=reserve())
+    return Branch(id=key, step=step, reserved=reserved_call())
 
 
 def spent_in(state: BranchState) -> Spent:
@@ -36,14 +36,14 @@ def spent_in(state: BranchState) -> Spent:
     return Spent(calls={**state["calls"], "reserved": state["branch"]["reserved"]}, started_at=state["started_at"])
 
 
-def kept_back(node: QuestionNode) -> int:
+def reserved_by_branch(node: QuestionNode) -> int:
     """Count the calls that the work on a question leaves over: the root's answer, unless that is what it is."""
     return 1 if node["parent"] else 0
 
 
-def calls_after(node: QuestionNode) -> int | None:
+def calls_after_question(node: QuestionNode) -> int | None:
     """Count the calls to leave over when a question is answered, as `ask` takes it: None for the root's answer."""
-    return kept_back(node) or None
+    return reserved_by_branch(node) or None
 
 
 def settings_for(node: QuestionNode, settings: Context) -> Context:
@@ -74,7 +74,7 @@ def branch_input(state: DecomposingState, branch: Branch) -> dict[str, Any]:
     A question to solve comes with those that it is a part of and is its own only query; one to compose comes
     with the whole tree. Calls are counted from nothing, since those so far are in the branch's reserve.
     """
-    shared: dict[str, Any] = {"branch": branch, "calls": pauses_in(state["calls"])}
+    shared: dict[str, Any] = {"branch": branch, "calls": pause_calls(state["calls"])}
     shared |= {"started_at": state["started_at"], "settings": state["settings"]}
     if branch["step"] == "compose":
         return {**shared, "tree": state["tree"], "evidence": state["evidence"], "passages": state["passages"]}

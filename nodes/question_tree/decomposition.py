@@ -8,7 +8,7 @@ from pydantic import field_validator
 
 from hopgraph.nodes.core.ask import Ask, AskResult
 from hopgraph.nodes.core.reply_models import ReplyModel
-from hopgraph.nodes.generate_queries import folded
+from hopgraph.nodes.core.reply_text import normalized_query
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.prompts import clean
 
@@ -35,7 +35,7 @@ def _question_of(entry: object) -> object:
     return cast("dict[str, object]", entry).get("question") if isinstance(entry, dict) else entry
 
 
-def decompose_ask(question: str, *, most: int) -> Ask[SubQuestions]:
+def decomposition_ask(question: str, *, most: int) -> Ask[SubQuestions]:
     """Make the question to a model that breaks `question` down; `most` bounds the number of sub-questions.
 
     Whether they stand alone or follow on one another is up to the prompt: methods that answer them in
@@ -50,7 +50,7 @@ def read_sub_questions(answered: AskResult[SubQuestions], *, most: int, known: I
     """Read the sub-questions off a reply.
 
     Args:
-        answered: What came of `decompose_ask`.
+        answered: What came of `decomposition_ask`.
         most: More than these are left out.
         known: Questions that need not be asked again: the question itself, and those that it is a part of.
 
@@ -59,11 +59,11 @@ def read_sub_questions(answered: AskResult[SubQuestions], *, most: int, known: I
         punctuation are dropped, and so are texts that are no question a retriever could take. Empty when
         the reply could not be used.
     """
-    seen = {folded(question) for question in known}
+    seen = {normalized_query(question) for question in known}
     found: list[str] = []
     for said in answered.record.sub_questions:
         text = " ".join(_NUMBERING.sub("", f"{clean(said)} ", count=1).split())
-        key = folded(text)
+        key = normalized_query(text)
         if key and key not in seen and len(text) <= MAX_QUESTION_CHARACTERS:
             seen.add(key)
             found.append(text)

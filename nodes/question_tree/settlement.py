@@ -6,7 +6,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from hopgraph.nodes.answer import Reading
+from hopgraph.nodes.answer import ReadAnswer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.question_tree.branch import parts_of
 from hopgraph.state import StopReason
@@ -29,7 +29,7 @@ def settle(
     node: QuestionNode,
     how: HowSolved,
     *,
-    reading: Reading | None = None,
+    reading: ReadAnswer | None = None,
     event: type[Solved] = Solved,
 ) -> dict[str, Any]:
     """Make the update that settles a question, and report it.
@@ -71,12 +71,12 @@ def settle(
     return {"tree": {node["id"]: settled}, "evidence": evidence}
 
 
-def sub_answers(parts: Sequence[QuestionNode]) -> list[str]:
+def format_sub_answers(parts: Sequence[QuestionNode]) -> list[str]:
     """Write questions with their answers, `unknown` for those without."""
     return [f"{part['question']} {part['answer'] or 'unknown'}" for part in parts]
 
 
-def settled_root(
+def settle_root(
     tree: Mapping[str, QuestionNode], used: list[str], *, limit: StopReason | None = None
 ) -> dict[str, Any]:
     """Make the update of a run whose question is settled.
@@ -90,13 +90,13 @@ def settled_root(
     answered = [part for part in parts_of(tree, ROOT) if part["answer"]]
     return {
         "answer": root["answer"],
-        "explanation": root["explanation"] or "; ".join(sub_answers(answered)),
-        **resting_on(used if root["answer"] else []),
+        "explanation": root["explanation"] or "; ".join(format_sub_answers(answered)),
+        **rest_on_evidence(used if root["answer"] else []),
         "stop_reason": limit or _stop_reason(tree),
     }
 
 
-def resting_on(used: list[str]) -> dict[str, Any]:
+def rest_on_evidence(used: list[str]) -> dict[str, Any]:
     """Name the evidence that the final answer rests on; where it is none, no other may stand in for it."""
     return {"used": used} if used else {"used": used, "evidence": Overwrite([])}
 

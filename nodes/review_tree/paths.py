@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from hopgraph.nodes.core.excerpts import whole
+from hopgraph.nodes.core.excerpts import whole_excerpt
 from hopgraph.state import Evidence, Excerpt, Passage
 from hopgraph.state.review_tree import ROOT, ReviewNode
 from hopgraph.tools.text.answers import normalize_answer
@@ -11,7 +11,7 @@ from hopgraph.tools.text.answers import normalize_answer
 Tree = Mapping[str, ReviewNode]
 
 
-def root_of(question: str) -> ReviewNode:
+def make_root(question: str) -> ReviewNode:
     """Make the root: the question, which is also the first query."""
     return ReviewNode(
         id=ROOT,
@@ -27,7 +27,7 @@ def root_of(question: str) -> ReviewNode:
     )
 
 
-def child_of(parent: ReviewNode, number: int, passage_ids: Sequence[str], *, why: str = "") -> ReviewNode:
+def make_child(parent: ReviewNode, number: int, passage_ids: Sequence[str], *, why: str = "") -> ReviewNode:
     """Make a new node below `parent`, open, or pruned where `why` gives a reason.
 
     Args:
@@ -50,12 +50,12 @@ def child_of(parent: ReviewNode, number: int, passage_ids: Sequence[str], *, why
     )
 
 
-def with_status(tree: Tree, status: str) -> list[ReviewNode]:
+def nodes_with_status(tree: Tree, status: str) -> list[ReviewNode]:
     """List the nodes of a status, each before its children."""
     return [node for node in tree.values() if node["status"] == status]
 
 
-def passages_to(tree: Tree, node: ReviewNode) -> list[str]:
+def passages_on_path(tree: Tree, node: ReviewNode) -> list[str]:
     """List the passages on the path from the root to a node, each once; empty at the root."""
     found: list[str] = []
     while node["parent"]:
@@ -64,12 +64,12 @@ def passages_to(tree: Tree, node: ReviewNode) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def accepted_in(tree: Tree, evidence: Sequence[Evidence]) -> dict[str, ReviewNode]:
+def accepted_nodes(tree: Tree, evidence: Sequence[Evidence]) -> dict[str, ReviewNode]:
     """Take from the tree the nodes that stand in the evidence pool: all accepted ones that no person rejected."""
     return {piece["id"]: tree[piece["id"]] for piece in evidence}
 
 
-def agreeing(tree: Tree) -> list[ReviewNode]:
+def majority_nodes(tree: Tree) -> list[ReviewNode]:
     """List the accepted nodes whose answer most accepted nodes give, but for case, articles and punctuation.
 
     Returns:
@@ -82,6 +82,6 @@ def agreeing(tree: Tree) -> list[ReviewNode]:
     return max(groups.values(), key=len, default=list[ReviewNode]())  # max takes the first
 
 
-def excerpts_of(passage_ids: Sequence[str], passages: Mapping[str, Passage]) -> list[Excerpt]:
+def whole_excerpts(passage_ids: Sequence[str], passages: Mapping[str, Passage]) -> list[Excerpt]:
     """Make excerpts that are whole passages, in their order."""
-    return [whole(passages[key], passages[key]["score"]) for key in passage_ids]
+    return [whole_excerpt(passages[key], passages[key]["score"]) for key in passage_ids]

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from hopgraph.state.context import Context, in_group
+from hopgraph.state.context import Context, settings_group
 from hopgraph.state.schemas import MethodState
 from hopgraph.state.shared_presets import FAMILIES
 
@@ -28,7 +28,7 @@ class IterRetgenContext(Context):
         ge=1,
         le=20,
         description="T: turns of retrieval and generation; the last one gives the answer",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
 
 
@@ -51,12 +51,12 @@ class IrcotContext(Context):
         ge=1,
         le=50,
         description="sentences of the chain of thought at most; Tree of Reviews compares with 3",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
     max_passages: int = Field(
         default=15,
         ge=1,
         le=200,
         description="passages collected at most, over all retrievals",
-        json_schema_extra=in_group("Retrieval"),
+        json_schema_extra=settings_group("Retrieval"),
     )

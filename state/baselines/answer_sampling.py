@@ -8,7 +8,7 @@ from typing_extensions import override
 from hopgraph.state.baselines.one_retrieval import RerankedContext
 from hopgraph.state.baselines.own_knowledge import OwnKnowledgeContext
 from hopgraph.state.blendfilter import Draft
-from hopgraph.state.context import Context, Resource, in_group
+from hopgraph.state.context import Context, Resource, settings_group
 from hopgraph.state.schemas import MethodState
 from hopgraph.state.shared_presets import FAMILIES
 
@@ -28,14 +28,14 @@ class SamplingContext(Context):
         ge=1,
         le=100,
         description="answers that are sampled, all at the same time",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
     sample_temperature: float = Field(
         default=0.7,
         gt=0.0,
         le=2.0,
         description="temperature of the samples, in place of `temperature`: at 0 all of them would be equal",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
 
 
@@ -58,7 +58,7 @@ class RerankContext(RerankedContext, SamplingContext):
         ge=1,
         le=100,
         description="answers that are sampled, all at the same time; the best cited one is given",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
 
     @property

@@ -6,7 +6,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from hopgraph.state.baselines.own_knowledge import OwnKnowledgeContext
-from hopgraph.state.context import Resource, in_group
+from hopgraph.state.context import Resource, settings_group
 from hopgraph.state.hops import HopsState
 
 
@@ -28,14 +28,14 @@ class GenReadContext(OwnKnowledgeContext):
     decomposition: bool = Field(
         default=False,
         description="break the question down, answer each sub-question for itself, and compose the answer",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
     max_sub_questions: int = Field(
         default=5,
         ge=1,
         le=20,
         description="parts that the question is broken down into at most",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
 
 

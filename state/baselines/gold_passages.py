@@ -5,7 +5,7 @@ from typing import Any, ClassVar, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict, override
 
-from hopgraph.state.context import Context, Resource, in_group
+from hopgraph.state.context import Context, Resource, settings_group
 from hopgraph.state.schemas import MethodState, QuestionInput
 from hopgraph.state.shared_presets import FAMILIES
 
@@ -41,7 +41,7 @@ class GoldPassagesContext(Context):
     gold_passages: list[GivenPassage] = Field(
         default_factory=list[GivenPassage],
         description='passages to answer from where the input has none, as [{"title": "…", "text": "…"}]',
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
 
     @property

@@ -5,7 +5,7 @@ from typing import ClassVar
 from pydantic import Field
 from typing_extensions import override
 
-from hopgraph.state.context import Resource, in_group
+from hopgraph.state.context import Resource, settings_group
 from hopgraph.state.decomposing import DecomposingContext
 
 
@@ -18,7 +18,7 @@ class LeastToMostContext(DecomposingContext):
     retrieval: bool = Field(
         default=False,
         description="look passages up for each sub-question and for the question",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
 
     @property

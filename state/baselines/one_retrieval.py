@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from hopgraph.state.context import Context, in_group
+from hopgraph.state.context import Context, settings_group
 from hopgraph.state.passage_filtering import FilterContext, RankedContext
 from hopgraph.state.schemas import MethodState
 from hopgraph.state.shared_presets import FAMILIES
@@ -36,13 +36,13 @@ class RerankedContext(RankedContext):
         ge=1,
         le=1000,
         description="passages retrieved for the question, for the reranker to sort",
-        json_schema_extra=in_group("Retrieval"),
+        json_schema_extra=settings_group("Retrieval"),
     )
     threshold: float | None = Field(
         default=None,
         allow_inf_nan=False,
         description="a passage with a lower reranker score is dropped, on the reranker's raw scale; none: none is",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
 
 
@@ -70,7 +70,7 @@ class VanillaSContext(FilterContext):
         ge=1,
         le=1000,
         description="passages retrieved for the question, for the sentence filter",
-        json_schema_extra=in_group("Retrieval"),
+        json_schema_extra=settings_group("Retrieval"),
     )
 
 
@@ -91,7 +91,7 @@ class CompressedContext(RerankedContext):
         ge=1,
         le=1000,
         description="passages that the model compresses at most, one call each, to find k that are relevant",
-        json_schema_extra=in_group("Method"),
+        json_schema_extra=settings_group("Method"),
     )
 
 

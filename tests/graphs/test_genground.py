@@ -9,7 +9,7 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from hopgraph.graphs import genground
-from hopgraph.nodes.ground import GroundReply, carrier
+from hopgraph.nodes.ground import GroundReply, citing_passage
 from hopgraph.state import Passage
 from hopgraph.tools.prompts import FAMILIES, read_demonstrations
 from support.fake_clock import FakeClock
@@ -190,10 +190,10 @@ def passage(key: str, title: str, text: str) -> Passage:
 
 def test_a_citation_is_carried_by_the_passage_that_has_most_of_its_words() -> None:
     passages = [passage("film", *FILM), passage("person", *PERSON)]
-    assert carrier("Ada Brink was born in Tallinn", passages) == ("person", 1.0)
-    assert carrier("It was directed by Brink in Oslo", passages) == ("film", 2 / 3)
-    assert carrier("the of and", passages) == ("film", 0.0)
-    assert carrier("Ada", []) == ("", 0.0)
+    assert citing_passage("Ada Brink was born in Tallinn", passages) == ("person", 1.0)
+    assert citing_passage("It was directed by Brink in Oslo", passages) == ("film", 2 / 3)
+    assert citing_passage("the of and", passages) == ("film", 0.0)
+    assert citing_passage("Ada", []) == ("", 0.0)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from hopgraph.graphs import tree_of_reviews
 from hopgraph.state import SettingsError
-from hopgraph.state.context import parse_setting, settings_from
+from hopgraph.state.context import make_settings, parse_setting
 from support.review_worlds import (
     QUESTION,
     accept,
@@ -121,10 +121,10 @@ def test_the_first_level_has_width_five_and_the_others_three() -> None:
 def test_widths_are_written_as_the_paper_does(monkeypatch: pytest.MonkeyPatch) -> None:
     widths = [parse_setting(tree_of_reviews.Context, "widths", text) for text in ("10,5,3", "[10, 5, 3]")]
     for given in (*widths, [10, 5, 3]):
-        assert settings_from(tree_of_reviews.Context, {"widths": given}).widths == (10, 5, 3)
+        assert make_settings(tree_of_reviews.Context, {"widths": given}).widths == (10, 5, 3)
     for wrong in ("", "5,x", "0", [1001], []):
         with pytest.raises(SettingsError, match="'widths'"):
-            settings_from(tree_of_reviews.Context, {"widths": wrong})
+            make_settings(tree_of_reviews.Context, {"widths": wrong})
     monkeypatch.setenv("HOPGRAPH_WIDTHS", "1")
     monkeypatch.setenv("HOPGRAPH_MAX_DEPTH", "1")
     ran = run(script({"film": accept("x")}, fuse=[fused("x", 1)]))

@@ -201,7 +201,7 @@ async def test_calls_run_side_by_side_up_to_the_limit() -> None:
 async def test_budget_is_given_out_in_order_not_by_who_is_first() -> None:
     for _ in range(3):
         context = runtime(model=ScriptedChatModel(replies=knowing), max_llm_calls=3)
-        answers = await ask_all(context, spent(), [question(f"question {n}") for n in range(5)], keep=1)
+        answers = await ask_all(context, spent(), [question(f"question {n}") for n in range(5)], reserve_calls=1)
         assert [answer.outcome for answer in answers] == ["replied", "replied", "budget", "budget", "budget"]
         assert len(calls_of(answers)) == 2
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from hopgraph.nodes.chat.message_history import LONGEST_SHOWN, MOST_SOURCES, Turn, history_lines, turns_of
-from hopgraph.nodes.chat.reply import ReplyState, plain, reply_text
+from hopgraph.nodes.chat.message_history import LONGEST_SHOWN, MOST_SOURCES, MessageTurn, history_lines, pair_turns
+from hopgraph.nodes.chat.reply import ReplyState, escape_markup, reply_text
 from hopgraph.nodes.chat.route import MULTI_HOP_CALLS, MULTI_HOP_TOKENS, RouteReply, method_for
-from hopgraph.nodes.chat.run_method import within
-from hopgraph.nodes.core.budget import reserve
+from hopgraph.nodes.chat.run_method import limits_left
+from hopgraph.nodes.core.budget import reserved_call
 from hopgraph.nodes.finish import total
 from hopgraph.state import Citation, Context, SettingsError, Spent
 from hopgraph.state.chat import ChatContext, settings_for_method
@@ -41,7 +41,7 @@ def found(answer: str, *citations: Citation, stop_reason: Any = "answered") -> R
 
 
 def spent(calls: int = 0, tokens: int = 0) -> Spent:
-    return Spent(calls={"one": reserve(attempts=calls, tokens=tokens)}, started_at=time.time())
+    return Spent(calls={"one": reserved_call(attempts=calls, tokens=tokens)}, started_at=time.time())
 
 
 def test_turns_pair_messages_with_what_was_said() -> None:
@@ -55,8 +55,12 @@ def test_turns_pair_messages_with_what_was_said() -> None:
         HumanMessage("Hi"),
         AIMessage("Hello!"),
     ]
-    turns = turns_of(messages)
-    assert turns == [Turn("Who painted it?", "Ada", ["A"]), Turn("broken off"), Turn("Hi", "Hello!")]
+    turns = pair_turns(messages)
+    assert turns == [
+        MessageTurn("Who painted it?", "Ada", ["A"]),
+        MessageTurn("broken off"),
+        MessageTurn("Hi", "Hello!"),
+    ]
     assert history_lines(turns) == [
         "User: Who painted it?",
         "Assistant: Ada (sources: A)",
@@ -69,7 +73,7 @@ def test_turns_pair_messages_with_what_was_said() -> None:
 
 def test_the_history_is_cut() -> None:
     told: dict[str, Any] = {"citations": [{"title": f"Title {number}"} for number in range(50)]}
-    turn = turns_of([HumanMessage("x" * 10_000), AIMessage("y" * 10_000, additional_kwargs=told)])[0]
+    turn = pair_turns([HumanMessage("x" * 10_000), AIMessage("y" * 10_000, additional_kwargs=told)])[0]
     assert len(turn.asked) == len(turn.said) == LONGEST_SHOWN
     assert len(turn.sources) == MOST_SOURCES
 
@@ -79,7 +83,7 @@ def test_the_history_is_cut() -> None:
     [{}, {"question": 1, "answer": None, "citations": "x"}, {"citations": [1, None, {"title": [2]}, {}]}],
 )
 def test_what_a_client_forges_is_passed_over(told: dict[str, Any]) -> None:
-    assert turns_of([HumanMessage("Who?"), AIMessage("Ada", additional_kwargs=told)]) == [Turn("Who?", "Ada")]
+    assert pair_turns([HumanMessage("Who?"), AIMessage("Ada", additional_kwargs=told)]) == [MessageTurn("Who?", "Ada")]
 
 
 def test_the_reply_numbers_what_it_quotes() -> None:
@@ -103,7 +107,7 @@ def test_the_end_of_the_budget_is_told() -> None:
 
 @given(st.text())
 def test_plain_text_is_one_line_without_markup(text: str) -> None:
-    shown = plain(text)
+    shown = escape_markup(text)
     assert len(shown.splitlines()) <= 1
     bare = shown.replace("\\\\", "")
     for mark in "`*_[]<>~$|#":
@@ -148,9 +152,9 @@ def test_a_method_gets_the_chats_settings_and_its_own(monkeypatch: pytest.Monkey
 def test_the_method_gets_what_is_left_of_the_limits() -> None:
     so_far = spent(calls=2, tokens=300)
     limits = Context(max_llm_calls=9, max_tokens=1_000, deadline_seconds=60)
-    left = within(limits, so_far, now=so_far["started_at"] + 20)
+    left = limits_left(limits, so_far, now=so_far["started_at"] + 20)
     assert (left.max_llm_calls, left.max_tokens) == (7, 700)
     assert left.deadline_seconds == pytest.approx(40)
-    nothing = within(Context(max_llm_calls=2, max_tokens=10), spent(calls=5, tokens=300))
+    nothing = limits_left(Context(max_llm_calls=2, max_tokens=10), spent(calls=5, tokens=300))
     assert (nothing.max_llm_calls, nothing.max_tokens) == (1, 1)
-    assert within(Context(), spent(calls=5)) == Context()
+    assert limits_left(Context(), spent(calls=5)) == Context()

@@ -13,13 +13,13 @@ from pydantic import ValidationError
 from typing_extensions import TypedDict
 
 from hopgraph.nodes.core.ask import AskResult
-from hopgraph.nodes.core.budget import branch_out, calls_left, reserve, tokens_left
-from hopgraph.nodes.core.excerpts import cut, excerpt_text
+from hopgraph.nodes.core.budget import calls_left, reserved_call, share_among_branches, tokens_left
+from hopgraph.nodes.core.excerpts import excerpt_text, truncated_excerpt
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.judge_relevance import Relevance
 from hopgraph.nodes.question_tree.branch import parts_of, path_to
-from hopgraph.nodes.question_tree.decomposition import SubQuestions, decompose_ask, read_sub_questions
+from hopgraph.nodes.question_tree.decomposition import SubQuestions, decomposition_ask, read_sub_questions
 from hopgraph.nodes.question_tree.settlement import evidence_under
 from hopgraph.nodes.self_knowledge import SelfKnowledge
 from hopgraph.state import Context, Passage, Spent, StepEvent
@@ -46,14 +46,14 @@ def node(key: str, **fields: Any) -> QuestionNode:
 
 
 def spent(attempts: int = 0, tokens: int = 0) -> Spent:
-    return Spent(calls={"a": reserve(attempts, tokens)}, started_at=0.0)
+    return Spent(calls={"a": reserved_call(attempts, tokens)}, started_at=0.0)
 
 
 # decompose
 
 
 def answered(said: Any) -> AskResult[SubQuestions]:
-    return AskResult(SubQuestions.model_validate({"sub_questions": said}), "replied", "id", reserve())
+    return AskResult(SubQuestions.model_validate({"sub_questions": said}), "replied", "id", reserved_call())
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_sub_questions_are_read_as_models_write_them(said: Any, read: list[str])
 
 def test_only_so_many_sub_questions_are_taken() -> None:
     assert read_sub_questions(answered(["a", "b", "c"]), most=2) == ["a", "b"]
-    assert decompose_ask("q", most=2).variables == {"question": "q", "max_sub_questions": 2}
-    assert decompose_ask("q", most=2).fallback.sub_questions == []
+    assert decomposition_ask("q", most=2).variables == {"question": "q", "max_sub_questions": 2}
+    assert decomposition_ask("q", most=2).fallback.sub_questions == []
 
 
 # self_knowledge, judge_relevance
@@ -117,10 +117,10 @@ def test_what_names_no_passage_is_not_taken_for_none(said: object) -> None:
 @given(st.text(max_size=200), st.integers(1, 50))
 def test_a_cut_passage_has_at_most_so_many_tokens(text: str, tokens: int) -> None:
     passage = Passage(id="a", title="A", text=text, score=1.0, source="s", hop=1)
-    shown = excerpt_text(cut(passage, 1.0, tokens), passage)
+    shown = excerpt_text(truncated_excerpt(passage, 1.0, tokens), passage)
     assert text.startswith(shown)
     assert count_tokens(shown) == min(tokens, count_tokens(text))
-    assert excerpt_text(cut(passage, 1.0, None), passage) == text
+    assert excerpt_text(truncated_excerpt(passage, 1.0, None), passage) == text
     assert token_offset(text, tokens) == len(shown)
 
 
@@ -159,7 +159,7 @@ def test_branches_together_never_get_more_than_is_left(
     limit: int, attempts: int, needs: list[tuple[int, int]], keep: int, retries: int
 ) -> None:
     settings = Context(max_llm_calls=limit + 1, parse_retries=retries)
-    reserved = branch_out(settings, spent(attempts), needs, keep=keep)
+    reserved = share_among_branches(settings, spent(attempts), needs, reserve_calls=keep)
     lefts = [calls_left(settings, Spent(calls={"r": each}, started_at=0.0)) or 0 for each in reserved]
     assert sum(lefts) <= max(0, limit + 1 - attempts - keep)
     assert len(reserved) <= len(needs)
@@ -170,14 +170,14 @@ def test_branches_together_never_get_more_than_is_left(
 
 
 def test_without_a_limit_every_branch_starts_and_sees_what_was_spent() -> None:
-    reserved = branch_out(Context(), spent(7, 100), [(2, 8)] * 3)
+    reserved = share_among_branches(Context(), spent(7, 100), [(2, 8)] * 3)
     assert [(each["attempts"], each["prompt_tokens"]) for each in reserved] == [(7, 100)] * 3
 
 
 @pytest.mark.parametrize("keep", [0, 1])
 def test_tokens_before_the_final_answers_share_are_shared_evenly(keep: int) -> None:
     settings = Context(max_tokens=10_000)
-    for each in branch_out(settings, spent(0, 1000), [(2, 8)] * 3, keep=keep):
+    for each in share_among_branches(settings, spent(0, 1000), [(2, 8)] * 3, reserve_calls=keep):
         left = tokens_left(settings, Spent(calls={"r": each}, started_at=0.0), answer_follows=True)
         assert left == (7500 - 1000) // 3
 

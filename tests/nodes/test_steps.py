@@ -13,17 +13,16 @@ from langchain_core.retrievers import BaseRetriever
 from langgraph.runtime import Runtime
 
 from hopgraph.graphs.migres import any_queries, enough_information, what_is_left, what_was_kept
-from hopgraph.nodes.core.budget import REPLY_TOKENS, allowances, calls_left, is_exhausted
-from hopgraph.nodes.core.excerpts import by_id, excerpt_text, shown, titled
-from hopgraph.nodes.core.search import passages_of
-from hopgraph.nodes.decide import Decision, short_answer
-from hopgraph.nodes.extract import numbers_in
-from hopgraph.nodes.finish import FinishState, cite, finish, total, used_evidence
+from hopgraph.nodes.core.budget import REPLY_TOKENS, allocate_calls, calls_left, is_exhausted
+from hopgraph.nodes.core.excerpts import excerpt_text, passages_by_id, prompt_passages, with_title
+from hopgraph.nodes.core.reply_text import is_dont_know, read_numbers, short_answer
+from hopgraph.nodes.core.search import to_passages
+from hopgraph.nodes.decide import Decision
+from hopgraph.nodes.finish import FinishState, cite, cited_evidence, finish, total
 from hopgraph.nodes.nli_verify import nli_verify
 from hopgraph.nodes.prepare import checked_question
-from hopgraph.nodes.recall_knowledge import says_nothing
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.sentence_filter import threshold_of
+from hopgraph.nodes.sentence_filter import relevance_threshold
 from hopgraph.state import Call, Evidence, Excerpt, Passage, Query, QuestionError, Spent, StepEvent
 from hopgraph.state.events import event_order
 from hopgraph.state.migres import MigresContext
@@ -66,12 +65,12 @@ def test_documents_of_any_retriever_become_passages() -> None:
         Document(page_content="c\u202e"),
         Document(page_content="again", id="x"),
     ]
-    found = passages_of(documents, "Mine", hop=2)
+    found = to_passages(documents, "Mine", hop=2)
     assert [(each["id"], each["title"], each["score"]) for each in found[:2]] == [("x", "T", 2.0), ("7", "", 0.5)]
     assert (found[2]["text"], found[2]["score"], found[2]["source"], found[2]["hop"]) == ("c", 1 / 3, "Mine", 2)
     assert len(found) == 3
-    assert passages_of(documents, "Mine", hop=2)[2]["id"] == found[2]["id"] != ""
-    assert passages_of([], "Mine", hop=1) == []
+    assert to_passages(documents, "Mine", hop=2)[2]["id"] == found[2]["id"] != ""
+    assert to_passages([], "Mine", hop=1) == []
 
 
 class WithoutK(BaseRetriever):
@@ -116,7 +115,7 @@ async def test_a_retriever_needs_not_take_a_number(retriever: BaseRetriever, ids
     ],
 )
 def test_a_threshold_counts_for_the_reranker_it_was_found_for(settings: dict[str, Any], expected: float) -> None:
-    assert threshold_of(MigresContext(**settings), LexicalReranker()) == expected
+    assert relevance_threshold(MigresContext(**settings), LexicalReranker()) == expected
 
 
 def test_no_threshold_anywhere_keeps_everything() -> None:
@@ -126,7 +125,7 @@ def test_no_threshold_anywhere_keeps_everything() -> None:
         def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
             return [0.0] * len(pairs)
 
-    assert threshold_of(MigresContext(), Uncalibrated()) == float("-inf")
+    assert relevance_threshold(MigresContext(), Uncalibrated()) == float("-inf")
 
 
 # knowledge
@@ -141,9 +140,9 @@ def test_an_excerpt_shows_its_gaps_and_nothing_twice() -> None:
         "One. Two."
     )
     written = Excerpt(passage_id="a", spans=[], text="Short.", score=0)
-    assert shown([written], by_id([passage("a", text)])) == [{"title": "A", "text": "Short."}]
-    assert titled(passage("a", "x")) == "A\nx"
-    assert titled(passage("a", "x", title="")) == "x"
+    assert prompt_passages([written], passages_by_id([passage("a", text)])) == [{"title": "A", "text": "Short."}]
+    assert with_title(passage("a", "x")) == "A\nx"
+    assert with_title(passage("a", "x", title="")) == "x"
 
 
 # recall_knowledge
@@ -154,12 +153,12 @@ def test_an_excerpt_shows_its_gaps_and_nothing_twice() -> None:
     ["", " . ", "I don't know.", "I don\u2019t know", "I do not know that.", "Unknown", "Sorry, I don't have that."],
 )
 def test_not_knowing_is_understood(text: str) -> None:
-    assert says_nothing(text)
+    assert is_dont_know(text)
 
 
 @pytest.mark.parametrize("text", ["Lima is in Peru.", "Unknown Pleasures is an album.", "I think it is Lima."])
 def test_knowing_is_understood(text: str) -> None:
-    assert not says_nothing(text)
+    assert not is_dont_know(text)
 
 
 # extract
@@ -179,7 +178,7 @@ def test_knowing_is_understood(text: str) -> None:
     ],
 )
 def test_passage_numbers_are_read_as_models_write_them(written: object, numbers: list[int]) -> None:
-    assert numbers_in(written) == numbers
+    assert read_numbers(written) == numbers
 
 
 # decide
@@ -286,7 +285,7 @@ def finishing(**fields: Any) -> FinishState:
     ],
 )
 def test_what_the_answer_rests_on(fields: dict[str, Any], ids: list[str]) -> None:
-    assert [each["id"] for each in used_evidence(finishing(**fields))] == ids
+    assert [each["id"] for each in cited_evidence(finishing(**fields))] == ids
 
 
 async def test_cited_passages_come_first_and_recalled_ones_not_at_all() -> None:
@@ -303,7 +302,7 @@ async def test_no_answer_has_no_citations() -> None:
 
 
 def test_a_passage_is_cited_once() -> None:
-    cited = cite([evidence(1, "One", "a", "b"), evidence(2, "Two", "a")], by_id([passage("a"), passage("b")]))
+    cited = cite([evidence(1, "One", "a", "b"), evidence(2, "Two", "a")], passages_by_id([passage("a"), passage("b")]))
     assert [(each["passage_id"], each["quote"]) for each in cited] == [("a", "One."), ("b", "One.")]
 
 
@@ -327,7 +326,7 @@ def test_shares_never_exceed_the_budget_and_first_requests_come_first(
     limit: int, used: int, count: int, keep: int, retries: int
 ) -> None:
     settings = MigresContext(max_llm_calls=limit, parse_retries=retries)
-    shares = allowances(settings, spent(*[call()] * used), [0] * count, keep=keep)
+    shares = allocate_calls(settings, spent(*[call()] * used), [0] * count, reserve_calls=keep)
     left = max(0, limit - used - keep)
     assert sum(shares) == min(left, count * (1 + retries))
     assert sum(1 for share in shares if share) == min(left, count)
@@ -335,15 +334,15 @@ def test_shares_never_exceed_the_budget_and_first_requests_come_first(
 
 
 def test_without_a_limit_everybody_may_ask_again() -> None:
-    assert allowances(MigresContext(parse_retries=2), spent(), [5, 5]) == [3, 3]
+    assert allocate_calls(MigresContext(parse_retries=2), spent(), [5, 5]) == [3, 3]
     assert calls_left(MigresContext(), spent(call())) is None
 
 
 def test_tokens_are_given_out_in_order() -> None:
     settings = MigresContext(max_tokens=15 + 80 + 2 * REPLY_TOKENS, parse_retries=0)
-    assert allowances(settings, spent(call()), [60, 60, 20]) == [1, 0, 1]
+    assert allocate_calls(settings, spent(call()), [60, 60, 20]) == [1, 0, 1]
     for keep in (0, 1):  # before the final answer its share is left over
-        assert allowances(settings, spent(call()), [60, 60, 20], keep=keep) == [1, 0, 0]
+        assert allocate_calls(settings, spent(call()), [60, 60, 20], reserve_calls=keep) == [1, 0, 0]
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from hopgraph.state import Context, SettingsError
 from hopgraph.state.context import (
+    check_same_settings,
+    make_settings,
     parse_setting,
     record_settings,
-    refuse_other_settings,
-    settings_from,
-    settings_of,
+    resolve_settings,
 )
 from hopgraph.state.migres import MigresContext
 
@@ -44,11 +44,11 @@ class OtherContext(Context):
     ],
 )
 def test_whatever_a_node_is_given_becomes_settings(given_context: object, expected: int) -> None:
-    assert settings_of(given_context, MigresContext).max_iterations == expected
+    assert resolve_settings(given_context, MigresContext).max_iterations == expected
 
 
 def test_another_methods_settings_give_what_both_have() -> None:
-    made = settings_of(OtherContext(model="offline:extractive", max_llm_calls=3, extra_hops=9), MigresContext)
+    made = resolve_settings(OtherContext(model="offline:extractive", max_llm_calls=3, extra_hops=9), MigresContext)
     assert (made.model, made.max_llm_calls) == ("offline:extractive", 3)
 
 
@@ -66,7 +66,7 @@ def test_another_methods_settings_give_what_both_have() -> None:
 )
 def test_a_bad_setting_is_named_in_one_line(values: dict[str, Any], said: str) -> None:
     with pytest.raises(SettingsError, match=said) as caught:
-        settings_from(MigresContext, values)
+        make_settings(MigresContext, values)
     assert "\n" not in str(caught.value)
 
 
@@ -75,10 +75,10 @@ def test_what_the_call_says_wins_over_the_environment(monkeypatch: pytest.Monkey
     monkeypatch.setenv("HOPGRAPH_THRESHOLD", "none")
     monkeypatch.setenv("HOPGRAPH_MODELS", '{"migres/decide": "offline:extractive"}')
     monkeypatch.setenv("HOPGRAPH_MAX_QUERIES", "")
-    made = settings_of({"threshold": 1.5}, MigresContext)
+    made = resolve_settings({"threshold": 1.5}, MigresContext)
     assert (made.max_iterations, made.threshold, made.max_queries) == (9, 1.5, 3)
     assert made.models == {"migres/decide": "offline:extractive"}
-    assert settings_of({"max_iterations": 5}, MigresContext).max_iterations == 5  # also when it is the default
+    assert resolve_settings({"max_iterations": 5}, MigresContext).max_iterations == 5  # also when it is the default
 
 
 def test_a_papers_threshold_is_for_the_papers_reranker_only() -> None:
@@ -104,10 +104,10 @@ def test_settings_are_read_as_people_write_them(name: str, text: str, value: obj
 
 def test_limits_may_change_between_halves_of_a_run_and_nothing_else_may() -> None:
     before = record_settings(MigresContext(max_iterations=2, max_llm_calls=3))
-    refuse_other_settings(before, MigresContext(max_iterations=2, max_llm_calls=30, request_timeout=5))
+    check_same_settings(before, MigresContext(max_iterations=2, max_llm_calls=30, request_timeout=5))
     with pytest.raises(SettingsError, match="max_iterations = 2 and was resumed with 3"):
-        refuse_other_settings(before, MigresContext(max_iterations=3))
-    refuse_other_settings({}, MigresContext())
+        check_same_settings(before, MigresContext(max_iterations=3))
+    check_same_settings({}, MigresContext())
 
 
 _KEYS = st.text(max_size=20) | st.sampled_from(["hopgraph", "max_iterations", "models"])
@@ -118,7 +118,7 @@ _VALUES = st.none() | st.integers() | st.text(max_size=20)
 def test_no_dict_does_worse_than_a_clear_error(values: dict[str, Any]) -> None:
     said = ""
     try:
-        assert isinstance(settings_of(values, MigresContext), MigresContext)
+        assert isinstance(resolve_settings(values, MigresContext), MigresContext)
     except SettingsError as error:
         said = str(error)
     assert "\n" not in said

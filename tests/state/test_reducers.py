@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hopgraph.state import Call, Evidence, Excerpt, Knowledge, Passage
 from hopgraph.state.question_tree import QuestionNode
 from hopgraph.state.reducers import (
-    either,
+    any_true,
     merge_calls,
     merge_evidence,
     merge_ids,
@@ -112,7 +112,7 @@ def question_trees() -> st.SearchStrategy[dict[str, QuestionNode]]:
         (merge_ids, st.lists(IDS, max_size=6), []),
         (merge_questions, question_trees(), {}),
         (merge_knowledge, knowledge(), []),
-        (either, st.booleans(), False),
+        (any_true, st.booleans(), False),
     ],
     ids=["passages", "evidence", "calls", "ids", "questions", "knowledge", "either"],
 )

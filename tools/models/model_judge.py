@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from langchain_core.messages import BaseMessage
 from pydantic import BaseModel
 
-from hopgraph.state import Call, SpecError, nothing_spent
+from hopgraph.state import Call, SpecError, empty_call
 from hopgraph.tools.models.parse import UnusableReplyError, parse_reply
 from hopgraph.tools.models.resolve import Sampling, resolve_model
 from hopgraph.tools.models.send import SendOptions, send
@@ -51,7 +51,7 @@ async def judge(
     """
     handle = await resolve_model(model, Sampling())
     messages: list[BaseMessage] = await asyncio.to_thread(render, role, variables)
-    call = nothing_spent("model", role)
+    call = empty_call("model", role)
     for _ in range(1 + _PARSE_RETRIES):
         reply = await send(handle, messages, schema, _SEND_OPTIONS)
         call["attempts"] += 1

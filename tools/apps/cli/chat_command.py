@@ -10,7 +10,7 @@ from contextlib import suppress
 from hopgraph.nodes.prepare import check_settings
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import ChatContext
-from hopgraph.state.context import chosen
+from hopgraph.state.context import explicit_settings
 from hopgraph.tools.apps.cli.command_options import ChatOptions
 from hopgraph.tools.apps.cli.console import console_on, print_line
 from hopgraph.tools.apps.cli.settings_options import method_named, settings_for
@@ -49,7 +49,7 @@ def _options(given: ChatOptions) -> ServingOptions:
     return ServingOptions(
         host=given.host,
         port=given.port,
-        settings=chosen(settings),
+        settings=explicit_settings(settings),
         keys=keys_from_environment(),
         origins=(*(given.origins or []), *origins_from_environment()),
         hosts=(*(given.hosts or []), *hosts_from_environment()),

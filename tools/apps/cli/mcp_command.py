@@ -12,7 +12,7 @@ from types import FrameType
 from hopgraph.nodes.prepare import check_settings
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import ChatContext
-from hopgraph.state.context import chosen
+from hopgraph.state.context import explicit_settings
 from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.io.optional_packages import require
@@ -29,7 +29,9 @@ def run_mcp(*, model: str | None, corpus: str | None, assignments: Sequence[str]
     # Tools keep no threads, so what the service opens for them ends with it.
     with TemporaryDirectory(prefix="hopgraph-mcp-") as folder:
         _end_at_once(Path(folder))
-        asyncio.run(_serve(ServingOptions(settings=chosen(settings), threads=Path(folder) / "threads.sqlite")))
+        asyncio.run(
+            _serve(ServingOptions(settings=explicit_settings(settings), threads=Path(folder) / "threads.sqlite"))
+        )
 
 
 def _end_at_once(folder: Path) -> None:

@@ -8,7 +8,7 @@ from types import ModuleType
 
 from hopgraph.graphs import METHODS
 from hopgraph.state import Context, SettingsError
-from hopgraph.state.context import ContextT, parse_setting, settings_from, with_environment
+from hopgraph.state.context import ContextT, make_settings, parse_setting, with_environment
 
 _SPEC = re.compile(r"[A-Za-z][\w+-]+:")
 """How a spec begins; one letter before the colon would be a drive."""
@@ -57,7 +57,7 @@ def settings_for(
             raise SettingsError(f"setting {name!r} is given twice: by {option} and by --set; leave one out")
         if value is not None:
             values[name] = value
-    settings = cls.preset(preset, **values) if preset is not None else settings_from(cls, values)
+    settings = cls.preset(preset, **values) if preset is not None else make_settings(cls, values)
     return with_environment(settings)
 
 

@@ -20,11 +20,11 @@ from langgraph.runtime import Runtime
 from pydantic import field_validator
 
 from hopgraph.nodes.core.ask import Ask, ask_all, calls_of
-from hopgraph.nodes.core.excerpts import whole
+from hopgraph.nodes.core.excerpts import whole_excerpt
 from hopgraph.nodes.core.reply_models import ReplyModel
-from hopgraph.nodes.core.search import Search, search_with
+from hopgraph.nodes.core.reply_text import read_numbers
 from hopgraph.nodes.decide import decide
-from hopgraph.nodes.extract import extract, numbers_in
+from hopgraph.nodes.extract import extract
 from hopgraph.nodes.finish import total
 from hopgraph.nodes.nli_verify import nli_verify
 from hopgraph.state import Call, Evidence, Knowledge, Passage
@@ -70,7 +70,7 @@ class Alignment(ReplyModel):
 
     aligned: list[int]
 
-    _numbers = field_validator("aligned", mode="before")(numbers_in)
+    _numbers = field_validator("aligned", mode="before")(read_numbers)
 
 
 @dataclass
@@ -130,7 +130,7 @@ async def run_extraction(job: QuestionJob, watch: EventListener) -> Mapping[str,
     passages = await _shown(job)
     parts = annotated_sub_questions(job.question)
     asked = [_all_of(job.question.question, parts), *parts]
-    excerpts = [whole(each, each["score"]) for each in passages]
+    excerpts = [whole_excerpt(each, each["score"]) for each in passages]
     knowledge = [Knowledge(query=each.question, excerpts=excerpts) for each in asked]
     drafts = (await case.node(extract, knowledge=knowledge, passages=passages))["drafts"]
     found: list[Measures] = []
@@ -169,8 +169,8 @@ def _told(statements: Sequence[Evidence], holding: set[str], gold: set[str]) -> 
 async def _shown(job: QuestionJob) -> list[Passage]:
     """Draw five of the passages that a search for the question finds and of those that come with it."""
     retriever = await get_retriever(job.settings.retriever)
-    wanted = Search(job.question.question, job.settings.passages_per_query, frozenset(), 1, "")
-    return draw_passages(job.question, (await search_with([retriever], wanted)).passages)
+    wanted = SearchRequest(job.question.question, job.settings.passages_per_query, frozenset(), 1, "")
+    return draw_passages(job.question, (await search_all([retriever], wanted)).passages)
 
 
 async def run_missing_information(job: QuestionJob, watch: EventListener) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import ChatContext
-from hopgraph.state.context import settings_from, with_environment
+from hopgraph.state.context import make_settings, with_environment
 from hopgraph.tools.apps.server.threads import USER
 
 PAGE_PATH = "/chat"
@@ -73,7 +73,7 @@ class ServingOptions:
         Raises:
             SettingsError: the settings, or those of the environment, are invalid.
         """
-        return with_environment(settings_from(ChatContext, self.settings)).use_method
+        return with_environment(make_settings(ChatContext, self.settings)).use_method
 
     def validate(self) -> "ServingOptions":
         """Refuse an app that anyone in the network could use; return the options.

@@ -13,7 +13,7 @@ from hopgraph.graphs import METHODS, chat
 from hopgraph.nodes.core.method_graph import CompiledMethod
 from hopgraph.state import Context, HopgraphError, SettingsError
 from hopgraph.state.chat import METHOD_ALIASES, METHOD_NAMES, ChatContext, settings_for_method
-from hopgraph.state.context import settings_from, with_environment
+from hopgraph.state.context import make_settings, with_environment
 from hopgraph.tools.apps.server.admission import Admission, BusyError
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.threads import Threads, open_threads, thread_key
@@ -80,20 +80,20 @@ class Service:
             raise SettingsError(f"setting {min(of_method)!r:.80} is unknown for the chat; name the method that has it")
         if of_method:
             # Validated under the method's own name, before anything runs.
-            settings_from(METHODS[name].Context, of_method)
+            make_settings(METHODS[name].Context, of_method)
             methods = given.get("methods")
             by_method = methods if isinstance(methods, Mapping) else {}
             started_with = by_method.get(name)
             merged = {**(started_with if isinstance(started_with, Mapping) else {}), **of_method}
             given["methods"] = {**by_method, name: merged}
         named = {} if name == AUTO else {"use_method": name}
-        return with_environment(settings_from(ChatContext, {**given, **named}))
+        return with_environment(make_settings(ChatContext, {**given, **named}))
 
     def _check_caller(self, changes: Mapping[str, JsonValue]) -> None:
         refused = sorted(changes.keys() & OWNER_SETTINGS)
         if refused:
             raise SettingsError(f"setting {refused[0]!r} is chosen by the owner of this server, not by the caller")
-        allowed = with_environment(settings_from(ChatContext, self.options.settings))
+        allowed = with_environment(make_settings(ChatContext, self.options.settings))
         for name in LIMITS:
             maximum, value = getattr(allowed, name), changes.get(name, 0)
             if maximum is not None and (not isinstance(value, int | float) or value > maximum):
@@ -164,7 +164,7 @@ async def open_service(options: ServingOptions) -> AsyncGenerator[Service]:
     Raises:
         SettingsError: the settings are invalid, or the threads cannot be opened.
     """
-    with_environment(settings_from(ChatContext, options.settings))
+    with_environment(make_settings(ChatContext, options.settings))
     async with open_threads(options.threads) as threads:
         graph = chat.build().compile(checkpointer=threads.saver, name="Chat")
         yield Service(options, threads, graph, Admission(options.max_running, options.max_waiting))

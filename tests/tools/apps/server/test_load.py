@@ -53,9 +53,9 @@ async def test_of_two_hundred_chats_each_gets_its_own_answer_or_429(tmp_path: Pa
 
 
 def plain_of(title: str) -> str:
-    from hopgraph.nodes.chat.reply import plain
+    from hopgraph.nodes.chat.reply import escape_markup
 
-    return plain(title)
+    return escape_markup(title)
 
 
 async def test_at_twenty_chats_each_shows_a_step_long_before_its_answer(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from hopgraph.nodes.answer import AnswerReply
 from hopgraph.nodes.core.reply_models import ReplyModel
 from hopgraph.nodes.expand import Completion
-from hopgraph.nodes.filter_passages import Judgement
+from hopgraph.nodes.filter_passages import PassageJudgement
 from hopgraph.nodes.fuse import Fusion
 from hopgraph.nodes.ground import GroundReply
 from hopgraph.nodes.hops.next_step import Action, NextQuestion
@@ -39,7 +39,7 @@ SCHEMAS: dict[str, type[ReplyModel]] = {
     "self_knowledge": SelfKnowledge,
     "judge_relevance": Relevance,
     "select_passages": Relevance,
-    "weigh_passages": Judgement,
+    "weigh_passages": PassageJudgement,
     "decompose": SubQuestions,
     "next_thought": Thought,
     "fuse": Fusion,

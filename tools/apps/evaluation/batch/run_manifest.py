@@ -10,14 +10,14 @@ from typing import Literal, cast
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from hopgraph.state import Context, RunError
-from hopgraph.state.context import in_group, record_settings
+from hopgraph.state.context import record_settings, settings_group
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.prompts import read_demonstrations, read_prompt
 
 MANIFEST = "manifest.json"
 FORMAT_VERSION = 1
 _LIBRARIES = ("hopgraph", "langgraph", "langchain-core", "langchain-openai", "bm25s", "numpy")
-_NOT_FROZEN = (in_group("Operation"),)
+_NOT_FROZEN = (settings_group("Operation"),)
 """Settings that shape no result: how fast requests are sent, how often they are tried again."""
 
 GoldBy = Literal["ids", "titles", "none"]

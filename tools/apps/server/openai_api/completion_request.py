@@ -8,7 +8,7 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from hopgraph.nodes.chat.reply import unescaped
+from hopgraph.nodes.chat.reply import unescape_markup
 from hopgraph.tools.apps.server.openai_api.api_errors import RequestError
 
 _MAX_MESSAGES = 101
@@ -125,8 +125,8 @@ def _parse_reply(text: str) -> dict[str, JsonValue]:
     answer = _ANSWER.fullmatch(first)
     if not answer:
         return {}
-    titles = [unescaped(found[1]) for each in sources if (found := _SOURCE.match(each))]
-    return {"answer": unescaped(answer[1]), "citations": [{"title": title} for title in titles]}
+    titles = [unescape_markup(found[1]) for each in sources if (found := _SOURCE.match(each))]
+    return {"answer": unescape_markup(answer[1]), "citations": [{"title": title} for title in titles]}
 
 
 def _refuse_other_content(question: _Message) -> None:

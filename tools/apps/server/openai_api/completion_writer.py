@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from hopgraph.nodes.chat.reply import plain
+from hopgraph.nodes.chat.reply import escape_markup
 from hopgraph.state import Citation, Usage
 from hopgraph.tools.apps.runs.lines import Line
 from hopgraph.tools.apps.runs.narration import Narrator
@@ -32,9 +32,9 @@ class ReasoningWriter:
 def _markdown(line: Line) -> str:
     """Write a line so that a client shows untrusted text in it literally."""
     if line.style == "heading":
-        return f"\n**{plain(line.text)}**\n\n"
-    text = f"{_MARKS.get(line.mark, line.mark)} {plain(line.text)}".strip()
-    return f"- **{plain(line.label)}** {text}\n" if line.label else f"  - {text}\n"
+        return f"\n**{escape_markup(line.text)}**\n\n"
+    text = f"{_MARKS.get(line.mark, line.mark)} {escape_markup(line.text)}".strip()
+    return f"- **{escape_markup(line.label)}** {text}\n" if line.label else f"  - {text}\n"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from langgraph.types import Interrupt
 
-from hopgraph.nodes.chat.reply import unescaped
+from hopgraph.nodes.chat.reply import unescape_markup
 from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.apps.runs.trees import TREE_EVENTS
 from hopgraph.tools.apps.server.page.page_turns import Turn
@@ -96,7 +96,7 @@ def record_reply(turn: Turn, message: Any) -> None:
     found = message.additional_kwargs if isinstance(message, AIMessage) else {}
     looked_up = bool(found.get("method"))
     turn.told = dict(found) if looked_up else {}
-    turn.said = "" if looked_up else unescaped(message.text)
+    turn.said = "" if looked_up else unescape_markup(message.text)
 
 
 def _end(turn: Turn, task: asyncio.Task[None], end: TurnEnd | None, seconds: float) -> None:

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from hopgraph.graphs import METHODS
 from hopgraph.state import Context, SettingsError
 from hopgraph.state.chat import ChatContext, settings_for_method
-from hopgraph.state.context import record_settings, settings_from, with_environment
+from hopgraph.state.context import make_settings, record_settings, with_environment
 from hopgraph.tools.apps.server.page.html_text import inline_html
 from hopgraph.tools.apps.server.service import AUTO, MODEL_NAMES, OWNER_SETTINGS
 from hopgraph.tools.io.optional_packages import require
@@ -173,7 +173,7 @@ def changed(
     others = {name: each for name, each in changes.items() if name != setting.name}
     try:
         read = entered(setting, value)
-        settings_from(cls, {setting.name: read})
+        make_settings(cls, {setting.name: read})
     except SettingsError as error:
         return {**others, setting.name: cast("JsonValue", value)}, str(error)
     return (others if read == setting.value else {**others, setting.name: read}), ""

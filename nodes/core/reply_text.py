@@ -1,0 +1,62 @@
+"""Read what models write: answers, lists of numbers, "I don't know", knowledge of their own."""
+
+import re
+from math import isfinite
+from typing import cast
+
+from hopgraph.state import Passage
+from hopgraph.tools.prompts import clean
+
+UNANSWERABLE = "unanswerable"
+"""What a model writes as the answer when there is none."""
+
+
+MODEL_SOURCE = "model"
+"""The source of a passage that the model recalled."""
+
+
+_KNOWS_NOTHING = re.compile(
+    r"(?:(?:sorry|unfortunately)\W+)?(?:i (?:do not|don\W?t) (?:know|have)|i am not (?:sure|aware)|unknown\W*\Z|\W*\Z)",
+    re.IGNORECASE,
+)
+
+
+def short_answer(text: str, *, yes_no: bool = False) -> str:
+    """Clean an answer: one line, empty for "unanswerable"; with `yes_no` only "yes", "no" or empty."""
+    answer = " ".join(clean(text).split())
+    if yes_no:
+        found = re.match(r"\W*(yes|no|true|false)\b", answer, re.IGNORECASE)
+        return {"yes": "yes", "true": "yes", "no": "no", "false": "no"}[found[1].lower()] if found else ""
+    return "" if re.match(r"\W*unanswerable\b", answer, re.IGNORECASE) else answer
+
+
+def normalized_query(query: str) -> str:
+    """Write a query without case, punctuation and extra spaces, to compare it with others; "" for signs alone."""
+    return " ".join(re.sub(r"[^\w\s]", " ", query.casefold()).split())
+
+
+def is_dont_know(text: str) -> bool:
+    """Whether a reply says that the model does not know."""
+    return _KNOWS_NOTHING.match(text.strip()) is not None
+
+
+def knowledge_passage(number: str, text: str, *, title: str = "Model knowledge", hop: int = 1) -> Passage:
+    """Make the passage that the model's own knowledge stands in; it is cited as such, and never ranked."""
+    return Passage(id=f"model:{number}", title=title, text=text, score=0.0, source=MODEL_SOURCE, hop=hop)
+
+
+def read_numbers(value: object) -> object:
+    """Read passage numbers as models write them: 3, "3", "[3]", "Passage 3", or a list of such.
+
+    A number is read whole (12 is twelve, not one and two). Anything else is left for validation to refuse.
+    """
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int | float):
+        return [int(value)] if isfinite(value) else []
+    if isinstance(value, str):
+        return [int(digits) for digits in re.findall(r"\d{1,9}", value)]
+    if isinstance(value, list):
+        entries = [read_numbers(entry) for entry in cast("list[object]", value)]
+        return [number for entry in entries if isinstance(entry, list) for number in cast("list[int]", entry)]
+    return value
