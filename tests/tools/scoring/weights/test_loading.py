@@ -122,6 +122,10 @@ def test_an_unknown_model_is_said_to_be_unknown(model: Path, monkeypatch: pytest
 def test_only_tensors_are_downloaded() -> None:
     names = ["config.json", "model.safetensors", "pytorch_model.bin", "tf_model.h5", "code.py", "onnx/model.bin"]
     assert wanted_files(names) == ["config.json", "model.safetensors"]
+    assert wanted_files(["colbert_linear.pt", "other.pt", "sparse_linear.pt"]) == [
+        "colbert_linear.pt",
+        "sparse_linear.pt",
+    ]
     assert wanted_files(["config.json", "pytorch_model.bin", "2_Dense/model.safetensors"]) == [
         "config.json",
         "pytorch_model.bin",
