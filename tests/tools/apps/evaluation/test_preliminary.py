@@ -168,6 +168,7 @@ def reproduced(folder: Path) -> dict[str, float]:
         return {row["column"]: float(row["value"]) for row in csv.DictReader(file) if row["column"].endswith("ours")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dataset", ["musique/train_100.jsonl", "2wikimultihopqa/train_200.json"])
 def test_a_perfect_model_and_one_that_errs_on_real_questions(
     shared_data: Path, dataset: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

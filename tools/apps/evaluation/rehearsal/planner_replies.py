@@ -85,7 +85,7 @@ def decompose(case: PromptCase) -> Reply:
 
 
 def route(case: PromptCase) -> Reply:
-    """Tell a bridge from a comparison by the hops; by rules where the question is not known."""
+    """Distinguish a bridge from a comparison by the hops; by rules where the question is not known."""
     if case.target is None:
         return OFFLINE_STEPS["route"](case.prompt)
     hops = case.target.plan.asked if case.target.hop is None else case.hops

@@ -1,1 +1,1 @@
-"""The papers' tables: their rows as settings of our methods, and our scores beside theirs."""
+"""The papers' tables: their rows as settings of our methods, and our scores next to theirs."""

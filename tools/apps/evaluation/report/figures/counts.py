@@ -4,38 +4,26 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hopgraph.tools.apps.evaluation.comparison import LOSSES, Comparison, Loss
-from hopgraph.tools.apps.evaluation.report.figures.figure_style import (
-    BLUE,
-    GREEN,
-    GREY,
-    INK,
-    ORANGE,
-    PINK,
-    RED,
-    SKY,
-    SOFT,
-    YELLOW,
-    new_figure,
-)
+from hopgraph.tools.apps.evaluation.report.figures import figure_style as style
 from hopgraph.tools.apps.evaluation.workload import MODULES, count_workload
 
 _ROW, _FRAME = 0.28, 1.6
 """Inches of a method's row, and of what stands around the rows."""
 _LOSS_LOOKS: dict[Loss, tuple[str, str]] = {
-    "right": (GREEN, ""),
-    "answered wrongly": (RED, "////"),
-    "not answered": (YELLOW, "...."),
-    "not retrieved": (BLUE, "\\\\\\\\"),
-    "parse failure": (PINK, "xxxx"),
-    "budget": (ORANGE, "----"),
-    "failed": (GREY, "++++"),
+    "right": (style.GREEN, ""),
+    "answered wrongly": (style.RED, "////"),
+    "not answered": (style.YELLOW, "...."),
+    "not retrieved": (style.BLUE, "\\\\\\\\"),
+    "parse failure": (style.PINK, "xxxx"),
+    "budget": (style.ORANGE, "----"),
+    "failed": (style.GREY, "++++"),
 }
-"""Colour and hatching: each can be told without the other."""
+"""Colour and hatching: either is enough to distinguish them."""
 _MODULE_LOOKS = {
-    "self-knowledge": (SKY, "...."),
-    "passage relevance": (BLUE, "\\\\\\\\"),
-    "decomposition": (ORANGE, "////"),
-    "unsolved": (GREY, "xxxx"),
+    "self-knowledge": (style.SKY, "...."),
+    "passage relevance": (style.BLUE, "\\\\\\\\"),
+    "decomposition": (style.ORANGE, "////"),
+    "unsolved": (style.GREY, "xxxx"),
 }
 _NUMBER_FROM = 0.06
 """Parts of a bar from this share on have their number in them."""
@@ -50,7 +38,7 @@ def calls_figure(comparison: Comparison) -> Any:
     rows = {name: values for name, values in rows.items() if values}
     if not rows:
         return None
-    figure = new_figure(comparison, "Model calls per question", _FRAME + _ROW * len(rows))
+    figure = style.new_figure(comparison, "Model calls per question", _FRAME + _ROW * len(rows))
     (axes,) = figure.axes
     axes.boxplot(
         list(rows.values()),
@@ -59,12 +47,12 @@ def calls_figure(comparison: Comparison) -> Any:
         widths=0.6,
         showmeans=True,
         patch_artist=True,
-        flierprops={"marker": ".", "markersize": 3, "markerfacecolor": SOFT, "markeredgecolor": SOFT},
-        medianprops={"color": INK, "linewidth": 1.4},
-        meanprops={"marker": "D", "markersize": 4, "markerfacecolor": "white", "markeredgecolor": INK},
-        boxprops={"facecolor": SKY, "edgecolor": SOFT},
-        whiskerprops={"color": SOFT},
-        capprops={"color": SOFT},
+        flierprops={"marker": ".", "markersize": 3, "markerfacecolor": style.SOFT, "markeredgecolor": style.SOFT},
+        medianprops={"color": style.INK, "linewidth": 1.4},
+        meanprops={"marker": "D", "markersize": 4, "markerfacecolor": "white", "markeredgecolor": style.INK},
+        boxprops={"facecolor": style.SKY, "edgecolor": style.SOFT},
+        whiskerprops={"color": style.SOFT},
+        capprops={"color": style.SOFT},
     )
     _name_rows(axes, list(rows), from_one=True)
     axes.set_xlim(left=0)
@@ -79,7 +67,7 @@ def losses_figure(comparison: Comparison) -> Any:
         return None
     shown: list[Loss] = [name for name in LOSSES if any(lost[name] for lost in rows.values())]
     counts = {name: [lost[name] for lost in rows.values()] for name in shown}
-    figure = new_figure(comparison, "Where questions are lost", _FRAME + 0.35 + _ROW * len(rows))
+    figure = style.new_figure(comparison, "Where questions are lost", _FRAME + 0.35 + _ROW * len(rows))
     _stack(figure, list(rows), counts, {name: _LOSS_LOOKS[name] for name in shown})
     figure.axes[0].set_xlabel("share of the questions, in percent; the numbers are questions")
     return figure
@@ -95,7 +83,9 @@ def workload_figure(comparison: Comparison) -> Any:
         return None
     counts = {name: [work.questions[name] for work in works] for name in MODULES}
     texts = {name: [f"{work.questions[name]}\n{work.right[name]} right" for work in works] for name in MODULES}
-    figure = new_figure(comparison, "Which of RA-ISF's modules settles a question", _FRAME + 0.6 + 0.55 * len(works))
+    figure = style.new_figure(
+        comparison, "Which of RA-ISF's modules settles a question", _FRAME + 0.6 + 0.55 * len(works)
+    )
     _stack(figure, [work.name for work in works], counts, _MODULE_LOOKS, texts)
     figure.axes[0].set_xlabel("share of the questions, in percent; the numbers are questions, and how many are right")
     return figure

@@ -1,4 +1,4 @@
-"""How figures look: colours that everybody can tell apart, quiet axes, room for names."""
+"""The style of the figures: a palette for colour-blind readers, quiet axes, room for names."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ BLUE, ORANGE, GREEN, RED, SKY, PINK, YELLOW, GREY = (
     "#f0e442",
     "#999999",
 )
-"""The palette of Okabe and Ito (2008), which colour-blind people can tell apart."""
+"""The palette of Okabe and Ito (2008), which colour-blind readers can distinguish."""
 INK, SOFT = "#222222", "#666666"
 WIDTH = 8.0
 """Inches."""
@@ -49,7 +49,7 @@ _RC: dict[str, Any] = {
 
 @contextmanager
 def drawing() -> Generator[None]:
-    """Draw in our style meanwhile, whatever the user's matplotlib is set to.
+    """Draw in our style within the block, whatever the user's matplotlib is set to.
 
     Raises:
         SpecError: matplotlib is missing.
@@ -62,7 +62,7 @@ def drawing() -> Generator[None]:
 
 
 def new_figure(comparison: Comparison, title: str, height: float, width: float = WIDTH, columns: int = 1) -> Any:
-    """Make a figure with axes side by side, its title, and below it what was asked and who answered.
+    """Make a figure with axes side by side, its title, and below them the questions and the model.
 
     It is made without pyplot, which keeps figures and may open windows.
 

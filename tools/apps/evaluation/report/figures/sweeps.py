@@ -86,7 +86,7 @@ def _sweep_figure(comparison: Comparison, setting: Setting) -> Any:
 
 
 def error_figure(comparison: Comparison) -> Any:
-    """Draw EM against the rate at which a rehearsal model errs, trees beside chains; None below two rates."""
+    """Draw EM against the rate at which a rehearsal model errs, for trees and chains; None below two rates."""
     lines = _by_error_rate(comparison)
     if not lines:
         return None

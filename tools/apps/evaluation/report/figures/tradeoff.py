@@ -82,7 +82,7 @@ def _front(points: Sequence[Point]) -> list[Point]:
 
 
 def _name_points(figure: Any, axes: Any, points: Sequence[Point]) -> None:
-    """Write each name beside its point where it covers no other name and no point."""
+    """Write each name near its point, where it covers no other name and no point."""
     figure.draw_without_rendering()
     renderer = figure.canvas.get_renderer()
     scale = figure.dpi / 72
