@@ -10,7 +10,7 @@ from hopgraph.tools.models.offline.spans import names
 from hopgraph.tools.models.offline.terms import WORD, fold, key, term, terms
 
 AnswerKind = Literal["person", "place", "country", "date", "number", "work", "group", "thing", "yes_no"]
-_CLASSES: tuple[tuple[str, AnswerKind], ...] = (
+_CLASS_KINDS: tuple[tuple[str, AnswerKind], ...] = (
     ("person", "person"),
     ("date", "date"),
     ("number", "number"),
@@ -27,9 +27,9 @@ _WORD_KINDS: dict[str, AnswerKind] = {
     "where": "place",
     "how": "number",
 }
-_QUALITIES = frozenset({"large", "old", "young"})
+_COMPARING = frozenset({"large", "old", "young"})
 """Relations that compare and lead to nothing."""
-_BREAK = re.compile(r"[.?!:,] +")
+_SENTENCE_END = re.compile(r"[.?!] +")
 _BETWEEN = re.compile(r"\b(?:between|among|of) (.{2,150}) and (.{2,150})$")
 _OPTION_END = re.compile(r" (?:was|is|has|had|born|died|the (?:older|younger)|first\b)")
 
@@ -52,40 +52,29 @@ class Question:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The names in it, as they stand there, in order; a single first word is none."""
+        """The names in it, as written, in order; a single first word is none."""
         found = {key(span.text): span.text for span in names(self.text) if span.start or " " in span.text}
         return tuple(found.values())
 
     @cached_property
     def words(self) -> tuple[str, ...]:
         """Its words in lower case, without the possessive ending."""
-        return tuple(fold(word) for word in WORD.findall(self.text))
+        return tuple(fold(word).removesuffix("'s") for word in WORD.findall(self.text))
 
     @cached_property
     def _asking(self) -> int:
-        """The index of the main question word, -1 without one.
+        """The index of the main question word, -1 without one: at the start, after a preposition, "what" or "how"."""
 
-        A question word that opens the text or a sentence counts most; then "what" and "how", and one after a
-        preposition ("in which"), since a bare "who" or "which" inside a sentence only adds a clause.
-        """
-        starts = {len(WORD.findall(self.text[: found.end()])) for found in _BREAK.finditer(self.text)}
-        best, at = 0, -1
-        for place, word in enumerate(self.words):
-            base = word.removesuffix("'s")
-            if base not in class_words("asking"):
-                continue
-            led = place > 0 and self.words[place - 1] in class_words("before_asking")
-            value = 1 + 2 * (base in ("what", "how")) + 2 * led + (base == "which" and led)
-            value += 6 * (place == 0) + 2 * (place in starts and base != "which") + 2 * (place == 1 and led)
-            value += place == len(self.words) - 1
-            if value > best or (value == best and base in ("what", "which")):
-                best, at = value, place
-        return at
+        def rank(at: int) -> tuple[bool, bool, int]:
+            led = at > 0 and self.words[at - 1] in class_words("before_asking")
+            return at > led, not (led or self.words[at] in ("what", "how")), -at
+
+        return min((at for at, word in enumerate(self.words) if word in class_words("asking")), key=rank, default=-1)
 
     @cached_property
     def asking(self) -> str:
         """The main question word; empty without one."""
-        return self.words[self._asking].removesuffix("'s") if self._asking >= 0 else ""
+        return self.words[self._asking] if self._asking >= 0 else ""
 
     @cached_property
     def lead(self) -> str:
@@ -102,40 +91,26 @@ class Question:
         if self.asking not in ("what", "which"):
             return ""
         if rest and rest[0] in class_words("auxiliary"):
-            rest = rest[1:]
-            rest = rest[1:] if rest[:1] and rest[0] in ("the", "a", "an", "his", "her", "its") else rest
-        return _head(rest)
-
-    @cached_property
-    def _described(self) -> str:
-        """The noun after "kind of", "name of" and the like when that is asked for; else empty."""
-        told = re.search(rf"\b{re.escape(self.noun)}s? of (?:the |an? )?(.*)", " ".join(self.words))
-        return _head(tuple(told[1].split())) if self.noun and told else ""
-
-    @cached_property
-    def rest(self) -> frozenset[str]:
-        """The terms of the asked-for noun and of what it describes."""
-        return frozenset(filter(None, (term(self.noun), term(self._described))))
+            rest = rest[2:] if rest[1:2] and rest[1] in ("the", "a", "an", "his", "her", "its") else rest[1:]
+        noun = _head(rest)
+        if noun in ("name", "title", "kind", "type") and "of" in rest:
+            rest = rest[rest.index("of") + 1 :]
+            noun = _head(rest[1:] if rest[0:1] in (("the",), ("a",)) else rest) or noun
+        return noun
 
     @cached_property
     def kind(self) -> AnswerKind:
         """The kind of answer that is asked for; the main question word decides most."""
-        last = key(re.split(r"[.?!] +", self.text.strip())[-1]).split(" ")
-        if not self.options and class_words("auxiliary").intersection((*self.words[:1], last[0])):
+        openings = {*self.words[:1], key(_SENTENCE_END.split(self.text.strip())[-1]).partition(" ")[0]}
+        if not self.options and not openings.isdisjoint(class_words("auxiliary")):
             return "yes_no"
         if self.asking == "how" and self.words[self._asking + 1 : self._asking + 2] in (("did",), ("is",), ("do",)):
             return "thing"
-        return _WORD_KINDS.get(self.asking) or self._noun_kind()
-
-    def _noun_kind(self) -> AnswerKind:
-        noun = self.noun
-        if self._described and noun in ("date", "place", "year", "day"):
-            return "place" if noun == "place" else "date"
-        if self._described and noun in ("name", "title", "names"):
-            noun = self._described
-        if term(noun) == "nationality":
+        if self.asking in _WORD_KINDS:
+            return _WORD_KINDS[self.asking]
+        if term(self.noun) == "nationality":
             return "country"
-        kinds: list[AnswerKind] = [kind for name, kind in _CLASSES if noun and in_class(noun, name)]
+        kinds: list[AnswerKind] = [kind for name, kind in _CLASS_KINDS if self.noun and in_class(self.noun, name)]
         return kinds[0] if kinds else "thing"
 
     @cached_property
@@ -161,18 +136,18 @@ class Question:
     @cached_property
     def hops(self) -> int:
         """How many links the question seems to need, from 1 to 3: one for each relation that it names."""
-        named = {relations()[word] for word in WORD.findall(self.text) if word in relations()}
-        return max(1, min(3, len(named - _QUALITIES)))
+        in_names = frozenset[str]().union(*map(terms, self.names))
+        return max(1, min(3, len(self.relations - in_names - _COMPARING)))
 
 
 def _head(words: tuple[str, ...]) -> str:
     """Return the last content word of the noun phrase at the start of `words`; empty without one."""
     head = ""
     for word in words[:6]:
-        ended = head and (word.endswith("ed") or in_class(head, "person", "place", "date", "number", "work", "group"))
+        ended = head and (word.endswith("ed") or in_class(head, *dict(_CLASS_KINDS)))
         if in_class(word, "stop", "auxiliary") or ended:
             break
-        head = "" if word.endswith("'s") else word
+        head = word
     return head
 
 

@@ -1,93 +1,218 @@
 """What the offline model replies to each step, as plain JSON data."""
 
+import re
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import groupby
 
 from pydantic import JsonValue
 
-from hopgraph.tools.models.offline.answer_selection import Finding, find, gather
-from hopgraph.tools.models.offline.chain import Evidence
 from hopgraph.tools.models.offline.chat_replies import contextualise, route
+from hopgraph.tools.models.offline.passages import sentences, useful
 from hopgraph.tools.models.offline.prompt_blocks import Prompt, unescape
-from hopgraph.tools.models.offline.query_writing import next_queries
-from hopgraph.tools.models.offline.select import useful
-from hopgraph.tools.models.offline.step_replies import REPLIES, answer
+from hopgraph.tools.models.offline.prompt_reading import PromptReading, read_evidence
+from hopgraph.tools.models.offline.question import read_question
+from hopgraph.tools.models.offline.reader import Reader
+from hopgraph.tools.models.offline.statements import read
+from hopgraph.tools.models.offline.sub_questions import described, sub_questions
+from hopgraph.tools.models.offline.terms import key
 
 Reply = dict[str, JsonValue]
-UNANSWERABLE = "unanswerable"
-_MOST_STATEMENTS = 8
+_UNANSWERABLE, _DONT_KNOW = "unanswerable", "I don't know"
+_MAX_STATEMENTS = 8
+_MAX_CHARACTERS = 1_500
+"""Of a quotation; a thought or analysis that is longer is refused."""
+_PASSAGES = re.compile(r" \[passages [\d, ]{1,80}\]$")
 
 
-def extract(prompt: Prompt) -> Reply:
+def _extract(prompt: Prompt) -> Reply:
     """List the sentences that are useful for the question, each as a statement that stands alone."""
-    chosen = useful(prompt.question, prompt.passages)[:_MOST_STATEMENTS]
+    chosen = useful(prompt.question, prompt.passages)[:_MAX_STATEMENTS]
     return {"useful_information": [{"info": s.info, "support_passages": [s.passage]} for s in chosen]}
 
 
-def recall_knowledge(prompt: Prompt) -> Reply:
-    """Say that nothing is known: the model has no knowledge of its own."""
-    del prompt
-    return {"knowledge": "I don't know"}
-
-
-def _decision(finding: Finding, text: str, evidence: Evidence) -> Reply:
-    quotes = [s.text for s in evidence.statements if s.number in finding.used]
-    refused = text == UNANSWERABLE
-    missing = finding.missing or f"what answers the question: {evidence.question.text[:300]}"
+def _decision(reading: PromptReading, text: str) -> Reply:
+    found = reading.found
+    missing = found.missing_text or f"what answers the question: {reading.question[:300]}"
     return {
-        "answer": {"text": text, "confidence": 1 if refused else max(1, min(5, round(5 * finding.probability)))},
-        "explanation": "" if refused else " ".join(quotes),
-        "missing_information": missing if refused else "",
-        "used_information": [] if refused else list(finding.used),
+        "answer": {"text": text or _UNANSWERABLE, "confidence": max(1, round(5 * found.probability)) if text else 1},
+        "explanation": reading.quotes() if text else "",
+        "missing_information": "" if text else missing,
+        "used_information": list[JsonValue](found.used) if text else [],
     }
 
 
-def _found(prompt: Prompt) -> tuple[Finding, Evidence]:
-    evidence = gather(prompt.question, prompt.items("information"))
-    return find(evidence, yes_no="yes_no" in prompt.blocks.get("answer_type", "")), evidence
-
-
-def decide(prompt: Prompt) -> Reply:
+def _decide(prompt: Prompt) -> Reply:
     """Answer when a chain of statements carries the question well enough, else say what is missing."""
-    finding, evidence = _found(prompt)
-    return _decision(finding, finding.text if finding.enough else UNANSWERABLE, evidence)
+    reading = read_evidence(prompt)
+    return _decision(reading, reading.found.text if reading.found.enough else "")
 
 
-def final_answer(prompt: Prompt) -> Reply:
-    """Give the best answer that the statements hold, unless it is a guess that no asked relation speaks for."""
-    finding, evidence = _found(prompt)
-    return _decision(finding, finding.text if finding.related and finding.text else UNANSWERABLE, evidence)
+def _final_answer(prompt: Prompt) -> Reply:
+    reading = read_evidence(prompt)
+    return _decision(reading, reading.found.text)
 
 
-def generate_queries(prompt: Prompt) -> Reply:
+def _generate_queries(prompt: Prompt) -> Reply:
     """Ask for the names that the chain has reached, with what the question still asks of them."""
-    evidence = gather(prompt.question, prompt.items("information"))
     asked = [text for _, text in prompt.items("asked")]
+    queries = read_evidence(prompt).queries(asked, unescape(prompt.blocks.get("missing", "")))
+    return {"queries": list[JsonValue](queries[: prompt.at_most])}
+
+
+def _snippet(prompt: Prompt) -> Reply:
+    """Copy the passage's sentences that are useful for the question, in the passage's order."""
+    chosen = sorted(useful(prompt.question, prompt.passages)[:3], key=lambda s: s.place)
+    return {"text": " ".join(s.sentence for s in chosen) or "irrelevant"}
+
+
+def _answer(prompt: Prompt) -> Reply:
+    """Answer from the passages and the answered sub-questions; also for a step that is not known by name."""
+    reading = read_evidence(prompt)
+    numbers = sorted({s.passage for s in reading.cited}) if reading.answer else []
     return {
-        "queries": list(next_queries(evidence, asked, unescape(prompt.blocks.get("missing", "")))[: prompt.at_most])
+        "reasoning": f"{reading.quotes()} So the answer is: {reading.answer}." if reading.answer else "",
+        "answer": reading.answer or _UNANSWERABLE,
+        "used_passages": list[JsonValue](numbers),
     }
 
 
-def snippet(prompt: Prompt) -> Reply:
-    """Copy the passage's sentences that are useful for the question, in the passage's order."""
-    kept = sorted(useful(prompt.question, prompt.passages)[:3], key=lambda s: s.place)
-    return {"text": " ".join(s.sentence for s in kept) or "irrelevant"}
+def _next_question(prompt: Prompt) -> Reply:
+    """Ask what a comparison lacks, else what is described, then all that is left; end when nothing is new."""
+    reading = read_evidence(prompt)
+    left = [*reading.found.missing, *list(described(reading.question).values())[:1], reading.question]
+    known = reading.found.text if reading.found.enough else ""
+    new = "" if known else next((each for each in left if key(each) and key(each) not in reading.reader.known), "")
+    return {"sub_question": new, "answer": "", "final_answer": known or ("" if new else _UNANSWERABLE)}
+
+
+def _act(prompt: Prompt) -> Reply:
+    asked = re.findall(r"search\[([^\]\n]{1,500})\]", prompt.blocks.get("history", ""))
+    reading = read_evidence(replace(prompt, blocks={**prompt.blocks, "history": ""}))
+    new = [] if reading.found.enough else [re.sub(r"[\[\]]", "", text) for text in reading.queries(asked)][:1]
+    action = f"search[{new[0]}]" if new else f"finish[{reading.found.text or _UNANSWERABLE}]"
+    used = list[JsonValue]([] if new else sorted({s.passage for s in reading.cited}))
+    return {"thought": reading.quotes()[:_MAX_CHARACTERS], "action": action, "used_passages": used}
+
+
+def _review(prompt: Prompt) -> Reply:
+    """Call a path relevant when it speaks of a name in the question; enough by the same rule as `decide`."""
+    reading, question = read_evidence(prompt), read_question(prompt.question)
+    texts = [key(f"{passage.title} {passage.text}") for passage in prompt.passages]
+    relevant = any(key(name) in text for name in question.names for text in texts)
+    relevant = relevant or (not question.names and bool(reading.found.text))
+    enough = relevant and reading.found.enough
+    query = next(iter(reading.queries([])), prompt.question)
+    facts = f"{reading.quotes()[:_MAX_CHARACTERS]} So the answer is: {reading.found.text}."
+    return {
+        "relevant": relevant,
+        "enough": enough,
+        "analysis": facts if enough else f"Missing: {reading.found.missing_text or f'what {query} says'}.",
+        "answer": reading.found.text if enough else "",
+        "query": "" if enough else query,
+    }
+
+
+def _ground(prompt: Prompt) -> Reply:
+    reading = read_evidence(prompt)
+    sure = reading.found.enough and reading.cited
+    return {"ref": reading.cited[-1].sentence if sure else "Empty", "revise": reading.found.text if sure else ""}
+
+
+def _judge_relevance(prompt: Prompt) -> Reply:
+    """Call a passage relevant when it answers the question by itself."""
+    groups = groupby(sentences(prompt.passages), lambda s: s.passage)
+    readers = [(number, Reader([read(at, s.info) for at, s in enumerate(each, 1)])) for number, each in groups]
+    return {"relevant": [n for n, reader in readers if reader.find(prompt.question, one_text=True).enough]}
+
+
+def _decompose(prompt: Prompt) -> Reply:
+    return {"sub_questions": list[JsonValue](sub_questions(prompt.question))}
+
+
+def _weigh_passages(prompt: Prompt) -> Reply:
+    best = useful(prompt.question, prompt.passages)[:_MAX_STATEMENTS]
+    lines = [f"Passage {s.passage} says: {s.sentence}" for s in best]
+    numbers = ", ".join(map(str, sorted({s.passage for s in best})))
+    return {"judgement": "\n".join([*lines, f"Relevant passages: {numbers or 'none'}."])}
+
+
+def _select_passages(prompt: Prompt) -> Reply:
+    judgement = prompt.blocks.get("judgement", "").lower().rpartition("relevant passages:")[2]
+    named = {int(number) for number in re.findall(r"\d{1,9}", judgement)}
+    return {"relevant": [passage.number for passage in prompt.passages if passage.number in named]}
+
+
+def _stated_answer(text: str) -> str:
+    return text.rpartition("answer is: ")[2].strip().removesuffix(".") if "answer is: " in text else ""
+
+
+def _shorten(prompt: Prompt) -> Reply:
+    return {"answer": _stated_answer(unescape(prompt.blocks.get("reasoning", ""))) or _UNANSWERABLE}
+
+
+def _name_topic(prompt: Prompt) -> Reply:
+    question = read_question(prompt.question)
+    return {"topic": next(iter(question.names), question.noun or prompt.question[:60])}
+
+
+def _next_thought(prompt: Prompt) -> Reply:
+    """State the cited facts that no thought holds yet, else the most useful such sentence; then the answer."""
+    reading = read_evidence(prompt)
+    thoughts = {key(text) for _, text in prompt.items("thoughts")}
+    facts = reading.cited if reading.found.enough else useful(prompt.question, prompt.passages)[:3]
+    new = next((s.info for s in facts if key(s.info) not in thoughts), "")
+    return {"thought": new or f"So the answer is: {reading.found.text or _UNANSWERABLE}."}
+
+
+def _fuse(prompt: Prompt) -> Reply:
+    """Take the answer that most assertions give, the first of equals; without any read them as an answer does."""
+    said = {n: stated for n, text in prompt.items("assertions") if (stated := _stated_answer(_PASSAGES.sub("", text)))}
+    most = Counter(key(text) for text in said.values()).most_common(1)
+    numbers = [n for n, text in said.items() if most and key(text) == most[0][0]]
+    text = said[numbers[0]] if numbers else str(_answer(prompt)["answer"])
+    return {"reasoning": f"{len(numbers)} of {len(said)} agree.", "answer": text, "used_assertions": [*numbers]}
+
+
+def _unknowing(**fields: JsonValue) -> Callable[[Prompt], Reply]:
+    """Reply that nothing is known: the model has no knowledge of its own."""
+    return lambda _prompt: dict(fields)
 
 
 STEPS: dict[str, Callable[[Prompt], Reply]] = {
-    "extract": extract,
-    "recall_knowledge": recall_knowledge,
-    "decide": decide,
-    "final_answer": final_answer,
-    "generate_queries": generate_queries,
-    "summarise": snippet,
-    "snippet": snippet,
+    "extract": _extract,
+    "recall_knowledge": _unknowing(knowledge=_DONT_KNOW),
+    "decide": _decide,
+    "final_answer": _final_answer,
+    "generate_queries": _generate_queries,
+    "summarise": _snippet,
+    "snippet": _snippet,
     "contextualise": contextualise,
     "route": route,
-    **REPLIES,
+    "answer": _answer,
+    "answer_step_by_step": _answer,
+    "deduce": _next_question,
+    "follow_up": _next_question,
+    "act": _act,
+    "ground": _ground,
+    "review": _review,
+    "review_directly": _review,
+    "complete": _unknowing(missing="", passage=_DONT_KNOW),
+    "write_passage": _unknowing(passage=_DONT_KNOW),
+    "self_knowledge": _unknowing(known=False),
+    "judge_relevance": _judge_relevance,
+    "name_topic": _name_topic,
+    "weigh_passages": _weigh_passages,
+    "select_passages": _select_passages,
+    "shorten": _shorten,
+    "decompose": _decompose,
+    "next_thought": _next_thought,
+    "fuse": _fuse,
 }
 """The reply to each step by its name."""
 
 
 def reply(prompt: Prompt) -> Reply:
-    """Reply to a prompt: by its step, else from whatever passages and question it holds."""
-    return STEPS.get(prompt.step, answer)(prompt)
+    """Reply to a prompt: by its step, else from the passages and the question that it holds."""
+    return STEPS.get(prompt.step, _answer)(prompt)

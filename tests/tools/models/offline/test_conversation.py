@@ -37,11 +37,7 @@ def reply(role: str, **variables: str | list[str]) -> dict[str, str]:
         (LABYRINTH, "When was he born?", "When was Guillermo del Toro born?"),
         (LABYRINTH, "Who else was born there?", "Who else was born in Guadalajara?"),
         (LABYRINTH, "When was that film released?", "When was Pan's Labyrinth released?"),
-        (
-            LABYRINTH,
-            "And the composer?",
-            "In which city was the composer of the film Pan's Labyrinth born?",
-        ),
+        (LABYRINTH, "And the composer?", "Who was the composer of Pan's Labyrinth?"),
         (TURING, "and Rosalind Franklin?", "When did Rosalind Franklin die?"),
         (TURING, "and his mother?", "When did Alan Turing's mother die?"),
         (TURING, "and where?", "Where did Alan Turing die?"),

@@ -37,7 +37,7 @@ def test_it_is_an_entailment_checker() -> None:
         "The director of Ed Wood, Tim Burton, was born in the 1950s.",
         "The films won 2 awards.",
         "Ed Wood did not make a profit.",
-        "Ed Wood is a film of 1994 from America.",
+        "Ed Wood is an American film of 1994.",
     ],
 )
 def test_statements_that_the_passages_carry(statement: str) -> None:

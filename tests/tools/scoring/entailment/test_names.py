@@ -1,12 +1,12 @@
 import pytest
 
-from hopgraph.tools.scoring.entailment.names import fold, missing_names, read_names, words_of
+from hopgraph.tools.scoring.entailment.names import fold, folded_words, missing_names, words_of
 from hopgraph.tools.text import DEFAULT_ANALYSER
 
 
 def missing(statement: str, premise: str) -> list[str]:
     terms = frozenset(DEFAULT_ANALYSER.terms(premise))
-    return missing_names(words_of(statement), read_names(words_of(premise)), terms)
+    return missing_names(words_of(statement), folded_words(words_of(premise)), terms)
 
 
 @pytest.mark.parametrize(
@@ -14,14 +14,6 @@ def missing(statement: str, premise: str) -> list[str]:
     [
         ("It is by Beyoncé.", "a song by BEYONCE"),
         ("the Beatles' album", "a Beatle"),
-        ("He is Italian.", "He comes from Italy."),
-        ("He comes from Sweden.", "a Swedish writer"),
-        ("He comes from China.", "the Chinese army"),
-        ("She is Dutch.", "born in the Netherlands"),
-        ("She comes from Norway.", "a Norwegian"),
-        ("the National Broadcasting Company", "shown on NBC"),
-        ("shown on NBC", "the National Broadcasting Company"),
-        ("in the United States", "a U.S. city"),
         ("the Bank of England", "the Bank of England"),
         ("a Jean-Luc Godard film", "Godard, Jean Luc"),
         ("They met in May on a Monday.", "They met."),

@@ -1,19 +1,19 @@
-"""Choose the sentences of the shown passages that a chain of evidence may need."""
+"""The sentences of the shown passages, and which of them a chain of evidence may need."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from hopgraph.tools.models.offline.chain import Evidence
+from hopgraph.tools.models.offline.evidence_graph import EvidenceGraph
 from hopgraph.tools.models.offline.prompt_blocks import Passage
 from hopgraph.tools.models.offline.question import read_question
 from hopgraph.tools.models.offline.statements import read, write
 from hopgraph.tools.text import split_sentences
 
-_MOST_SENTENCES = 300
+_MAX_SENTENCES = 300
 """Of all passages of a prompt together; far more than any step shows, so that a reply always comes soon."""
-_LONGEST_SENTENCE = 1_000
-_LEFT_OUT = " … "
+_MAX_CHARACTERS = 1_000
+_ELLIPSIS = " … "
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ def sentences(passages: Iterable[Passage]) -> list[Sentence]:
 
     A passage that is shown in part has "…" where sentences were left out.
     """
-    return list(islice(_sentences(passages), _MOST_SENTENCES))
+    return list(islice(_sentences(passages), _MAX_SENTENCES))
 
 
 def _sentences(passages: Iterable[Passage]) -> Iterator[Sentence]:
     for passage in passages:
-        parts = passage.text.split(_LEFT_OUT)
-        texts = (part[start:end][:_LONGEST_SENTENCE] for part in parts for start, end in split_sentences(part))
+        parts = passage.text.split(_ELLIPSIS)
+        texts = (part[start:end][:_MAX_CHARACTERS] for part in parts for start, end in split_sentences(part))
         for place, text in enumerate(texts):
             yield Sentence(passage.number, place, text, write(passage.title, text))
 
@@ -51,13 +51,11 @@ def useful(question: str, passages: Sequence[Passage]) -> list[Sentence]:
     question, and more when it opens its passage, since that sentence says what the title is.
     """
     every = sentences(passages)
-    evidence = Evidence(read_question(question), [read(at, s.info) for at, s in enumerate(every)])
+    graph = EvidenceGraph(read_question(question), [read(at, s.info) for at, s in enumerate(every)])
     scored: list[tuple[float, int]] = []
     for at, sentence in enumerate(every):
-        own = evidence.cover(evidence.own[at])
-        anchor = evidence.anchors.get(evidence.statements[at].key, 0.0)
-        linked = evidence.cover(evidence.carried(at)) if len(evidence.chains[at]) > 1 else own
-        opening = 0.2 if sentence.place == 0 else 0.0
-        if own > 0 or linked > 0:
-            scored.append((own + 0.3 * anchor + 0.3 * linked + opening, -at))
+        own, linked = graph.cover(graph.own[at]), graph.cover(graph.carried(at))
+        anchor = graph.anchors.get(graph.statements[at].key, 0.0)
+        if linked > 0:
+            scored.append((own + 0.3 * anchor + 0.3 * linked + 0.2 * (sentence.place == 0), -at))
     return [every[-at] for _, at in sorted(scored, reverse=True)]

@@ -1,0 +1,116 @@
+"""Statements as a graph: which lead from the question's names to a statement, and what they cover of the question."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from hopgraph.tools.models.offline.question import Question
+from hopgraph.tools.models.offline.statements import Statement
+from hopgraph.tools.models.offline.terms import key, terms, weigh
+
+_MAX_LINKS = 3
+
+
+@dataclass
+class EvidenceGraph:
+    """A question and its statements; a link is a name that one statement mentions and another one is about."""
+
+    question: Question
+    statements: Sequence[Statement]
+
+    @cached_property
+    def weights(self) -> dict[str, float]:
+        """The weight of each of the question's terms; they add up to 1."""
+        return weigh(self.question.text, (statement.terms for statement in self.statements))
+
+    def cover(self, found: frozenset[str]) -> float:
+        """Return the share of the question's term weight that these terms carry, from 0 to 1."""
+        return sum(weight for stem, weight in self.weights.items() if stem in found)
+
+    @cached_property
+    def own(self) -> list[frozenset[str]]:
+        """The question's terms that each statement carries."""
+        asked = frozenset(self.weights)
+        return [statement.terms & asked for statement in self.statements]
+
+    def carried(self, at: int) -> frozenset[str]:
+        """Return the question's terms along the best chain that ends in a statement."""
+        return self._carried(self.chains[at])
+
+    def _carried(self, chain: tuple[int, ...]) -> frozenset[str]:
+        return frozenset[str]().union(*(self.own[link] for link in chain))
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """The names that the statements are about, each once."""
+        return list(dict.fromkeys(s.key for s in self.statements if len(s.key) > 2))
+
+    @cached_property
+    def openings(self) -> dict[str, int]:
+        """The number of the first statement about each name."""
+        return {s.key: s.number for s in reversed(self.statements)}
+
+    @cached_property
+    def anchors(self) -> dict[str, float]:
+        """How far each name stands in the question: 1 word for word, else the share of its words."""
+        found: dict[str, float] = {}
+        for name in self.keys:
+            inside = terms(name)
+            whole = f" {name} " in self.question.flat
+            found[name] = 1.0 if whole else len(inside & self.question.terms) / len(inside) if inside else 0.0
+        return found
+
+    @cached_property
+    def mentions(self) -> list[frozenset[str]]:
+        """The other statements' names that each statement mentions, unless the question has them too."""
+        short = {s.key: key(s.name.partition(", ")[0]) for s in self.statements}
+        asked = self.question.flat
+        free = [(n, short[n]) for n in self.keys if f" {n} " not in asked and f" {short[n]} " not in asked]
+        return [
+            frozenset(n for n, alias in free if n != s.key and (f" {n} " in s.flat or f" {alias} " in s.flat))
+            for s in self.statements
+        ]
+
+    @cached_property
+    def chains(self) -> list[tuple[int, ...]]:
+        """The best chain that ends in each statement, first link first.
+
+        A chain grows backwards over the statement that mentions the name, while that covers more of the question.
+        """
+        mentioned_by: dict[str, list[int]] = {}
+        for at, mentioned in enumerate(self.mentions):
+            for name in mentioned:
+                mentioned_by.setdefault(name, []).append(at)
+        best: list[tuple[int, ...]] = [(at,) for at in range(len(self.statements))]
+        for _ in range(_MAX_LINKS - 1):
+            longer = [
+                [(*best[before], at) for before in mentioned_by.get(s.key, ()) if at not in best[before]]
+                for at, s in enumerate(self.statements)
+            ]
+            best = [max([best[at], *choices], key=self._value) for at, choices in enumerate(longer)]
+        return best
+
+    def _value(self, chain: tuple[int, ...]) -> float:
+        anchor = self.anchors.get(self.statements[chain[0]].key, 0.0)
+        return self.cover(self._carried(chain)) + 0.15 * anchor - 0.03 * (len(chain) - 1)
+
+    def linked_by_relation(self, chain: tuple[int, ...]) -> bool:
+        """Whether each link's name follows one of the question's terms ("directed by …"); false for a single link."""
+        for at, after in pairwise(chain):
+            text, name = self.statements[at].flat, f" {self.statements[after].key} "
+            before = text[: max(0, text.find(name))][-30:]
+            if not terms(before) & self.question.terms:
+                return False
+        return len(chain) > 1
+
+    @cached_property
+    def kinds(self) -> dict[str, str]:
+        """What each name is, where a statement says it ("… is a town")."""
+        return {s.key: s.kind for s in reversed(self.statements) if s.kind}
+
+    @cached_property
+    def open(self) -> frozenset[str]:
+        """The question's terms outside the titles that stand in it: what it asks about them."""
+        named = (terms(name) for name, anchor in self.anchors.items() if anchor == 1.0)
+        return frozenset(self.weights) - frozenset[str]().union(*named)
