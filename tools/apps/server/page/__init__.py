@@ -15,51 +15,50 @@ from hopgraph.tools.apps.server.page.chat_session import ChatSession
 from hopgraph.tools.apps.server.page.document_store import UPLOADS, uploads_folder
 from hopgraph.tools.apps.server.page.turn_store import TurnStore
 from hopgraph.tools.apps.server.page.upload_guard import UploadQuota
-from hopgraph.tools.apps.server.page.uploaded_files import sweep
+from hopgraph.tools.apps.server.page.uploaded_files import remove_old_files
 from hopgraph.tools.apps.server.server_options import OWNER, PAGE_PATH, ServingOptions
 from hopgraph.tools.apps.server.service import Service
 
 _UPLOADS = "GRADIO_TEMP_DIR"
 """Names the folder of uploads to Gradio."""
-_UPLOADS_AT_ONCE = 10
-"""How many uploads of the size that one may have can lie there before they are indexed."""
+_MAX_UPLOADS = 10
+"""How many uploads of the maximum size can lie there before they are indexed."""
 _UPLOAD_SECONDS = 3600.0
-"""After so long an upload is removed that nobody had indexed, or that was broken off."""
+"""After so long an upload that was not indexed, or was interrupted, is removed."""
 _HEAD = """<meta http-equiv="Content-Security-Policy" content="default-src 'self' data: blob:; \
 script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; object-src 'none'; \
 base-uri 'self'; form-action 'self'">
 <link rel="icon" href="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E\
 %3Cpath d='M3 3v10h10M3 8h6' fill='none' stroke='%232563eb' stroke-width='2'/%3E%3C/svg%3E">"""
-"""Keeps the browser from fetching anything from elsewhere, whatever a text in the page says; and the page's sign."""
+"""Keeps the browser from fetching anything from other hosts, whatever a text in the page says; and the page's icon."""
 
 
 def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
     """Add the chat page at `/chat` to an app whose lifespan puts the open service into `app.state.service`.
 
-    Where keys are asked for, a person logs in with the user's name and the key. The app's lifespan is to enter
-    `page_open`.
+    Where keys are set, a person logs in with the user's name and the key. The app's lifespan is to enter `page_open`.
 
     Raises:
         SpecError: Gradio is not installed.
-        SettingsError: there can be no folder of uploads beside the threads.
+        SettingsError: the folder of uploads cannot be created next to the threads.
     """
     # Read when Gradio is imported: it would report its use to its makers.
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
-    # Its own place is shared by all who use this machine. Of several apps in a process the first one chooses.
+    # Its default is shared by all users of this machine. Of several apps in a process the first one chooses.
     if not os.environ.get(_UPLOADS):
-        os.environ[_UPLOADS] = str(_private(uploads_folder(options)))
-    from hopgraph.tools.apps.server.page.page_layout import LAYOUT
-    from hopgraph.tools.apps.server.page.page_style import CSS, theme
+        os.environ[_UPLOADS] = str(_create_private(uploads_folder(options)))
     from hopgraph.tools.io.optional_packages import require
 
     gradio: Any = require("gradio", "chat")
-    uploads, each = Path(os.environ[_UPLOADS]), options.max_upload_bytes
-    if _is_ours(uploads):
-        app.add_middleware(UploadQuota, folder=uploads, max_bytes=_UPLOADS_AT_ONCE * each, max_upload_bytes=each)
-    app.state.chat_session = ChatSession(lambda: app.state.service)
-    from hopgraph.tools.apps.server.page.page_blocks import build_page
+    from hopgraph.tools.apps.server.page.page_assets import style_sheet, theme
+    from hopgraph.tools.apps.server.page.page_events import build_page
 
-    def let_in(user: str, key: str) -> bool:
+    uploads, largest = Path(os.environ[_UPLOADS]), options.max_upload_bytes
+    if _is_ours(uploads):
+        app.add_middleware(UploadQuota, folder=uploads, max_bytes=_MAX_UPLOADS * largest, max_upload_bytes=largest)
+    app.state.chat_session = ChatSession(lambda: app.state.service)
+
+    def authenticate(user: str, key: str) -> bool:
         return user_of_key(key, options.keys) == user
 
     return gradio.mount_gradio_app(
@@ -68,20 +67,20 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
         PAGE_PATH,
         footer_links=[],
         run_history=False,
-        auth=let_in if options.keys else None,
-        auth_message=_login(options),
+        auth=authenticate if options.keys else None,
+        auth_message=_login_hint(options),
         show_error=False,
         max_file_size=options.max_upload_bytes,
         ssr_mode=False,
         enable_monitoring=False,
         pwa=False,
         theme=theme(),
-        css=CSS + LAYOUT,
+        css=style_sheet(),
         head=_HEAD,
     )
 
 
-def _private(folder: Path) -> Path:
+def _create_private(folder: Path) -> Path:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)  # it may be an older one
@@ -93,21 +92,20 @@ def _private(folder: Path) -> Path:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Tell whether a folder of uploads is the app's own; one that somebody else chose may have more in it."""
+    """Whether a folder of uploads is the app's own; one set in the environment may have other files in it."""
     return folder.name == UPLOADS
 
 
-def _login(options: ServingOptions) -> str:
-    """Say what a person is to fill in."""
+def _login_hint(options: ServingOptions) -> str:
     alone = set(options.keys.values()) == {OWNER}
     return f"The user is {OWNER}, the password is the key." if alone else "Your name, and your key as the password"
 
 
 @asynccontextmanager
 async def page_open(app: FastAPI, service: Service) -> AsyncGenerator[None]:
-    """Make the page's table, and remove old uploads now and then; at the end its turns end and are kept."""
+    """Create the page's table, and remove old uploads now and then; at the end its turns are stopped and stored."""
     await TurnStore(service.threads.database).prepare()
-    cleaning = asyncio.create_task(_clean(Path(os.environ[_UPLOADS])))
+    cleaning = asyncio.create_task(_remove_old_uploads(Path(os.environ[_UPLOADS])))
     try:
         yield
     finally:
@@ -115,8 +113,8 @@ async def page_open(app: FastAPI, service: Service) -> AsyncGenerator[None]:
         await app.state.chat_session.close()
 
 
-async def _clean(folder: Path) -> None:
+async def _remove_old_uploads(folder: Path) -> None:
     while True:
         if _is_ours(folder):
-            await asyncio.to_thread(sweep, folder, _UPLOAD_SECONDS)
+            await asyncio.to_thread(remove_old_files, folder, _UPLOAD_SECONDS)
         await asyncio.sleep(_UPLOAD_SECONDS / 6)

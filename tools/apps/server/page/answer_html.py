@@ -1,4 +1,4 @@
-"""The answer on the page: with numbered marks, each of which opens the passage that it stands for.
+"""The answer on the page, with numbered marks that open the passages they cite.
 
 The HTML is for `gr.HTML`, with all untrusted text escaped; as a chat message it would be read as Markdown, which finds
 formatting and links in escaped text, too.
@@ -12,30 +12,30 @@ from hopgraph.nodes.chat.reply import not_found, remarks
 from hopgraph.state import Citation, Passage
 from hopgraph.tools.apps.server.page.html_text import escape_text
 
-_MADE_BY: Final = {"model": "the model's own knowledge", "reviewer": "stated by the reviewer"}
-"""What stands in place of a title where no passage carries the citation."""
+_TITLE_BY_KIND: Final = {"model": "the model's own knowledge", "reviewer": "stated by the reviewer"}
+"""The title where no passage supports the citation."""
 
 
-def answer_html(told: Mapping[str, Any], passages: Sequence[Passage]) -> str:
+def answer_html(reply: Mapping[str, Any], passages: Sequence[Passage]) -> str:
     """Write an answer with its sources as HTML.
 
     A mark is a button that opens its passage over the page, by pointer or keyboard and without a script; Escape
     closes it.
 
     Args:
-        told: the `additional_kwargs` of the reply's message, as the node `reply` wrote them.
-        passages: the passages of the same turn as far as they are still known; of the others the quote is shown.
+        reply: the `additional_kwargs` of the reply's message, as the node `reply` wrote them.
+        passages: the passages of the same turn that are still known; of others the quote is shown.
 
     Returns:
-        Empty where nothing was looked up (small talk, a refused message): then the message's own text is to be shown.
+        Empty where nothing was looked up (small talk, a refused message), whose own text is shown instead.
     """
-    question, answer = str(told.get("question") or ""), str(told.get("answer") or "")
+    question, answer = str(reply.get("question") or ""), str(reply.get("answer") or "")
     if not question:
         return ""
-    reason = told.get("stop_reason")
+    reason = reply.get("stop_reason")
     if not answer:
         return f'<div class="hg-answer"><p class="hg-note">{escape_text(not_found(question, reason))}</p></div>'
-    citations = cast("list[Citation]", told.get("citations") or [])
+    citations = cast("list[Citation]", reply.get("citations") or [])
     texts = {passage["id"]: passage for passage in passages}
     name = _name(answer, citations)
     numbered = [(number, f"{name}-{number}", each) for number, each in enumerate(citations, start=1)]
@@ -44,12 +44,12 @@ def answer_html(told: Mapping[str, Any], passages: Sequence[Passage]) -> str:
     parts += [f'<p class="hg-note">{escape_text(remark)}</p>' for remark in remarks(citations, reason)]
     if numbered:
         parts.append(f'<ol class="hg-sources">{"".join(_source(*each) for each in numbered)}</ol>')
-    parts += [_opened(number, key, each, texts.get(each["passage_id"])) for number, key, each in numbered]
+    parts += [_popover(number, key, each, texts.get(each["passage_id"])) for number, key, each in numbered]
     return f'<div class="hg-answer">{"".join(parts)}</div>'
 
 
 def _name(answer: str, citations: Sequence[Citation]) -> str:
-    """Name an answer among those of a page; the same answer from the same sources may have the same name."""
+    """Return an id for an answer on the page; the same answer from the same sources may share one."""
     parts = [answer, *(f"{each['passage_id']} {each['start']} {each['quote']}" for each in citations)]
     return "source-" + blake2b("\0".join(parts).encode(errors="replace"), digest_size=6).hexdigest()
 
@@ -59,7 +59,7 @@ def _button(kind: str, key: str, label: str, text: str) -> str:
 
 
 def _title(citation: Citation) -> str:
-    return _MADE_BY.get(citation["kind"]) or citation["title"] or "untitled"
+    return _TITLE_BY_KIND.get(citation["kind"]) or citation["title"] or "untitled"
 
 
 def _source(number: int, key: str, citation: Citation) -> str:
@@ -68,8 +68,8 @@ def _source(number: int, key: str, citation: Citation) -> str:
     return f'<li class="hg-by-{kind}">{_button("hg-source", key, f"Source {number}: {title}", title)}{quote}</li>'
 
 
-def _opened(number: int, key: str, citation: Citation, passage: Passage | None) -> str:
-    """Write what a mark opens; a passage that is long scrolls, so it takes the keyboard's focus."""
+def _popover(number: int, key: str, citation: Citation, passage: Passage | None) -> str:
+    """Write what a mark opens; a long passage scrolls, so it takes the keyboard's focus."""
     title = escape_text(_title(citation))
     close = f'<button type="button" class="hg-close" popovertarget="{key}" popovertargetaction="hide">Close</button>'
     return (
@@ -80,7 +80,7 @@ def _opened(number: int, key: str, citation: Citation, passage: Passage | None) 
 
 
 def _marked(citation: Citation, passage: Passage | None) -> str:
-    """Write the passage with the quote marked, by its offsets if they fit, else where it is found first."""
+    """Write the passage with the quote marked, by its offsets if they match, else at its first occurrence."""
     quote, text = citation["quote"], passage["text"] if passage else ""
     start, end = citation["start"], citation["end"]
     if quote and text[start:end] != quote:

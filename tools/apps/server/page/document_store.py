@@ -1,11 +1,11 @@
-"""A user's own documents: uploaded files become a corpus that questions can be asked about.
+"""Users' own documents: uploaded files become a corpus that questions can be asked about.
 
-Each corpus is a folder, `documents/USER/CORPUS/`, beside the threads. It holds the index and `corpus.json`, which is
-written last, so that a folder without it is no corpus. All parts of its path are ours: nothing that a user or a file
-is called becomes part of one.
+Each corpus is a folder, `documents/USER/CORPUS/`, next to the threads. It holds the index and `corpus.json`, which is
+written last, so that a folder without it is no corpus. All parts of the path are ours: no name of a user or a file
+becomes part of it.
 
 Files are read as `hopgraph index` reads them, each by itself: text is cut into passages of about 100 words at the
-ends of sentences. Records that cannot be used are passed over and told.
+ends of sentences. Records that cannot be used are skipped and reported.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -25,24 +25,23 @@ from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from hopgraph.state import CorpusError, SettingsError
-from hopgraph.tools.apps.server.page.uploaded_files import gather, named
+from hopgraph.tools.apps.server.page.uploaded_files import name_files, write_corpus
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.threads import USER, default_path
 from hopgraph.tools.retrieval.resolve import close_index
 from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 
-MOST_CORPORA = 20
-"""Of one user; then one has to be deleted first, so that a disk is not filled."""
+MAX_CORPORA = 20
+"""Of one user, so that the disk is not filled; then one has to be deleted first."""
 UPLOADS = "hopgraph-uploads"
-"""What the folder of uploads is called."""
-_AT_ONCE = 2
+"""The name of the folder of uploads."""
+_MAX_CONCURRENT = 2
 """Corpora that are indexed at the same time; others wait."""
 _ID = re.compile(r"[0-9a-f]{12}")
-_ABOUT, _GATHERED, _INDEX = "corpus.json", "passages.jsonl", "index"
-_NAME = 80
-"""Characters of a corpus's name."""
-_FORGOTTEN = 24 * 3600
-"""Seconds after which the rest of an upload that was killed is removed."""
+_RECORD, _PASSAGES, _INDEX = "corpus.json", "passages.jsonl", "index"
+_MAX_NAME = 80
+_STALE_SECONDS = 24 * 3600
+"""After so long what a killed upload left is removed."""
 
 
 class UserCorpus(TypedDict):
@@ -51,9 +50,9 @@ class UserCorpus(TypedDict):
     id: str
     """Unique among the user's."""
     name: str
-    """Foreign text, on one line; never empty."""
+    """Untrusted text, on one line; never empty."""
     files: list[str]
-    """Their names; foreign text, on one line each."""
+    """Their names; untrusted text, on one line each."""
     passages: int
     skipped: int
     """Records that could not be used."""
@@ -68,192 +67,184 @@ _CORPUS = TypeAdapter(UserCorpus)
 
 @dataclass(frozen=True)
 class IndexingStage:
-    """How far the indexing of an upload is."""
+    """The progress of an upload."""
 
     name: str
     """`waiting`, `reading`, `indexing`, `scoring` or `saving`."""
     done: int = 0
     total: int | None = None
-    """Of the same unit as `done`; None where nobody knows."""
+    """In the unit of `done`; None where it is unknown."""
+
+
+Report = Callable[[IndexingStage], None]
 
 
 def documents_folder(options: ServingOptions) -> Path:
-    """Find the folder of all users' documents: beside the file of the threads, or where that is by default."""
-    return _beside_threads(options) / "documents"
+    """Return the folder of all users' documents: next to the threads' file, or to its default place."""
+    return _threads_folder(options) / "documents"
 
 
 def uploads_folder(options: ServingOptions) -> Path:
-    """Find the folder where uploads are put until they are indexed: beside that of the documents."""
-    return _beside_threads(options) / UPLOADS
+    """Return the folder where uploads lie until they are indexed, next to that of the documents."""
+    return _threads_folder(options) / UPLOADS
 
 
-def _beside_threads(options: ServingOptions) -> Path:
+def _threads_folder(options: ServingOptions) -> Path:
     return (options.threads if isinstance(options.threads, Path) else default_path()).parent
 
 
 @dataclass(frozen=True)
 class UserDocuments:
-    """The documents of all users; each sees only their own."""
+    """The documents of all users; each sees only their own.
+
+    Every method raises a `SettingsError` for a malformed user name, or where the user has no such corpus.
+    """
 
     folder: Path
     max_bytes: int
     """Of the files of one upload together."""
-    _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
+    _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MAX_CONCURRENT))
     _adding: Counter[str] = field(default_factory=Counter[str])
-    """Corpora of each user that wait or are being made."""
+    """Corpora of each user that wait or are being indexed."""
 
     async def list_for(self, user: str) -> list[UserCorpus]:
-        """List a user's corpora, the newest first; empty for none.
-
-        Raises:
-            SettingsError: the user has a name that is not taken.
-        """
-        return await asyncio.to_thread(_listed, self._of_user(user))
+        """Return a user's corpora, the newest first; empty for none."""
+        return await asyncio.to_thread(_list_corpora, self._folder_of(user))
 
     def spec(self, user: str, corpus: str) -> str:
-        """Name a corpus as the setting `retriever` takes it.
-
-        Raises:
-            SettingsError: the user has no such corpus.
-        """
-        return f"bm25:{self._checked(user, corpus) / _INDEX}"
+        """Return a corpus as the setting `retriever` names it."""
+        return f"bm25:{self._find(user, corpus) / _INDEX}"
 
     async def delete(self, user: str, corpus: str) -> None:
-        """Delete a corpus.
-
-        Raises:
-            SettingsError: the user has no such corpus.
-        """
-        folder = self._checked(user, corpus)
-        # From now on it is no corpus any more, whatever becomes of the rest.
-        (folder / _ABOUT).unlink()
+        """Delete a corpus."""
+        folder = self._find(user, corpus)
+        # From now on it is no corpus any more, even if the rest cannot be deleted.
+        (folder / _RECORD).unlink()
         close_index(folder / _INDEX)
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     async def add(
         self, user: str, files: Sequence[Path], name: str = "", *, language: str | None = None
     ) -> AsyncGenerator[IndexingStage | UserCorpus]:
-        """Index uploaded files, in a thread; tells how far it is, and gives the corpus at last.
+        """Index uploaded files, in a thread; yield the stages, and the corpus at last.
 
         To stop it, close the generator; nothing is left of it then.
 
         Args:
             user: whose they are.
-            files: where they were put; the last part of each path is shown as its name. They are only read.
-            name: what the corpus is to be called; empty: after the files.
+            files: where they lie; the last part of each path is shown as its name. They are only read.
+            name: the name of the corpus; empty: after the files.
             language: of the passages, by ISO code or English name; None: English.
 
         Raises:
             CorpusError: too much, a file of an unknown format or without text, named, or a full disk.
-            SettingsError: the user has a name that is not taken or too many corpora, or the language is unknown.
+            SettingsError: the user has too many corpora, or the language is unknown.
         """
-        of_user = self._of_user(user)
-        if len(await self.list_for(user)) + self._adding[user] >= MOST_CORPORA:
-            raise SettingsError(f"you have {MOST_CORPORA} corpora of your own; delete one before you add another")
-        named_files = named(files, self.max_bytes)
-        title = truncate_line(name, _NAME) or _called_after(list(named_files))
-        loop, stages, stop = asyncio.get_running_loop(), asyncio.Queue[IndexingStage | None](), Event()
-
-        def tell(stage: IndexingStage | None) -> None:
-            with suppress(RuntimeError):  # the loop is gone, and with it whoever listened
-                loop.call_soon_threadsafe(stages.put_nowait, stage)
-
-        def work() -> UserCorpus:
-            try:
-                return _built(of_user, title, named_files, language, _told_to(tell, stop))
-            finally:
-                tell(None)
-
+        of_user = self._folder_of(user)
+        if len(await self.list_for(user)) + self._adding[user] >= MAX_CORPORA:
+            raise SettingsError(f"you have {MAX_CORPORA} corpora of your own; delete one before you add another")
+        named_files = name_files(files, self.max_bytes)
+        title = truncate_line(name, _MAX_NAME) or _name_after(list(named_files))
+        corpus: UserCorpus | None = None
         self._adding[user] += 1
         try:
-            if self._places.locked():
+            if self._slots.locked():
                 yield IndexingStage("waiting")
-            async with self._places:
-                task = asyncio.create_task(asyncio.to_thread(work))
-                try:
-                    while (stage := await stages.get()) is not None:
-                        yield stage
-                    corpus = await task
-                finally:
-                    stop.set()
-                    if not task.done():
-                        task.add_done_callback(_forget)
+            work = _run_in_thread(lambda report: _build(of_user, title, named_files, language, report))
+            async with self._slots, aclosing(work) as stages:
+                async for each in stages:
+                    if isinstance(each, IndexingStage):
+                        yield each
+                    else:
+                        corpus = each
         finally:
             self._adding[user] -= 1
-        yield corpus
+        if corpus:
+            yield corpus
 
-    def _of_user(self, user: str) -> Path:
+    def _folder_of(self, user: str) -> Path:
         if not USER.fullmatch(user):
             raise SettingsError(f"user {user!r:.80}: this name is not taken")
-        # A digest: where upper and lower case are one, users whose names differ in nothing else stay apart.
+        # A digest, so that users whose names differ only by case stay apart on every file system.
         return self.folder / blake2b(user.encode(), digest_size=16).hexdigest()
 
-    def _checked(self, user: str, corpus: str) -> Path:
-        folder = self._of_user(user) / corpus if _ID.fullmatch(corpus) else None
-        if folder is None or not (folder / _ABOUT).is_file():
+    def _find(self, user: str, corpus: str) -> Path:
+        folder = self._folder_of(user) / corpus if _ID.fullmatch(corpus) else None
+        if folder is None or not (folder / _RECORD).is_file():
             raise SettingsError("the chosen documents are not there; they may have been deleted, so choose others")
         return folder
 
 
 class _StoppedError(Exception):
-    """Nobody waits for the corpus any more."""
+    """The generator that waits for the corpus was closed."""
 
 
-def _forget(task: "asyncio.Task[UserCorpus]") -> None:
-    """Take the error of an upload that nobody waits for."""
-    if not task.cancelled():
-        task.exception()
+async def _run_in_thread(work: Callable[[Report], UserCorpus]) -> AsyncGenerator[IndexingStage | UserCorpus]:
+    """Run work in a thread; yield what it reports, then its result. Closing the generator stops it."""
+    loop, stages, stop = asyncio.get_running_loop(), asyncio.Queue[IndexingStage | None](), Event()
 
-
-def _told_to(tell: Callable[[IndexingStage], None], stop: Event) -> Callable[[IndexingStage], None]:
-    """Make what work reports to, which ends it once it is to stop."""
+    def put(stage: IndexingStage | None) -> None:
+        with suppress(RuntimeError):  # the loop has ended, and with it the reader
+            loop.call_soon_threadsafe(stages.put_nowait, stage)
 
     def report(stage: IndexingStage) -> None:
         if stop.is_set():
             raise _StoppedError
-        tell(stage)
+        put(stage)
 
-    return report
+    def run() -> UserCorpus:
+        try:
+            return work(report)
+        finally:
+            put(None)
+
+    task = asyncio.create_task(asyncio.to_thread(run))
+    try:
+        while (stage := await stages.get()) is not None:
+            yield stage
+        yield await task
+    finally:
+        stop.set()
+        # Of work that was stopped the error is retrieved, or it would be logged.
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
-def _called_after(names: Sequence[str]) -> str:
+def _name_after(names: Sequence[str]) -> str:
     more = len(names) - 1
-    return truncate_line(names[0], _NAME - 20) + (f" and {more:,} more" if more else "")
+    return truncate_line(names[0], _MAX_NAME - 20) + (f" and {more:,} more" if more else "")
 
 
-def _listed(of_user: Path) -> list[UserCorpus]:
+def _list_corpora(of_user: Path) -> list[UserCorpus]:
     found: list[UserCorpus] = []
-    for about in of_user.glob(f"*/{_ABOUT}"):
-        with suppress(OSError, ValidationError):  # deleted meanwhile, or nothing of ours
-            corpus = _CORPUS.validate_json(about.read_bytes())
-            if corpus["id"] == about.parent.name:
+    for record in of_user.glob(f"*/{_RECORD}"):
+        with suppress(OSError, ValidationError):  # deleted meanwhile, or not ours
+            corpus = _CORPUS.validate_json(record.read_bytes())
+            if corpus["id"] == record.parent.name:
                 found.append(corpus)
     return sorted(found, key=lambda each: (-each["created"], each["id"]))
 
 
-def _built(
-    of_user: Path, name: str, files: dict[str, Path], language: str | None, report: Callable[[IndexingStage], None]
-) -> UserCorpus:
-    """Index files into a new folder of the user; on any failure it vanishes."""
+def _build(of_user: Path, name: str, files: dict[str, Path], language: str | None, report: Report) -> UserCorpus:
+    """Index files into a new folder of the user; on any failure it is removed."""
     from hopgraph.tools.retrieval import build_index  # loads numpy and the like
 
     key = uuid.uuid4().hex[:12]
     folder = of_user / key
+    passages = folder / _PASSAGES
     stages = {"read": "indexing", "score": "scoring", "save": "saving"}
     try:
         of_user.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _sweep(of_user)
+        _remove_stale(of_user)
         folder.mkdir()
-        gathered = folder / _GATHERED
-        skipped = gather(files, gathered, lambda done, total: report(IndexingStage("reading", done, total)))
+        skipped = write_corpus(files, passages, lambda done, total: report(IndexingStage("reading", done, total)))
         built = build_index(
-            gathered,
+            passages,
             folder / _INDEX,
             format="beir",
             language=language,
             progress=lambda stage, done, total: report(IndexingStage(stages[stage], done, total)),
         )
-        gathered.unlink()
+        passages.unlink()
         corpus = UserCorpus(
             id=key,
             name=name,
@@ -264,21 +255,21 @@ def _built(
             created=time.time(),
         )
         report(IndexingStage("saving"))
-        written = folder / f"{_ABOUT}.new"
+        written = folder / f"{_RECORD}.new"
         written.write_bytes(_CORPUS.dump_json(corpus))
-        written.replace(folder / _ABOUT)
+        written.replace(folder / _RECORD)
     except BaseException as error:
         shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, OSError):
-            raise CorpusError(f"the documents cannot be kept: {error.strerror or error}") from None
+            raise CorpusError(f"the documents cannot be stored: {error.strerror or error}") from None
         if isinstance(error, CorpusError):
-            raise CorpusError(sanitize_line(str(error).replace(str(folder / _GATHERED), name))) from None
+            raise CorpusError(sanitize_line(str(error).replace(str(passages), name))) from None
         raise
     return corpus
 
 
-def _sweep(of_user: Path) -> None:
+def _remove_stale(of_user: Path) -> None:
     """Remove what uploads left that were killed long ago."""
     for folder in of_user.iterdir():
-        if not (folder / _ABOUT).exists() and time.time() - folder.stat().st_mtime > _FORGOTTEN:
+        if not (folder / _RECORD).exists() and time.time() - folder.stat().st_mtime > _STALE_SECONDS:
             shutil.rmtree(folder, ignore_errors=True)

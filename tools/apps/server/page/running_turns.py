@@ -1,4 +1,4 @@
-"""Turns under way on the page: each runs as a task that its browser session can stop."""
+"""Running turns of the page: each is a task that its browser session can stop."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -10,15 +10,15 @@ from langgraph.types import Interrupt
 from hopgraph.nodes.chat.reply import unescape_markup
 from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.apps.runs.trees import TREE_EVENTS
-from hopgraph.tools.apps.server.page.page_turns import Turn
+from hopgraph.tools.apps.server.page.page_turns import PageTurn
 from hopgraph.tools.apps.server.relay import run_in_task
 from hopgraph.tools.apps.server.turn import PassagesRead, TurnEnd, TurnStep, error_line, step_lines
 
-_PAUSE = 0.05
-"""Seconds in which steps are gathered before they are shown together; less is not seen, and costs drawing."""
+_BATCH_SECONDS = 0.05
+"""Steps that arrive within this time are shown together; less is not seen, and costs drawing."""
 
 
-class Running:
+class RunningTurns:
     """The turns that run, by browser session; a session has one at a time."""
 
     def __init__(self) -> None:
@@ -37,12 +37,12 @@ class Running:
             await asyncio.wait(tasks)
 
     async def watch(
-        self, session: str, steps: AsyncGenerator[TurnStep], seconds: float, turn: Turn
+        self, session: str, steps: AsyncGenerator[TurnStep], seconds: float, turn: PageTurn
     ) -> AsyncGenerator[Sequence[Interrupt]]:
-        """Run a turn to its end and write into it what happens; yields whenever there is something new.
+        """Run a turn to its end and record it in `turn`; yields whenever there is something new.
 
         Yields:
-            What a person is asked, which is empty but at the end of a run that paused.
+            What a person is asked: empty except at the end of a run that paused.
         """
         narrator = Narrator(passages=turn.passages)
         async with run_in_task(steps, seconds) as (task, arrived):
@@ -51,15 +51,15 @@ class Running:
                 end: TurnEnd | None = None
                 while (batch := await _batch(arrived)) is not None:
                     for step in batch:
-                        _write(step, turn, narrator)
+                        _record(step, turn, narrator)
                         end = step if isinstance(step, TurnEnd) else end
                     yield ()
                 turn.lines += narrator.flush()
-                # Not before the task has ended: until then the thread takes no other question.
-                _end(turn, task, end, seconds)
+                # Only once the task has ended: until then the thread takes no other question.
+                _record_end(turn, task, end, seconds)
                 yield end.paused if end else ()
             finally:
-                # Also when whoever watches went away: then nobody is left whom the turn could be for.
+                # Also when the tab that watches was closed: then the turn has no reader left.
                 turn.ended = turn.ended or "stopped"
                 if self._tasks.get(session) is task:
                     del self._tasks[session]
@@ -70,7 +70,7 @@ async def _batch(arrived: asyncio.Queue[TurnStep | None]) -> list[TurnStep] | No
     first = await arrived.get()
     if first is None:
         return None
-    await asyncio.sleep(_PAUSE)
+    await asyncio.sleep(_BATCH_SECONDS)
     batch = [first]
     while not arrived.empty():
         step = arrived.get_nowait()
@@ -81,8 +81,7 @@ async def _batch(arrived: asyncio.Queue[TurnStep | None]) -> list[TurnStep] | No
     return batch
 
 
-def _write(step: TurnStep, turn: Turn, narrator: Narrator) -> None:
-    """Write a step into the turn."""
+def _record(step: TurnStep, turn: PageTurn, narrator: Narrator) -> None:
     turn.lines += step_lines(step, narrator)
     if isinstance(step, TurnEnd):
         if not step.paused:
@@ -91,16 +90,15 @@ def _write(step: TurnStep, turn: Turn, narrator: Narrator) -> None:
         turn.events.append(step)
 
 
-def record_reply(turn: Turn, message: Any) -> None:
-    """Write the reply's message into the turn that it ends."""
+def record_reply(turn: PageTurn, message: Any) -> None:
+    """Record the reply's message in the turn that it ends."""
     found = message.additional_kwargs if isinstance(message, AIMessage) else {}
     looked_up = bool(found.get("method"))
     turn.told = dict(found) if looked_up else {}
     turn.said = "" if looked_up else unescape_markup(message.text)
 
 
-def _end(turn: Turn, task: asyncio.Task[None], end: TurnEnd | None, seconds: float) -> None:
-    """Write down how a run ended."""
+def _record_end(turn: PageTurn, task: asyncio.Task[None], end: TurnEnd | None, seconds: float) -> None:
     if end:
         turn.ended = "paused" if end.paused else "done"
     elif task.cancelled():

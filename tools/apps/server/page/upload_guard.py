@@ -1,9 +1,9 @@
-"""What a browser sends to the page's functions, before Gradio takes any of it for a file.
+"""Checks of what a browser sends to the page's functions, before Gradio takes any of it for a file.
 
-Gradio holds whatever looks like one of its files for a file, in the value of any component: a question of the form
-`{"path": "/etc/passwd", "meta": …}` would be copied to where everybody who is let in can fetch it, and an address
-would be fetched. Its own check works in apps that were launched, and not in one that was mounted into another. Nor
-does it care how much lies there already that was uploaded and not used.
+Gradio treats any value that looks like one of its files as a file, in every component: a question of the form
+`{"path": "/etc/passwd", "meta": …}` would be copied to where every user can fetch it, and a URL would be fetched.
+Its own check works only in apps that were launched, not in one that is mounted into another. Nor does it limit how
+much was uploaded and not used.
 """
 
 import asyncio
@@ -15,17 +15,13 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.apps.server.page.uploaded_files import bytes_in
+from hopgraph.tools.apps.server.page.uploaded_files import folder_size
 from hopgraph.tools.apps.server.refusal import Refusal, drain_body
 from hopgraph.tools.apps.server.server_options import UPLOAD_PATH
 
 
 def check_files(received: Any, folder: Path) -> None:
-    """Refuse what names a file that was not uploaded.
-
-    Args:
-        received: values as JSON has them.
-        folder: where Gradio puts uploads.
+    """Refuse values, as decoded from JSON, that name a file which was not uploaded to Gradio's `folder`.
 
     Raises:
         SettingsError: a `path` that is no regular file in the folder.
@@ -42,7 +38,7 @@ def check_files(received: Any, folder: Path) -> None:
 
 
 def is_uploaded(path: Any, folder: Path) -> bool:
-    """Tell whether a path leads to a regular file in the folder; links are followed first."""
+    """Whether a path leads to a regular file in the folder; links are followed first."""
     if not isinstance(path, str):
         return False
     try:
@@ -53,7 +49,7 @@ def is_uploaded(path: Any, folder: Path) -> bool:
 
 
 def make_guarded_blocks(gr: Any) -> Any:
-    """Make a kind of Gradio's Blocks whose functions are given no file but those in the upload folder."""
+    """Return a subclass of Gradio's Blocks whose functions accept only files of the upload folder."""
     from gradio.utils import get_upload_folder
 
     class GuardedBlocks(gr.Blocks):
@@ -68,7 +64,7 @@ def make_guarded_blocks(gr: Any) -> Any:
 
 
 class UploadQuota:
-    """Refuses an upload when those before it, not indexed yet, and those that are arriving take all the room."""
+    """Refuses an upload when those not yet indexed, and those that are arriving, take all the room."""
 
     def __init__(self, app: ASGIApp, folder: Path, max_bytes: int, max_upload_bytes: int) -> None:
         self._app, self._folder, self._max_bytes, self._max_upload = app, folder, max_bytes, max_upload_bytes
@@ -79,12 +75,11 @@ class UploadQuota:
         if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] != UPLOAD_PATH:
             await self._app(scope, receive, send)
             return
-        said = Headers(scope=scope).get("content-length", "")
-        size = int(said) if said.isdecimal() else self._max_upload
+        stated = Headers(scope=scope).get("content-length", "")
+        size = int(stated) if stated.isdecimal() else self._max_upload
         self._arriving += size
         try:
-            lying = await asyncio.to_thread(bytes_in, self._folder)
-            if lying + self._arriving <= self._max_bytes:
+            if await asyncio.to_thread(folder_size, self._folder) + self._arriving <= self._max_bytes:
                 await self._app(scope, receive, send)
                 return
         finally:

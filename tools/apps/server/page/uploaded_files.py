@@ -1,4 +1,4 @@
-"""Reading uploaded files, which nobody vouches for, into one stream of passages."""
+"""Reading uploaded files, which are untrusted, into one stream of passages."""
 
 import json
 import os
@@ -15,15 +15,15 @@ from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 
 SUFFIXES = (".txt", ".md", ".json", ".jsonl", ".tsv")
 """Of the files that can be read."""
-_LONGEST_NAME = 100
+_MAX_NAME = 100
 _BLOCK = 4096
 """Bytes that even an empty file takes."""
-_EVERY = 500
-"""Records between two reports."""
+_REPORT_EVERY = 500
+_MAX_EXAMPLES = 5
 
 
-def named(files: Sequence[Path], max_bytes: int) -> dict[str, Path]:
-    """Check uploaded files before any is read; gives name → place, in their order, no name twice.
+def name_files(files: Sequence[Path], max_bytes: int) -> dict[str, Path]:
+    """Check uploaded files before any is read; return unique name → place, in their order.
 
     Raises:
         CorpusError: there is none, one is no file, is empty or of another kind, or they have too many bytes.
@@ -31,7 +31,7 @@ def named(files: Sequence[Path], max_bytes: int) -> dict[str, Path]:
     found: dict[str, Path] = {}
     total = 0
     for path in files:
-        name = _free(truncate_line(path.name, _LONGEST_NAME) or "document", found)
+        name = _unique(truncate_line(path.name, _MAX_NAME) or "document", found)
         total += _size(name, path)
         if path.suffix.lower() not in SUFFIXES:
             raise CorpusError(f"{name}: this kind of file cannot be read; upload files of {', '.join(SUFFIXES)}")
@@ -43,12 +43,12 @@ def named(files: Sequence[Path], max_bytes: int) -> dict[str, Path]:
     return found
 
 
-def _free(name: str, taken: dict[str, Path]) -> str:
-    number, free = 1, name
-    while free in taken:
+def _unique(name: str, others: dict[str, Path]) -> str:
+    number, unique = 1, name
+    while unique in others:
         number += 1
-        free = f"{name} ({number})"
-    return free
+        unique = f"{name} ({number})"
+    return unique
 
 
 def _size(name: str, path: Path) -> int:
@@ -63,10 +63,10 @@ def _size(name: str, path: Path) -> int:
     return found.st_size
 
 
-def sweep(folder: Path, seconds: float) -> None:
-    """Remove the files of a folder that were written longer ago than this; nothing happens if it is not there.
+def remove_old_files(folder: Path, seconds: float) -> None:
+    """Remove the files of a folder that were written longer ago than this; nothing happens if it does not exist.
 
-    What another one removes meanwhile is passed over, here and in `bytes_in`.
+    What another process removes meanwhile is skipped, here and in `folder_size`.
     """
     for place, folders, files in os.walk(folder, topdown=False):  # what is in a folder before the folder
         for name in files:
@@ -79,8 +79,8 @@ def sweep(folder: Path, seconds: float) -> None:
                 Path(place, name).rmdir()  # refused where something is left
 
 
-def bytes_in(folder: Path) -> int:
-    """Add up the files of a folder, each as at least a block; 0 if it is not there."""
+def folder_size(folder: Path) -> int:
+    """Return the bytes of a folder's files, each as at least a block; 0 if it does not exist."""
     total = 0
     for place, _, files in os.walk(folder):
         for name in files:
@@ -89,16 +89,16 @@ def bytes_in(folder: Path) -> int:
     return total
 
 
-def gather(files: dict[str, Path], out: Path, progress: Callable[[int, int], None]) -> ReadState:
+def write_corpus(files: dict[str, Path], out: Path, progress: Callable[[int, int], None]) -> ReadState:
     """Write the passages of all files as one corpus in BEIR's format, a few at a time.
 
     Args:
-        files: as `named` gives them. Where there are several, a passage's id begins with its file's name.
+        files: as `name_files` returns them. Where there are several, a passage's id begins with its file's name.
         out: the file to write.
         progress: called now and then with the bytes that were read, and of how many.
 
     Returns:
-        What was passed over: records that are no passage, have no text, or repeat an id.
+        What was skipped: records that are no passage, have no text, or repeat an id.
 
     Raises:
         CorpusError: a file of an unknown format or without a passage, by its name.
@@ -107,43 +107,43 @@ def gather(files: dict[str, Path], out: Path, progress: Callable[[int, int], Non
     skipped = ReadState(skip_bad=True)
     with out.open("w", encoding="utf-8") as written:
         for name, path in files.items():
-            reading = ReadState(skip_bad=True)
+            state = ReadState(skip_bad=True)
 
-            def report(reading: ReadState = reading, done: int = done) -> None:
-                progress(min(done + reading.bytes_read, total), total)
+            def report(state: ReadState = state, done: int = done) -> None:
+                progress(min(done + state.bytes_read, total), total)
 
             try:
-                count = _copied(path, name if len(files) > 1 else "", reading, written, report)
+                count = _copy(path, name if len(files) > 1 else "", state, written, report)
             except CorpusError as error:
-                raise CorpusError(_told(str(error), path, name)) from None
+                raise CorpusError(_by_name(str(error), path, name)) from None
             if not count:
-                why = f"; {_told(reading.first_skipped[0], path, name)}" if reading.skipped else ""
+                why = f"; {_by_name(state.first_skipped[0], path, name)}" if state.skipped else ""
                 raise CorpusError(f"{name}: there is no text in it{why}")
-            skipped.skipped += reading.skipped
-            room = 5 - len(skipped.first_skipped)
-            skipped.first_skipped += [_told(each, path, name) for each in reading.first_skipped[:room]]
+            skipped.skipped += state.skipped
+            room = _MAX_EXAMPLES - len(skipped.first_skipped)
+            skipped.first_skipped += [_by_name(each, path, name) for each in state.first_skipped[:room]]
             done += path.stat().st_size
     progress(total, total)
     return skipped
 
 
-def _copied(path: Path, name: str, reading: ReadState, written: TextIO, report: Callable[[], None]) -> int:
-    """Write the good passages of one file, with its name in their ids if one is given; gives their number."""
+def _copy(path: Path, name: str, state: ReadState, written: TextIO, report: Callable[[], None]) -> int:
+    """Write the valid passages of one file, prefixing their ids by `name` if given; return their number."""
     seen = set[str]()
-    for count, record in enumerate(open_corpus(path).records(reading)):
-        if count % _EVERY == 0:
+    for count, record in enumerate(open_corpus(path).records(state)):
+        if count % _REPORT_EVERY == 0:
             report()
-        if wrong := _wrong(record, seen):
-            reading.reject(record.file, record.line, wrong)
+        if problem := _problem(record, seen):
+            state.reject(record.file, record.line, problem)
             continue
         seen.add(record.id)
-        # Of a text the id is the file's name already, with a number.
+        # The id of a passage of plain text begins with the file's name already.
         key = f"{name}#{record.id.removeprefix(f'{path.name}#')}" if name else record.id
         written.write(json.dumps({"_id": key, "title": record.title, "text": record.text}, ensure_ascii=False) + "\n")
     return len(seen)
 
 
-def _wrong(record: SourceRecord, seen: set[str]) -> str:
+def _problem(record: SourceRecord, seen: set[str]) -> str:
     if not record.id.strip() or not record.text.strip():
         return "the passage has no id or no text"
     if record.id in seen:
@@ -155,6 +155,6 @@ def _wrong(record: SourceRecord, seen: set[str]) -> str:
     return ""
 
 
-def _told(message: str, path: Path, name: str) -> str:
-    """Put a file's name in place of where it lies, which is nobody's business."""
+def _by_name(message: str, path: Path, name: str) -> str:
+    """Replace a file's path, which is not shown to users, by its name."""
     return sanitize_line(message.replace(str(path), name))

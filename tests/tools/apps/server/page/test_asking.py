@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.tools.apps.server.page.chat_session import ChatSession, View
+from hopgraph.tools.apps.server.page.chat_session import ChatSession, ThreadView
 from hopgraph.tools.models.offline import OfflineExtractive
 from support.servers.app_in_thread import until_idle
 from support.servers.browsing import Chat
@@ -125,7 +125,7 @@ def test_one_question_at_a_time_and_none_is_dropped(
 ) -> None:
     ask = ChatSession.ask
 
-    async def with_a_long_end(self: ChatSession, *given: Any) -> AsyncGenerator[View]:
+    async def with_a_long_end(self: ChatSession, *given: Any) -> AsyncGenerator[ThreadView]:
         async for view in ask(self, *given):
             yield view
         await asyncio.sleep(2)

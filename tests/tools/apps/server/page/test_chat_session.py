@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from hopgraph.state import HopgraphError
-from hopgraph.tools.apps.server.page.chat_session import ChatSession, View, Wanted
-from hopgraph.tools.apps.server.page.page_turns import Turn
+from hopgraph.tools.apps.server.page.chat_session import ChatSession, ThreadView, TurnOptions
+from hopgraph.tools.apps.server.page.page_turns import PageTurn
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import open_service
 from hopgraph.tools.models.offline import OfflineExtractive
@@ -34,29 +34,29 @@ async def opened(folder: Path, model: str = "offline:extractive") -> AsyncGenera
     """Open the page's work on the threads of a folder."""
     async with open_service(ServingOptions(threads=folder / "threads.sqlite", settings={"model": model})) as service:
         chat_session = ChatSession(lambda: service)
-        await chat_session.kept.prepare()
+        await chat_session.turn_store.prepare()
         yield chat_session
 
 
 async def asked(
-    chat_session: ChatSession, thread: str = "", wanted: Wanted | None = None, text: str = QUESTION
-) -> View:
+    chat_session: ChatSession, thread: str = "", wanted: TurnOptions | None = None, text: str = QUESTION
+) -> ThreadView:
     """Ask, and give the last view."""
-    last = View("", [])
-    async for view in chat_session.ask("session", USER, thread, text, wanted or Wanted(method="one_step")):
+    last = ThreadView("", [])
+    async for view in chat_session.ask("session", USER, thread, text, wanted or TurnOptions(method="one_step")):
         last = view
     return last
 
 
 async def test_a_refused_question_leaves_the_conversation_on_the_page(chat_session: ChatSession) -> None:
     first = await asked(chat_session)
-    refused = await asked(chat_session, first.thread, Wanted(method="one_step", changes={"temperature": 9}))
+    refused = await asked(chat_session, first.thread, TurnOptions(method="one_step", changes={"temperature": 9}))
     assert "temperature" in refused.problem
     assert (refused.thread, [turn.asked for turn in refused.turns]) == (first.thread, [QUESTION])
 
 
 async def test_a_review_that_was_passed_over_waits_no_more(chat_session: ChatSession) -> None:
-    first = await asked(chat_session, wanted=Wanted(method="one_step", changes={"review_queries": True}))
+    first = await asked(chat_session, wanted=TurnOptions(method="one_step", changes={"review_queries": True}))
     assert first.asked
     second = await asked(chat_session, first.thread)
     assert [turn.ended for turn in second.turns] == ["paused", "done"]
@@ -67,8 +67,8 @@ async def test_a_review_that_was_passed_over_waits_no_more(chat_session: ChatSes
 
 async def test_a_turn_that_was_stopped_at_once_stays_where_it_was_asked(chat_session: ChatSession) -> None:
     first = await asked(chat_session)
-    stopped = Turn("And this?", ended="stopped")  # before the thread had its question
-    await chat_session.kept.keep(USER, first.thread, stopped)
+    stopped = PageTurn("And this?", ended="stopped")  # before the thread had its question
+    await chat_session.turn_store.save(USER, first.thread, stopped)
     await asked(chat_session, first.thread, text="Who wrote Frankenstein?")
     again = await chat_session.open(USER, first.thread)
     assert [turn.asked for turn in again.turns] == [QUESTION, "And this?", "Who wrote Frankenstein?"]
@@ -82,7 +82,7 @@ async def until_asked(server: OpenAIServer, seconds: float) -> None:
             await asyncio.sleep(0.01)
 
 
-async def run_in_task(chat_session: ChatSession, server: OpenAIServer) -> tuple[str, asyncio.Task[View]]:
+async def run_in_task(chat_session: ChatSession, server: OpenAIServer) -> tuple[str, asyncio.Task[ThreadView]]:
     """Ask something that takes long; gives the thread, and the task that watches."""
     server.fail_when("one_step/answer", slow(60))
     task = asyncio.create_task(asked(chat_session))
@@ -105,7 +105,7 @@ async def test_a_turn_under_way_is_shown_so_elsewhere_and_cannot_be_deleted(tmp_
             chat_session.running.stop("session")
             assert (await task).turns[-1].ended == "stopped"
             await chat_session.delete(USER, thread)
-            assert await chat_session.kept.of(USER, thread) == {}
+            assert await chat_session.turn_store.load(USER, thread) == {}
             assert (await chat_session.open(USER, thread)).turns == []
 
 
@@ -115,7 +115,7 @@ async def test_a_page_that_closes_ends_its_turns_and_keeps_them(tmp_path: Path) 
             thread, task = await run_in_task(chat_session, server)
             await chat_session.close()
             assert (await task).turns[-1].ended == "stopped"
-            (kept,) = (await chat_session.kept.of(USER, thread)).values()
+            (kept,) = (await chat_session.turn_store.load(USER, thread)).values()
     assert (kept.asked, kept.ended) == (QUESTION, "stopped")
     assert kept.lines
 
@@ -138,7 +138,7 @@ def test_an_app_that_is_stopped_ends_its_turns_and_keeps_them(tmp_path: Path, nu
         asyncio.run(ask_and_stop())
         assert "Traceback" not in chat.said(), chat.said()
 
-    async def kept() -> Turn:
+    async def kept() -> PageTurn:
         async with opened(tmp_path) as chat_session:
             (thread,) = await chat_session.service().threads.list_for("local")
             (turn,) = (await chat_session.open("local", thread["id"])).turns

@@ -14,7 +14,7 @@ import pytest
 from hopgraph.state import CorpusError, SettingsError
 from hopgraph.tools.apps.server.page import document_store as module
 from hopgraph.tools.apps.server.page.document_store import IndexingStage, UserCorpus, UserDocuments, documents_folder
-from hopgraph.tools.apps.server.page.uploaded_files import sweep
+from hopgraph.tools.apps.server.page.uploaded_files import remove_old_files
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.retrieval import resolve_retriever
 
@@ -238,7 +238,7 @@ async def test_other_work_goes_on_while_documents_are_indexed(documents: UserDoc
 async def test_a_user_has_only_so_many(
     documents: UserDocuments, uploads: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_CORPORA", 2)
+    monkeypatch.setattr(module, "MAX_CORPORA", 2)
     files = written(uploads, a__txt="Rain.")
     made = [await added(documents, "anna", files) for _ in range(2)]
     with pytest.raises(SettingsError, match="delete one"):
@@ -285,7 +285,7 @@ def test_documents_lie_beside_the_threads(tmp_path: Path, monkeypatch: pytest.Mo
 async def test_those_under_way_count_too(
     documents: UserDocuments, uploads: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_CORPORA", 3)
+    monkeypatch.setattr(module, "MAX_CORPORA", 3)
     files = written(uploads, a__txt="Rain.")
     ended = await asyncio.gather(*(added(documents, "anna", files) for _ in range(8)), return_exceptions=True)
     assert sum(isinstance(each, SettingsError) for each in ended) == 5
@@ -318,6 +318,6 @@ def test_old_uploads_are_swept(tmp_path: Path) -> None:
         path.write_text("x")
     for path in (old, part):
         os.utime(path, (time.time() - 100, time.time() - 100))
-    sweep(folder, 50)
+    remove_old_files(folder, 50)
     assert [path.name for path in folder.iterdir()] == ["new.txt"]
-    sweep(tmp_path / "none", 50)
+    remove_old_files(tmp_path / "none", 50)

@@ -12,7 +12,7 @@ import pytest
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.server.page.upload_guard import check_files
-from hopgraph.tools.apps.server.page.uploaded_files import bytes_in
+from hopgraph.tools.apps.server.page.uploaded_files import folder_size
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from support.servers.by_hand import by_hand
 from support.servers.web_app import open_app
@@ -84,7 +84,7 @@ async def test_what_is_uploaded_and_never_indexed_has_an_end(tmp_path: Path) -> 
         assert refused[0].json()["detail"].startswith("too much was uploaded")
         lying = [path for path in (tmp_path / "hopgraph-uploads").rglob("*") if path.is_file()]
         assert len(lying) == 20 - len(refused) < 12
-        assert bytes_in(tmp_path / "hopgraph-uploads") <= 10_000_000
+        assert folder_size(tmp_path / "hopgraph-uploads") <= 10_000_000
         assert (await person.client.get("/health")).status_code == 200
     assert (tmp_path / "hopgraph-uploads").stat().st_mode & 0o777 == 0o700
 

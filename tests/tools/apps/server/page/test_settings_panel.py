@@ -9,19 +9,19 @@ from hopgraph.state import SettingsError
 from hopgraph.state.chat import METHOD_NAMES, ChatContext
 from hopgraph.tools.apps.server.admission import Admission
 from hopgraph.tools.apps.server.page.settings_panel import (
-    Setting,
-    changed,
+    SettingField,
+    apply_change,
     effective_settings,
-    entered,
     list_settings,
     make_component,
+    parse_value,
     settings_panel,
 )
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import AUTO, MODEL_NAMES, OWNER_SETTINGS, Service
 
 
-def by_name(method: str, *, owner: bool = False, given: ChatContext | None = None) -> dict[str, Setting]:
+def by_name(method: str, *, owner: bool = False, given: ChatContext | None = None) -> dict[str, SettingField]:
     return {each.name: each for each in list_settings(effective_settings(method, given), owner=owner)}
 
 
@@ -51,7 +51,7 @@ def test_what_a_field_shows_at_first_is_no_change(name: str) -> None:
     cls = ChatContext if name == AUTO else METHODS[name].Context
     for setting in list_settings(effective_settings(name), owner=True):
         first = make_component(gr, setting, setting.value).value
-        assert changed(cls, setting, {}, first) == ({}, "")
+        assert apply_change(cls, setting, {}, first) == ({}, "")
 
 
 def test_settings_that_the_app_was_started_with_are_in_force() -> None:
@@ -88,8 +88,8 @@ def test_a_value_that_only_code_can_give_has_no_field() -> None:
 )
 def test_values_are_read_as_they_are_entered(name: str, value: object, read: object) -> None:
     setting = by_name("tree_of_reviews", owner=True)[name]
-    assert entered(setting, value) == read
-    now, wrong = changed(METHODS["tree_of_reviews"].Context, setting, {"max_depth": 9}, value)
+    assert parse_value(setting, value) == read
+    now, wrong = apply_change(METHODS["tree_of_reviews"].Context, setting, {"max_depth": 9}, value)
     assert wrong == ""
     # What is as it was before is no change.
     if read != setting.value:
@@ -114,7 +114,7 @@ def test_values_are_read_as_they_are_entered(name: str, value: object, read: obj
 )
 def test_a_wrong_value_is_told_in_one_line_and_refuses_the_question(name: str, value: Any, said: str) -> None:
     cls, setting = METHODS["tree_of_reviews"].Context, by_name("tree_of_reviews", owner=True)[name]
-    now, wrong = changed(cls, setting, {}, value)
+    now, wrong = apply_change(cls, setting, {}, value)
     assert said in wrong
     assert name in wrong
     assert "\n" not in wrong
@@ -133,12 +133,12 @@ def test_changes_are_what_the_service_takes() -> None:
     cls, found = METHODS["tree_of_reviews"].Context, by_name("tree_of_reviews")
     changes: dict[str, Any] = {}
     for name, value in {"max_depth": 2, "widths": "[2, 1]", "passages_per_query": 8}.items():
-        changes, wrong = changed(cls, found[name], changes, value)
+        changes, wrong = apply_change(cls, found[name], changes, value)
         assert wrong == ""
     made = service_settings(changes)
     assert made.methods["tree_of_reviews"] == {"max_depth": 2, "widths": [2, 1]}
     assert made.passages_per_query == 8
-    changes, _ = changed(cls, found["max_depth"], changes, found["max_depth"].value)
+    changes, _ = apply_change(cls, found["max_depth"], changes, found["max_depth"].value)
     assert "max_depth" not in changes
 
 

@@ -1,0 +1,251 @@
+"""The page's events: what each of its buttons does."""
+
+import contextlib
+import uuid
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from gradio import Request
+from pydantic import JsonValue
+
+from hopgraph.state import HopgraphError
+from hopgraph.tools.apps.server.page.chat_session import ChatSession, ThreadView, TurnOptions
+from hopgraph.tools.apps.server.page.conversation_html import conversation_html, picture_html
+from hopgraph.tools.apps.server.page.documents_panel import corpus_choices
+from hopgraph.tools.apps.server.page.html_text import inline_html, problem_html
+from hopgraph.tools.apps.server.page.page_components import PageComponents, settings_fields
+from hopgraph.tools.apps.server.page.page_turns import PageTurn
+from hopgraph.tools.apps.server.page.review_form import (
+    ReviewRequest,
+    answer_next,
+    review_form,
+    review_kinds,
+    review_settings,
+)
+from hopgraph.tools.apps.server.page.settings_panel import settings_panel
+from hopgraph.tools.apps.server.page.upload_guard import make_guarded_blocks
+from hopgraph.tools.apps.server.server_options import OWNER
+from hopgraph.tools.apps.server.service import AUTO, MODEL_NAMES
+from hopgraph.tools.io.optional_packages import require
+from hopgraph.tools.text.sanitize import sanitize_line
+
+Updates = Mapping[Any, Any]
+"""Component → its new value, or a `gr.update`."""
+
+_QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+
+
+def build_page(session: ChatSession, initial_method: str) -> Any:
+    """Return the page as Gradio's Blocks.
+
+    Args:
+        session: its work; the service is asked for only once the app has started.
+        initial_method: the method that is selected at first.
+    """
+    gr: Any = require("gradio", "chat")
+
+    def build_settings(fields: Mapping[str, Any], changes: Any) -> None:
+        given, owner = session.service().settings(AUTO, {}), session.is_owner
+        with contextlib.suppress(HopgraphError):  # reported below the box
+            settings_panel(fields["method"], changes, given, owner=owner, before=fields["changes"])
+
+    with make_guarded_blocks(gr)(title="hopgraph", fill_width=True, analytics_enabled=False) as blocks:
+        events = _PageEvents(session, PageComponents(gr, initial_method, build_settings), initial_method)
+        events.connect(blocks)
+    blocks.queue(default_concurrency_limit=None, api_open=False)
+    # Only then Gradio checks where a file lies that a browser names; `launch` would set it.
+    blocks.has_launched = True
+    return blocks
+
+
+class _PageEvents:
+    def __init__(self, session: ChatSession, parts: PageComponents, initial_method: str) -> None:
+        self.session, self.parts, self.initial_method = session, parts, initial_method
+        self.gr = parts.gr
+
+    def connect(self, blocks: Any) -> None:
+        parts = self.parts
+
+        async def load(request: Request, thread: str | None) -> Updates:
+            updates, options = await self._open(_user(request), thread or "")
+            return {**updates, parts.notice: await self._notice(_user(request), options)}
+
+        blocks.load(load, [parts.last_opened], [*parts.view, *parts.options, parts.fields, parts.notice], **_QUIET)
+        self._connect_asking(blocks)
+        self._connect_threads()
+        self._connect_review()
+        self._connect_options()
+        parts.documents.connect(lambda: self.session.documents, _user)
+
+    def _connect_asking(self, blocks: Any) -> None:
+        parts = self.parts
+        asking: dict[str, object] = {}  # by session, a mark of the running question
+
+        async def ask(
+            request: Request, thread: str, text: str, method: str, changes: Any, corpus: str, kinds: Sequence[str]
+        ) -> AsyncGenerator[Updates]:
+            if not text.strip():
+                yield {parts.box: ""}  # without any update, Gradio would empty all components
+                return
+            options = _options(method, changes, corpus, kinds)
+            session, user, first, mark = _session(request), _user(request), True, object()
+            if asking.setdefault(session, mark) is not mark:
+                yield {parts.box: self.gr.skip()}  # Enter while a turn runs
+                return
+
+            def release() -> None:
+                if asking.get(session) is mark:
+                    del asking[session]
+
+            try:
+                async for view in self.session.ask(session, user, thread, text, options):
+                    updates = await self._show(user, view, complete=first or not view.runs)
+                    if not view.runs:
+                        release()
+                    yield {**updates, parts.box: ""} if first and not view.problem else updates
+                    first = False
+            finally:
+                release()
+
+        async def stop(request: Request) -> None:
+            self.session.running.stop(_session(request))
+
+        # Gradio's default trigger mode silently drops what comes between an event's last update and its end.
+        triggers, inputs = [parts.box.submit, parts.send.click], [parts.opened, parts.box, *parts.options]
+        self.gr.on(triggers, ask, inputs, [*parts.view, parts.box], trigger_mode="multiple", **_QUIET)
+        parts.stop.click(stop, None, None, **_QUIET)
+        blocks.unload(stop)
+
+    def _connect_threads(self) -> None:
+        gr, parts = self.gr, self.parts
+
+        async def choose(request: Request, thread: str | None) -> Updates:
+            updates, _ = await self._open(_user(request), thread or "")
+            if updates[parts.opened] == thread:
+                del updates[parts.threads]["value"]  # another may be chosen by now
+            return updates
+
+        async def new(request: Request) -> Updates:
+            return await self._show(_user(request), ThreadView("", []))
+
+        async def rename(request: Request, thread: str, title: str) -> Updates:
+            user = _user(request)
+            with contextlib.suppress(HopgraphError):  # deleted meanwhile, in another tab
+                await self.session.service().threads.rename(user, thread, title)
+            return await self._show(user, await self.session.open(user, thread))
+
+        async def delete(request: Request, thread: str) -> Updates:
+            user, view = _user(request), ThreadView("", [])
+            try:
+                await self.session.delete(user, thread)
+            except HopgraphError as error:
+                view = replace(await self.session.open(user, thread), problem=str(error))
+            return await self._show(user, view)
+
+        parts.new.click(new, None, parts.view, **_QUIET)
+        opened = [*parts.view, *parts.options, parts.fields]
+        parts.threads.input(choose, [parts.threads], opened, trigger_mode="always_last", **_QUIET)
+        gr.on([parts.rename.click, parts.title.submit], rename, [parts.opened, parts.title], parts.view, **_QUIET)
+        parts.delete.click(lambda: gr.update(visible=True), None, [parts.confirmation], **_QUIET)
+        parts.keep_it.click(lambda: gr.update(visible=False), None, [parts.confirmation], **_QUIET)
+        parts.delete_it.click(delete, [parts.opened], parts.view, **_QUIET)
+
+    def _connect_review(self) -> None:
+        parts = self.parts
+
+        def connect(button: Any, inputs: list[Any], make: Callable[..., Mapping[str, Any]]) -> None:
+            async def resume(
+                request: Request, thread: str, asked: Sequence[ReviewRequest], *values: Any
+            ) -> AsyncGenerator[Updates]:
+                user, first = _user(request), True
+                answered = answer_next(asked, make(*values))
+                async for view in self.session.review(_session(request), user, thread, answered):
+                    yield await self._show(user, view, complete=first or not view.runs)
+                    first = False
+
+            button.click(resume, [parts.opened, parts.asked, *inputs], parts.view, **_QUIET)
+
+        with parts.review:
+            # Not on load, too, which would build the form anew over what was entered.
+            @self.gr.render(inputs=[parts.asked], triggers=[parts.asked.change])
+            def render(asked: Sequence[ReviewRequest]) -> None:  # pyright: ignore[reportUnusedFunction]
+                review_form(asked, connect)
+
+    def _connect_options(self) -> None:
+        parts = self.parts
+
+        async def describe(request: Request, method: str, changes: Any, corpus: str, kinds: Sequence[str]) -> str:
+            return await self._notice(_user(request), _options(method, changes, corpus, kinds))
+
+        def choose_method(method: str, fields: Mapping[str, Any]) -> Updates:
+            if method == fields["method"]:
+                return {parts.fields: fields}
+            # Methods have different settings, so no change is carried over.
+            return {parts.changes: {}, parts.fields: settings_fields(method, {})}
+
+        # Gradio reports one choice twice: concurrently both would build the fields anew, over what was entered.
+        one_at_a_time: dict[str, Any] = {"concurrency_limit": 1, "trigger_mode": "always_last"}
+        inputs, outputs = [parts.method, parts.fields], [parts.changes, parts.fields]
+        parts.method.input(choose_method, inputs, outputs, **one_at_a_time, **_QUIET)
+        self.gr.on([each.change for each in parts.options], describe, parts.options, [parts.notice], **_QUIET)
+
+    async def _notice(self, user: str, options: TurnOptions) -> str:
+        line, stand_in = await self.session.describe(user, options)
+        changed = f" · changed: {', '.join(options.changes)}" if options.changes else ""
+        return f"<p>{inline_html(line + changed)}</p>" + (f"<p>{inline_html(stand_in)}</p>" if stand_in else "")
+
+    async def _open(self, user: str, thread: str) -> tuple[dict[Any, Any], TurnOptions]:
+        """Return the page's updates for a thread, and the options of its last question."""
+        parts = self.parts
+        view = await self.session.open(user, thread)
+        last = view.turns[-1] if view.turns else PageTurn("", method=self.initial_method)
+        choices = corpus_choices(await self.session.documents.list_for(user))
+        corpus = last.corpus if last.corpus in [key for _, key in choices] else ""
+        method = last.method if last.method in MODEL_NAMES else AUTO
+        changes, kinds = self.session.known_changes(method, last.changes), review_kinds(last.changes)
+        return {
+            **await self._show(user, view),
+            parts.method: method,
+            parts.changes: changes,
+            parts.fields: settings_fields(method, changes, uuid.uuid4().hex),
+            parts.to_review: kinds,
+            parts.corpus: self.gr.update(choices=choices, value=corpus),
+        }, _options(method, changes, corpus, kinds)
+
+    async def _show(self, user: str, view: ThreadView, *, complete: bool = True) -> Updates:
+        """Return the page's updates for a view; unless `complete` only those that change while a turn runs."""
+        gr, parts, last = self.gr, self.parts, view.turns[-1:]
+        html = conversation_html(last, welcome=not view.problem) + problem_html(view.problem)
+        changing = {parts.last: html, parts.picture: picture_html(last[0] if last else None)}
+        if not complete:
+            return changing
+        threads = await self.session.service().threads.list_for(user)
+        titles = {each["id"]: sanitize_line(each["title"]) or "untitled" for each in threads}
+        choices = [(title, key) for key, title in titles.items()]
+        return {
+            **changing,
+            parts.earlier: conversation_html(view.turns[:-1]),
+            parts.opened: view.thread,
+            parts.last_opened: view.thread,
+            parts.asked: list(view.asked),
+            parts.threads: gr.update(choices=choices, value=view.thread or None, interactive=not view.runs),
+            parts.new: gr.update(interactive=not view.runs),
+            parts.manage: gr.update(visible=bool(view.thread) and not view.runs),
+            parts.title: titles.get(view.thread, ""),
+            parts.confirmation: gr.update(visible=False),
+            parts.send: gr.update(visible=not view.runs),
+            parts.stop: gr.update(visible=view.runs),
+        }
+
+
+def _options(method: str, changes: Mapping[str, JsonValue], corpus: str, kinds: Sequence[str]) -> TurnOptions:
+    return TurnOptions(method, {**changes, **review_settings(kinds)}, corpus or "")
+
+
+def _user(request: Request) -> str:
+    return request.username or OWNER
+
+
+def _session(request: Request) -> str:
+    return request.session_hash or ""
