@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, Request, sync_playwright
+from playwright.sync_api import Error as PlaywrightError
 
 from support.servers.web_app import WebApp
 
@@ -14,14 +15,20 @@ _PATIENCE = 120_000
 """Milliseconds that anything may take; the machine may be slow, and nothing waits longer than it must."""
 
 
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
 @contextmanager
 def chromium_browser() -> Generator[Browser]:
-    """Run Debian's browser without a window; a test that wants it is skipped where it is not installed."""
-    path = shutil.which("chromium")
+    """Run Chromium without a window; a test that needs it is skipped where none is installed or starts."""
+    path = next(filter(None, map(shutil.which, _NAMES)), None)
     if path is None:
-        pytest.skip("needs the browser chromium")
+        pytest.skip(f"needs a browser: none of {', '.join(_NAMES)} is on the PATH")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        try:
+            browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        except PlaywrightError as error:
+            pytest.skip(f"needs a browser, but {path} does not start: {str(error).splitlines()[0]}")
         yield browser
         browser.close()
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from hopgraph.nodes.chat.reply import unescape_markup
 from hopgraph.tools.apps.server.openai_api.api_errors import RequestError
@@ -20,35 +20,25 @@ _SOURCE = re.compile(r"\[\d+\] (.+?)(?:: “|$)")
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
     type: str
     text: str = ""
 
 
 class _Message(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[_Part] | None = None
 
 
 class _StreamOptions(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
     include_usage: bool = False
 
 
 class _ResponseFormat(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
     type: str = "text"
 
 
 class _Body(BaseModel):
     """What is read of a body; `temperature`, `max_tokens` and all others are ignored."""
-
-    model_config = ConfigDict(extra="ignore")
 
     model: str
     messages: list[_Message] = Field(min_length=1)
