@@ -109,17 +109,17 @@ async def test_threads_are_listed_renamed_and_deleted(threads: Threads) -> None:
     "bad", ["", "../bob", "/etc/passwd", "a/b", "a\\b", "a:b", ".", "..", "a\0", "a b", "é", "a\n", "x" * 101, "-a"]
 )
 async def test_path_like_and_long_names_are_refused(tmp_path: Path, bad: str) -> None:
-    with pytest.raises(SettingsError, match=r"^user .* are taken") as refused:
+    with pytest.raises(SettingsError, match=r"^user .* is malformed") as refused:
         thread_key(bad, "one")
     assert len(str(refused.value).splitlines()) == 1
-    with pytest.raises(SettingsError, match=r"^thread .* are taken"):
+    with pytest.raises(SettingsError, match=r"^thread .* is malformed"):
         thread_key("ann", bad)
     async with open_threads(tmp_path / "threads.sqlite") as threads:
-        with pytest.raises(SettingsError, match="are taken"):
+        with pytest.raises(SettingsError, match="is malformed"):
             await threads.list_for(bad)
-        with pytest.raises(SettingsError, match="are taken"):
+        with pytest.raises(SettingsError, match="is malformed"):
             await threads.delete("ann", bad)
-        with pytest.raises(SettingsError, match="are taken"):
+        with pytest.raises(SettingsError, match="is malformed"):
             await threads.create(bad)
 
 

@@ -44,7 +44,7 @@ _log = logging.getLogger(__name__)
 
 
 def resolve_alias(name: str) -> str:
-    """Return the name in `MODEL_NAMES` that a short one, as `tor`, stands for; any other stays as it is."""
+    """Return the name in `MODEL_NAMES` that an alias, as `tor`, means; any other stays as it is."""
     return METHOD_ALIASES.get(name, name)
 
 

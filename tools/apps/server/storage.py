@@ -1,6 +1,6 @@
 """The databases that threads are stored in: SQLite in a file, or PostgreSQL at an address.
 
-Each holds LangGraph's own checkpointer, and adds plain SQL for the tables beside it and locks against other
+Each holds LangGraph's own checkpointer, and adds plain SQL for the tables next to it and locks against other
 processes. The tables are not LangGraph's `BaseStore`: its namespaces refuse the periods of e-mail addresses, its
 values are JSON where turns are stored compressed, and without a conditional update a rename could restore a thread
 that was deleted meanwhile. Every database error, the checkpointer's included, is raised as a `StorageError`.

@@ -33,7 +33,7 @@ EVENT: TypeAdapter[Any] = TypeAdapter(ag.Event)
 
 
 @pytest.fixture
-async def doors(tmp_path: Path) -> AsyncIterator[WebApp]:
+async def app(tmp_path: Path) -> AsyncIterator[WebApp]:
     async with open_endpoints(ServingOptions(threads=tmp_path / "threads.sqlite")) as opened:
         yield opened
 
@@ -48,11 +48,11 @@ def body(*texts: str, thread: str = "t1", props: Any = None, **more: Any) -> dic
     return {**given, "forwardedProps": props or {}, **more}
 
 
-async def stream(doors: WebApp, wanted: Any, user: str = "") -> AsyncGenerator[Any]:
+async def stream(app: WebApp, wanted: Any, user: str = "") -> AsyncGenerator[Any]:
     headers = {"Authorization": f"Bearer key-of-{user}"} if user else {}
     async with (
         httpx.AsyncClient(timeout=60) as client,
-        client.stream("POST", f"{doors.url}/ag-ui", json=wanted, headers=headers) as reply,
+        client.stream("POST", f"{app.url}/ag-ui", json=wanted, headers=headers) as reply,
     ):
         assert reply.status_code == 200, await reply.aread()
         assert reply.headers["content-type"].startswith("text/event-stream")
@@ -61,13 +61,13 @@ async def stream(doors: WebApp, wanted: Any, user: str = "") -> AsyncGenerator[A
                 yield EVENT.validate_json(line.removeprefix("data: "))
 
 
-async def run(doors: WebApp, wanted: Any, user: str = "") -> list[Any]:
-    return [event async for event in stream(doors, wanted, user)]
+async def run(app: WebApp, wanted: Any, user: str = "") -> list[Any]:
+    return [event async for event in stream(app, wanted, user)]
 
 
-async def refused(doors: WebApp, content: bytes) -> tuple[int, str]:
+async def refused(app: WebApp, content: bytes) -> tuple[int, str]:
     async with httpx.AsyncClient(timeout=60) as client:
-        reply = await client.post(f"{doors.url}/ag-ui", content=content)
+        reply = await client.post(f"{app.url}/ag-ui", content=content)
     detail = reply.json()["detail"]
     assert "\n" not in detail
     return reply.status_code, detail
@@ -81,8 +81,8 @@ def text_of(events: Sequence[Any]) -> str:
     return "".join(event.delta for event in of(events, ag.TextMessageContentEvent))
 
 
-async def test_the_answer_and_its_citations_are_those_of_ask(doors: WebApp) -> None:
-    events = await run(doors, body(QUESTION, state={"theme": "dark"}))
+async def test_the_answer_and_its_citations_are_those_of_ask(app: WebApp) -> None:
+    events = await run(app, body(QUESTION, state={"theme": "dark"}))
     expected = asked()
     snapshot = of(events, ag.StateSnapshotEvent)[-1].snapshot
     found = of(events, ag.TextMessageStartEvent)[0].metadata["hopgraph"]
@@ -95,8 +95,8 @@ async def test_the_answer_and_its_citations_are_those_of_ask(doors: WebApp) -> N
     assert text_of(events).startswith("Guadalajara [1][2]")
 
 
-async def test_events_come_in_the_order_that_front_ends_check(doors: WebApp) -> None:
-    events = await run(doors, body(QUESTION))
+async def test_events_come_in_the_order_that_front_ends_check(app: WebApp) -> None:
+    events = await run(app, body(QUESTION))
     assert isinstance(events[0], ag.RunStartedEvent)
     assert (events[0].thread_id, events[0].run_id) == ("t1", "r1")
     assert isinstance(events[-1], ag.RunFinishedEvent)
@@ -118,8 +118,8 @@ async def test_events_come_in_the_order_that_front_ends_check(doors: WebApp) -> 
     assert kinds.index("query") < kinds.index("retrieved") < kinds.index("answered") < kinds.index("replied")
 
 
-async def test_nothing_of_the_inside_leaks(doors: WebApp) -> None:
-    events = await run(doors, body(QUESTION))
+async def test_nothing_of_the_inside_leaks(app: WebApp) -> None:
+    events = await run(app, body(QUESTION))
     assert len(of(events, ag.TextMessageStartEvent)) == 1, "what models say on the way is no message"
     assert not of(events, ag.RawEvent)
     assert of(events, ag.StateSnapshotEvent)[0].snapshot.keys() == {
@@ -132,49 +132,49 @@ async def test_nothing_of_the_inside_leaks(doors: WebApp) -> None:
     }
 
 
-async def test_a_thread_is_called_after_its_first_question(doors: WebApp) -> None:
+async def test_a_thread_is_called_after_its_first_question(app: WebApp) -> None:
     for text in ("Who painted Guernica?", "Where was he born?"):
-        await run(doors, body(text))
-    (thread,) = await doors.service.threads.list_for("local")
+        await run(app, body(text))
+    (thread,) = await app.service.threads.list_for("local")
     assert thread["title"] == "Who painted Guernica?"
 
 
-async def test_a_follow_up_needs_the_history_that_the_thread_keeps(doors: WebApp) -> None:
-    first = await run(doors, body("Who painted Guernica?"))
+async def test_a_follow_up_needs_the_history_that_the_thread_keeps(app: WebApp) -> None:
+    first = await run(app, body("Who painted Guernica?"))
     again = body("Who painted Guernica?", "(not what was said)", "And where was he born?")
     assert "Picasso" in text_of(first)
-    assert "laga" in text_of(await run(doors, again))
-    kept = (await doors.service.chat.aget_state(doors.service.threads.config("local", "t1"))).values["messages"]
+    assert "laga" in text_of(await run(app, again))
+    kept = (await app.service.chat.aget_state(app.service.threads.config("local", "t1"))).values["messages"]
     assert [message.type for message in kept] == ["human", "ai", "human", "ai"]
     assert "not what was said" not in str(kept)
 
 
-async def test_a_history_that_only_the_client_has_is_taken_over(doors: WebApp) -> None:
-    events = await run(doors, body("Who painted Guernica?", "Pablo Picasso", "And where was he born?"))
+async def test_a_history_that_only_the_client_has_is_taken_over(app: WebApp) -> None:
+    events = await run(app, body("Who painted Guernica?", "Pablo Picasso", "And where was he born?"))
     assert "laga" in text_of(events)
 
 
-async def test_a_message_that_is_sent_again_is_answered_again(doors: WebApp) -> None:
-    await run(doors, body("Who painted Guernica?"))
-    await run(doors, body("Who painted Guernica?", "…", "And where was he born?"))
-    await run(doors, body("Who painted Guernica?"))
-    kept = (await doors.service.chat.aget_state(doors.service.threads.config("local", "t1"))).values["messages"]
+async def test_a_message_that_is_sent_again_is_answered_again(app: WebApp) -> None:
+    await run(app, body("Who painted Guernica?"))
+    await run(app, body("Who painted Guernica?", "…", "And where was he born?"))
+    await run(app, body("Who painted Guernica?"))
+    kept = (await app.service.chat.aget_state(app.service.threads.config("local", "t1"))).values["messages"]
     assert [message.type for message in kept] == ["human", "ai"]
 
 
 async def test_a_thread_is_its_users_alone(tmp_path: Path) -> None:
-    async with open_endpoints(ServingOptions(threads=tmp_path / "threads.sqlite", keys=USERS)) as doors:
-        await run(doors, body("Who painted Guernica?"), user="ann")
+    async with open_endpoints(ServingOptions(threads=tmp_path / "threads.sqlite", keys=USERS)) as app:
+        await run(app, body("Who painted Guernica?"), user="ann")
         follow_up = body("And where was he born?")
         follow_up["messages"][0]["id"] = "m2"
-        assert "laga" not in text_of(await run(doors, follow_up, user="bob"))
-        assert "laga" in text_of(await run(doors, follow_up, user="ann"))
-        assert [thread["id"] for thread in await doors.service.threads.list_for("bob")] == ["t1"]
+        assert "laga" not in text_of(await run(app, follow_up, user="bob"))
+        assert "laga" in text_of(await run(app, follow_up, user="ann"))
+        assert [thread["id"] for thread in await app.service.threads.list_for("bob")] == ["t1"]
 
 
 @pytest.mark.parametrize("thread", ["../t1", "a/b", "ann:t1", "", "..", "t1\u0000", "x" * 65])
-async def test_thread_ids_that_look_like_paths_are_refused(doors: WebApp, thread: str) -> None:
-    status, detail = await refused(doors, json.dumps(body(QUESTION, thread=thread)).encode())
+async def test_thread_ids_that_look_like_paths_are_refused(app: WebApp, thread: str) -> None:
+    status, detail = await refused(app, json.dumps(body(QUESTION, thread=thread)).encode())
     assert status == 422
     assert "thread" in detail
 
@@ -195,30 +195,30 @@ async def test_thread_ids_that_look_like_paths_are_refused(doors: WebApp, thread
         (json.dumps(body("x", props={"hopgraph": {"temperature": 9}})).encode(), 422, "temperature"),
     ],
 )
-async def test_what_cannot_be_run_is_refused_in_one_line(doors: WebApp, content: bytes, status: int, said: str) -> None:
-    told, detail = await refused(doors, content)
+async def test_what_cannot_be_run_is_refused_in_one_line(app: WebApp, content: bytes, status: int, said: str) -> None:
+    told, detail = await refused(app, content)
     assert told == status
     assert said in detail
 
 
-async def test_other_forwarded_properties_change_nothing(doors: WebApp) -> None:
+async def test_other_forwarded_properties_change_nothing(app: WebApp) -> None:
     props = {"node_name": "reply", "answer": "forged", "said": "forged", "command": {"resume": "x"}}
-    events = await run(doors, body(QUESTION, props=props, state={"answer": "forged"}))
+    events = await run(app, body(QUESTION, props=props, state={"answer": "forged"}))
     assert of(events, ag.StateSnapshotEvent)[0].snapshot["answer"] == "Guadalajara"
 
 
-async def test_a_method_can_be_chosen_and_set(doors: WebApp) -> None:
+async def test_a_method_can_be_chosen_and_set(app: WebApp) -> None:
     props = {"hopgraph": {"method": "one_step", "passages_per_query": 3}}
-    events = await run(doors, body("Who painted Guernica?", props=props))
+    events = await run(app, body("Who painted Guernica?", props=props))
     assert of(events, ag.StateSnapshotEvent)[0].snapshot["method"] == "one_step"
     found = [event.value for event in of(events, ag.CustomEvent) if event.value["event"] == "retrieved"]
     assert len(found) == 1
     assert len(found[0]["data"]["passage_ids"]) == 3
 
 
-async def test_a_review_pauses_and_goes_on(doors: WebApp) -> None:
+async def test_a_review_pauses_and_goes_on(app: WebApp) -> None:
     props = {"hopgraph": {"method": "migres", "review_queries": True}}
-    events = await run(doors, body(QUESTION, props=props))
+    events = await run(app, body(QUESTION, props=props))
     rounds = 0
     while (outcome := events[-1].outcome) is not None:
         assert outcome.type == "interrupt"
@@ -227,7 +227,7 @@ async def test_a_review_pauses_and_goes_on(doors: WebApp) -> None:
         assert pause.reason == "review_queries"
         assert pause.metadata["hopgraph"]["queries"][0]["text"]
         answers = [{"interruptId": pause.id, "status": "resolved", "payload": "approve"}]
-        events = await run(doors, body(QUESTION, props=props, resume=answers))
+        events = await run(app, body(QUESTION, props=props, resume=answers))
         rounds += 1
     assert rounds == 2
     assert of(events, ag.StateSnapshotEvent)[0].snapshot["answer"] == "Guadalajara"
@@ -241,19 +241,19 @@ def slow(server: OpenAIServer, threads: Path, **options: Any) -> ServingOptions:
 async def test_a_client_that_leaves_stops_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with OpenAIServer(OfflineExtractive(), latency=0.3) as server:
-        async with open_endpoints(slow(server, tmp_path)) as doors:
-            events = stream(doors, body(QUESTION))
+        async with open_endpoints(slow(server, tmp_path)) as app:
+            events = stream(app, body(QUESTION))
             async for event in events:
                 if isinstance(event, ag.CustomEvent):
                     break
-            assert doors.service.admission.active == 1
+            assert app.service.admission.active == 1
             await events.aclose()
-            await until_idle(doors.service)
+            await until_idle(app.service)
             await asyncio.sleep(1)  # a request that was on its way may still arrive
             before = len(server.requests)
             await asyncio.sleep(1)
             assert len(server.requests) == before < asked()["usage"]["llm_calls"], "the model is asked no more"
-            assert "Guadalajara" in text_of(await run(doors, body(QUESTION))), "the thread can be asked again"
+            assert "Guadalajara" in text_of(await run(app, body(QUESTION))), "the thread can be asked again"
 
 
 async def test_a_thread_answers_one_turn_at_a_time_and_the_app_so_many(
@@ -261,33 +261,33 @@ async def test_a_thread_answers_one_turn_at_a_time_and_the_app_so_many(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with OpenAIServer(OfflineExtractive(), latency=0.5) as server:
-        async with open_endpoints(slow(server, tmp_path, max_running=1, max_waiting=0)) as doors:
-            events = stream(doors, body(QUESTION))
+        async with open_endpoints(slow(server, tmp_path, max_running=1, max_waiting=0)) as app:
+            events = stream(app, body(QUESTION))
             await anext(events)
             for thread in ("t1", "t2"):
-                status, detail = await refused(doors, json.dumps(body(QUESTION, thread=thread)).encode())
+                status, detail = await refused(app, json.dumps(body(QUESTION, thread=thread)).encode())
                 assert status == 429
                 assert "answered" in detail
             await events.aclose()
-            await until_idle(doors.service)
+            await until_idle(app.service)
 
 
 async def test_a_turn_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with OpenAIServer(OfflineExtractive(), latency=3) as server:
-        async with open_endpoints(slow(server, tmp_path, turn_seconds=2)) as doors:
-            status, detail = await refused(doors, json.dumps(body("Who painted Guernica?")).encode())
+        async with open_endpoints(slow(server, tmp_path, turn_seconds=2)) as app:
+            status, detail = await refused(app, json.dumps(body("Who painted Guernica?")).encode())
             assert status == 504
             assert "longer than 2 seconds" in detail
-            await until_idle(doors.service)
+            await until_idle(app.service)
 
 
 async def test_a_model_that_fails_ends_the_run_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-and-secret")
     with OpenAIServer(OfflineExtractive(), api_key="sk-right") as server:
-        async with open_endpoints(slow(server, tmp_path)) as doors:
+        async with open_endpoints(slow(server, tmp_path)) as app:
             async with httpx.AsyncClient(timeout=60) as client:
-                reply = await client.post(f"{doors.url}/ag-ui", json=body(QUESTION))
+                reply = await client.post(f"{app.url}/ag-ui", json=body(QUESTION))
             assert "sk-wrong-and-secret" not in reply.text
             assert reply.status_code == 502
             assert "401" in reply.json()["detail"] or "key" in reply.json()["detail"]
@@ -297,14 +297,14 @@ async def test_a_run_that_fails_on_its_way_says_so(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with OpenAIServer(OfflineExtractive()) as server:
         server.fail_when("migres/extract", server_error())
-        async with open_endpoints(slow(server, tmp_path)) as doors:
-            events = await run(doors, body(QUESTION))
+        async with open_endpoints(slow(server, tmp_path)) as app:
+            events = await run(app, body(QUESTION))
             assert of(events, ag.CustomEvent)
             assert isinstance(events[-1], ag.RunErrorEvent)
             assert events[-1].code == "ModelError"
             assert "\n" not in events[-1].message
             server.forget_faults()
-            assert "Guadalajara" in text_of(await run(doors, body(QUESTION))), "the thread can be asked again"
+            assert "Guadalajara" in text_of(await run(app, body(QUESTION))), "the thread can be asked again"
 
 
 async def test_half_a_surrogate_pair_of_a_models_does_not_end_the_stream(
@@ -313,25 +313,25 @@ async def test_half_a_surrogate_pair_of_a_models_does_not_end_the_stream(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     told = json.dumps({"answer": "Malaga \ud83d", "reason": "half \udc00 a pair"})
     with OpenAIServer(ScriptedChatModel(replies=lambda role, messages: told)) as server:
-        async with open_endpoints(slow(server, tmp_path)) as doors:
+        async with open_endpoints(slow(server, tmp_path)) as app:
             props = {"hopgraph": {"method": "direct", "parse_retries": 0}}
-            events = await run(doors, body("Who painted Guernica?", props=props))
+            events = await run(app, body("Who painted Guernica?", props=props))
             assert isinstance(events[-1], ag.RunFinishedEvent)
 
 
 async def test_a_locked_database_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with OpenAIServer(OfflineExtractive(), latency=0.1) as server:
-        async with open_endpoints(slow(server, tmp_path)) as doors:
-            await doors.service.threads.database.rows("PRAGMA busy_timeout = 100")
+        async with open_endpoints(slow(server, tmp_path)) as app:
+            await app.service.threads.database.rows("PRAGMA busy_timeout = 100")
             other = sqlite3.connect(tmp_path / "t.sqlite", isolation_level=None)
             other.execute("BEGIN IMMEDIATE")
-            status, detail = await refused(doors, json.dumps(body(QUESTION)).encode())
+            status, detail = await refused(app, json.dumps(body(QUESTION)).encode())
             assert status == 503
             assert "database is locked" in detail
             other.execute("ROLLBACK")
             events: list[Any] = []
-            async for event in stream(doors, body(QUESTION)):
+            async for event in stream(app, body(QUESTION)):
                 if not events:
                     other.execute("BEGIN IMMEDIATE")
                 events.append(event)
@@ -339,15 +339,15 @@ async def test_a_locked_database_is_told_in_one_line(tmp_path: Path, monkeypatch
             assert isinstance(events[-1], ag.RunErrorEvent)
             assert events[-1].code == "StorageError"
             assert "database is locked; another process is using the file" in events[-1].message
-            assert "Guadalajara" in text_of(await run(doors, body(QUESTION))), "the thread can be asked again"
+            assert "Guadalajara" in text_of(await run(app, body(QUESTION))), "the thread can be asked again"
 
 
 async def test_of_what_nobody_foresaw_only_the_kind_is_told(
-    doors: WebApp, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    app: WebApp, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await run(doors, body("Who painted Guernica?"))
-    await doors.service.threads.database.rows("UPDATE checkpoints SET checkpoint = ?", (b"secret",))
-    status, detail = await refused(doors, json.dumps(body("And where was he born?")).encode())
+    await run(app, body("Who painted Guernica?"))
+    await app.service.threads.database.rows("UPDATE checkpoints SET checkpoint = ?", (b"secret",))
+    status, detail = await refused(app, json.dumps(body("And where was he born?")).encode())
     assert status == 500
     assert detail.startswith("something failed that should not (")
     assert "secret" not in detail

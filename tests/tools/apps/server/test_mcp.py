@@ -28,7 +28,7 @@ COMMAND = ["-c", "from hopgraph.tools.apps.cli import main; raise SystemExit(mai
 
 
 @pytest.fixture
-async def doors(tmp_path: Path) -> AsyncIterator[WebApp]:
+async def app(tmp_path: Path) -> AsyncIterator[WebApp]:
     async with open_endpoints(ServingOptions(threads=tmp_path / "threads.sqlite")) as opened:
         yield opened
 
@@ -41,8 +41,8 @@ async def connected(kind: str, mode: str, place: Path) -> AsyncGenerator[Client]
             yield client
         return
     async with (
-        open_endpoints(ServingOptions(threads=place / "threads.sqlite")) as doors,
-        Client(f"{doors.url}/mcp", mode=mode) as client,
+        open_endpoints(ServingOptions(threads=place / "threads.sqlite")) as app,
+        Client(f"{app.url}/mcp", mode=mode) as client,
     ):
         yield client
 
@@ -51,8 +51,15 @@ def text_of(result: Any) -> str:
     return "".join(block.text for block in result.content)
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-@pytest.mark.parametrize("kind", ["stdio", "http"])
+@pytest.mark.parametrize(
+    ("kind", "mode"),
+    [
+        ("http", "auto"),
+        ("http", "legacy"),
+        ("stdio", "auto"),
+        pytest.param("stdio", "legacy", marks=pytest.mark.slow),
+    ],
+)
 async def test_the_answer_and_its_citations_are_those_of_ask(kind: str, mode: str, tmp_path: Path) -> None:
     expected = asked()
     told: list[tuple[float, str]] = []
@@ -80,8 +87,8 @@ async def test_the_answer_and_its_citations_are_those_of_ask(kind: str, mode: st
         assert alone.structured_content["usage"] == expected["usage"]
 
 
-async def test_there_is_one_narrow_tool_for_each_method(doors: WebApp) -> None:
-    async with Client(f"{doors.url}/mcp") as client:
+async def test_there_is_one_narrow_tool_for_each_method(app: WebApp) -> None:
+    async with Client(f"{app.url}/mcp") as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
     assert tools.keys() == {"auto", *METHODS} - {*ALIASES, "gold_passages"}
     for name, tool in tools.items():
@@ -108,17 +115,17 @@ async def test_there_is_one_narrow_tool_for_each_method(doors: WebApp) -> None:
     ],
 )
 async def test_what_cannot_be_asked_is_a_tool_error_in_one_line(
-    doors: WebApp, tool: str, arguments: dict[str, Any], said: str
+    app: WebApp, tool: str, arguments: dict[str, Any], said: str
 ) -> None:
-    async with Client(f"{doors.url}/mcp") as client:
+    async with Client(f"{app.url}/mcp") as client:
         result = await client.call_tool(tool, arguments)
     assert result.is_error
     assert said in text_of(result)
     assert "\n" not in text_of(result)
 
 
-async def test_small_talk_is_answered_without_an_answer(doors: WebApp) -> None:
-    async with Client(f"{doors.url}/mcp") as client:
+async def test_small_talk_is_answered_without_an_answer(app: WebApp) -> None:
+    async with Client(f"{app.url}/mcp") as client:
         result = await client.call_tool("auto", {"question": "hello"})
     assert text_of(result).startswith("Hello!")
     assert result.structured_content["answer"] == ""
@@ -134,7 +141,10 @@ def by_model(server: OpenAIServer, threads: Path, **options: Any) -> ServingOpti
 async def test_a_cancelled_call_cancels_its_run(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with OpenAIServer(OfflineExtractive(), latency=0.3) as server:
-        async with open_endpoints(by_model(server, tmp_path)) as doors, Client(f"{doors.url}/mcp", mode=mode) as client:
+        async with (
+            open_endpoints(by_model(server, tmp_path)) as app,
+            Client(f"{app.url}/mcp", mode=mode) as client,
+        ):
             begun = asyncio.Event()
 
             async def tell(progress: float, total: float | None, message: str | None) -> None:
@@ -142,10 +152,10 @@ async def test_a_cancelled_call_cancels_its_run(mode: str, tmp_path: Path, monke
 
             call = asyncio.create_task(client.call_tool("migres", {"question": QUESTION}, progress_callback=tell))
             await begun.wait()
-            assert doors.service.admission.active == 1
+            assert app.service.admission.active == 1
             call.cancel()
             await asyncio.gather(call, return_exceptions=True)
-            await until_idle(doors.service)
+            await until_idle(app.service)
             await asyncio.sleep(1)  # a request that was on its way may still arrive
             before = len(server.requests)
             await asyncio.sleep(1)
@@ -156,7 +166,7 @@ async def test_more_than_the_app_does_at_once_is_refused(tmp_path: Path, monkeyp
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with OpenAIServer(OfflineExtractive(), latency=0.3) as server:
         options = by_model(server, tmp_path, max_running=1, max_waiting=0)
-        async with open_endpoints(options) as doors, Client(f"{doors.url}/mcp") as client:
+        async with open_endpoints(options) as app, Client(f"{app.url}/mcp") as client:
             results = await asyncio.gather(*(client.call_tool("migres", {"question": QUESTION}) for _ in range(2)))
     assert sorted(result.is_error for result in results) == [False, True]
     assert "try again" in next(text_of(result) for result in results if result.is_error)
@@ -166,9 +176,9 @@ async def test_a_call_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with OpenAIServer(OfflineExtractive(), latency=3) as server:
         options = by_model(server, tmp_path, turn_seconds=2)
-        async with open_endpoints(options) as doors, Client(f"{doors.url}/mcp") as client:
+        async with open_endpoints(options) as app, Client(f"{app.url}/mcp") as client:
             result = await client.call_tool("migres", {"question": QUESTION})
-            await until_idle(doors.service)
+            await until_idle(app.service)
     assert result.is_error
     assert "longer than 2 seconds" in text_of(result)
 
@@ -178,7 +188,7 @@ async def test_a_model_that_refuses_is_a_tool_error_without_the_key(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-and-secret")
     with OpenAIServer(OfflineExtractive(), api_key="sk-right") as server:
-        async with open_endpoints(by_model(server, tmp_path)) as doors, Client(f"{doors.url}/mcp") as client:
+        async with open_endpoints(by_model(server, tmp_path)) as app, Client(f"{app.url}/mcp") as client:
             result = await client.call_tool("migres", {"question": QUESTION})
     assert result.is_error
     assert "sk-wrong-and-secret" not in text_of(result)
@@ -189,7 +199,7 @@ async def test_a_session_is_its_users_alone(tmp_path: Path) -> None:
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     accepted = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
 
-    async def post(doors: WebApp, user: str, method: str, params: Any, session: str = "") -> httpx.Response:
+    async def post(app: WebApp, user: str, method: str, params: Any, session: str = "") -> httpx.Response:
         headers = {
             **accepted,
             "Authorization": f"Bearer key-of-{user}",
@@ -197,13 +207,13 @@ async def test_a_session_is_its_users_alone(tmp_path: Path) -> None:
         }
         message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         async with httpx.AsyncClient(timeout=60) as client:
-            return await client.post(f"{doors.url}/mcp", json=message, headers=headers)
+            return await client.post(f"{app.url}/mcp", json=message, headers=headers)
 
-    async with open_endpoints(ServingOptions(threads=tmp_path / "threads.sqlite", keys=USERS)) as doors:
-        session = (await post(doors, "ann", "initialize", hello)).headers["mcp-session-id"]
-        assert (await post(doors, "ann", "tools/list", {}, session)).status_code == 200
-        assert (await post(doors, "bob", "tools/list", {}, session)).status_code == 404
-        assert (await post(doors, "eve", "tools/list", {})).status_code == 401
+    async with open_endpoints(ServingOptions(threads=tmp_path / "threads.sqlite", keys=USERS)) as app:
+        session = (await post(app, "ann", "initialize", hello)).headers["mcp-session-id"]
+        assert (await post(app, "ann", "tools/list", {}, session)).status_code == 200
+        assert (await post(app, "bob", "tools/list", {}, session)).status_code == 404
+        assert (await post(app, "eve", "tools/list", {})).status_code == 401
 
 
 def test_standard_output_has_nothing_but_the_protocol() -> None:
@@ -237,9 +247,9 @@ def test_standard_output_has_nothing_but_the_protocol() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--corpus", "/no/such/folder"), "/no/such/folder"),
+        pytest.param(("--corpus", "/no/such/folder"), "/no/such/folder", marks=pytest.mark.slow),
         (("--model", "nonsense"), "nonsense"),
-        (("--set", "nonsense=1"), "nonsense"),
+        pytest.param(("--set", "nonsense=1"), "nonsense", marks=pytest.mark.slow),
     ],
 )
 def test_what_cannot_be_served_is_told_before_the_first_message(arguments: tuple[str, ...], said: str) -> None:
@@ -253,7 +263,7 @@ def test_what_cannot_be_served_is_told_before_the_first_message(arguments: tuple
     assert said in told[0]
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
 def test_a_signal_ends_it_while_it_waits_for_its_client(how: signal.Signals, tmp_path: Path) -> None:
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     with subprocess.Popen(

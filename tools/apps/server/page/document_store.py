@@ -164,7 +164,7 @@ class UserDocuments:
 
     def _folder_of(self, user: str) -> Path:
         if not USER.fullmatch(user):
-            raise SettingsError(f"user {user!r:.80}: this name is not taken")
+            raise SettingsError(f"user {user!r:.80} is malformed")
         # A digest, so that users whose names differ only by case stay apart on every file system.
         return self.folder / blake2b(user.encode(), digest_size=16).hexdigest()
 

@@ -39,7 +39,7 @@ def name_files(files: Sequence[Path], max_bytes: int) -> dict[str, Path]:
     if not found:
         raise CorpusError("no file was uploaded; choose one or more")
     if total > max_bytes:
-        raise CorpusError(f"the files have {total:,} bytes together, and {max_bytes:,} are taken at once; upload fewer")
+        raise CorpusError(f"the files have {total:,} bytes together; upload at most {max_bytes:,} at once")
     return found
 
 

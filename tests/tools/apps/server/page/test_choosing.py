@@ -14,6 +14,7 @@ Open = Callable[..., Chat]
 HOPS = "Where was the painter of Guernica born?"
 
 
+@pytest.mark.slow
 def test_method_and_settings(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve())
     chat.choose("Method", "migres")
@@ -81,6 +82,7 @@ def test_a_wrong_setting_is_told_before_anything_runs(serve: Serve, open_chat: O
     assert chat.box.input_value() == "Who painted Guernica?"
 
 
+@pytest.mark.slow
 def test_a_method_that_cannot_be_had_is_told_and_another_one_works(
     serve: Serve, open_chat: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,6 +96,7 @@ def test_a_method_that_cannot_be_had_is_told_and_another_one_works(
     assert "Pablo Picasso" in chat.ask("Who painted Guernica?")
 
 
+@pytest.mark.slow
 def test_what_is_wrong_with_a_setting_is_told_at_its_field(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve())
     chat.choose("Method", "tree_of_reviews")
@@ -143,6 +146,7 @@ def test_own_documents(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
     assert "Pablo Picasso" in chat.ask("Who painted Guernica?")
 
 
+@pytest.mark.slow
 def test_an_upload_that_cannot_be_read_is_one_line(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
     (tmp_path / "broken.jsonl").write_text("{]")
     chat = open_chat(serve())
@@ -180,6 +184,7 @@ def test_review_of_queries(serve: Serve, open_chat: Open) -> None:
     assert not form.count()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 390])
 def test_a_review_uses_what_is_ticked(serve: Serve, open_chat: Open, width: int) -> None:
     chat = open_chat(serve(), viewport={"width": width, "height": 844})
@@ -208,6 +213,7 @@ def test_a_review_uses_what_is_ticked(serve: Serve, open_chat: Open, width: int)
     assert f"evidence, edit: {count - 1} of {count} kept" in (chat.last.locator(".hg-steps").text_content() or "")
 
 
+@pytest.mark.slow
 def test_review_of_evidence(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve())
     chat.choose("Method", "one_step")

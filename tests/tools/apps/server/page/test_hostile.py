@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from support.servers.browsing import Chat
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel
@@ -25,6 +27,7 @@ def harmless(chat: Chat) -> None:
     assert chat.page.locator("#hg-columns a[href*='127.0.0.1:1/']").count() == 0
 
 
+@pytest.mark.slow
 def test_in_question_title_passage_and_file(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
     passages = [
         {"id": ATTACK, "title": f"Guernica {ATTACK}", "text": f"Pablo Picasso {ATTACK} painted Guernica in 1937."},

@@ -115,6 +115,7 @@ def test_everything_is_reached_by_tab_and_is_seen_to_be(serve: Serve, open_chat:
     assert {"Who painted Guernica?", "queries", "evidence", "Settings"} <= reached, reached
 
 
+@pytest.mark.slow
 def test_every_passage_opens_in_the_middle(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve())
     chat.ask("Where was the painter of Guernica born?")
@@ -129,6 +130,7 @@ def test_every_passage_opens_in_the_middle(serve: Serve, open_chat: Open) -> Non
         chat.page.keyboard.press("Escape")
 
 
+@pytest.mark.slow
 def test_on_a_narrow_screen_the_picture_leaves_room_and_escape_leads_back(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve(), viewport={"width": 390, "height": 844})
     chat.ask("Where was the painter of Guernica born?")

@@ -74,6 +74,7 @@ def test_many_conversations_scroll_and_are_one_stop_of_tab(serve: Serve, open_ch
     assert chat.page.get_by_label("Title", exact=True).evaluate("each => each === document.activeElement")
 
 
+@pytest.mark.slow
 def test_users_log_in_and_see_their_own(serve: Serve, open_chat: Open) -> None:
     app = serve(keys={ANN: "ann", BEN: "ben"})
     ann = open_chat(app, wait=False)
