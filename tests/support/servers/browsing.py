@@ -4,12 +4,14 @@ import re
 import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, Request, sync_playwright
-from playwright.sync_api import Error as PlaywrightError
 
 from support.servers.web_app import WebApp
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Locator, Page, Request
 
 _PATIENCE = 120_000
 """Milliseconds that anything may take; the machine may be slow, and nothing waits longer than it must."""
@@ -19,11 +21,15 @@ _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable
 
 
 @contextmanager
-def chromium_browser() -> Generator[Browser]:
+def chromium_browser() -> "Generator[Browser]":
     """Run Chromium without a window; a test that needs it is skipped where none is installed or starts."""
     path = next(filter(None, map(shutil.which, _NAMES)), None)
     if path is None:
         pytest.skip(f"needs a browser: none of {', '.join(_NAMES)} is on the PATH")
+    pytest.importorskip("playwright", reason="needs playwright, of the extra dev")
+    from playwright.sync_api import Error as PlaywrightError
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as playwright:
         try:
             browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
@@ -41,7 +47,7 @@ class Chat:
         context: the browser's profile; its requests and what fails in its pages are written down.
     """
 
-    def __init__(self, app: WebApp, context: BrowserContext) -> None:
+    def __init__(self, app: WebApp, context: "BrowserContext") -> None:
         self.app = app
         self.requests: list[str] = []
         self.errors: list[str] = []
@@ -50,7 +56,7 @@ class Chat:
         context.on("weberror", lambda error: self.errors.append(str(error.error)))
         self.page: Page = context.new_page()
 
-    def _requested(self, request: Request) -> None:
+    def _requested(self, request: "Request") -> None:
         self.requests.append(request.url)
 
     def ready(self) -> None:
@@ -58,22 +64,22 @@ class Chat:
         self.page.locator("#hg-notice p").first.wait_for()
 
     @property
-    def box(self) -> Locator:
+    def box(self) -> "Locator":
         """Where questions are written."""
         return self.page.get_by_role("textbox", name="Your question")
 
     @property
-    def turns(self) -> Locator:
+    def turns(self) -> "Locator":
         """The turns that are shown."""
         return self.page.locator(".hg-turn")
 
     @property
-    def last(self) -> Locator:
+    def last(self) -> "Locator":
         """The last turn."""
         return self.page.locator("#hg-last .hg-turn")
 
     @property
-    def threads(self) -> Locator:
+    def threads(self) -> "Locator":
         """The conversations in the list."""
         return self.page.locator(".hg-threads label")
 

@@ -3,24 +3,22 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
 
-for _name in ("gradio", "fastapi", "playwright"):
-    pytest.importorskip(_name, reason=f"needs {_name}, of the extras chat and dev")
+from hopgraph.tools.apps.server.server_options import ServingOptions
+from support.servers.app_in_thread import app_in_thread
+from support.servers.browsing import Chat, chromium_browser
+from support.servers.web_app import WebApp
 
-from playwright.sync_api import Browser  # noqa: E402
-
-from hopgraph.tools.apps.server.server_options import ServingOptions  # noqa: E402
-from support.servers.app_in_thread import app_in_thread  # noqa: E402
-from support.servers.browsing import Chat, chromium_browser  # noqa: E402
-from support.servers.web_app import WebApp  # noqa: E402
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
+def chromium() -> "Iterator[Browser]":
     with chromium_browser() as browser:
         yield browser
 
@@ -38,7 +36,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., WebApp]]:
 
 
 @pytest.fixture
-def open_chat(chromium: Browser) -> Iterator[Callable[..., Chat]]:
+def open_chat(chromium: "Browser") -> Iterator[Callable[..., Chat]]:
     """Open the page in a browser of its own; nothing that it does may reach beyond the app, or fail in it."""
     opened: list[Chat] = []
 
