@@ -124,7 +124,7 @@ def test_other_weights_under_the_same_path_are_noticed(bert: Path, tmp_path: Pat
     half.check(facts, "my-index")
 
 
-def test_what_cannot_be_loaded_is_told_in_one_line(bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_loaded_is_a_one_line_error(bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # nothing listens there
     (tmp_path / "foreign").mkdir()
     for name in ("config.json", "model.safetensors"):

@@ -45,7 +45,7 @@ async def test_queries_are_embedded_on_any_event_loop(served: EmbeddingApp, addr
     assert served.asked[0]["input"][0].startswith("q: ")
 
 
-def test_failures_that_may_pass_are_retried(served: EmbeddingApp, address: str) -> None:
+def test_transient_failures_are_retried(served: EmbeddingApp, address: str) -> None:
     served.faults = [
         PlainTextResponse("slow down", 429, headers={"retry-after": "0"}),
         PlainTextResponse("oops", 503, headers={"retry-after": "0"}),
@@ -64,7 +64,7 @@ def test_failures_that_may_pass_are_retried(served: EmbeddingApp, address: str) 
         (JSONResponse({"data": [{"index": 0, "embedding": ["x"]}]}), "another form"),
     ],
 )
-def test_an_answer_that_is_none_is_told_in_one_line(
+def test_an_unusable_answer_is_a_one_line_error(
     served: EmbeddingApp, address: str, answer: Response, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hopgraph.tools.io.json_server.ATTEMPTS", 1)
@@ -86,7 +86,7 @@ def test_the_key_comes_from_the_environment_and_is_never_shown(
     assert len(resolve_embeddings(f"openai:any?base_url={address}").query("x")) == 32
 
 
-def test_a_spec_that_cannot_work_says_what_to_do() -> None:
+def test_the_error_for_an_unusable_spec_says_what_to_do() -> None:
     with pytest.raises(SpecError, match="set OPENAI_API_KEY, or name a local server"):
         resolve_embeddings("openai:text-embedding-3-small")
     with pytest.raises(SpecError, match=r"leave the key out") as caught:
@@ -98,7 +98,7 @@ def test_a_spec_that_cannot_work_says_what_to_do() -> None:
         resolve_embeddings("openai:m?base_url=localhost")
 
 
-def test_a_server_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_is_not_there_is_a_one_line_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hopgraph.tools.io.json_server.ATTEMPTS", 1)
     with LoopbackServer(EmbeddingApp().app()) as server:
         gone = server.url
@@ -106,7 +106,7 @@ def test_a_server_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> 
         resolve_embeddings(f"openai:any?base_url={gone}/v1").query("x")
 
 
-def test_only_addresses_that_somebody_here_named_are_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_addresses_that_the_user_named_are_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert untrusted_address("openai:m?base_url=http://127.0.0.1:8080/v1") is None
     assert untrusted_address("openai:m") is None
     assert untrusted_address("st:folder") is None

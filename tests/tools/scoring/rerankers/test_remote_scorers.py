@@ -67,7 +67,7 @@ def test_entailment_is_read_by_its_label(app: ScoringApp, server: LoopbackServer
         resolve_entailment(f"{server.url}?label=LABEL_7").score(some[:1])
 
 
-def test_what_may_pass_is_tried_again(app: ScoringApp, server: LoopbackServer) -> None:
+def test_transient_failures_are_retried(app: ScoringApp, server: LoopbackServer) -> None:
     app.faults = [PlainTextResponse("later", 503), PlainTextResponse("slow down", 429, {"Retry-After": "0"})]
     assert resolve_reranker(server.url).score(pairs(3)[:2]) == [overlap(*pair) for pair in pairs(3)[:2]]
     assert len(app.asked) == 3
@@ -83,7 +83,7 @@ def test_a_refused_key_names_the_variable_and_is_not_shown(
     assert resolve_reranker(server.url).score(pairs(1)[:1]) == [overlap(*pairs(1)[0])]
 
 
-def test_wrong_servers_are_told_in_one_line(
+def test_wrong_servers_are_one_line_errors(
     app: ScoringApp, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(json_server, "ATTEMPTS", 2)

@@ -82,7 +82,7 @@ async def test_a_cancelled_request_is_not_worked_on_and_an_error_reaches_who_ask
     assert await first == [1]
     with pytest.raises(ZeroDivisionError):
         await batched.acall([0])
-    assert await batched.acall([1]) == [1]  # the thread goes on
+    assert await batched.acall([1]) == [1]  # the thread survives
     assert seen == [1, 0, 1]
     assert await batched.acall([]) == []
 

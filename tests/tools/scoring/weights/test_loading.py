@@ -1,4 +1,4 @@
-"""Finding, placing and loading models: what a user who types something wrong is told, and how fast."""
+"""Finding, placing and loading models: what errors say about a mistyped spec, and how fast."""
 
 import json
 import os
@@ -53,12 +53,12 @@ def test_a_folder_without_a_model_is_refused(tmp_path: Path, model: Path) -> Non
         resolve_reranker(f"bge:{tmp_path}")
     weights = {"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}}
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps(weights))
-    (tmp_path / "model-00001-of-00002.safetensors").touch()  # a download that was broken off
+    (tmp_path / "model-00001-of-00002.safetensors").touch()  # an interrupted download
     with pytest.raises(SpecError, match="holds no weights"):
         resolve_reranker(f"bge:{tmp_path}")
 
 
-def test_an_unreachable_hub_says_at_once_what_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_hub_is_reported_at_once_with_what_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail(f"it waits {seconds} s to try again"))
     with pytest.raises(SpecError) as raised:
@@ -112,7 +112,7 @@ def test_a_model_comes_from_the_hub_once(model: Path, monkeypatch: pytest.Monkey
     assert locate(named) == folder
 
 
-def test_an_unknown_model_is_said_to_be_unknown(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_model_is_refused(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with LoopbackServer(hub_with(model, gone=True)) as server:
         monkeypatch.setenv("HF_ENDPOINT", server.url)
         with pytest.raises(SpecError, match=r"'bge:owner/tiny': there is no such model; tried the folder"):
