@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from support.paths import ROOT
 
+# Hypothesis would draw from the constants of all local modules, and take a minute in each process to collect them.
+providers.__dict__["is_local_module_file"] = lambda path: False
 # No example fails for the time that a busy machine takes.
 settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any-machine")
