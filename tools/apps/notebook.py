@@ -11,9 +11,9 @@ from typing import Any
 from hopgraph.state import Context
 from hopgraph.state.events import event_order
 from hopgraph.tools.apps.cli.settings_options import method_named
-from hopgraph.tools.apps.drawing import svg_drawing
-from hopgraph.tools.apps.runs.run_svg import svg_of_run
-from hopgraph.tools.apps.runs.trees import tree_of
+from hopgraph.tools.apps.drawing import draw_svg
+from hopgraph.tools.apps.runs.run_svg import draw_run_svg
+from hopgraph.tools.apps.runs.tree_builder import build_tree
 
 _MOST = 160
 """Characters of a field that a table shows."""
@@ -74,13 +74,13 @@ class Walk:
 
     def tree(self) -> Picture:
         """What the run did, as a picture."""
-        return Picture(svg_of_run(tree_of(self.question, self.events), self.title))
+        return Picture(draw_run_svg(build_tree(self.question, self.events), self.title))
 
 
 def draw(method: Any) -> Picture:
     """Draw a graph: a method's, by its name, or a compiled graph. Raises SettingsError for an unknown name."""
     graph = _graph_of(method)
-    return Picture(svg_drawing(graph.get_graph(), str(graph.get_name())))
+    return Picture(draw_svg(graph.get_graph(), str(graph.get_name())))
 
 
 def walk(method: Any, question: str, settings: Context | None = None) -> Walk:

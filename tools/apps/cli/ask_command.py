@@ -21,11 +21,11 @@ from hopgraph.tools.apps.cli.answer_output import print_answer
 from hopgraph.tools.apps.cli.command_options import AskOptions
 from hopgraph.tools.apps.cli.console import console_on
 from hopgraph.tools.apps.cli.review_prompts import ReviewPrompt, review_settings
-from hopgraph.tools.apps.cli.run_output import Shown, print_header, print_picture
+from hopgraph.tools.apps.cli.run_output import RunDisplay, print_header, print_tree
 from hopgraph.tools.apps.cli.settings_options import method_named, settings_for
-from hopgraph.tools.apps.cli.tree_output import RunPicture
 from hopgraph.tools.apps.runs.answer_record import answer_record
 from hopgraph.tools.apps.runs.narration import Narrator
+from hopgraph.tools.apps.runs.tree_text import TerminalTree
 from hopgraph.tools.io.atomic_files import write_files
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
@@ -54,18 +54,18 @@ def run_ask(options: AskOptions) -> None:
     graph = cast("Graph", _with_memory(module) if options.review else module.graph)
     narrator = Narrator(verbose=options.verbose)
     if options.as_json:
-        state, _ = _answered(graph, question, settings, narrator, Shown(None))
+        state, _ = _answered(graph, question, settings, narrator, RunDisplay(None))
         record = answer_record(settings, state, narrator.trace())
         _save(options.save, record)
         _print_json(record)
         return
     console, quiet = console_on(), options.quiet
     print_header(console_on(stderr=True) if quiet else console, graph.get_name(), settings)
-    with Shown(None if quiet else console) as shown:
-        state, seconds = _answered(graph, question, settings, narrator, shown)
+    with RunDisplay(None if quiet else console) as display:
+        state, seconds = _answered(graph, question, settings, narrator, display)
     _save(options.save, answer_record(settings, state, narrator.trace()))
     if not quiet:
-        print_picture(console, RunPicture(question, narrator.events, options.verbose))
+        print_tree(console, TerminalTree(question, narrator.events, options.verbose))
     print_answer(console, state, None if quiet else seconds)
 
 
@@ -75,7 +75,7 @@ def _with_memory(module: ModuleType) -> Graph:
 
 
 def _answered(
-    graph: Graph, question: str, settings: Context, narrator: Narrator, shown: Shown
+    graph: Graph, question: str, settings: Context, narrator: Narrator, display: RunDisplay
 ) -> tuple[Mapping[str, Any], float]:
     """Run a graph to its end, with a person's review wherever it pauses.
 
@@ -86,18 +86,18 @@ def _answered(
     began, seconds = time.perf_counter(), 0.0
     while True:
         # Outside the event loop, so that Ctrl-C ends the review.
-        state, paused = asyncio.run(_run(graph, given, settings, narrator, shown))
+        state, paused = asyncio.run(_run(graph, given, settings, narrator, display))
         seconds += time.perf_counter() - began
         if not paused:
             return state, seconds
-        with shown.aside():
+        with display.pause():
             console = console_on(stderr=True)
             given = Command(resume={each.id: ReviewPrompt(console, each.value).ask() for each in paused})
         began = time.perf_counter()
 
 
 async def _run(
-    graph: Graph, given: Any, settings: Context, narrator: Narrator, shown: Shown
+    graph: Graph, given: Any, settings: Context, narrator: Narrator, display: RunDisplay
 ) -> tuple[Mapping[str, Any], list[Interrupt]]:
     """Run a graph to its end or to a pause, showing each superstep; returns the last state and what is asked."""
     state: Mapping[str, Any] = {}
@@ -106,7 +106,7 @@ async def _run(
     stream = graph.astream(given, _THREAD, context=settings, stream_mode=modes, subgraphs=True)
     async for namespace, mode, chunk in cast("Any", stream):
         if mode == "custom":
-            shown.lines(narrator.add_event(chunk))
+            display.print_lines(narrator.add_event(chunk))
         elif namespace:
             continue  # of subgraphs only what they report is shown
         elif mode == "values":
@@ -114,11 +114,11 @@ async def _run(
             if "passages" not in chunk:
                 continue
             state = chunk
-            shown.lines(narrator.add_passages(chunk["passages"]))
-            shown.picture(RunPicture(chunk["question"], tuple(narrator.events), narrator.verbose))
+            display.print_lines(narrator.add_passages(chunk["passages"]))
+            display.show_tree(TerminalTree(chunk["question"], tuple(narrator.events), narrator.verbose))
         elif "input" in chunk:  # a task begins; its end is reported, too
-            shown.step(chunk["name"])
-    shown.lines(narrator.flush())
+            display.show_node(chunk["name"])
+    display.print_lines(narrator.flush())
     return state, sorted(paused, key=lambda each: each.id)  # parallel branches pause in any order
 
 

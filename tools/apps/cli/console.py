@@ -3,7 +3,8 @@
 from rich.console import Console
 from rich.text import Text
 
-from hopgraph.tools.text.sanitize import sanitize_line, to_ascii
+from hopgraph.tools.apps.runs.tree_text import ascii_signs
+from hopgraph.tools.text.sanitize import sanitize_line
 
 LABEL_WIDTH = 11
 """Columns of the left column, which names the steps."""
@@ -24,7 +25,7 @@ def console_on(*, stderr: bool = False) -> Console:
 def print_hanging(console: Console, label: Text, body: Text, *, indent: int = LABEL_WIDTH) -> None:
     """Print a text beside a label; its further lines stand below its first, without trailing spaces."""
     if console.options.ascii_only:
-        label, body = in_ascii(label), in_ascii(body)
+        label, body = ascii_signs(label), ascii_signs(body)
     indent = max(indent, label.cell_len + 1) if label.cell_len else indent
     width = max(console.width - indent, 10)
     for number, line in enumerate(body.wrap(console, width) or [Text()]):
@@ -39,8 +40,3 @@ def print_hanging(console: Console, label: Text, body: Text, *, indent: int = LA
 def print_line(console: Console, text: str, style: str = "") -> None:
     """Print a text, which may hold anything, as one paragraph from the left edge."""
     print_hanging(console, Text(), Text(sanitize_line(text), style), indent=0)
-
-
-def in_ascii(text: Text) -> Text:
-    """Write our own signs in ASCII, for a terminal that has no others."""
-    return Text.assemble(*((to_ascii(str(part)), part.style) for part in text.split("\n")))

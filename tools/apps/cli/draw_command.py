@@ -7,16 +7,15 @@ from typing import Literal
 from hopgraph.graphs import METHODS
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.cli.settings_options import method_named
-from hopgraph.tools.apps.drawing import ascii_drawing, png_of, svg_drawing
+from hopgraph.tools.apps.drawing import draw_svg, draw_text, render_png
 from hopgraph.tools.apps.runs.run_file import read_run
-from hopgraph.tools.apps.runs.run_svg import svg_of_run
-from hopgraph.tools.apps.runs.run_text import text_of_run
-from hopgraph.tools.apps.runs.trees import tree_of
+from hopgraph.tools.apps.runs.run_svg import draw_run_svg
+from hopgraph.tools.apps.runs.tree_builder import build_tree
+from hopgraph.tools.apps.runs.tree_text import draw_run_text
 from hopgraph.tools.io.atomic_files import write_files
 from hopgraph.tools.text.sanitize import sanitize_line
 
 Format = Literal["mermaid", "ascii", "svg", "png"]
-TextFormat = Literal["mermaid", "ascii", "svg"]
 
 
 def run_draw(method: str | None, *, run: Path | None, format_name: Format | None, out: Path | None) -> None:
@@ -36,7 +35,7 @@ def run_draw(method: str | None, *, run: Path | None, format_name: Format | None
         raise SettingsError("name a METHOD to draw its graph, or give --run RUN.json to draw a run, and not both")
     if format_name == "png" and out is None and sys.stdout.isatty():
         raise SettingsError("a terminal cannot show a PNG; write it to a file with --out FILE")
-    picture = method_picture(method, format_name) if method is not None else run_picture(run or Path(), format_name)
+    picture = draw_method(method, format_name) if method is not None else draw_run(run or Path(), format_name)
     if out is not None:
         write_files({out.expanduser(): picture})
     elif format_name == "png":
@@ -45,37 +44,28 @@ def run_draw(method: str | None, *, run: Path | None, format_name: Format | None
         sys.stdout.write(picture.decode("utf-8"))
 
 
-def method_picture(method: str, format_name: Format | None) -> bytes:
-    """Draw a method's graph; see `run_draw`."""
-    if format_name == "png":
-        return png_of(drawing_of(method, "svg"))
-    return drawing_of(method, format_name or "mermaid").encode("utf-8")
-
-
-def drawing_of(method: str, format_name: TextFormat) -> str:
-    """Draw a method's graph as text that ends with a line feed; the same every time.
-
-    Raises:
-        SettingsError: no method has this name.
-    """
+def draw_method(method: str, format_name: Format | None) -> bytes:
+    """Draw a method's graph, the same every time; see `run_draw`."""
     compiled = method_named(method).graph
     graph, title = compiled.get_graph(), str(compiled.get_name())
-    if format_name == "mermaid":
-        text: str = graph.draw_mermaid()
+    if format_name == "png":
+        return render_png(draw_svg(graph, title))
+    if format_name == "svg":
+        text = draw_svg(graph, title)
     else:
-        text = svg_drawing(graph, title) if format_name == "svg" else ascii_drawing(graph, title)
-    return f"{text.rstrip()}\n"
+        text = draw_text(graph, title) if format_name == "ascii" else str(graph.draw_mermaid())
+    return f"{text.rstrip()}\n".encode()
 
 
-def run_picture(path: Path, format_name: Format | None) -> bytes:
+def draw_run(path: Path, format_name: Format | None) -> bytes:
     """Draw what a run did; see `run_draw`."""
     if format_name == "mermaid":
         raise SettingsError("a run is drawn as ascii, svg or png; mermaid is for a method's graph")
     run = read_run(path.expanduser())
     module = METHODS.get(run["method"])
     title = str(module.graph.get_name()) if module else sanitize_line(run["method"])
-    tree = tree_of(run["question"], run["trace"])
+    tree = build_tree(run["question"], run["trace"])
     if format_name in (None, "ascii"):
-        return f"{text_of_run(tree, title)}\n".encode("utf-8", "replace")
-    svg = svg_of_run(tree, title)
-    return png_of(svg) if format_name == "png" else svg.encode("utf-8")
+        return f"{draw_run_text(tree, title)}\n".encode("utf-8", "replace")
+    svg = draw_run_svg(tree, title)
+    return render_png(svg) if format_name == "png" else svg.encode("utf-8")

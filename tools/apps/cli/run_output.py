@@ -1,4 +1,4 @@
-"""Showing a run on the terminal: its header, its steps, and what it is busy with."""
+"""Show a run on the terminal: its header, its lines, its growing tree, and the node at work."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -13,30 +13,30 @@ from rich.text import Text
 
 from hopgraph.state import Context
 from hopgraph.tools.apps.cli.console import LABEL_WIDTH, print_hanging
-from hopgraph.tools.apps.cli.tree_output import RunPicture
 from hopgraph.tools.apps.runs.lines import Line
 from hopgraph.tools.apps.runs.run_header import run_header
+from hopgraph.tools.apps.runs.tree_text import TerminalTree
 from hopgraph.tools.text.sanitize import sanitize_line
 
 _STYLES = {"heading": "bold", "plain": "", "dim": "dim", "good": "green", "bad": "red", "warning": "bold yellow"}
 _EMPTY = Text()
 _FRAMES, _LINES_ABOVE = 8, 6
-"""Pictures a second; lines of the terminal that the growing tree leaves to what stands above and below it."""
+"""Frames a second; lines of the terminal that the growing tree leaves free."""
 
 
 def print_header(console: Console, title: str, settings: Context) -> None:
-    """Print what `run_header` says."""
+    """Print the line of `run_header`, and its note on the embedded model."""
     line, note = run_header(title, settings)
     print_hanging(console, _EMPTY, Text(line, "bold"), indent=0)
     if note:
         print_hanging(console, _EMPTY, Text(note, "dim"), indent=0)
 
 
-class Shown:
-    """The account of a run on a console; on None it shows nothing.
+class RunDisplay:
+    """A run on a console; on None it shows nothing.
 
-    On a terminal the run's tree grows below the lines, where it can be wiped out again, with what the run is
-    busy with; anywhere else the lines are all.
+    On a terminal the run's tree grows below the lines, with the node at work, and is erased at the end; anywhere else
+    only lines are printed.
     """
 
     def __init__(self, console: Console | None) -> None:
@@ -57,37 +57,37 @@ class Shown:
             self._live.stop()
 
     @contextmanager
-    def aside(self) -> Generator[None]:
-        """Leave the terminal to somebody else for a while."""
+    def pause(self) -> Generator[None]:
+        """Stop the live display, so that a person can be asked."""
         if self._live:
             self._live.stop()
         yield
         if self._live:
             self._live.start(refresh=True)
 
-    def step(self, node: str) -> None:
-        """Say which node is at work, where that can be wiped out again."""
+    def show_node(self, node: str) -> None:
+        """Show which node is at work."""
         self._busy.update(text=Text(sanitize_line(node).replace("_", " "), "dim"))
 
-    def picture(self, picture: RunPicture) -> None:
-        """Show the tree so far, where it can be wiped out again."""
+    def show_tree(self, tree: TerminalTree) -> None:
+        """Show the tree so far."""
         if self._console and self._live:
             room = max(self._console.size.height - _LINES_ABOVE, 3)
-            self._live.update(Group(replace(picture, last_lines=room), self._busy))
+            self._live.update(Group(replace(tree, last_lines=room), self._busy))
 
-    def lines(self, lines: list[Line]) -> None:
+    def print_lines(self, lines: list[Line]) -> None:
         """Print lines."""
         if self._console:
             for line in lines:
                 _print_line(self._console, line)
 
 
-def print_picture(console: Console, picture: RunPicture) -> None:
+def print_tree(console: Console, tree: TerminalTree) -> None:
     """Print the finished tree under a heading; nothing where it says no more than the list of steps."""
-    if any(console.render_lines(picture, pad=False)):
+    if any(console.render_lines(tree, pad=False)):
         console.print()
         print_hanging(console, _EMPTY, Text("The run", "bold"), indent=0)
-        console.print(picture, crop=False)
+        console.print(tree, crop=False)
 
 
 def _print_line(console: Console, line: Line) -> None:

@@ -1,7 +1,7 @@
 """Graphs as pictures and text, without a browser, a network or a layout library."""
 
-from hopgraph.tools.apps.drawing.png import png_of
-from hopgraph.tools.apps.drawing.svg import svg_drawing
-from hopgraph.tools.apps.drawing.text_drawing import ascii_drawing
+from hopgraph.tools.apps.drawing.png import render_png
+from hopgraph.tools.apps.drawing.svg import draw_svg
+from hopgraph.tools.apps.drawing.text_drawing import draw_text
 
-__all__ = ["ascii_drawing", "png_of", "svg_drawing"]
+__all__ = ["draw_svg", "draw_text", "render_png"]

@@ -1,4 +1,4 @@
-"""What a drawing needs to know about a graph: names, and edges that lead forward or back."""
+"""The names and edges of a graph, and which edges close a loop."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,23 +17,23 @@ class DrawnEdge:
     label: str
     """May be empty."""
     conditional: bool
-    """Taken only if a router says so."""
+    """Taken only if a router chooses it."""
     back: bool
     """Closes a loop: leads to a node that comes before its source. An edge from a node to itself is one."""
 
 
-def shown_name(graph: Graph, key: str) -> str:
-    """Name a node as a drawing shows it; the beginning and the end lose their underscores."""
+def node_name(graph: Graph, key: str) -> str:
+    """Return a node's name; start and end lose their underscores."""
     return _ENDS.get(key, graph.nodes[key].name)
 
 
 def is_end(key: str) -> bool:
-    """Tell whether a node is the beginning or the end, which do nothing."""
+    """Whether a node is the start or the end."""
     return key in _ENDS
 
 
 def edges_of(graph: Graph) -> list[DrawnEdge]:
-    """List a graph's edges in its order; empty for a graph without any.
+    """Return a graph's edges in its order.
 
     Nodes are declared in the order in which people read them, so of the edges of a loop those that lead to a
     node declared before their source, or to the source itself, count as closing it.
@@ -54,7 +54,7 @@ def edges_of(graph: Graph) -> list[DrawnEdge]:
 
 
 def _reached(start: str, leaving: Mapping[str, Sequence[str]]) -> frozenset[str]:
-    """Find every node that a way leads to, the first one among them."""
+    """Return every node that can be reached, with the first one."""
     found, left = {start}, [start]
     while left:
         new = [target for target in leaving[left.pop()] if target not in found]

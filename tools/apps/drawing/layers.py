@@ -1,8 +1,7 @@
-"""The layers of a drawing: which row everything stands in, and in which order.
+"""The layers of a drawing: the row of each box and label, and their order within it.
 
-After Sugiyama, Tagawa and Toda (1981). Loops are opened by turning their closing edges round. An edge that
-passes rows gets a stop in each of them, and a label is such a stop, so nothing is ever drawn over a box or
-a label: all of them have a place of their own in a row.
+After Sugiyama, Tagawa and Toda (1981). Edges that close a loop are reversed. An edge that passes rows gets
+a stop (a dummy node) in each of them, and a label is such a stop, so nothing is ever drawn over a box or a label.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,7 +29,7 @@ class Layers:
 
 
 def layers_of(nodes: Sequence[str], edges: Sequence[DrawnEdge]) -> Layers:
-    """Arrange nodes in rows; every edge but those to the same node leads from a row to a lower one."""
+    """Return the nodes in rows; every edge but those to the same node leads from a row to a lower one."""
     downward = [(edge.target, edge.source) if edge.back else (edge.source, edge.target) for edge in edges]
     row_of = _rows(nodes, edges, downward)
     rows: list[list[Key]] = [[] for _ in range(max(row_of.values(), default=-1) + 1)]
@@ -54,7 +53,7 @@ def layers_of(nodes: Sequence[str], edges: Sequence[DrawnEdge]) -> Layers:
 
 
 def _rows(nodes: Sequence[str], edges: Sequence[DrawnEdge], downward: Sequence[tuple[str, str]]) -> dict[str, int]:
-    """Give each node the highest row below everything that leads to it, with room for labels between."""
+    """Return for each node the highest row below everything that leads to it, with room for labels between."""
     row_of = dict.fromkeys(nodes, 0)
     for _ in nodes:  # the longest way has at most so many edges
         for edge, (upper, lower) in zip(edges, downward, strict=True):

@@ -1,4 +1,4 @@
-"""The places of a drawing: x and y of boxes, labels and the points of edges."""
+"""The layout of a drawing: x and y of boxes, labels and the points of edges."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class Placed:
 
 
 def place(layers: Layers, sizes: Mapping[Key, Size]) -> Placed:
-    """Find places such that nothing overlaps and edges run as straight as the order of the rows allows.
+    """Return places such that nothing overlaps and edges run as straight as the order of the rows allows.
 
     Args:
         layers: the rows.
@@ -76,7 +76,7 @@ def place(layers: Layers, sizes: Mapping[Key, Size]) -> Placed:
 
 
 def _columns(layers: Layers, sizes: Mapping[Key, Size]) -> dict[Key, float]:
-    """Find the centres' x: each row as near to its neighbours' as its order and the sizes allow."""
+    """Return the centres' x: each row as near to its neighbours' as its order and the sizes allow."""
     links = _weighted_links(layers)
     xs: dict[Key, float] = {}
     for row in layers.rows:
@@ -98,7 +98,7 @@ def _columns(layers: Layers, sizes: Mapping[Key, Size]) -> dict[Key, float]:
 
 
 def _straighten(layers: Layers, xs: dict[Key, float]) -> None:
-    """Make edges that are nearly straight straight; what is too little to see takes no one's room."""
+    """Straighten edges that are nearly straight, by too little to touch anything."""
     for path in layers.paths:
         stops = path[1:-1]
         for group in (stops, path[:1] + path[-1:] if len(path) == 2 else []):
@@ -108,7 +108,7 @@ def _straighten(layers: Layers, xs: dict[Key, float]) -> None:
 
 
 def _weighted_links(layers: Layers) -> dict[Key, list[tuple[Key, float]]]:
-    """What pulls at each thing, and how much.
+    """Return what pulls at each box or stop, and how strongly.
 
     All stops of an edge pull at one another, so that a long edge becomes straight as a whole; then come boxes
     that an edge joins directly.

@@ -1,4 +1,4 @@
-"""How wide a text is in a picture, and where it breaks; widths are on the large side, as no font is known."""
+"""Text width and line breaks in a picture; widths are estimated on the large side, as the font is not known."""
 
 import unicodedata
 
@@ -7,7 +7,7 @@ _BOLD = 1.18
 
 
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
-    """Estimate a text's width, for a font of this size."""
+    """Return the estimated width of a text in a font of this size."""
     ems = sum(_ems(char) for char in text)
     return ems * size * (_BOLD if bold else 1.0)
 
@@ -26,14 +26,14 @@ def _ems(char: str) -> float:
     return 0.78
 
 
-def wrapped(text: str, size: float, width: float, *, most: int, bold: bool = False) -> list[str]:
-    """Break a text into lines.
+def wrap_text(text: str, size: float, width: float, *, most: int, bold: bool = False) -> list[str]:
+    """Return a text broken into lines.
 
     Args:
         text: On one line.
         size: The font's.
-        width: What a line has room for; of a word that is longer, each line takes what it can.
-        most: How many lines there may be; where there are more the last one ends with `…`.
+        width: The width of a line; a longer word is broken.
+        most: The largest number of lines; a text that needs more ends in `…`.
         bold: Whether it is set bold.
 
     Returns:

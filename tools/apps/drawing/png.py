@@ -23,12 +23,11 @@ _FONTS = (
     "Open Sans",
     "Lato",
 )
-"""Sans-serif fonts of the systems that people have. The renderer leaves a text out whose font is missing, and does
-not look for another one."""
+"""Sans-serif fonts of common systems. The renderer drops a text whose font is missing, without a fallback."""
 
 
-def png_of(svg: str) -> bytes:
-    """Make a PNG of one of our pictures, twice its size; smaller where it would be beyond all bounds.
+def render_png(svg: str) -> bytes:
+    """Return the PNG of one of our SVG pictures at twice its size, or smaller where that would exceed 100 megapixels.
 
     Raises:
         SettingsError: resvg-py is not installed, or there is no font to write with.
@@ -47,19 +46,19 @@ def png_of(svg: str) -> bytes:
 
 
 def _size(svg: str) -> tuple[float, float]:
-    """Read a picture's size off its first line."""
+    """Return the size that a picture's first line names."""
     width, height = svg.partition('viewBox="0 0 ')[2].partition('"')[0].split()
     return float(width), float(height)
 
 
 def _installed_font(resvg: Any) -> str:
-    """Find the first font that leaves a trace."""
+    """Return the first font of the list that draws anything."""
     blank = resvg.svg_to_bytes(svg_string=_PROBE.format(""))
     for name in _FONTS:
         letter = _PROBE.format(f'<text x="2" y="16" font-size="14" font-family="{name}">A</text>')
         if resvg.svg_to_bytes(svg_string=letter) != blank:
             return name
     raise SettingsError(
-        "no known font is installed, so that a PNG would have no text; install one (as DejaVu Sans), "
+        "no known font is installed, so a PNG would have no text; install one (such as DejaVu Sans), "
         "or write the picture as svg"
     )

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from langchain_core.runnables.graph import Graph
 
-from hopgraph.tools.apps.drawing.edges import DrawnEdge, edges_of, is_end, shown_name
+from hopgraph.tools.apps.drawing.edges import DrawnEdge, edges_of, is_end, node_name
 from hopgraph.tools.apps.drawing.layers import Key, Layers, layers_of
 from hopgraph.tools.apps.drawing.layout import Placed, Point, Size, place
 from hopgraph.tools.apps.drawing.measure import text_width
@@ -33,14 +33,14 @@ _STYLE = """
 """.replace("FONT", "'Segoe UI','Helvetica Neue',Arial,'DejaVu Sans',sans-serif")
 
 
-def svg_drawing(graph: Graph, title: str) -> str:
+def draw_svg(graph: Graph, title: str) -> str:
     """Draw a graph from top to bottom; an edge that closes a loop leads up, in another colour.
 
     Solid edges are always taken, dashed ones if a router chooses them. The same graph gives the same text.
     """
     edges = edges_of(graph)
     layers = layers_of(list(graph.nodes), edges)
-    names = {key: shown_name(graph, key) for key in graph.nodes}
+    names = {key: node_name(graph, key) for key in graph.nodes}
     sizes = _sizes(layers, names, edges)
     placed = place(layers, sizes)
     width = max(placed.width, text_width(title, 17)) + 2 * _MARGIN

@@ -2,10 +2,10 @@
 
 from langchain_core.runnables.graph import Graph
 
-from hopgraph.tools.apps.drawing.edges import DrawnEdge, edges_of, is_end, shown_name
+from hopgraph.tools.apps.drawing.edges import DrawnEdge, edges_of, is_end, node_name
 
 
-def ascii_drawing(graph: Graph, title: str) -> str:
+def draw_text(graph: Graph, title: str) -> str:
     """Write a graph's nodes in its order, each with its edges and their labels.
 
     A node's only edge to the node below is an arrow down; every other edge names where it leads, and an
@@ -14,7 +14,7 @@ def ascii_drawing(graph: Graph, title: str) -> str:
     edges, keys = edges_of(graph), list(graph.nodes)
     lines = [title, "=" * len(title), ""]
     for key, below in zip(keys, [*keys[1:], None], strict=True):
-        name = shown_name(graph, key)
+        name = node_name(graph, key)
         lines.append(f"({name})" if is_end(key) else f"[{name}]")
         leaving = [edge for edge in edges if edge.source == key]
         if len(leaving) == 1 and leaving[0].target == below and not leaving[0].label:
@@ -29,4 +29,4 @@ def _edge(graph: Graph, edge: DrawnEdge, leaving: list[DrawnEdge]) -> str:
     width = max(len(each.label) for each in leaving) + 4
     label = f" {edge.label} " if edge.label else ""
     loop = "  (loop)" if edge.back else ""
-    return f"  +--{label.ljust(width, '-')}--> {shown_name(graph, edge.target)}{loop}"
+    return f"  +--{label.ljust(width, '-')}--> {node_name(graph, edge.target)}{loop}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from hopgraph.tools.apps.evaluation.comparison import ScoredMethod
-from hopgraph.tools.apps.runs.trees.records import ROOT
+from hopgraph.tools.apps.runs.run_tree import ROOT
 
 Module = Literal["self-knowledge", "passage relevance", "decomposition", "unsolved"]
 MODULES: tuple[Module, ...] = get_args(Module)

@@ -1,1 +1,1 @@
-"""One run, shown: as lines, as a tree, as a picture, as a record."""
+"""One run for people: as lines, as a tree, as a picture; and as a JSON record."""

@@ -1,4 +1,4 @@
-"""A run written down as plain JSON: what `hopgraph ask --json` prints, an evaluation keeps and a drawing reads."""
+"""A run as plain JSON: what `hopgraph ask --json` prints, an evaluation stores and a drawing reads."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,9 +11,9 @@ from hopgraph.tools.resources import describe_settings
 
 
 def answer_record(settings: Context, state: Mapping[str, Any], trace: Sequence[StepEvent]) -> dict[str, Any]:
-    """Write a run down as plain JSON, with everything that it takes to repeat it.
+    """Return a run as plain JSON, with all settings that it takes to repeat it.
 
-    Numbers that JSON does not know (an endless threshold) become null. Keys do not appear.
+    Infinite numbers (a threshold) become null. API keys are removed.
     """
     model, retriever = describe_settings(settings)
     record = {

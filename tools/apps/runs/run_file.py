@@ -1,4 +1,4 @@
-"""Reading a run that `hopgraph ask` wrote down, for a drawing of it."""
+"""Read a run that `hopgraph ask` saved, to draw it."""
 
 import json
 from pathlib import Path
@@ -12,22 +12,22 @@ from hopgraph.state import RunError, StepEvent
 _SOURCE = "hopgraph ask … --json > FILE, or --save FILE"
 
 
-class WrittenRun(TypedDict):
-    """What a drawing needs of a run."""
+class SavedRun(TypedDict):
+    """The fields of a saved run that a drawing needs."""
 
     question: str
     method: str
     trace: list[StepEvent]
 
 
-_RUN: TypeAdapter[WrittenRun] = TypeAdapter(WrittenRun)
+_RUN: TypeAdapter[SavedRun] = TypeAdapter(SavedRun)
 
 
-def read_run(path: Path) -> WrittenRun:
-    """Read a run; whatever else stands in the file is ignored.
+def read_run(path: Path) -> SavedRun:
+    """Return a saved run; other fields of the file are ignored.
 
     Raises:
-        OSError: the file cannot be read. RunError: it holds something else; the line says what is wrong.
+        OSError: the file cannot be read. RunError: it is not a saved run; the message says what is wrong.
     """
     try:
         found: Any = json.loads(path.read_bytes())

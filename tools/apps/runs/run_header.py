@@ -1,4 +1,4 @@
-"""What a run goes by: its method, its model and its corpus."""
+"""The first line of a run: its method, its model and its corpus."""
 
 from hopgraph.state import Context
 from hopgraph.state.context import DEFAULT_MODEL, DEFAULT_RETRIEVER
@@ -9,7 +9,7 @@ from hopgraph.tools.text.sanitize import sanitize_line
 
 
 def run_header(title: str, settings: Context) -> tuple[str, str]:
-    """Say which method, model and corpus are used, and what the embedded model is; that is empty for another."""
+    """Return the first line, and a note if the model is the embedded one; else an empty note."""
     model, corpus = (sanitize_line(redact(name)) for name in describe_settings(settings))
     more = [f"{sanitize_line(role)}: {sanitize_line(model_name(given))}" for role, given in settings.models.items()]
     second = settings.second_retriever

@@ -3,7 +3,7 @@
 from math import cos, pi, sin
 from typing import Final
 
-from hopgraph.tools.apps.runs.trees import Status
+from hopgraph.tools.apps.runs.run_tree import Status
 
 SIGN_STYLE = """
 .disc{fill:#1a7f37}
@@ -26,7 +26,7 @@ _STROKES: Final[dict[Status, tuple[str, str]]] = {
 """What stands in the circle, around its middle, and its colour."""
 
 
-def sign(status: Status, x: float, y: float) -> str:
+def draw_sign(status: Status, x: float, y: float) -> str:
     """Draw a status's sign around a point: a check in a disc; a cross, an arrow or another stroke in a ring."""
     path, colour = _STROKES[status]
     if status in ("accepted", "answered"):
@@ -38,8 +38,8 @@ def sign(status: Status, x: float, y: float) -> str:
     return f'{circle}<path class="stroke" stroke="{colour}" transform="translate({x:.1f} {y:.1f})" d="{path}"/>'
 
 
-def evidence_mark(x: float, y: float) -> str:
-    """Draw a star around a point."""
+def draw_star(x: float, y: float) -> str:
+    """Draw the star of evidence around a point."""
     corners = ((6.5 if number % 2 == 0 else 2.8, pi * (number / 5 - 0.5)) for number in range(10))
     points = " ".join(f"{x + radius * cos(angle):.1f},{y + radius * sin(angle):.1f}" for radius, angle in corners)
     return f'<polygon class="star" points="{points}"/>'

@@ -1,6 +1,6 @@
-"""A run's tree as an SVG picture that stands alone: from the question down, a card for each node, its end below.
+"""A run's tree as a self-contained SVG picture: from the question down, a card for each node, the answer below.
 
-What became of a node is told by a sign, a word and the card's border, so that no colour is needed to read it.
+A sign, a word and the card's border show what became of a node, so that no colour is needed to read it.
 """
 
 from collections import Counter
@@ -14,19 +14,19 @@ from hopgraph.tools.apps.runs.run_cards import (
     TEXT,
     CardSizes,
     TextLine,
-    cards_of,
-    texts,
-    wrapped_text,
+    draw_cards,
+    draw_texts,
+    wrap_untrusted,
 )
 from hopgraph.tools.apps.runs.run_signs import SIGN_STYLE
-from hopgraph.tools.apps.runs.trees import RunTree, view_of
+from hopgraph.tools.apps.runs.run_tree import RunTree, group_paragraphs
 from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 
 WIDTH = 880.0
 """Of the picture, in its own units; it is as high as it needs to be."""
 _SIZES = CardSizes(width=WIDTH, margin=26.0, indent=30.0, most_indent=300.0, side=132.0)
 _FULL_TEXT = 1_000
-"""Characters of the answer that a reader without eyes gets."""
+"""Characters of the answer in the text alternative."""
 _STYLE = (
     """
 .background{fill:#ffffff;stroke:#d0d7de}
@@ -53,16 +53,16 @@ _STYLE = (
 ).replace("FONT", "'Segoe UI','Helvetica Neue',Arial,'DejaVu Sans',sans-serif")
 
 
-def svg_of_run(tree: RunTree, title: str) -> str:
-    """Draw a run's tree; the same tree gives the same text."""
-    body, bottom = cards_of(view_of(tree), _SIZES, _SIZES.margin + 34)
+def draw_run_svg(tree: RunTree, title: str) -> str:
+    """Return the picture of a run's tree; the same for the same tree."""
+    body, bottom = draw_cards(group_paragraphs(tree.root), _SIZES, _SIZES.margin + 34)
     end, bottom = _end(tree, bottom + 14)
     height = round(bottom + _SIZES.margin)
-    about = escape(f"{title}: {truncate_line(tree['nodes'][0]['text'], 200)}")
+    about = escape(f"{title}: {truncate_line(tree.root.text, 200)}")
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:.0f} {height}" width="{WIDTH:.0f}" '
         f'height="{height}" role="img" aria-labelledby="title about">\n'
-        f'<title id="title">{about}</title>\n<desc id="about">{escape(summary_of(tree))}</desc>\n'
+        f'<title id="title">{about}</title>\n<desc id="about">{escape(summarize_tree(tree))}</desc>\n'
         f"<style>{_STYLE}</style>\n"
         f'<rect class="background" x="0.5" y="0.5" width="{WIDTH - 1:.0f}" height="{height - 1}" rx="10"/>\n'
         f'<text class="title" x="{_SIZES.margin:.0f}" y="{_SIZES.margin + 12:.0f}">'
@@ -71,29 +71,28 @@ def svg_of_run(tree: RunTree, title: str) -> str:
     return "\n".join([head, *body, *end, "</svg>"]) + "\n"
 
 
-def summary_of(tree: RunTree) -> str:
-    """Say in words what the picture shows."""
-    counts = Counter(f"{node['kind']} {node['status']}" for node in tree["nodes"][1:])
-    told = ", ".join(f"{count} {what}" for what, count in counts.items())
-    answer = f"Answer: {truncate_line(tree['answer'], _FULL_TEXT)}." if tree["answer"] else "No answer."
-    quotes = (f"{sanitize_line(quote['title'])}: {truncate_line(quote['quote'], 300)}" for quote in tree["quotes"])
-    return " ".join([answer, f"Nodes: {told or 'none below the question'}.", *quotes])
+def summarize_tree(tree: RunTree) -> str:
+    """Return in words what the picture shows."""
+    counts = Counter(f"{node.kind} {node.status}" for node in tree.nodes[1:])
+    kinds = ", ".join(f"{count} {what}" for what, count in counts.items())
+    answer = f"Answer: {truncate_line(tree.answer, _FULL_TEXT)}." if tree.answer else "No answer."
+    quotes = (f"{sanitize_line(quote['title'])}: {truncate_line(quote['quote'], 300)}" for quote in tree.quotes)
+    return " ".join([answer, f"Nodes: {kinds or 'none below the question'}.", *quotes])
 
 
 def _end(tree: RunTree, y: float) -> tuple[list[str], float]:
-    """Draw how the run ended: its answer, and what it cites."""
+    """Draw the answer with its citations."""
     width = WIDTH - 2 * _SIZES.margin
-    known = bool(tree["answer"])
-    reason = sanitize_line(tree["stop_reason"]).replace("_", " ")
-    said = f"Answer: {tree['answer']}" if known else f"No answer{f' ({reason})' if reason else ' yet'}"
-    lines = [TextLine(line, "end", 25.0) for line in wrapped_text(said, 18, width - 2 * PADDING, 4, bold=True)]
-    for number, quote in enumerate(tree["quotes"], start=1):
+    inner = width - 2 * PADDING
+    reason = sanitize_line(tree.stop_reason).replace("_", " ")
+    conclusion = f"Answer: {tree.answer}" if tree.answer else f"No answer{f' ({reason})' if reason else ' yet'}"
+    lines = [TextLine(line, "end", 25.0) for line in wrap_untrusted(conclusion, 18, inner, 4, bold=True)]
+    for number, quote in enumerate(tree.quotes, start=1):
+        title, text = f"[{number}] {quote['title'] or quote['passage_id']}", f"“{quote['quote']}”"
         lines.append(TextLine("", "note", 6.0))
-        name = f"[{number}] {quote['title'] or quote['passage_id']}"
-        lines += [TextLine(line, "asked", LINE) for line in wrapped_text(name, TEXT, width - 2 * PADDING, 2, bold=True)]
-        cited = f"“{quote['quote']}”"
-        lines += [TextLine(line, "note", SMALL_LINE) for line in wrapped_text(cited, SMALL, width - 2 * PADDING, 3)]
+        lines += [TextLine(line, "asked", LINE) for line in wrap_untrusted(title, TEXT, inner, 2, bold=True)]
+        lines += [TextLine(line, "note", SMALL_LINE) for line in wrap_untrusted(text, SMALL, inner, 3)]
     height = sum(line.height for line in lines) + 2 * PADDING
-    kind = "card evidence" if known else "card unknown"
+    kind = "card evidence" if tree.answer else "card unknown"
     box = f'<rect class="{kind}" x="{_SIZES.margin:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="7"/>'
-    return [box, *texts(lines, _SIZES.margin + PADDING, y + PADDING)], y + height
+    return [box, *draw_texts(lines, _SIZES.margin + PADDING, y + PADDING)], y + height

@@ -7,17 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from hopgraph.state import StepEvent
-from hopgraph.tools.apps.cli.run_output import Shown
-from hopgraph.tools.apps.cli.tree_output import RunPicture
+from hopgraph.tools.apps.cli.run_output import RunDisplay
+from hopgraph.tools.apps.runs.tree_text import TerminalTree
 from support.hostile_text import ANY_TEXT, is_harmless
 from support.recorded_runs import QUESTION, recorded
+from support.step_events import sparse_event
 
 Run = Callable[..., Any]
 TREES = ("ra_isf", "tree_of_reviews", "chain_of_reviews", "migres", "genground")
 
 
-def printed(picture: RunPicture, width: int, encoding: str = "utf-8") -> list[str]:
+def printed(picture: TerminalTree, width: int, encoding: str = "utf-8") -> list[str]:
     out = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace")
     Console(file=out, width=width, markup=False, highlight=False, emoji=False).print(picture, crop=False)
     out.seek(0)
@@ -28,7 +28,7 @@ def printed(picture: RunPicture, width: int, encoding: str = "utf-8") -> list[st
 @pytest.mark.parametrize("width", [40, 80])
 def test_a_tree_fits_the_terminal_and_nothing_trails(method: str, width: int) -> None:
     events, _, answer = recorded(method)
-    lines = printed(RunPicture(QUESTION, events, full=True), width)
+    lines = printed(TerminalTree(QUESTION, events, full=True), width)
     assert all(len(line) <= width and line == line.rstrip() for line in lines)
     text = " ".join(" ".join(lines).replace("│", " ").split())
     assert text.startswith("✓ answered In which city" if answer else "? unknown In which city")
@@ -37,7 +37,7 @@ def test_a_tree_fits_the_terminal_and_nothing_trails(method: str, width: int) ->
 
 def test_a_small_encoding_gets_signs_in_ascii() -> None:
     events, _, _ = recorded("tree_of_reviews")
-    text = "\n".join(printed(RunPicture(QUESTION, events, full=False), 80, "ascii"))
+    text = "\n".join(printed(TerminalTree(QUESTION, events, full=False), 80, "ascii"))
     assert "+-- * + accepted" in text
     assert "x rejected" in text
     assert "✓" not in text
@@ -45,8 +45,8 @@ def test_a_small_encoding_gets_signs_in_ascii() -> None:
 
 def test_only_the_last_lines_are_shown_where_there_is_room_for_no_more() -> None:
     events, _, _ = recorded("tree_of_reviews")
-    whole = printed(RunPicture(QUESTION, events, full=False), 80)
-    assert printed(RunPicture(QUESTION, events, full=False, last_lines=8), 80) == ["...", *whole[-7:]]
+    whole = printed(TerminalTree(QUESTION, events, full=False), 80)
+    assert printed(TerminalTree(QUESTION, events, full=False, last_lines=8), 80) == ["...", *whole[-7:]]
 
 
 @given(ANY_TEXT, st.booleans())
@@ -58,8 +58,8 @@ def test_hostile_text_does_nothing_to_a_terminal(text: str, full: bool) -> None:
         ("retrieved", {"query": text, "passage_ids": [text], "titles": [text]}),
         ("solved", {"id": "0.1", "question": text, "status": "answered", "answer": text, "how": "passages"}),
     ]
-    events = [StepEvent(event=e, node="n", step=i, path="n", number=0, data=d) for i, (e, d) in enumerate(data)]
-    for line in printed(RunPicture(text, events, full), 60):
+    events = [sparse_event(kind, each, step=number) for number, (kind, each) in enumerate(data)]
+    for line in printed(TerminalTree(text, events, full), 60):
         assert is_harmless(line)
 
 
@@ -68,9 +68,9 @@ def test_a_path_deeper_than_the_terminal_is_wide_keeps_its_text() -> None:
     while len(keys) < 30:
         keys.append(f"{keys[-1]}.1")
     nodes: Any = [{"id": key, "parent": key[:-2], "passage_ids": [f"p{len(key)}"], "titles": ["Deep"]} for key in keys]
-    event = StepEvent(event="grown", node="n", step=1, path="n", number=0, data={"nodes": nodes})
-    asked = StepEvent(event="expanded", node="n", step=2, path="n", number=0, data={"id": "0.1", "query": "more"})
-    lines = printed(RunPicture("Q?", [event, asked], full=False), 40)
+    grown = sparse_event("grown", {"nodes": nodes})
+    expanded = sparse_event("expanded", {"id": "0.1", "query": "more"}, step=2)
+    lines = printed(TerminalTree("Q?", [grown, expanded], full=False), 40)
     assert sum("Deep" in line for line in lines) == 30
 
 
@@ -91,10 +91,10 @@ def test_on_a_terminal_the_tree_grows_below_the_lines_and_is_wiped_out() -> None
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=60, height=20, markup=False)
     events, _, _ = recorded("ra_isf")
-    with Shown(console) as shown:
+    with RunDisplay(console) as display:
         for count in (3, len(events)):
-            shown.picture(RunPicture(QUESTION, tuple(events[:count]), full=False))
-            shown.step("solve")
+            display.show_tree(TerminalTree(QUESTION, tuple(events[:count]), full=False))
+            display.show_node("solve")
             console.print("a line")
     text = out.getvalue()
     assert "answered" in text

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from langchain_core.runnables.graph import Edge, Graph, Node
 
 from hopgraph.graphs import METHODS, chat
-from hopgraph.tools.apps.drawing import ascii_drawing, svg_drawing
+from hopgraph.tools.apps.drawing import draw_svg, draw_text
 from hopgraph.tools.apps.drawing.edges import edges_of
 from hopgraph.tools.apps.drawing.layers import layers_of
 from hopgraph.tools.apps.drawing.layout import apart
@@ -84,7 +84,7 @@ def random_graph(seed: int) -> Graph:
 @settings(max_examples=60)
 def test_any_graph_is_drawn_without_anything_over_anything(seed: int) -> None:
     graph = random_graph(seed)
-    picture = parsed(svg_drawing(graph, "Random <graph> & co"))
+    picture = parsed(draw_svg(graph, "Random <graph> & co"))
     nodes, plates = boxes(picture, "box"), boxes(picture, "plate")
     assert len(nodes) == len(graph.nodes)
     assert len(plates) == sum(edge.data is not None for edge in graph.edges)
@@ -102,7 +102,7 @@ def test_any_graph_is_drawn_without_anything_over_anything(seed: int) -> None:
 @pytest.mark.parametrize("method", [*METHODS, "chat"])
 def test_no_edge_runs_through_the_arrowhead_of_another(method: str) -> None:
     graph = (chat if method == "chat" else METHODS[method]).graph
-    picture = parsed(svg_drawing(graph.get_graph(), method))
+    picture = parsed(draw_svg(graph.get_graph(), method))
     lines = [points_of(path.get("d", "")) for path in picture.iter(f"{SVG}path") if "edge" in path.get("class", "")]
     for number, line in enumerate(lines):
         (_, before), (x, tip) = line[-2:]
@@ -176,7 +176,7 @@ def test_the_text_drawing_names_loops_and_where_edges_lead() -> None:
         ("judge", "judge", "hm"),
         ("judge", "__end__", "enough"),
     )
-    assert ascii_drawing(graph, "Loops") == "\n".join(
+    assert draw_text(graph, "Loops") == "\n".join(
         [
             "Loops",
             "=====",
@@ -205,5 +205,5 @@ def test_an_edge_against_the_order_of_the_nodes_is_no_loop_unless_it_closes_one(
 
 def test_a_graph_of_one_node_can_be_drawn() -> None:
     graph = Graph(nodes={"only": Node("only", "only", None, None)}, edges=[])
-    assert parsed(svg_drawing(graph, "One")).tag == f"{SVG}svg"
-    assert "[only]" in ascii_drawing(graph, "One")
+    assert parsed(draw_svg(graph, "One")).tag == f"{SVG}svg"
+    assert "[only]" in draw_text(graph, "One")

@@ -11,20 +11,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopgraph.state import StepEvent
-from hopgraph.tools.apps.drawing.measure import text_width, wrapped
-from hopgraph.tools.apps.runs.run_svg import svg_of_run
-from hopgraph.tools.apps.runs.run_text import text_of_run
-from hopgraph.tools.apps.runs.trees import RunTree, tree_of
+from hopgraph.tools.apps.drawing.measure import text_width, wrap_text
+from hopgraph.tools.apps.runs.run_svg import draw_run_svg
+from hopgraph.tools.apps.runs.run_tree import RunTree
+from hopgraph.tools.apps.runs.tree_builder import build_tree
+from hopgraph.tools.apps.runs.tree_text import draw_run_text
 from support.hostile_text import ANY_TEXT, is_harmless
 from support.recorded_runs import QUESTION, all_runs, recorded
+from support.step_events import sparse_event
 
 Run = Callable[..., Any]
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def picture_of(tree: RunTree) -> ET.Element:
-    return ET.fromstring(svg_of_run(tree, "Method"))  # noqa: S314 - what we wrote ourselves
+    return ET.fromstring(draw_run_svg(tree, "Method"))  # noqa: S314 - what we wrote ourselves
 
 
 def number(element: ET.Element, name: str) -> float:
@@ -61,17 +62,15 @@ def check_layout(picture: ET.Element) -> int:
 @pytest.mark.parametrize(("method", "variant"), all_runs())
 def test_every_method_is_drawn_with_nothing_over_anything(method: str, variant: int) -> None:
     events, _, answer = recorded(method, variant)
-    tree = tree_of(QUESTION, events)
+    tree = build_tree(QUESTION, events)
     picture = picture_of(tree)
     assert check_layout(picture) >= 2
     shown = " ".join(picture.itertext())
-    for word in {"rejected", "accepted", "expanded"} & {
-        node["status"] for node in tree["nodes"] if node["kind"] == "paragraph"
-    }:
+    for word in {"rejected", "accepted", "expanded"} & {node.status for node in tree.nodes if node.kind == "paragraph"}:
         assert word in shown
     assert (f"Answer: {answer}" if answer else "No answer") in shown
     stars = list(picture.iter(f"{SVG}polygon"))
-    assert bool(stars) == any(node["evidence"] for node in tree["nodes"])
+    assert bool(stars) == any(node.evidence for node in tree.nodes)
 
 
 def drawn_tree(texts: list[str], seed: int) -> RunTree:
@@ -94,8 +93,8 @@ def drawn_tree(texts: list[str], seed: int) -> RunTree:
         *(("reviewed", each) for each in reviews),
         ("answered", {"answer": texts[0] if texts else "", "stop_reason": "answered", "citations": cited}),
     ]
-    events = [StepEvent(event=e, node="n", step=i, path="n", number=0, data=d) for i, (e, d) in enumerate(data)]
-    return tree_of("Q? " + (texts[0] if texts else ""), events)
+    events = [sparse_event(kind, each, step=number) for number, (kind, each) in enumerate(data)]
+    return build_tree("Q? " + (texts[0] if texts else ""), events)
 
 
 @given(st.lists(ANY_TEXT, max_size=14), st.integers(0, 50))
@@ -106,12 +105,12 @@ def test_any_text_stays_inside_its_card_and_does_nothing(texts: list[str], seed:
     check_layout(picture)
     for text in picture.itertext():
         assert is_harmless(text.replace("\n", ""))
-    assert is_harmless(text_of_run(tree, "Method").replace("\n", ""))
+    assert is_harmless(draw_run_text(tree, "Method").replace("\n", ""))
 
 
 def test_markup_and_addresses_in_a_text_are_only_text() -> None:
     evil = '</text><script>alert(1)</script><image href="http://example.org/x.png"/>&amp;]]>'
-    svg = svg_of_run(drawn_tree([evil] * 4, 1), "</title><script>")
+    svg = draw_run_svg(drawn_tree([evil] * 4, 1), "</title><script>")
     tags = {element.tag.removeprefix(SVG) for element in ET.fromstring(svg).iter()}  # noqa: S314
     assert tags <= {"svg", "title", "desc", "style", "rect", "text", "g", "circle", "path", "polygon"}
     assert re.findall(r"<[a-z]+[^>]*(?:href|src)=|url\(|@import", svg) == []
@@ -119,7 +118,7 @@ def test_markup_and_addresses_in_a_text_are_only_text() -> None:
 
 def test_a_picture_says_in_words_what_it_shows() -> None:
     events, _, _ = recorded("tree_of_reviews")
-    picture = picture_of(tree_of(QUESTION, events))
+    picture = picture_of(build_tree(QUESTION, events))
     assert picture.get("role") == "img"
     assert picture.findtext(f"{SVG}title") == f"Method: {QUESTION}"
     about = picture.findtext(f"{SVG}desc") or ""
@@ -130,7 +129,7 @@ def test_a_picture_says_in_words_what_it_shows() -> None:
 
 @given(st.text(max_size=120), st.floats(20, 300), st.integers(1, 4))
 def test_lines_are_no_wider_than_their_room_and_lose_nothing_unseen(text: str, width: float, most: int) -> None:
-    lines = wrapped(text, 12, width, most=most)
+    lines = wrap_text(text, 12, width, most=most)
     assert 1 <= len(lines) <= most
     assert all(text_width(line, 12) <= width for line in lines)
     if not lines[-1].endswith("…"):
@@ -154,8 +153,8 @@ def test_a_saved_run_is_what_json_prints_and_is_drawn(run: Run, tmp_path: Path) 
 
     assert timeless(record) == timeless(printed)
     text = run("draw", "--run", str(path)).out
-    assert text.startswith("Tree of Reviews\n===============\n\n+ answered: In which city")
-    assert "+-- * + accepted: Guillermo del Toro -> Guadalajara" in text
+    assert text.startswith("Tree of Reviews\n===============\n\n+ answered In which city")
+    assert "+-- * + accepted Guillermo del Toro -> Guadalajara" in text
     assert text.endswith('born in Guadalajara on 9 October 1964."\n')
     assert run("draw", "--run", str(path), "--format", "svg", "--out", str(out)).code == 0
     assert out.read_text(encoding="utf-8") == run("draw", "--run", str(path), "--format", "svg").out
@@ -212,7 +211,7 @@ def test_what_cannot_be_drawn_is_refused(arguments: list[str], said: str, run: R
 def test_a_run_of_a_method_of_ones_own_is_drawn_under_its_name(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     path.write_text('{"question": "Why?", "method": "my\\u001b[31m_method", "trace": []}', encoding="utf-8")
-    assert run("draw", "--run", str(path)).out == "my_method\n=========\n\no open: Why?\n\nNo answer\n"
+    assert run("draw", "--run", str(path)).out == "my_method\n=========\n\no open Why?\n\nNo answer\n"
 
 
 def test_png_names_the_extra_where_it_is_missing(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

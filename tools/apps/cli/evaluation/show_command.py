@@ -1,4 +1,4 @@
-"""`hopgraph show`: how a method of a run answered one question, told as `hopgraph ask` tells it."""
+"""`hopgraph show`: how a method of a run answered one question, as `hopgraph ask` prints it."""
 
 import json
 import sys
@@ -12,11 +12,11 @@ from rich.text import Text
 
 from hopgraph.graphs import METHODS
 from hopgraph.state import Passage, RunError, StepEvent
+from hopgraph.state.events import Retrieved, parse_event
 from hopgraph.tools.apps.cli.answer_output import print_answer
 from hopgraph.tools.apps.cli.console import console_on, print_hanging
-from hopgraph.tools.apps.cli.run_output import Shown, print_picture
+from hopgraph.tools.apps.cli.run_output import RunDisplay, print_tree
 from hopgraph.tools.apps.cli.settings_options import method_named
-from hopgraph.tools.apps.cli.tree_output import RunPicture
 from hopgraph.tools.apps.evaluation.batch.outcome import Outcome, OutcomeKey
 from hopgraph.tools.apps.evaluation.batch.run_corpus import CONTEXTS, CORPUS
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
@@ -24,6 +24,7 @@ from hopgraph.tools.apps.evaluation.batch.scores import gold_names, score_outcom
 from hopgraph.tools.apps.evaluation.batch.simulated_models import describe_simulated
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.runs.narration import Narrator
+from hopgraph.tools.apps.runs.tree_text import TerminalTree
 from hopgraph.tools.retrieval.passages import PassageFile
 from hopgraph.tools.text.sanitize import sanitize_line
 
@@ -85,7 +86,7 @@ def _question(reader: RunReader, question_id: str) -> EvalQuestion:
 
 
 def _record(reader: RunReader, question: EvalQuestion, outcome: Outcome) -> dict[str, Any]:
-    """Join the kept record with what the run knows about the question; a failure has no steps to join."""
+    """Return the stored record with what the run knows about the question; a failure has no steps."""
     steps: Mapping[str, Any] = (
         {"question": question.question, "method": outcome["method"], "trace": []}
         if outcome["error"]
@@ -126,7 +127,7 @@ def _print_head(console: Console, reader: RunReader, name: str, question: EvalQu
 
 
 def _print_gold_passages(console: Console, reader: RunReader, question: EvalQuestion, outcome: Outcome) -> None:
-    """Say of each gold passage whether it was found, and at which rank."""
+    """Print of each gold passage whether it was found, and at which rank."""
     gold_by = reader.manifest.corpus.gold_by
     found = list(dict.fromkeys(outcome["titles"] if gold_by == "titles" else outcome["retrieved"]))
     titles = {each.id: each.title for each in question.contexts}
@@ -148,21 +149,19 @@ def _replay(
 ) -> None:
     narrator = Narrator(verbose=verbose)
     narrator.add_passages(passages)
-    shown = Shown(console)
+    display = RunDisplay(console)
     for event in trace:
-        shown.lines(narrator.add_event(event))
-    shown.lines(narrator.flush())
-    print_picture(console, RunPicture(question.question, narrator.events, verbose))
+        display.print_lines(narrator.add_event(event))
+    display.print_lines(narrator.flush())
+    print_tree(console, TerminalTree(question.question, narrator.events, verbose))
 
 
 def _passages(reader: RunReader, outcome: Outcome, trace: Iterable[StepEvent]) -> list[Passage]:
-    """Collect what the steps speak of: titles from the steps, texts where the run has a corpus of its own."""
+    """Return the passages of the steps: titles from the steps, texts where the run has a corpus of its own."""
     titles = dict(zip(outcome["retrieved"], outcome["titles"], strict=True))
-    for event in trace:
-        if event["event"] == "retrieved":
-            keys, names = event["data"].get("passage_ids"), event["data"].get("titles")
-            if isinstance(keys, list) and isinstance(names, list):
-                titles.update(zip(map(str, keys), map(str, names), strict=False))
+    for step in trace:
+        if isinstance(event := parse_event(step), Retrieved):
+            titles.update(zip(event.passage_ids, event.titles, strict=False))
     texts = _texts(reader, titles)
     return [
         Passage(id=key, title=title, text=texts.get(key, ""), score=0.0, source="", hop=1)

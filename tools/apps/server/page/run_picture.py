@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from hopgraph.state import Passage, StepEvent
-from hopgraph.tools.apps.runs.run_cards import CardSizes, cards_of
-from hopgraph.tools.apps.runs.run_svg import summary_of
-from hopgraph.tools.apps.runs.trees import RunNode, folded, tree_of, view_of
+from hopgraph.tools.apps.runs.run_cards import CardSizes, draw_cards
+from hopgraph.tools.apps.runs.run_svg import summarize_tree
+from hopgraph.tools.apps.runs.run_tree import RunNode, group_paragraphs, limit_nodes
+from hopgraph.tools.apps.runs.tree_builder import build_tree
 from hopgraph.tools.text.sanitize import truncate_line
 
-_SIZES = CardSizes(width=336.0, margin=2.0, indent=14.0, most_indent=84.0, side=0.0, gap=8.0, spoken=240)
+_SIZES = CardSizes(width=336.0, margin=2.0, indent=14.0, most_indent=84.0, side=0.0, gap=8.0, tooltip=240)
 _MOST = 60
 """Nodes that are drawn; of a larger run those on the way to the answer come first."""
 _SUMMARY = 1_500
@@ -23,7 +24,7 @@ _UNTITLED = 80
 
 
 def picture(question: str, events: Sequence[StepEvent], passages: Mapping[str, Passage]) -> str:
-    """Draw a run so far as HTML, for `gr.HTML`; empty for a run without events.
+    """Return the picture of a run so far as HTML, for `gr.HTML`; empty for a run without events.
 
     All texts in it are escaped and cut to what a card has room for; a run of 500 nodes takes some 65 kB. It is drawn
     anew from all events each time, in about 0.1 s for such a run, so a page that follows a run gathers a few events.
@@ -35,12 +36,12 @@ def picture(question: str, events: Sequence[StepEvent], passages: Mapping[str, P
     """
     if not events:
         return ""
-    tree = tree_of(question, events)
-    for node in tree["nodes"]:
-        if node["kind"] == "paragraph":
-            node["text"] = _named(node, passages)
-    cards, bottom = cards_of(folded(view_of(tree), _MOST), _SIZES, _SIZES.margin)
-    about = truncate_line(f"The run as a tree. {summary_of(tree)}", _SUMMARY)
+    tree = build_tree(question, events)
+    for node in tree.nodes:
+        if node.kind == "paragraph":
+            node.text = _titles(node, passages)
+    cards, bottom = draw_cards(limit_nodes(group_paragraphs(tree.root), _MOST), _SIZES, _SIZES.margin)
+    about = truncate_line(f"The run as a tree. {summarize_tree(tree)}", _SUMMARY)
     width, height = _SIZES.width, round(bottom + _SIZES.margin)
     return (
         f'<div class="hg-tree"><svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" '
@@ -48,11 +49,9 @@ def picture(question: str, events: Sequence[StepEvent], passages: Mapping[str, P
     )
 
 
-def _named(node: RunNode, passages: Mapping[str, Passage]) -> str:
-    """Name paragraphs by their titles; by how they begin where they have none."""
-    if len(node["passage_ids"]) == 0:
-        return node["text"]
-    found = [(key, passages.get(key)) for key in node["passage_ids"]]
-    if any(passage is None for _, passage in found):
-        return node["text"]
-    return " · ".join(passage["title"] or truncate_line(passage["text"], _UNTITLED) for _, passage in found if passage)
+def _titles(node: RunNode, passages: Mapping[str, Passage]) -> str:
+    """Return the titles of a node's passages, or their first words; the node's text where one is not known."""
+    found = [passages[key] for key in node.passage_ids if key in passages]
+    if not found or len(found) < len(node.passage_ids):
+        return node.text
+    return " · ".join(passage["title"] or truncate_line(passage["text"], _UNTITLED) for passage in found)

@@ -9,7 +9,7 @@ from langgraph.types import Interrupt
 
 from hopgraph.nodes.chat.reply import unescape_markup
 from hopgraph.tools.apps.runs.narration import Narrator
-from hopgraph.tools.apps.runs.trees import TREE_EVENTS
+from hopgraph.tools.apps.runs.tree_builder import TREE_EVENTS
 from hopgraph.tools.apps.server.page.page_turns import PageTurn
 from hopgraph.tools.apps.server.relay import run_in_task
 from hopgraph.tools.apps.server.turn import PassagesRead, TurnEnd, TurnStep, error_line, step_lines
@@ -86,7 +86,7 @@ def _record(step: TurnStep, turn: PageTurn, narrator: Narrator) -> None:
     if isinstance(step, TurnEnd):
         if not step.paused:
             record_reply(turn, step.state["messages"][-1])
-    elif not isinstance(step, PassagesRead) and (step["event"] in TREE_EVENTS or step["event"] == "answered"):
+    elif not isinstance(step, PassagesRead) and step["event"] in TREE_EVENTS:
         turn.events.append(step)
 
 

@@ -30,7 +30,7 @@ def steps_html(lines: Sequence[Line], *, running: bool, about: str = "", asked_w
 
     Args:
         lines: what the run did so far.
-        running: whether more is to come; then the steps are unfolded, and only the last group of them.
+        running: whether the turn is running; then the steps are unfolded, and only the last group of them.
         about: what the heading says beside the number of steps.
         asked_with: what stands above the steps.
 

@@ -8,10 +8,12 @@ from hypothesis import given, settings
 
 from hopgraph.state import Passage, StepEvent
 from hopgraph.tools.apps.drawing.measure import text_width
-from hopgraph.tools.apps.runs.trees import folded, tree_of, view_of
+from hopgraph.tools.apps.runs.run_tree import group_paragraphs, limit_nodes
+from hopgraph.tools.apps.runs.tree_builder import build_tree
 from hopgraph.tools.apps.server.page.run_picture import picture
 from support.hostile_text import ANY_TEXT
 from support.recorded_runs import QUESTION, all_runs, recorded
+from support.step_events import sparse_event
 
 SVG = "{http://www.w3.org/2000/svg}"
 SIZES = {
@@ -31,7 +33,7 @@ def parsed(html: str) -> ET.Element:
 
 
 def event(kind: str, step: int, **data: Any) -> StepEvent:
-    return StepEvent(event=kind, node="n", step=step, path="n", number=0, data=data)
+    return sparse_event(kind, data, step=step)
 
 
 def large_run(count: int) -> list[StepEvent]:
@@ -135,22 +137,22 @@ def test_a_large_text_is_cut() -> None:
 
 
 def test_folding_counts_all_that_is_left_out() -> None:
-    root = view_of(tree_of("Q?", large_run(500)), titles=None)
+    root = group_paragraphs(build_tree("Q?", large_run(500)).root, titles=None)
 
     def nodes(node: Any) -> int:
-        return 1 + sum(nodes(below) for below in node.below)
+        return 1 + sum(nodes(below) for below in node.children)
 
     def left_out(node: Any) -> int:
         own = int(node.text.split()[0]) if node.word == "left out" else 0
-        return own + sum(left_out(below) for below in node.below)
+        return own + sum(left_out(below) for below in node.children)
 
     def marks(node: Any) -> int:
-        return (node.word == "left out") + sum(marks(below) for below in node.below)
+        return (node.word == "left out") + sum(marks(below) for below in node.children)
 
     before = nodes(root)
-    small = folded(root, 40)
+    small = limit_nodes(root, 40)
     assert nodes(small) - marks(small) == 40
     assert left_out(small) == before - 40
     assert nodes(root) == before
-    assert folded(root, before) is root
-    assert nodes(folded(root, 1)) == 2
+    assert limit_nodes(root, before) is root
+    assert nodes(limit_nodes(root, 1)) == 2

@@ -1,30 +1,21 @@
 import random
-from typing import Any
+from typing import Any, get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hopgraph.state import StepEvent
-from hopgraph.tools.apps.runs.trees import (
-    SIGNS,
-    TREE_EVENTS,
-    RunNode,
-    RunTree,
-    children_of,
-    grows,
-    tree_of,
-    view_of,
-)
+from hopgraph.state import Event, StepEvent
+from hopgraph.state.events import AnyEvent
+from hopgraph.tools.apps.runs.run_tree import SIGNS, RunNode, RunTree, group_paragraphs, walk_tree
+from hopgraph.tools.apps.runs.tree_builder import TREE_EVENTS, build_tree, grow
 from support.hostile_text import ANY_TEXT
 from support.recorded_runs import QUESTION, all_runs, recorded
+from support.step_events import sparse_event
 
 
 def happened(*kinds_and_data: tuple[str, dict[str, Any]]) -> list[StepEvent]:
-    return [
-        StepEvent(event=kind, node="node", step=number, path="node", number=0, data=data)
-        for number, (kind, data) in enumerate(kinds_and_data, start=1)
-    ]
+    return [sparse_event(kind, data, step=number) for number, (kind, data) in enumerate(kinds_and_data, start=1)]
 
 
 def answered(answer: str, *cited: str, stop_reason: str = "answered") -> tuple[str, dict[str, Any]]:
@@ -33,31 +24,24 @@ def answered(answer: str, *cited: str, stop_reason: str = "answered") -> tuple[s
 
 
 def node(tree: RunTree, key: str) -> RunNode:
-    (found,) = [each for each in tree["nodes"] if each["id"] == key]
+    (found,) = [each for each in tree.nodes if each.id == key]
     return found
 
 
 def outline(tree: RunTree) -> list[str]:
     """Write the nodes with their depths: `-- status text`, with a star for evidence."""
-    below, lines = children_of(tree), list[str]()
-
-    def add(each: RunNode, depth: int) -> None:
-        star = "*" if each["evidence"] else ""
-        lines.append(f"{'-' * depth}{star}{each['status']} {each['text']}")
-        for child in below.get(each["id"], []):
-            add(child, depth + 1)
-
-    add(tree["nodes"][0], 0)
-    return lines
+    return [
+        f"{'-' * depth}{'*' if each.evidence else ''}{each.status} {each.text}" for each, depth in walk_tree(tree.root)
+    ]
 
 
 def is_tree(tree: RunTree) -> bool:
     seen = {""}
-    for each in tree["nodes"]:
-        if each["parent"] not in seen or each["id"] in seen:
+    for each in tree.nodes:
+        if each.parent not in seen or each.id in seen:
             return False
-        seen.add(each["id"])
-    return [each["id"] for each in tree["nodes"] if not each["parent"]] == ["0"]
+        seen.add(each.id)
+    return [each.id for each in tree.nodes if not each.parent] == ["0"]
 
 
 def found(query: str, *keys: str) -> tuple[str, dict[str, Any]]:
@@ -67,18 +51,18 @@ def found(query: str, *keys: str) -> tuple[str, dict[str, Any]]:
 @pytest.mark.parametrize(("method", "variant"), all_runs())
 def test_every_method_gives_a_tree_that_ends_with_its_answer(method: str, variant: int) -> None:
     events, passages, answer = recorded(method, variant)
-    tree = tree_of(QUESTION, events)
+    tree = build_tree(QUESTION, events)
     assert is_tree(tree)
-    assert (tree["answer"], tree["nodes"][0]["text"]) == (answer, QUESTION)
-    assert tree["nodes"][0]["status"] == ("answered" if answer else "unknown")
-    if quoted := {quote["passage_id"] for quote in tree["quotes"]} & {passage["id"] for passage in passages}:
-        marked = {key for each in tree["nodes"] if each["evidence"] for key in each["passage_ids"]}
+    assert (tree.answer, tree.nodes[0].text) == (answer, QUESTION)
+    assert tree.nodes[0].status == ("answered" if answer else "unknown")
+    if quoted := {quote["passage_id"] for quote in tree.quotes} & {passage["id"] for passage in passages}:
+        marked = {key for each in tree.nodes if each.evidence for key in each.passage_ids}
         assert marked & quoted or method in ("genread", "grg")
     else:
-        assert not any(each["evidence"] and each["kind"] == "paragraph" for each in tree["nodes"])
+        assert not any(each.evidence and each.kind == "paragraph" for each in tree.nodes)
     searched = [event for event in events if event["event"] == "query"]
     if method not in ("tree_of_reviews", "chain_of_reviews"):
-        asked = {each["text"] for each in tree["nodes"]}
+        asked = {each.text for each in tree.nodes}
         for event in searched:
             text = str(event["data"]["query"])
             assert any(text == each or text.startswith(f"{each} ") for each in asked)
@@ -88,11 +72,11 @@ def test_every_method_gives_a_tree_that_ends_with_its_answer(method: str, varian
 def test_the_order_of_arrival_does_not_matter_and_a_part_of_a_run_is_a_tree_too(method: str, variant: int) -> None:
     events, _, _ = recorded(method, variant)
     mixed = random.Random(0).sample(events, len(events))
-    assert tree_of(QUESTION, mixed) == tree_of(QUESTION, events)
+    assert build_tree(QUESTION, mixed) == build_tree(QUESTION, events)
     for count in range(0, len(events), 7):
-        part = tree_of(QUESTION, events[:count])
+        part = build_tree(QUESTION, events[:count])
         assert is_tree(part)
-        assert part["stop_reason"] == ""
+        assert part.stop_reason == ""
 
 
 JSON = st.recursive(
@@ -131,22 +115,49 @@ KEYS = [
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from([*sorted(TREE_EVENTS), "answered", "unknown"]),
+            st.sampled_from([*sorted(TREE_EVENTS), "unknown"]),
             st.dictionaries(st.sampled_from(KEYS), JSON, max_size=6),
         ),
         max_size=12,
     )
 )
 def test_events_of_whatever_shape_make_a_tree(drawn: list[tuple[str, dict[str, Any]]]) -> None:
-    tree = tree_of("q", happened(*drawn))
+    events = [
+        StepEvent(event=kind, node="node", step=number, path="node", number=0, data=data)
+        for number, (kind, data) in enumerate(drawn)
+    ]
+    tree = build_tree("q", events)
     assert is_tree(tree)
-    view_of(tree)
+    group_paragraphs(tree.root)
+
+
+KINDS: tuple[type[Event], ...] = get_args(AnyEvent)
+IDS = st.sampled_from(["", "0", "0.1", "0.1.1", "q1", "0/a", "a", "b"])
+
+
+@given(st.data())
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_events_of_any_content_make_a_tree(data: st.DataObject) -> None:
+    with_ids = [st.from_type(kind).map(lambda event: dict(vars(event)) | {"": event.event}) for kind in KINDS]
+    events = list[StepEvent]()
+    for number, drawn in enumerate(data.draw(st.lists(st.one_of(with_ids), max_size=8))):
+        kind = drawn.pop("")
+        drawn |= {key: data.draw(IDS) for key in ("id", "parent", "query", "question") if key in drawn}
+        events.append(StepEvent(event=kind, node="node", step=number, path="node", number=0, data=drawn))
+    tree = build_tree("q", events)
+    assert is_tree(tree)
+    assert {node.id for node, _ in walk_tree(tree.root)} == {node.id for node in tree.nodes}
+
+
+@pytest.mark.parametrize("kind", get_args(AnyEvent), ids=lambda kind: kind.__name__)
+def test_every_kind_of_event_has_a_place_in_the_tree_or_is_left_out_on_purpose(kind: type[Event]) -> None:
+    assert grow.dispatch(kind) is not grow.dispatch(object)
 
 
 def test_without_events_there_is_the_question_alone() -> None:
-    tree = tree_of("Why?", [])
+    tree = build_tree("Why?", [])
     assert outline(tree) == ["open Why?"]
-    assert (tree["answer"], tree["stop_reason"], grows(tree)) == ("", "", False)
+    assert (tree.answer, tree.stop_reason, tree.is_multi_step) == ("", "", False)
 
 
 def test_a_question_tree_shows_parts_answers_and_judged_passages() -> None:
@@ -168,7 +179,7 @@ def test_a_question_tree_shows_parts_answers_and_judged_passages() -> None:
         ("composed", {"id": "0", "parent": "", "question": "Q?", "status": "answered", "how": "", "answer": "q"}),
         answered("q", "y"),
     )  # fmt: skip
-    tree = tree_of("Q?", events)
+    tree = build_tree("Q?", events)
     assert outline(tree) == [
         "answered Q?",
         "-rejected X",
@@ -177,10 +188,10 @@ def test_a_question_tree_shows_parts_answers_and_judged_passages() -> None:
         "--*accepted Y",
         "-unknown B?",
     ]
-    assert (node(tree, "0.1")["answer"], node(tree, "0.2")["note"]) == ("a", "too deep")
-    before = tree_of("Q?", events[:6])
+    assert (node(tree, "0.1").answer, node(tree, "0.2").note) == ("a", "too deep")
+    before = build_tree("Q?", events[:6])
     assert outline(before) == ["expanded Q?", "-rejected X", "-open A?", "-open B?"]
-    assert view_of(before).word == "in parts"
+    assert group_paragraphs(before.root).word == "in parts"
 
 
 def reviewed(key: str, passage: str, verdict: str, **more: str) -> tuple[str, dict[str, Any]]:
@@ -197,7 +208,7 @@ def grown(*nodes: tuple[str, str], kind: str = "grown", why: str = "") -> tuple[
 
 
 def test_a_review_tree_shows_verdicts_queries_and_the_path_that_the_answer_rests_on() -> None:
-    tree = tree_of(
+    tree = build_tree(
         "Q?",
         happened(
             ("query", {"query": "Q?", "why": "", "hop": 1}),
@@ -224,16 +235,16 @@ def test_a_review_tree_shows_verdicts_queries_and_the_path_that_the_answer_rests
         "-rejected Y",
         "-accepted Z",
     ]
-    assert (node(tree, "0.1")["query"], node(tree, "0.1")["note"]) == ("who", "who?")
-    assert node(tree, "0.1.2")["note"] == "rejected before"
-    assert node(tree, "0.2")["note"] == ""  # nothing follows from what is said of a rejected path
-    assert grows(tree)
+    assert (node(tree, "0.1").query, node(tree, "0.1").note) == ("who", "who?")
+    assert node(tree, "0.1.2").note == "rejected before"
+    assert node(tree, "0.2").note == ""  # nothing follows from what is said of a rejected path
+    assert tree.is_multi_step
 
 
 def test_statements_mark_the_paragraphs_of_their_own_query() -> None:
     said = [{"id": "1.1.1", "statement": "X is y.", "passage_ids": ["x"]}]
     more = [{"id": "2.1.1", "statement": "Z is y.", "passage_ids": ["z"]}]
-    tree = tree_of(
+    tree = build_tree(
         "Q?",
         happened(
             ("query", {"query": "Q?", "why": "", "hop": 1}),
@@ -261,12 +272,12 @@ def test_statements_mark_the_paragraphs_of_their_own_query() -> None:
         "--accepted Z",
         "--rejected Z is y.",
     ]
-    assert node(tree, "q1")["note"] == "looks for: z?"
+    assert node(tree, "q1").note == "looks for: z?"
 
 
 def test_hops_tell_what_passages_made_of_the_answer_from_memory() -> None:
     hop = {"thought": "", "repeated": False, "limit": False}
-    tree = tree_of(
+    tree = build_tree(
         "Q?",
         happened(
             ("deduced", {"hop": 1, "question": "A?", "generated": "wrong", **hop}),
@@ -287,12 +298,12 @@ def test_hops_tell_what_passages_made_of_the_answer_from_memory() -> None:
         "--found Z",
         "-pruned A?",
     ]
-    assert node(tree, "hop1")["note"] == "from memory: wrong; corrected by passages"
-    assert node(tree, "hop2")["note"] == "asked before"
+    assert node(tree, "hop1").note == "from memory: wrong; corrected by passages"
+    assert node(tree, "hop2").note == "asked before"
 
 
 def test_an_answer_that_the_run_goes_on_from_stands_between_the_searches() -> None:
-    tree = tree_of(
+    tree = build_tree(
         "Q?",
         happened(
             ("query", {"query": "Q?", "why": "", "hop": 1}),
@@ -315,7 +326,7 @@ def test_an_answer_that_the_run_goes_on_from_stands_between_the_searches() -> No
 
 
 def test_the_chosen_sample_is_told_from_the_others() -> None:
-    tree = tree_of(
+    tree = build_tree(
         "Q?",
         happened(
             ("sampled", {"answers": ["a", "", "b"]}),
@@ -324,13 +335,13 @@ def test_the_chosen_sample_is_told_from_the_others() -> None:
         ),
     )
     assert outline(tree) == ["answered Q?", "-found a", "-unknown no answer", "-accepted b"]
-    assert node(tree, "s3")["note"] == "citation recall 1.00"
+    assert node(tree, "s3").note == "citation recall 1.00"
 
 
 def test_paragraphs_that_became_the_same_are_shown_together() -> None:
     keys = [f"p{number}" for number in range(1, 7)]
-    tree = tree_of("Q?", happened(("query", {"query": "Q?"}), found("Q?", *keys), answered("a", "p2")))
-    shown = view_of(tree)
-    assert [(each.text, each.evidence) for each in shown.below] == [("P1 · P3 · P4 · 2 more", False), ("P2", True)]
-    assert view_of(tree, titles=None).below[0].text == "P1 · P3 · P4 · P5 · P6"
-    assert all(each.sign == SIGNS[each.status] for each in shown.below)
+    tree = build_tree("Q?", happened(("query", {"query": "Q?"}), found("Q?", *keys), answered("a", "p2")))
+    shown = group_paragraphs(tree.root)
+    assert [(each.text, each.evidence) for each in shown.children] == [("P1 · P3 · P4 · 2 more", False), ("P2", True)]
+    assert group_paragraphs(tree.root, titles=None).children[0].text == "P1 · P3 · P4 · P5 · P6"
+    assert all(each.sign == SIGNS[each.status] for each in shown.children)

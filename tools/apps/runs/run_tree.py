@@ -1,0 +1,198 @@
+"""A run as a tree, and what every display of it shares: signs, words, groups of paragraphs, a limit of nodes.
+
+Texts are untrusted; each display makes them safe in its own way.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+
+from hopgraph.state import Citation
+
+ROOT = "0"
+"""The id of the root, the question that was asked."""
+
+Kind = Literal["question", "query", "paragraph", "knowledge", "statement", "thought", "answer", "rest"]
+"""What a node stands for.
+
+A `question` (the one asked, a part of it, a hop's), a `query` that was searched, a `paragraph` (or the several
+that a chain read at once), `knowledge` that the model wrote itself, a `statement` extracted from paragraphs, a
+`thought`, an `answer` that is not the last: a sample, or one on the way; the `rest` that `limit_nodes` left out.
+"""
+
+Status = Literal["open", "expanded", "found", "accepted", "rejected", "pruned", "answered", "unknown"]
+"""What became of a node.
+
+`open`: not worked on yet. `expanded`: continued: a question was decomposed, a query or a path searched.
+`found`: there, and not judged. `accepted` and `rejected`: judged. `pruned`: set aside before it was judged.
+`answered` and `unknown`: how a question ended.
+"""
+
+SIGNS: Final[dict[Status, str]] = {
+    "open": "○",
+    "expanded": "→",
+    "found": "·",
+    "accepted": "✓",
+    "rejected": "✗",
+    "pruned": "-",
+    "answered": "✓",
+    "unknown": "?",
+}
+"""One sign for each status, beside its word, so that no display needs colours to be read."""
+
+EVIDENCE = "★"
+"""The sign of what the answer rests on."""
+
+_WORDS: Final[dict[tuple[Kind, Status], str]] = {
+    ("paragraph", "unknown"): "not reviewed",
+    ("knowledge", "found"): "recalled",
+    ("statement", "open"): "extracted",
+    ("statement", "accepted"): "verified",
+    ("statement", "rejected"): "not verified",
+    ("thought", "found"): "thought",
+    ("answer", "found"): "not chosen",
+    ("answer", "accepted"): "chosen",
+    ("answer", "expanded"): "continued",
+    ("answer", "unknown"): "no answer",
+    ("question", "pruned"): "not followed",
+    ("rest", "found"): "left out",
+}
+
+
+@dataclass
+class RunNode:
+    """A node of a run's tree."""
+
+    id: str
+    """Unique in its tree; `0` for the root. A method's own node ids are kept."""
+    kind: Kind
+    parent: str = ROOT
+    """The parent's id; empty for the root."""
+    text: str = ""
+    """The question, query, title or statement."""
+    label: str = ""
+    """Its place in the method, as `hop 2` or `external query`; may be empty."""
+    status: Status = "open"
+    answer: str = ""
+    """Short; empty without one, and where it is the text."""
+    note: str = ""
+    """The reason of the status, in the method's or the model's words; may be empty."""
+    query: str = ""
+    """What was searched below it, where that is not its text; may be empty."""
+    passage_ids: list[str] = field(default_factory=list[str])
+    """The passages that it stands for or rests on."""
+    evidence: bool = False
+    """Whether the run's answer rests on it, or on something below it; never set for the root."""
+    children: list["RunNode"] = field(default_factory=list["RunNode"])
+    """In the order of the run."""
+
+    @property
+    def sign(self) -> str:
+        """The status's sign."""
+        return SIGNS[self.status]
+
+    @property
+    def word(self) -> str:
+        """What became of it, in a word or two."""
+        if self.status == "expanded" and self.kind not in ("paragraph", "answer"):
+            parts = self.kind == "question" and any(child.kind == "question" for child in self.children)
+            return "in parts" if parts else "searched"
+        return _WORDS.get((self.kind, self.status), self.status)
+
+    @property
+    def notes(self) -> list[str]:
+        """The lines below its text."""
+        return [note for note in (self.note, f"searched: {self.query}" if self.query else "") if note]
+
+
+@dataclass
+class RunTree:
+    """A run, as a tree with its end."""
+
+    nodes: list[RunNode]
+    """The root first, each node before its children."""
+    answer: str = ""
+    """Empty without one, and until the run has ended."""
+    stop_reason: str = ""
+    """Empty until the run has ended."""
+    quotes: list[Citation] = field(default_factory=list[Citation])
+    """What the answer cites, best first."""
+
+    @property
+    def root(self) -> RunNode:
+        """The question that was asked."""
+        return self.nodes[0]
+
+    @property
+    def is_multi_step(self) -> bool:
+        """Whether the run did more than one search, so that its tree says more than the list of its steps."""
+        return any(node.parent and (node.kind in ("question", "query") or node.query) for node in self.nodes)
+
+
+def path_ids(nodes: Iterable[RunNode], ids: set[str]) -> set[str]:
+    """Return the ids with those of all nodes above them; `nodes` with parents before children."""
+    found = set(ids)
+    for node in reversed(list(nodes)):
+        if node.id in found:
+            found.add(node.parent)
+    return found
+
+
+def walk_tree(root: RunNode) -> Iterator[tuple[RunNode, int]]:
+    """Yield the nodes with their depths, each before its children."""
+    waiting = [(root, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        yield node, depth
+        waiting += [(child, depth + 1) for child in reversed(node.children)]
+
+
+def tree_depth(root: RunNode) -> int:
+    """Return the number of levels below a node; 0 for none."""
+    return max(depth for _, depth in walk_tree(root))
+
+
+def group_paragraphs(root: RunNode, titles: int | None = 3) -> RunNode:
+    """Return the tree with sibling paragraphs of one fate, and nothing more to say of them, joined into one node.
+
+    A joined node has the titles of its first paragraphs; None for all titles.
+    """
+    made: dict[str, RunNode] = {}
+    for node, _ in reversed(list(walk_tree(root))):
+        groups: dict[tuple[str, ...], list[RunNode]] = {}
+        for child in node.children:
+            plain = child.kind == "paragraph" and not (child.answer or child.evidence or child.children)
+            key = (child.status, child.label, child.note, child.query) if plain else (child.id,)
+            groups.setdefault(key, []).append(made[child.id])
+        made[node.id] = replace(node, children=[_join(group, titles) for group in groups.values()])
+    return made[root.id]
+
+
+def _join(group: list[RunNode], titles: int | None) -> RunNode:
+    texts = [node.text for node in group[:titles]]
+    rest = len(group) - len(texts)
+    return replace(group[0], text=" · ".join([*texts, *([f"{rest:,} more"] if rest else [])]))
+
+
+def limit_nodes(root: RunNode, most: int) -> RunNode:
+    """Return the tree with at most `most` nodes, not counting the notes on what was left out.
+
+    Those on the way to the answer stay first, then those near the root, earlier ones before later ones. A node that
+    lost some of those below it says how many in a last child.
+    """
+    order = sorted(walk_tree(root), key=lambda entry: entry[1])
+    if len(order) <= most:
+        return root
+    # The parents of evidence are evidence, so no node stays without its parent.
+    first = sorted(order[1:], key=lambda entry: (not entry[0].evidence, entry[1]))
+    kept = {root.id, *(node.id for node, _ in first[: most - 1])}
+    sizes: dict[str, int] = {}
+    made: dict[str, RunNode] = {}
+    for node, _ in reversed(order):
+        sizes[node.id] = 1 + sum(sizes[child.id] for child in node.children)
+        left_out = sum(sizes[child.id] for child in node.children if child.id not in kept)
+        children = [made[child.id] for child in node.children if child.id in kept]
+        if left_out:
+            children.append(RunNode(f"{node.id}/rest", "rest", node.id, f"{left_out:,} more", status="found"))
+        made[node.id] = replace(node, children=children)
+    return made[root.id]
