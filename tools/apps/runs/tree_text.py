@@ -11,6 +11,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from hopgraph.state import StepEvent
+from hopgraph.tools.apps.runs.rich_ascii import ascii_signs
 from hopgraph.tools.apps.runs.run_tree import (
     EVIDENCE,
     RunNode,
@@ -20,7 +21,7 @@ from hopgraph.tools.apps.runs.run_tree import (
     tree_depth,
 )
 from hopgraph.tools.apps.runs.tree_builder import build_tree
-from hopgraph.tools.text.sanitize import sanitize_line, to_ascii, truncate_line
+from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 
 _STYLES: Final[dict[Status, str]] = {
     "open": "",
@@ -38,11 +39,6 @@ _GUIDE, _MIN_WIDTH = 4, 20
 """Columns of a level's guide, and the fewest that a text gets."""
 _ENDLESS = 1 << 24
 """Columns of a line that is not to be broken."""
-
-
-def ascii_signs(text: Text) -> Text:
-    """Return a text with our own signs in ASCII."""
-    return Text("\n").join(Text(to_ascii(str(part)), part.style) for part in text.split("\n"))
 
 
 def tree_lines(root: RunNode, console: Console, options: ConsoleOptions, *, full: bool) -> list[list[Segment]]:
