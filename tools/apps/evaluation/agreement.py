@@ -1,4 +1,4 @@
-"""How far two judges agree on yes or no."""
+"""Agreement of two judges on yes or no."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,17 +9,17 @@ class Agreement(NamedTuple):
 
     n: int
     accuracy: float
-    """Share of the cases on which they say the same."""
+    """Share of the cases on which they agree."""
     kappa: float | None
-    """Cohen's kappa (1960): agreement beyond that of chance; None where chance alone agrees always, as it does
-    when both always say the same thing."""
+    """Cohen's kappa (1960): agreement beyond chance; None where chance agreement is complete, as when
+    both always give the same verdict."""
 
 
 def measure_agreement(pairs: Sequence[tuple[bool, bool]]) -> Agreement:
     """Compare two judges.
 
     Args:
-        pairs: what each of them says of a case; at least one.
+        pairs: the verdict of each on a case; at least one.
 
     Raises:
         ValueError: no case.

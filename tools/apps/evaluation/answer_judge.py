@@ -1,8 +1,8 @@
 """A model as judge of whether a prediction implies a gold answer: the papers' Acc with a dagger.
 
 Each different prediction to a question is judged once, whichever methods and repeats gave it. Judgements are
-appended to `judgements.jsonl` in the run's folder as they come, so that the same command goes on after a kill and
-pays nothing twice. A line without a case says who judges from there on.
+appended to `judgements.jsonl` in the run's folder as they come, so that the same command resumes after a kill and
+pays for nothing twice. A line without an answer names the judge of the lines after it.
 """
 
 import asyncio
@@ -45,11 +45,11 @@ class Judgements:
     """The judgements of a run by one judge."""
 
     judge: str = ""
-    """Its spec, without keys; empty when nobody judged."""
+    """Its spec, without keys; empty when there is no judge."""
     verdicts: Mapping[JudgedAnswer, bool] = field(default_factory=dict[JudgedAnswer, bool])
 
     def verdict(self, outcome: Outcome, question: EvalQuestion) -> bool | None:
-        """Tell whether an answer is right; None where nobody judged it, or the data set tells no answers.
+        """Whether an answer is right; None where it has not been judged, or the data set has no answers.
 
         No call is made for an empty answer: it is wrong, and right where the question has no answer. A failure is
         wrong, and so is an answer to a question that has none.
@@ -75,7 +75,7 @@ class JudgingReport(NamedTuple):
 
 
 def read_judgements(reader: RunReader, spec: str | None = None) -> Judgements:
-    """Read a judge's judgements; by default those of the judge who wrote last. Without a file, nobody judged.
+    """Read a judge's judgements; by default those of the last judge; empty without a file.
 
     Raises:
         RunError: a line that is not the last one is damaged.
@@ -110,17 +110,17 @@ async def judge_run(
     """Judge the answers of a run that this judge has not judged yet.
 
     Args:
-        reader: the run; whoever calls has it open for writing, or is alone with it.
+        reader: the run; the caller holds it open for writing, or is its only user.
         spec: any model's spec.
         parallel: cases under way at once.
         progress: called after each case with (cases judged, cases to judge).
 
     Raises:
-        SpecError: the spec cannot be resolved, or names a stand-in that cannot judge.
+        SpecError: the spec cannot be resolved, or names a simulated model, which cannot judge.
         ModelError: a request failed for good; what was judged before is kept.
     """
     if spec.startswith(tuple(SIMULATED_MODELS)):
-        raise SpecError(f"--judge {redact(spec)}: a stand-in cannot judge answers; name a language model")
+        raise SpecError(f"--judge {redact(spec)}: a simulated model cannot judge answers; name a language model")
     name, questions = redact(spec), {question.id: question for question in reader.questions()}
     known = read_judgements(reader, spec).verdicts
     every = list(dict.fromkeys(_cases(reader, questions)))
@@ -161,7 +161,7 @@ def _append(path: Path, line: Mapping[str, object]) -> None:
 
 @dataclass
 class _Judging:
-    """Judges cases one after another; several may work side by side."""
+    """Judges answers one after another; several `work` coroutines may run at a time."""
 
     spec: str
     name: str

@@ -35,7 +35,7 @@ class ScoredMethod(NamedTuple):
     """Its run."""
     rows: PerQuestion
     losses: dict[str, Loss]
-    """Question id → what became of it (of its first repeat); without those whose answers are not told."""
+    """Question id → what became of it (of its first repeat); without those whose answers are unknown."""
 
     @property
     def settings(self) -> Mapping[str, JsonValue]:
@@ -76,7 +76,7 @@ class Comparison:
     methods: list[ScoredMethod]
 
     def groups(self, key: Callable[[EvalQuestion], str]) -> dict[str, list[str]]:
-        """Part the questions by what `key` says of them; without those of which it says nothing.
+        """Group the questions by `key`; those with an empty key are left out.
 
         Returns:
             Group → ids of its questions, groups in order of their names.
@@ -162,7 +162,7 @@ def _asked(facts: DatasetFacts) -> str:
 
 
 def run_labels(folders: Sequence[Path]) -> list[str]:
-    """Name runs by the ends of their folders, as much of them as tells all apart.
+    """Name runs by the ends of their folders, as long as needed to be unique.
 
     Raises:
         RunError: one is given twice.
@@ -188,7 +188,7 @@ def _scored(reader: RunReader, method: str, questions: Mapping[str, EvalQuestion
 
 
 def classify_loss(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> Loss:
-    """Tell what became of a question whose answers are told: right by exact match, or where it was lost."""
+    """Classify what became of a question with known answers: right by exact match, or where it was lost."""
     if outcome["error"]:
         return "failed"
     if EXACT_MATCH(outcome["answer"], question.answers or ()) == 1.0:

@@ -1,7 +1,7 @@
-"""What a run will cost, before its first call: the first questions are answered by a stand-in and counted."""
+"""What a run will cost, before its first call: a simulated model answers the first questions, and its calls count."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,8 +14,8 @@ from hopgraph.tools.models import model_name
 from hopgraph.tools.resources import find_model_spec
 
 TRIED_QUESTIONS = 10
-"""Questions that are tried. Of 100 of HotpotQA's, the first 3 told half of the calls that MIGRES then took, the first
-10 told 87 %."""
+"""Questions that are tried. Of 100 of HotpotQA's, the first 3 predicted half of the calls that MIGRES then took, the
+first 10 87 %."""
 
 
 class MethodEstimate(NamedTuple):
@@ -25,7 +25,7 @@ class MethodEstimate(NamedTuple):
     questions: int
     """Questions times repeats that are still to be asked."""
     tried: int
-    """Questions that the stand-in answered; with 0 the figures below are 0 and mean nothing."""
+    """Questions that the simulated model answered; with 0 the figures below are 0 and mean nothing."""
     calls: float
     """Model calls per question."""
     prompt_tokens: float
@@ -42,7 +42,7 @@ class MethodEstimate(NamedTuple):
 
 @dataclass(frozen=True)
 class RunEstimate:
-    """What a run will take, as far as a stand-in can tell."""
+    """What a run will take, as a simulated model predicts it."""
 
     stand_in: str
     """The spec of the model that answered."""
@@ -58,7 +58,7 @@ class RunEstimate:
 
     @property
     def label(self) -> str:
-        """Say what the figures rest on."""
+        """Return a sentence on what the figures are based on."""
         tried = max((each.tried for each in self.methods), default=0)
         plural = "question" if tried == 1 else "questions"
         text = (
@@ -69,13 +69,13 @@ class RunEstimate:
 
 
 def choose_stand_in(dataset: Path, questions: Sequence[EvalQuestion], *, rename: int | None) -> str:
-    """Choose who answers: the rehearsal model where the data set tells how its questions are answered, else offline.
+    """Choose the model: rehearsal where the data set has gold answers and passages or steps, else offline.
 
-    The rehearsal model finds questions by their text, and so has to be told how they were renamed.
+    The rehearsal model finds questions by their text, and so needs the seed with which they were renamed.
     """
-    told = all(each.answers and (each.gold or each.hops) for each in questions)
+    annotated = all(each.answers and (each.gold or each.hops) for each in questions)
     options = "" if rename is None else f"?rename={rename}"
-    return f"rehearsal:{dataset}{options}" if told else DEFAULT_MODEL
+    return f"rehearsal:{dataset}{options}" if annotated else DEFAULT_MODEL
 
 
 async def estimate_run(
@@ -93,7 +93,7 @@ async def estimate_run(
         methods: settings by method, with their retriever.
         questions: of the sample.
         left: method → questions times repeats that are still to be asked; 0 where it is left out.
-        stand_in: the model's spec, as `stand_in_for` chooses it.
+        stand_in: the model's spec, as `choose_stand_in` chooses it.
         prices: of the models that the settings name.
         first: how many questions are tried.
 
@@ -111,64 +111,51 @@ async def estimate_run(
     return RunEstimate(stand_in, tried, tuple(sorted(each for each in apart if _is_model(each))))
 
 
-@dataclass
-class _Count:
-    """Counts the calls of one method."""
+class _PricedCall(NamedTuple):
+    """One model call of a question, with its attempts."""
 
-    settings: Context
-    """As the run will have them."""
-    calls: int = 0
-    prompt: int = 0
-    completion: int = 0
-    tokens: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
-    """Model that the run will ask → (prompt, completion) tokens."""
+    model: str
+    """The one that the run will ask."""
+    attempts: int
+    prompt: int
+    completion: int
 
-    def see(self, event: StepEvent) -> None:
-        if event["event"] != "asked":
-            return
-        data = event["data"]
-        prompt, completion = int(str(data["prompt_tokens"])), int(str(data["completion_tokens"]))
-        model = model_name(find_model_spec(self.settings, str(data["role"])))
-        before = self.tokens.get(model, (0, 0))
-        self.tokens[model] = (before[0] + prompt, before[1] + completion)
-        self.calls += int(str(data["attempts"]))
-        self.prompt += prompt
-        self.completion += completion
+
+def _priced_call(settings: Context, event: StepEvent) -> _PricedCall:
+    data = event["data"]
+    numbers = (int(str(data[name])) for name in ("attempts", "prompt_tokens", "completion_tokens"))
+    return _PricedCall(model_name(find_model_spec(settings, str(data["role"]))), *numbers)
 
 
 async def _estimate(
     settings: Context, questions: Sequence[EvalQuestion], left: int, stand_in: str, prices: PriceTable
 ) -> MethodEstimate:
     replaced = _without_models(settings, stand_in)
-    total, tried = _Count(settings), 0
+    calls: list[_PricedCall] = []
+    tried = 0
     for question in questions:
-        one = _Count(settings)
-        outcome, _ = await answer_question(QuestionJob(question, replaced, keep_trace=False), one.see)
+        events: list[StepEvent] = []
+        outcome, _ = await answer_question(QuestionJob(question, replaced, keep_trace=False), events.append)
         if outcome["error"]:
             continue  # counted as far as it came, it would make the method look cheap
         tried += 1
-        total.calls += one.calls
-        total.prompt += one.prompt
-        total.completion += one.completion
-        for model, (prompt, completion) in one.tokens.items():
-            before = total.tokens.get(model, (0, 0))
-            total.tokens[model] = (before[0] + prompt, before[1] + completion)
+        calls += [_priced_call(settings, event) for event in events if event["event"] == "asked"]
     share = 1 / tried if tried else 0.0
-    known = tried > 0 and all(prices.knows(model) for model in total.tokens)
-    cost = sum(prices.price(model, *tokens) for model, tokens in total.tokens.items()) * share * left
+    known = tried > 0 and all(prices.knows(call.model) for call in calls)
+    cost = sum(prices.price(call.model, call.prompt, call.completion) for call in calls) * share * left
     return MethodEstimate(
         settings.method,
         left,
         tried,
-        total.calls * share,
-        total.prompt * share,
-        total.completion * share,
+        sum(call.attempts for call in calls) * share,
+        sum(call.prompt for call in calls) * share,
+        sum(call.completion for call in calls) * share,
         cost if known else None,
     )
 
 
 def _without_models(settings: Context, stand_in: str) -> Context:
-    """Let the stand-in play every role, and rules rerank and check: nothing may be paid for."""
+    """Use the simulated model in every role, and lexical reranking and checking, so that nothing is paid for."""
     free = {name: "lexical" for name in ("reranker", "entailment") if _is_model(str(getattr(settings, name)))}
     return settings.model_copy(update={"model": stand_in, "models": {}, "cache_dir": None, **free})
 

@@ -70,35 +70,35 @@ def download_dataset(spec: str, target: Path, *, limit: int | None = None) -> Pa
         CorpusError: the data set cannot be had: no network, no such name, configuration or split.
         OSError: the file cannot be written.
     """
-    wanted = parse_hub_spec(spec)
+    dataset = parse_hub_spec(spec)
     if target.is_file():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_suffix(".part")
     count = 0
     with part.open("w", encoding="ascii") as file:
-        for record in _records(wanted, limit):
+        for record in _records(dataset, limit):
             file.write(f"{json.dumps(_plain(record), default=str)}\n")
             count += 1
     if not count:
         part.unlink()
-        raise CorpusError(f"{spec}: split {wanted.split!r} holds no record")
+        raise CorpusError(f"{spec}: split {dataset.split!r} holds no record")
     os.replace(part, target)
     return target
 
 
-def _records(wanted: HubDataset, limit: int | None) -> Iterable[Mapping[str, Any]]:
+def _records(dataset: HubDataset, limit: int | None) -> Iterable[Mapping[str, Any]]:
     try:
         datasets: Any = import_module("datasets")
     except ImportError:
         raise SettingsError("hub: needs the package datasets; install it with pip install 'hopgraph[hub]'") from None
-    options = {"name": wanted.config, "split": wanted.split, "revision": wanted.revision}
+    options = {"name": dataset.config, "split": dataset.split, "revision": dataset.revision}
     try:
-        found = datasets.load_dataset(wanted.name, streaming=True, **options)
+        found = datasets.load_dataset(dataset.name, streaming=True, **options)
         yield from islice(cast("Iterable[Mapping[str, Any]]", found), limit)
     except _failures() as error:
         reason = " ".join(redact(str(error)).split())[:200] or type(error).__name__
-        raise CorpusError(f"{PREFIX}{wanted.name}: cannot be had from the hub: {reason}") from None
+        raise CorpusError(f"{PREFIX}{dataset.name}: cannot be had from the hub: {reason}") from None
 
 
 def _failures() -> tuple[type[Exception], ...]:
@@ -130,4 +130,4 @@ def _unfolded(text: str) -> JsonValue:
     try:
         return cast("JsonValue", json.loads(text))
     except ValueError:
-        return text  # whoever reads the record says what is wrong with it, by line
+        return text  # the reader of the record reports what is wrong, by line

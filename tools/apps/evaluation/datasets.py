@@ -28,7 +28,7 @@ class QuestionFormat(NamedTuple):
     read: Callable[[Object, int], EvalQuestion]
     """(record, line) to question."""
     keys: tuple[str, ...]
-    """The keys by which its first record is told; capitals and underscores do not count."""
+    """The keys by which its first record is recognized; case and underscores are ignored."""
 
 
 FORMATS: dict[str, QuestionFormat] = {
@@ -54,7 +54,7 @@ def read_questions(
     Args:
         path: a file of HotpotQA, 2WikiMultihopQA, MuSiQue, StrategyQA, TriviaQA or NQ (JSON or JSON lines),
             or a BEIR folder with `queries.jsonl` and `qrels`; of several qrels, test before dev before train.
-        format_name: one of FORMATS or `beir`; None to tell it from the first record.
+        format_name: one of FORMATS or `beir`; None to detect it from the first record.
         reading: counts what was read, and may pass over bad records.
 
     Raises:
@@ -69,20 +69,20 @@ def read_questions(
         if format_name == BEIR or (format_name is None and path.is_dir()):
             yield from _beir_questions(path, reading)
         else:
-            read = FORMATS[format_name or _told_by_content(path)].read
+            read = FORMATS[format_name or _detect_file_format(path)].read
             yield from _questions(path, reading, read)
     except OSError as error:
         raise CorpusError(f"{error.filename or path}: cannot be read: {error.strerror or error}") from None
 
 
 def detect_format(path: Path) -> str:
-    """Tell the format of a data set: `beir` for a folder, else by the keys of the file's first record.
+    """Detect the format of a data set: `beir` for a folder, else by the keys of the file's first record.
 
     Raises:
         CorpusError: the path is missing, unreadable or of no known format.
     """
     try:
-        return BEIR if path.is_dir() else _told_by_content(path)
+        return BEIR if path.is_dir() else _detect_file_format(path)
     except OSError as error:
         raise CorpusError(f"{error.filename or path}: cannot be read: {error.strerror or error}") from None
 
@@ -120,7 +120,7 @@ def _read_qrels(path: Path, reading: ReadState) -> dict[str, list[str]]:
         if number == 1 and fields[0] == "query-id":
             continue
         if len(fields) != 3 or not fields[2].strip().lstrip("-").isdecimal():
-            reading.reject(path, number, "expected query-id, corpus-id and a whole score, parted by tabs")
+            reading.reject(path, number, "expected query-id, corpus-id and an integer score, separated by tabs")
             continue
         relevant = gold.setdefault(fields[0], [])
         if int(fields[2]) > 0 and fields[1] not in relevant:
@@ -128,19 +128,19 @@ def _read_qrels(path: Path, reading: ReadState) -> dict[str, list[str]]:
     return gold
 
 
-def _told_by_content(path: Path) -> str:
+def _detect_file_format(path: Path) -> str:
     first: Object = {}
     for _, value in read_json_values(path, ReadState(skip_bad=True)):
         if isinstance(value, dict):
             first = value
             break
     for name, form in FORMATS.items():
-        if {_folded(key) for key in form.keys} <= {_folded(key) for key in first}:
+        if {_normalized_key(key) for key in form.keys} <= {_normalized_key(key) for key in first}:
             return name
     tried = "; ".join(f"{name}: {', '.join(form.keys)}" for name, form in FORMATS.items())
     found = f"its first record has the keys {', '.join(list(first)[:12])}" if first else "it holds no record"
     raise CorpusError(f"{path}: no known set of questions: {found}; tried {tried}; name the format if it is one")
 
 
-def _folded(key: str) -> str:
+def _normalized_key(key: str) -> str:
     return key.lower().replace("_", "")

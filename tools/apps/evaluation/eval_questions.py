@@ -10,7 +10,7 @@ class GoldHop(NamedTuple):
     question: str
     """`#1` stands for the first step's answer, as MuSiQue and StrategyQA write it."""
     answer: str
-    """Empty where the set does not tell."""
+    """Empty where the set does not have it."""
     passage_ids: tuple[str, ...]
     """The passages that the step needs; may be empty."""
 
@@ -39,7 +39,7 @@ class EvalQuestion:
     """Unique in its set; the line number where the set has no ids."""
     question: str
     answers: tuple[str, ...] | None
-    """The gold answer, then its aliases; empty when the question cannot be answered, None when not told."""
+    """The gold answer, then its aliases; empty when the question cannot be answered, None when unknown."""
     type: str
     """The set's own kind of question, as bridge or 3hop1; empty where it has none."""
     gold: tuple[str, ...]
@@ -47,7 +47,7 @@ class EvalQuestion:
     gold_titles: tuple[str, ...]
     """Their titles, without repeats; may be known where the ids are not."""
     sentences: tuple[GoldSentence, ...] = ()
-    """The supporting sentences; empty where the set does not tell."""
+    """The supporting sentences; empty where the set does not have it."""
     hops: tuple[GoldHop, ...] = ()
     """The decomposition, in order; empty where the set has none."""
     triples: tuple[tuple[str, str, str], ...] = ()
@@ -59,5 +59,5 @@ class EvalQuestion:
 
     @property
     def hop_count(self) -> int:
-        """How many facts have to be put together: steps, triples or gold titles; 0 when the set does not tell."""
+        """How many facts have to be put together: steps, triples or gold titles; 0 when the set does not have them."""
         return len(self.hops) or len(self.triples) or len(self.gold_titles)

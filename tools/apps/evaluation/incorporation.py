@@ -1,4 +1,4 @@
-"""What passages make of answers from memory: GenGround's analysis of knowledge incorporation (section 7.2).
+"""How passages change answers from memory: GenGround's analysis of knowledge incorporation (section 7.2).
 
 The paper has people judge each hop; here the true answers of the hops are given, as MuSiQue's decompositions
 have them, and an answer is right when a true one occurs in it.
@@ -66,7 +66,7 @@ def measure_incorporation(
     Args:
         trace: The run's events, in any order.
         gold: By hop number, from 1, the true answer with its aliases; hops that are not in it are not judged.
-        metric: Tells right from wrong: a full score is right.
+        metric: A full score counts as right.
     """
     total = Incorporation()
     for event in trace:

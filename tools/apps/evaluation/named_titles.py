@@ -46,41 +46,35 @@ _CONTRACTIONS = frozenset(_words("s t ll re ve d m n"))
 """What stands behind an apostrophe."""
 _IN = frozenset(_words("in near from at to"))
 _PLACE_SHARE = 0.15
-"""A title of one word, of which no passage tells what it is, is a place when it follows `in` or `near` this often."""
-_MORE_WORDS: dict[str, TitleKind] = {
-    **dict.fromkeys(
-        _words("actor cyclist wrestler weightlifter cricketer rower swimmer boxer skier golfer rapper"),
-        "person",
-    ),
-    **dict.fromkeys(
-        _words("baronet nobleman diplomat officer general admiral soldier activist economist"),
-        "person",
-    ),
-    **dict.fromkeys(
-        _words("commune comune hamlet locality community waterfall archipelago oblast rayon township"),
-        "place",
-    ),
-    **dict.fromkeys(_words("cemetery neighbourhood reservoir glacier canal monastery abbey cathedral"), "place"),
-    **dict.fromkeys(
-        _words("ep sitcom miniseries musical ballet symphony sculpture franchise serial remake"),
-        "work",
-    ),
-    **dict.fromkeys(
-        _words("chain retailer manufacturer airline brewery firm conglomerate subsidiary business"),
-        "group",
-    ),
-    **dict.fromkeys(_words("orchestra choir regiment charity duo trio quartet supermarket broadcaster"), "group"),
+"""A title of one word, whose kind no passage states, is a place when it follows `in` or `near` this often."""
+_KIND_WORDS: dict[TitleKind, str] = {
+    "person": "actor cyclist wrestler weightlifter cricketer rower swimmer boxer skier golfer rapper "
+    "baronet nobleman diplomat officer general admiral soldier activist economist",
+    "place": "commune comune hamlet locality community waterfall archipelago oblast rayon township "
+    "cemetery neighbourhood reservoir glacier canal monastery abbey cathedral",
+    "work": "ep sitcom miniseries musical ballet symphony sculpture franchise serial remake",
+    "group": "chain retailer manufacturer airline brewery firm conglomerate subsidiary business "
+    "orchestra choir regiment charity duo trio quartet supermarket broadcaster",
 }
+"""Words beyond those of the lexicon."""
+_KIND_OF_WORD: dict[str, TitleKind] = {word: kind for kind, words in _KIND_WORDS.items() for word in words.split()}
+_CLASSES: dict[TitleKind, tuple[str, ...]] = {
+    "person": ("person",),
+    "work": ("work",),
+    "place": ("place", "place_name"),
+    "group": ("group",),
+}
+"""Kind → its classes in the lexicon, in the order in which they are tried."""
 _DEMONYM_ENDS = ("ian", "ese", "ish")
 
 
 def words_of(text: str) -> list[str]:
-    """Part a text into its words and numbers."""
+    """Split a text into its words and numbers."""
     return WORD.findall(text)
 
 
 def base_of(title: str) -> str:
-    """Take the aside off a title: `Heat (1995 film)` is `Heat`; a title that is all aside stays."""
+    """Return a title without its aside: `Heat (1995 film)` is `Heat`; a title that is all aside stays."""
     return _ASIDE.sub("", title) or title
 
 
@@ -94,7 +88,7 @@ class TitleFacts:
 
     @property
     def kind(self) -> TitleKind:
-        """What it is; `other` where nothing tells."""
+        """What it is; `other` where nothing states it."""
         return self.kinds.most_common(1)[0][0] if self.kinds else "other"
 
 
@@ -111,7 +105,7 @@ class Vocabulary:
     """In the order of the corpus."""
 
     def add(self, title: str, text: str) -> None:
-        """Take a passage in."""
+        """Count the words of a passage, and what it says of its title."""
         before = ""
         for word in words_of(f"{title} {text}"):
             folded = word.casefold()
@@ -128,7 +122,7 @@ class Vocabulary:
                 facts.she += found.lastgroup == "she"
 
     def kind_of(self, title: str) -> TitleKind:
-        """Tell what a title without its aside is, by its passages, else by how texts speak of it."""
+        """Return the kind of a title without its aside, by its passages, else by how texts use it."""
         kind, words = self.titles[title].kind, words_of(title)
         if kind == "other" and len(words) == 1:
             word = words[0].casefold()
@@ -137,11 +131,11 @@ class Vocabulary:
         return kind
 
     def __contains__(self, word: str) -> bool:
-        """Tell whether a case-folded word occurs."""
+        """Whether a case-folded word occurs."""
         return word in self.capital or word in self.lower
 
     def is_name_word(self, word: str) -> bool:
-        """Tell whether a word is written with a capital nearly always, and is no number, title or demonym."""
+        """Whether a word is written with a capital nearly always, and is no number, title or demonym."""
         folded = word.casefold()
         if len(folded) < 3 or not folded.isalpha() or (word.isupper() and len(word) <= 5) or _ROMAN.fullmatch(folded):
             return False
@@ -159,7 +153,7 @@ def read_vocabulary(records: Iterable[SourceRecord]) -> Vocabulary:
 
 
 def is_demonym(folded: str) -> bool:
-    """Tell whether a word names people of a country, or its language."""
+    """Whether a word names people of a country, or its language."""
     country = countries().get(folded)
     if country is not None:
         return folded != country.lower() and folded not in country_parts()
@@ -167,25 +161,25 @@ def is_demonym(folded: str) -> bool:
 
 
 def is_function_word(word: str) -> bool:
-    """Tell whether a word has no content, as `of` or `von`, or is a number."""
+    """Whether a word has no content, as `of` or `von`, or is a number."""
     folded = word.casefold()
     return folded in _FUNCTION or folded in _CONTRACTIONS or in_class(folded, "inner") or not folded.isalpha()
 
 
 def is_generic(word: str) -> bool:
-    """Tell whether a word says what something is, as `Lake`, `University` and `North` do."""
+    """Whether a word names a kind of thing, as `Lake`, `University` and `North` do."""
     folded = word.casefold()
     return folded in _COMMON or folded in _NO_NAMES or is_demonym(folded) or in_class(folded, *_GENERIC)
 
 
 def is_ordinal(word: str) -> bool:
-    """Tell whether a word counts, as in `Charles III` and `Second`."""
+    """Whether a word counts, as in `Charles III` and `Second`."""
     folded = word.casefold()
     return bool(_ROMAN.fullmatch(folded)) or in_class(folded, "ordinal", "digit")
 
 
 def is_written_as_a_name(words: list[str]) -> bool:
-    """Tell whether all words with content begin with a capital, and there is one."""
+    """Whether all words with content begin with a capital, and there is one."""
     content = [word for word in words if not is_function_word(word)]
     return bool(content) and all(not word[0].islower() for word in content)
 
@@ -204,17 +198,9 @@ def _kind_of(title: str, text: str) -> TitleKind | None:
 
 
 def _last_kind(phrase: str) -> TitleKind | None:
-    """Tell the kind by the last word that has one: a film director is a person, an album by a singer was cut before."""
+    """Return the kind of the last word that has one: a film director is a person."""
     found: TitleKind | None = None
     for word in words_of(phrase.casefold()):
-        if word in _MORE_WORDS:
-            found = _MORE_WORDS[word]
-        elif in_class(word, "person"):
-            found = "person"
-        elif in_class(word, "work"):
-            found = "work"
-        elif in_class(word, "place", "place_name"):
-            found = "place"
-        elif in_class(word, "group"):
-            found = "group"
+        in_lexicon: list[TitleKind] = [kind for kind, classes in _CLASSES.items() if in_class(word, *classes)]
+        found = _KIND_OF_WORD.get(word) or (in_lexicon[0] if in_lexicon else found)
     return found

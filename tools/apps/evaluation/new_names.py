@@ -1,4 +1,4 @@
-"""Names that nobody has: put together by rule from parts that we wrote, so that no list of real names is needed."""
+"""Invented names, composed by rule from syllables written for this project, so that no list of real names is needed."""
 
 import hashlib
 from collections.abc import Iterator
@@ -106,7 +106,7 @@ def _name(kind: NameKind, draw: int, number: int) -> str:
 
 
 def _smooth(word: str) -> str:
-    """Take out the third of three equal letters in a row."""
+    """Drop the third of three equal letters in a row."""
     return "".join(letter for n, letter in enumerate(word) if not (n > 1 and letter == word[n - 1] == word[n - 2]))
 
 

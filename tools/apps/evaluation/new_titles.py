@@ -87,13 +87,13 @@ def _rename_words(names: NameMap, named: Sequence[_Title], vocabulary: Vocabular
 
 
 def _unused(kind: NameKind, key: str, seed: int, vocabulary: Vocabulary, used: set[str]) -> str:
-    """Take the first candidate that is no word of the corpus and no other new name; candidates never end."""
+    """Return the first candidate that is no word of the corpus and no other new name; candidates never end."""
     folds = ((each, each.casefold()) for each in candidate_names(kind, key, seed))
     return next(each for each, fold in folds if fold not in vocabulary and fold not in used)
 
 
 def _kind_of_word(title: _Title, place: int) -> NameKind:
-    """Tell what a word of a name is; in a person's, what follows `of` is a place, the last word a surname."""
+    """Return the kind of a word of a name; in a person's, what follows `of` is a place, the last word a surname."""
     words, kind, facts = title
     if kind == "work" or (kind == "other" and len(words) > 3):
         return "surname"
@@ -113,7 +113,7 @@ class _CommonWords:
         self._used = {word.casefold() for word in names.words.values()}
 
     def rename(self, words: list[str], kind: TitleKind) -> None:
-        """Find a title's new words, and note them down if any differs."""
+        """Find a title's new words, and record them if any differs."""
         old = casefold_words(words)
         if old in self.names.titles:
             return
@@ -166,11 +166,11 @@ class _CommonWords:
         return self._coined("given" if kind == "person" else "place", f"{' '.join(words)}/{place}/{attempt}")
 
     def _nth(self, kind: NameKind, key: str, attempt: int) -> str:
-        """Take the candidate of this number; real words, which may well stand elsewhere too."""
+        """Return the candidate of this number; title words are real words, which may occur elsewhere too."""
         return next(islice(candidate_names(kind, key, self.names.seed), attempt, None))
 
     def _coined(self, kind: NameKind, key: str) -> str:
-        """Take the first candidate that is no word of the corpus and no other new name."""
+        """Return the first candidate that is no word of the corpus and no other new name."""
         new = _unused(kind, key, self.names.seed, self.vocabulary, self._used)
         self._used.add(new.casefold())
         return new

@@ -1,4 +1,4 @@
-"""MIGRES's preliminary experiments (section 2): can a model extract what is useful, and tell what is missing?
+"""MIGRES's preliminary experiments (section 2): can a model extract what is useful, and see what is missing?
 
 Both put a question's annotated decomposition to the roles of the method: `extract` and the entailment check of Table 1,
 `decide` of Table 2. A question goes through a run like any other: its replies are cached, its measures are kept, and
@@ -76,7 +76,7 @@ class Alignment(ReplyModel):
 
 @dataclass
 class _CaseRun:
-    """One question under way: its settings, who watches, and what it has spent."""
+    """One question under way: its settings, its event listener, and what it has spent."""
 
     job: QuestionJob
     runtime: Runtime[MigresContext]
@@ -85,22 +85,22 @@ class _CaseRun:
 
     @property
     def state(self) -> dict[str, Any]:
-        """What every node reads of the state; each is told that nothing was spent, so calls are not limited."""
+        """What every node reads of the state; no calls are on record, so no budget is ever reached."""
         return {"calls": {}, "started_at": self.began, "iteration": 1}
 
     async def node(self, node: Callable[..., Awaitable[Mapping[str, Any]]], **state: Any) -> Mapping[str, Any]:
-        """Run a node of the method on a state, and note what it spent."""
+        """Run a node of the method on a state, and record what it spent."""
         update = await node({**self.state, **state}, self.runtime)
         self.spent += update.get("calls", {}).values()
         return update
 
-    async def ask(self, wanted: Sequence[Ask[Any]]) -> list[Any]:
-        """Ask side by side; the records of the replies, in order."""
-        answers = await ask_all(self.runtime, {"calls": {}, "started_at": self.began}, wanted)
+    async def ask(self, request: Sequence[Ask[Any]]) -> list[Any]:
+        """Ask concurrently; return the records of the replies, in order."""
+        answers = await ask_all(self.runtime, {"calls": {}, "started_at": self.began}, request)
         self.spent += calls_of(answers).values()
         return [each.record for each in answers]
 
-    def ended(self, measured: Measures, passages: Sequence[Passage] = (), answer: str = "") -> Mapping[str, Any]:
+    def final_state(self, measured: Measures, passages: Sequence[Passage] = (), answer: str = "") -> Mapping[str, Any]:
         """Make the state in which a run of this question ends."""
         return {
             "question": self.job.question.question,
@@ -128,9 +128,9 @@ async def run_extraction(job: QuestionJob, watch: EventListener) -> Mapping[str,
         finds useful.
     """
     case = _case(job, watch)
-    passages = await _shown(job)
+    passages = await _draw_shown(job)
     parts = annotated_sub_questions(job.question)
-    asked = [_all_of(job.question.question, parts), *parts]
+    asked = [_merge_parts(job.question.question, parts), *parts]
     excerpts = [whole_excerpt(each, each["score"]) for each in passages]
     knowledge = [Knowledge(query=each.question, excerpts=excerpts) for each in asked]
     drafts = (await case.node(extract, knowledge=knowledge, passages=passages))["drafts"]
@@ -141,10 +141,10 @@ async def run_extraction(job: QuestionJob, watch: EventListener) -> Mapping[str,
         holding = {each["id"] for each in passages if COVER_EM(f"{each['title']} {each['text']}", part.answers)}
         gold = {each["id"] for each in passages if each["id"] in part.gold}
         judged = await case.ask([_usefulness(each, part) for each in kept])
-        after = {f"entailed_{name}": many for name, many in _told(kept, holding, gold).items()}
+        after = {f"entailed_{name}": count for name, count in _count(kept, holding, gold).items()}
         useful = sum(each.useful for each in judged)
-        found.append({**_told(own, holding, gold), **after, "gold": len(gold), "useful": useful})
-    return case.ended(_added(found), passages)
+        found.append({**_count(own, holding, gold), **after, "gold": len(gold), "useful": useful})
+    return case.final_state(_sum_measures(found), passages)
 
 
 def _usefulness(statement: Evidence, part: SubQuestion) -> Ask[Usefulness]:
@@ -152,13 +152,13 @@ def _usefulness(statement: Evidence, part: SubQuestion) -> Ask[Usefulness]:
     return Ask("judge_usefulness", variables, Usefulness, Usefulness(useful=False))
 
 
-def _all_of(question: str, parts: Sequence[SubQuestion]) -> SubQuestion:
+def _merge_parts(question: str, parts: Sequence[SubQuestion]) -> SubQuestion:
     """Write the question itself as one that every part answers."""
     answers = tuple(each for part in parts for each in part.answers)
     return SubQuestion(question, answers, tuple(each for part in parts for each in part.gold))
 
 
-def _told(statements: Sequence[Evidence], holding: set[str], gold: set[str]) -> Measures:
+def _count(statements: Sequence[Evidence], holding: set[str], gold: set[str]) -> Measures:
     cited = {key for each in statements for key in each["passage_ids"]}
     return {
         "statements": len(statements),
@@ -167,11 +167,11 @@ def _told(statements: Sequence[Evidence], holding: set[str], gold: set[str]) -> 
     }
 
 
-async def _shown(job: QuestionJob) -> list[Passage]:
+async def _draw_shown(job: QuestionJob) -> list[Passage]:
     """Draw five of the passages that a search for the question finds and of those that come with it."""
     retriever = await get_retriever(job.settings.retriever)
-    wanted = SearchRequest(job.question.question, job.settings.passages_per_query, frozenset(), 1, "")
-    return draw_passages(job.question, (await search_all([retriever], wanted)).passages)
+    request = SearchRequest(job.question.question, job.settings.passages_per_query, frozenset(), 1, "")
+    return draw_passages(job.question, (await search_all([retriever], request)).passages)
 
 
 async def run_missing_information(job: QuestionJob, watch: EventListener) -> Mapping[str, Any]:
@@ -183,16 +183,16 @@ async def run_missing_information(job: QuestionJob, watch: EventListener) -> Map
     """
     case = _case(job, watch)
     parts = annotated_sub_questions(job.question)
-    told = draw_known_part(job.question.id, parts)
-    with_all = await _decided(case, parts)
-    with_part = await _decided(case, told)
+    known = draw_known_part(job.question.id, parts)
+    with_all = await _decide_on(case, parts)
+    with_part = await _decide_on(case, known)
     unanswerable, aligned = not with_part["answer"], False
     if unanswerable:
-        left = [each.question for each in parts if each not in told]
-        wanted = Ask(
+        left = [each.question for each in parts if each not in known]
+        request = Ask(
             "judge_alignment", {"missing": with_part["missing"], "candidates": left}, Alignment, Alignment(aligned=[])
         )
-        (reply,) = await case.ask([wanted])
+        (reply,) = await case.ask([request])
         aligned = any(1 <= number <= len(left) for number in reply.aligned)
     measured = {
         "all": 1,
@@ -201,17 +201,17 @@ async def run_missing_information(job: QuestionJob, watch: EventListener) -> Map
         "unanswerable": int(unanswerable),
         "aligned": int(aligned),
     }
-    return case.ended(measured, answer=with_all["answer"])
+    return case.final_state(measured, answer=with_all["answer"])
 
 
-async def _decided(case: _CaseRun, told: Sequence[SubQuestion]) -> Mapping[str, Any]:
+async def _decide_on(case: _CaseRun, known: Sequence[SubQuestion]) -> Mapping[str, Any]:
     information = [
         Evidence(id=f"1.1.{number}", statement=each.statement, passage_ids=[], quote="", verified=False)
-        for number, each in enumerate(told, 1)
+        for number, each in enumerate(known, 1)
     ]
     question = case.job.question.question
     return await case.node(decide, question=question, evidence=information, passages=[])
 
 
-def _added(counts: Sequence[Measures]) -> Measures:
+def _sum_measures(counts: Sequence[Measures]) -> Measures:
     return {name: sum(each[name] for each in counts) for name in counts[0]}

@@ -21,7 +21,7 @@ class SubQuestion:
     answers: tuple[str, ...]
     """The first one is the usual form."""
     gold: tuple[str, ...] = ()
-    """Ids of the passages that are annotated to tell it."""
+    """Ids of the passages that are annotated as its evidence."""
 
     @property
     def statement(self) -> str:
@@ -30,10 +30,10 @@ class SubQuestion:
 
 
 def annotated_sub_questions(question: EvalQuestion) -> list[SubQuestion]:
-    """Take the sub-questions out of the annotated decomposition, or write them from the evidence triples.
+    """Read the sub-questions from the annotated decomposition, or write them from the evidence triples.
 
     Raises:
-        SettingsError: the data set tells no answers of its steps.
+        SettingsError: the data set has no answers to its steps.
     """
     if not question.triples and not any(hop.answer for hop in question.hops):
         raise SettingsError(
@@ -66,18 +66,18 @@ def draw_passages(question: EvalQuestion, found: Sequence[Passage]) -> list[Pass
         for each in question.contexts
     ]
     pool = list({each["id"]: each for each in [*own, *found]}.values())
-    drawn = sorted(pool, key=lambda each: _drawn(question.id, each["id"]))
-    sure = next((each for each in drawn if each["id"] in question.gold), None)
-    chosen = [*([sure] if sure else []), *(each for each in drawn if each is not sure)][:PASSAGES_SHOWN]
-    return sorted(chosen, key=lambda each: _drawn(each["id"], question.id))
+    ordered = sorted(pool, key=lambda each: _draw_key(question.id, each["id"]))
+    sure = next((each for each in ordered if each["id"] in question.gold), None)
+    chosen = [*([sure] if sure else []), *(each for each in ordered if each is not sure)][:PASSAGES_SHOWN]
+    return sorted(chosen, key=lambda each: _draw_key(each["id"], question.id))
 
 
 def draw_known_part(key: str, parts: Sequence[SubQuestion]) -> list[SubQuestion]:
-    """Draw which of the sub-questions are told with their answers: some or none, never all; in their order."""
-    many = int.from_bytes(_drawn(key, "how many")[:8]) % len(parts)
-    chosen = sorted(range(len(parts)), key=lambda number: _drawn(key, str(number)))[:many]
+    """Draw the sub-questions that are given with their answers: some or none, never all; in their order."""
+    count = int.from_bytes(_draw_key(key, "how many")[:8]) % len(parts)
+    chosen = sorted(range(len(parts)), key=lambda number: _draw_key(key, str(number)))[:count]
     return [parts[number] for number in sorted(chosen)]
 
 
-def _drawn(*parts: str) -> bytes:
+def _draw_key(*parts: str) -> bytes:
     return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).digest()

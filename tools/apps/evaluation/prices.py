@@ -1,4 +1,4 @@
-"""What model calls cost: a table that people edit."""
+"""What model calls cost: a table that users write."""
 
 import tomllib
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ class PriceTable:
         return (prompt_tokens * chosen.prompt + completion_tokens * chosen.completion) / 1_000_000
 
     def knows(self, model: str) -> bool:
-        """Tell whether a model has a price."""
+        """Whether a model has a price."""
         return any(model.startswith(name) for name in self.prices)
 
 
@@ -53,10 +53,10 @@ def read_prices(path: Path | None) -> PriceTable:
         completion = 1.60
 
     Args:
-        path: the file; None for an empty table, since prices change and none that we would write stays true.
+        path: the file; None for an empty table, since prices change.
 
     Raises:
-        SettingsError: it cannot be read, or an entry is no price.
+        SettingsError: it cannot be read, or an entry is not a price.
     """
     if path is None:
         return PriceTable()

@@ -114,7 +114,7 @@ def from_hotpotqa(value: Object, line: int) -> EvalQuestion:
 
 
 def _facts(record: _HotpotQa) -> list[tuple[str, int]]:
-    """Return the (title, number of the sentence from 0) of the supporting facts; -1 where the number is not told."""
+    """Return the (title, number of the sentence from 0) of the supporting facts; -1 where the number is unknown."""
     facts = record.supporting_facts
     if isinstance(facts, _Columns):
         return list(zip(facts.title, facts.sent_id or [-1] * len(facts.title), strict=False))
@@ -131,18 +131,18 @@ def _supporting(value: Object, facts: list[tuple[str, int]]) -> Iterator[GoldSen
 
 
 def from_musique(value: Object, line: int) -> EvalQuestion:
-    """Read a question of MuSiQue; its type is the shape of its decomposition, as its id tells."""
+    """Read a question of MuSiQue; its type is the shape of its decomposition, as in its id."""
     del line
     record = _Musique.model_validate(value)
     answers = tuple(dict.fromkeys([record.answer, *record.answer_aliases])) if record.answerable else ()
-    kind, parted, _ = record.id.partition("__")
+    kind, separator, _ = record.id.partition("__")
     ids = [hash_passage(each.title, each.text.strip()) for each in record.paragraphs]
     gold, titles = _gold(record.paragraphs)
     return EvalQuestion(
         id=record.id,
         question=record.question,
         answers=answers,
-        type=kind if parted else "",
+        type=kind if separator else "",
         gold=gold,
         gold_titles=titles,
         hops=tuple(_hop(step, ids) for step in record.question_decomposition),
@@ -203,7 +203,7 @@ def _paragraphs_in(evidence: JsonValue) -> dict[str, str]:
 
 
 def from_beir(value: Object, gold: Mapping[str, list[str]]) -> EvalQuestion:
-    """Read a query of a BEIR folder; answers and type stand in its metadata, if anywhere."""
+    """Read a query of a BEIR folder; answers and type are in its metadata, if any."""
     record = _BeirQuery.model_validate(value)
     answers = record.metadata.answers
     return EvalQuestion(

@@ -22,7 +22,7 @@ class QuestionSample:
     """These alone."""
 
     def __str__(self) -> str:
-        """Name the sample for people."""
+        """Describe the sample."""
         if self.ids:
             return f"{len(self.ids)} by id"
         if self.limit is None:
@@ -49,7 +49,7 @@ def parse_sample(text: str | None, limit: int | None, ids: Sequence[str] = ()) -
 
 
 def select_questions(questions: Iterable[EvalQuestion], sample: QuestionSample) -> list[EvalQuestion]:
-    """Choose questions; holds no more of them than it gives.
+    """Choose questions; holds only the chosen ones in memory.
 
     Returns:
         In the order of the file; drawn ones in the order of the draw, which does not depend on the file's.
@@ -58,15 +58,15 @@ def select_questions(questions: Iterable[EvalQuestion], sample: QuestionSample) 
         SettingsError: an id that no question has.
     """
     if sample.ids:
-        wanted = frozenset(sample.ids)
-        chosen = [question for question in questions if question.id in wanted]
-        if missing := wanted - {question.id for question in chosen}:
+        ids = frozenset(sample.ids)
+        chosen = [question for question in questions if question.id in ids]
+        if missing := ids - {question.id for question in chosen}:
             raise SettingsError(f"no question has the id {min(missing)!r}")
         return chosen
     if sample.seed is not None and sample.limit is not None:
-        return heapq.nsmallest(sample.limit, questions, key=lambda question: _draw(sample.seed, question.id))
+        return heapq.nsmallest(sample.limit, questions, key=lambda question: _draw_key(sample.seed, question.id))
     return list(islice(questions, sample.limit))
 
 
-def _draw(seed: int | None, name: str) -> str:
+def _draw_key(seed: int | None, name: str) -> str:
     return hashlib.sha256(f"{seed}:{name}".encode()).hexdigest()

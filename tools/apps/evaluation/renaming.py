@@ -1,6 +1,6 @@
 """Rename people, places and works throughout a data set, so that memory cannot answer its questions.
 
-Passages, questions, answers, decompositions, triples and facts are renamed by one map, word for word: what stands
+Passages, questions, answers, decompositions, triples and facts are renamed by one map, word for word: what is
 between the words (possessives, hyphens, asides, punctuation) stays, and so does the case. Yes and no, numbers and
 dates stay; so do demonyms ("Canadian"), which is a leak that a rule cannot close. Titles that differ in their case
 alone (`MacLean`, `Maclean`) get one name.
@@ -37,7 +37,7 @@ _LONGEST_GAP = 3
 
 
 class _Edit(NamedTuple):
-    """A word of a text and what stands in its place."""
+    """A word of a text and its replacement."""
 
     start: int
     end: int
@@ -61,10 +61,10 @@ class _Scope:
 
 
 class Renamer:
-    """A map of names, and what it makes of texts."""
+    """Renames texts by a map of names."""
 
     def __init__(self, names: NameMap) -> None:
-        """Prepare to look names up."""
+        """Index the map by the first words of titles."""
         self.names = names
         self._phrases: dict[str, list[_Phrase]] = defaultdict(list)
         for old, written in sorted(names.written.items(), key=lambda each: (-len(each[0]), each[0])):
@@ -78,7 +78,7 @@ class Renamer:
             text: any text.
             about: titles that it is about; a person's surname alone is renamed even if it is a common word.
         """
-        return _edited(text, self._edits(text, about))
+        return _apply(text, self._edits(text, about))
 
     def title(self, title: str) -> str:
         """Rename a passage's title, and the names in its aside."""
@@ -110,7 +110,9 @@ class Renamer:
             if new is not None:
                 matches = list(WORD.finditer(base))
                 wanted = new[len(extra) :]
-                return _edited(base, [_Edit(*m.span(), _cased(w, m[0])) for m, w in zip(matches, wanted, strict=True)])
+                return _apply(
+                    base, [_Edit(*m.span(), _match_case(w, m[0])) for m, w in zip(matches, wanted, strict=True)]
+                )
         return None
 
     def passage(self, title: str, text: str) -> tuple[str, str]:
@@ -118,7 +120,7 @@ class Renamer:
         return self.title(title), self.text(text, about=(title,))
 
     def record_id(self, old: str, title: str, text: str) -> str:
-        """Tell a passage's new id: hashes follow the text, ids of the data set's own stay."""
+        """Return a passage's new id: a hash of the new text; the data set's own ids stay."""
         return hash_passage(*self.passage(title, text)) if old == hash_passage(title, text) else old
 
     def question(self, question: EvalQuestion) -> EvalQuestion:
@@ -171,31 +173,31 @@ class Renamer:
             each for each in self._edits(passage.text, (passage.title,)) if start <= each.start and each.end <= end
         ]
         moved = [_Edit(each.start - start, each.end - start, each.new) for each in edits]
-        return _edited(passage.text[start:end], moved)
+        return _apply(passage.text[start:end], moved)
 
     def _edits(self, text: str, about: Iterable[str] = ()) -> list[_Edit]:
         words = list(WORD.finditer(text))
         uncased = not any(word[0][0].isupper() for word in words[1:])
         scope = _Scope()
         for title in about:
-            self._know(scope, casefold_words(words_of(base_of(title))))
+            self._learn_surname(scope, casefold_words(words_of(base_of(title))))
         edits: list[_Edit] = []
         place = 0
         while place < len(words):
             phrase = self._phrase_at(text, words, place, uncased=uncased)
             if phrase:
                 found = words[place : place + len(phrase.old)]
-                edits += [_Edit(*m.span(), _cased(new, m[0])) for m, new in zip(found, phrase.new, strict=True)]
-                self._know(scope, phrase.old)
+                edits += [_Edit(*m.span(), _match_case(new, m[0])) for m, new in zip(found, phrase.new, strict=True)]
+                self._learn_surname(scope, phrase.old)
                 place += len(phrase.old)
                 continue
             word = words[place][0]
             if (word[0].isupper() or uncased) and (new := self._word(word, scope)):
-                edits.append(_Edit(*words[place].span(), _cased(new, word)))
+                edits.append(_Edit(*words[place].span(), _match_case(new, word)))
             place += 1
         return edits
 
-    def _know(self, scope: _Scope, title: Words) -> None:
+    def _learn_surname(self, scope: _Scope, title: Words) -> None:
         if surname := self.names.surnames.get(title):
             scope.surnames[surname[0]] = surname[1]
 
@@ -217,7 +219,7 @@ class Renamer:
 
 
 def _is_named(found: Sequence[Match[str]], phrase: _Phrase, *, uncased: bool) -> bool:
-    """Tell whether these words of a text are a title: the same words close together, capitals where it has them."""
+    """Whether these words of a text are a title: the same words close together, capitals where it has them."""
     for number, (word, old, written) in enumerate(zip(found, phrase.old, phrase.written, strict=True)):
         if word[0].casefold() != old:
             return False
@@ -229,7 +231,7 @@ def _is_named(found: Sequence[Match[str]], phrase: _Phrase, *, uncased: bool) ->
 
 
 def _stands_alone(text: str, words: Sequence[Match[str]], place: int) -> bool:
-    """Tell whether a capital word is no part of a longer name and no plain beginning of a sentence."""
+    """Whether a capitalized word is neither part of a longer name nor just the beginning of a sentence."""
     before, after = text[: words[place].start()], text[words[place].end() :]
     following = words[place + 1][0] if place + 1 < len(words) else ""
     if SENTENCE_END.search(before[-2:] if before else " "):
@@ -238,14 +240,14 @@ def _stands_alone(text: str, words: Sequence[Match[str]], place: int) -> bool:
     return not (is_in_name or (following[:1].isupper() and after.startswith(f" {following}")))
 
 
-def _cased(new: str, old: str) -> str:
+def _match_case(new: str, old: str) -> str:
     """Write a new word as the old one was: ALL IN CAPITALS, all small, or as it is."""
     if len(old) > 1 and old.isupper():
         return new.upper()
     return new.lower() if old.islower() else new
 
 
-def _edited(text: str, edits: Sequence[_Edit]) -> str:
+def _apply(text: str, edits: Sequence[_Edit]) -> str:
     parts: list[str] = []
     end = 0
     for edit in edits:

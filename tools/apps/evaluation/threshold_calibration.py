@@ -1,4 +1,4 @@
-"""The relevance threshold of a reranker, found on training questions."""
+"""The relevance threshold of a reranker, chosen on training questions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What was found."""
+    """A threshold, and what it keeps."""
 
     threshold: float
     """δ: a question keeps a passage when the score is at least this."""

@@ -16,25 +16,27 @@ _UNSAFE = re.compile(r"[\s%]")
 def format_trec_files(comparison: Comparison) -> dict[str, str]:
     """Write the first repeat of every method as a TREC run, and the gold passages as qrels.
 
-    Ids are as in the corpus, titles where gold passages are told by title; white space and `%` in them are
-    percent-encoded, since the formats part fields by spaces. Scores fall with the rank, and nothing else is in them.
+    Ids are as in the corpus, titles where gold passages are known by title; white space and `%` in them are
+    percent-encoded, since the formats separate fields by spaces. Scores only encode the rank.
 
     Returns:
         File name → content: `METHOD.run` (`/` in a name becomes `-`) and `qrels`.
 
     Raises:
-        RunError: gold passages are not told, or in two ways, or passages were renamed in some of the runs.
+        RunError: gold passages are unknown, or known in two ways, or passages were renamed in some of the runs.
     """
     ways: list[GoldBy] = list({method.reader.manifest.corpus.gold_by: None for method in comparison.methods})
     if len(ways) > 1:
-        raise RunError("some of these runs tell gold passages by id, others by title; write each --trec by itself")
+        raise RunError("some of these runs have gold passages by id, others by title; write each --trec by itself")
     if len({method.renaming for method in comparison.methods}) > 1:
         raise RunError("some of these runs have other names in their passages; write each --trec by itself")
     gold_by = ways[0]
-    relevant = "".join(_relevant(comparison, gold_by))
+    relevant = "".join(_qrels_lines(comparison, gold_by))
     if not relevant:
-        raise RunError("no TREC files: the data set tells no gold passages, or the corpus does not have them")
-    runs = {f"{method.name.replace('/', '-')}.run": "".join(_ranked(method, gold_by)) for method in comparison.methods}
+        raise RunError("no TREC files: the data set has no gold passages, or the corpus does not have them")
+    runs = {
+        f"{method.name.replace('/', '-')}.run": "".join(_run_lines(method, gold_by)) for method in comparison.methods
+    }
     return {**runs, QRELS: relevant}
 
 
@@ -43,7 +45,7 @@ def safe_id(name: str) -> str:
     return _UNSAFE.sub(lambda found: quote(found[0], safe=""), name) or "%"
 
 
-def _ranked(method: ScoredMethod, gold_by: GoldBy) -> Iterator[str]:
+def _run_lines(method: ScoredMethod, gold_by: GoldBy) -> Iterator[str]:
     for outcome in method.reader.latest(method.method).values():
         if outcome["repeat"] or outcome["id"] not in method.rows:
             continue
@@ -54,7 +56,7 @@ def _ranked(method: ScoredMethod, gold_by: GoldBy) -> Iterator[str]:
             )
 
 
-def _relevant(comparison: Comparison, gold_by: GoldBy) -> Iterator[str]:
+def _qrels_lines(comparison: Comparison, gold_by: GoldBy) -> Iterator[str]:
     for question in comparison.questions.values():
         for name in dict.fromkeys(gold_names(question, gold_by)):
             yield f"{safe_id(question.id)} 0 {safe_id(name)} 1\n"

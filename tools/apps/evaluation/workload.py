@@ -17,7 +17,7 @@ _SETTLED_BY: dict[str, Module] = {
     "composed": "decomposition",
     "best_effort": "decomposition",
 }
-"""How a question was settled → the module that did it; whatever else was not solved."""
+"""How a question was settled → the module that did it; any other value means unsolved."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def count_workload(method: ScoredMethod) -> Workload | None:
     for outcome in method.reader.latest(method.method).values():
         if not outcome["trace"] or outcome["repeat"]:
             continue
-        for key, module in _settled(method.reader.trace(outcome)).items():
+        for key, module in _settling_modules(method.reader.trace(outcome)).items():
             if key == ROOT:
                 work.questions[module] += 1
                 work.right[module] += method.losses.get(outcome["id"]) == "right"
@@ -50,8 +50,8 @@ def count_workload(method: ScoredMethod) -> Workload | None:
     return work if work.questions else None
 
 
-def _settled(record: Mapping[str, Any]) -> dict[str, Module]:
-    """Tell which module settled each question of a run, as it ended."""
+def _settling_modules(record: Mapping[str, Any]) -> dict[str, Module]:
+    """Return the module that settled each question of a run, as it ended."""
     return {
         str(event["data"].get("id")): _SETTLED_BY.get(str(event["data"].get("how")), "unsolved")
         for event in record["trace"]

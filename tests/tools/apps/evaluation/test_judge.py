@@ -119,7 +119,7 @@ async def test_a_judge_that_fails_says_so_and_keeps_what_it_has(server: OpenAISe
 
 @pytest.mark.parametrize("stand_in", ["offline:extractive", "rehearsal:questions.json"])
 async def test_a_stand_in_is_no_judge(stand_in: str, run: RunReader) -> None:
-    with pytest.raises(SpecError, match="a stand-in cannot judge"):
+    with pytest.raises(SpecError, match="a simulated model cannot judge"):
         await judge_run(run, stand_in)
 
 

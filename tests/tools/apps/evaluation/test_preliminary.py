@@ -193,7 +193,7 @@ def test_a_perfect_model_and_one_that_errs_on_real_questions(
     assert "98.4" in told or "92.8" in told
 
 
-def test_a_broken_off_experiment_goes_on_and_pays_nothing_twice(shared_data: Path, tmp_path: Path) -> None:
+def test_an_interrupted_experiment_resumes_and_pays_nothing_twice(shared_data: Path, tmp_path: Path) -> None:
     path = shared_data / "musique" / "train_100.jsonl"
     whole = ReproduceOptions("migres/table2", path, model=f"rehearsal:{path}", out=tmp_path, limit=6)
     run_reproduce(replace(whole, max_calls=7, concurrency=1))

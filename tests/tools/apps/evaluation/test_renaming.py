@@ -160,7 +160,11 @@ def test_a_title_word_keeps_its_ending() -> None:
         assert first.endswith(ending) or (ending == "ed" and not first.endswith("s"))
 
 
-FILES = ("hotpotqa/train_100.json", "2wikimultihopqa/train_200.json", "musique/train_100.jsonl")
+FILES = (
+    "hotpotqa/train_100.json",
+    pytest.param("2wikimultihopqa/train_200.json", marks=pytest.mark.slow),
+    pytest.param("musique/train_100.jsonl", marks=pytest.mark.slow),
+)
 
 
 @pytest.fixture(params=FILES)
@@ -260,7 +264,7 @@ def test_the_same_run_goes_on_and_another_seed_is_refused(dataset: Path, tmp_pat
         pass
     assert prepare_run(wanted(dataset, out)).manifest == first.manifest
     written = (out / NAME_MAP).read_bytes()
-    with pytest.raises(SettingsError, match="renamed with the seed 7; give the same again"):
+    with pytest.raises(SettingsError, match="renamed with the seed 7; use the same --rename"):
         prepare_run(wanted(dataset, out, rename=8))
     with pytest.raises(SettingsError, match="renamed with the seed 7"):
         prepare_run(wanted(dataset, out, rename=None))

@@ -60,7 +60,7 @@ def test_titles_stand_for_passages_where_gold_is_told_by_title(tmp_path: Path) -
 
 
 def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="tells no gold passages"):
+    with pytest.raises(RunError, match="has no gold passages"):
         format_trec_files(compare_runs([made(tmp_path / "none", gold_by="none")]))
     two = [made(tmp_path / "ids"), made(tmp_path / "titles", gold_by="titles")]
     with pytest.raises(RunError, match="some of these runs tell gold passages by id, others by title"):

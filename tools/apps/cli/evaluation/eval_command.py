@@ -17,13 +17,14 @@ from hopgraph.tools.apps.cli.progress_bars import progress_on
 from hopgraph.tools.apps.cli.settings_options import corpus_spec, method_named, settings_for
 from hopgraph.tools.apps.evaluation.answer_judge import judge_run
 from hopgraph.tools.apps.evaluation.batch.local_engine import JobRunner, RunEngine, RunLimits, RunTally, unfinished_jobs
-from hopgraph.tools.apps.evaluation.batch.process_engine import ProcessWorkers, choose_process_count, process_workers
+from hopgraph.tools.apps.evaluation.batch.process_engine import choose_process_count, process_workers
 from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob, answer_question
-from hopgraph.tools.apps.evaluation.batch.ray_engine import RayWorkers, ray_workers
+from hopgraph.tools.apps.evaluation.batch.ray_engine import ray_workers
 from hopgraph.tools.apps.evaluation.batch.run_directory import DOWNLOADED, RunWriter
 from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun, list_jobs, prepare_run
 from hopgraph.tools.apps.evaluation.batch.run_spec import RunSpec
 from hopgraph.tools.apps.evaluation.batch.summary import summarize_run
+from hopgraph.tools.apps.evaluation.batch.worker_protocol import WorkerPool
 from hopgraph.tools.apps.evaluation.cost_estimate import choose_stand_in, estimate_run
 from hopgraph.tools.apps.evaluation.dataset_hub import PREFIX, download_dataset
 from hopgraph.tools.apps.evaluation.prices import PriceTable, read_prices
@@ -138,7 +139,7 @@ def _print_cost(
 
 def _workers(
     options: EvalOptions, methods: Mapping[str, Context], questions: int
-) -> AbstractContextManager[RayWorkers | ProcessWorkers | None]:
+) -> AbstractContextManager[WorkerPool | None]:
     if options.engine == "ray":
         return ray_workers(options.concurrency)
     processes = options.processes or choose_process_count(methods, options.concurrency, questions)

@@ -1,4 +1,4 @@
-"""Run many questions side by side, write each down as it is finished, and stop when told to."""
+"""Answer many questions concurrently, store each as it is finished, and stop at a limit."""
 
 import asyncio
 import time
@@ -13,14 +13,14 @@ from hopgraph.tools.apps.evaluation.batch.question_job import EventListener, Que
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunWriter
 
 JobRunner = Callable[[QuestionJob, EventListener], Awaitable[tuple[Outcome, bytes | None]]]
-"""Answers one question, here or elsewhere, as `answer` does."""
+"""Answers one question, here or in a worker, as `answer_question` does."""
 MAX_INITIAL_FAILURES = 10
-"""How many questions may fail from the beginning, with none that succeeds, before the run is given up."""
+"""A run is given up when so many questions have failed and none has succeeded."""
 
 
 @dataclass
 class RunTally:
-    """How far a run is; what it was and what it costs, for people who wait."""
+    """The progress and the costs of a run."""
 
     total: int
     """Questions times methods times repeats."""
@@ -37,29 +37,29 @@ class RunTally:
     by_method: Counter[str] = field(default_factory=Counter[str])
     began: float = field(default_factory=time.monotonic)
 
-    def see(self, event: StepEvent, price: "CallPrice") -> None:
+    def count_call(self, event: StepEvent, price: "CallPrice") -> None:
         """Count a model call that was paid for."""
         data = event["data"]
         if event["event"] != "asked":
             return
-        attempts, cached = _whole(data["attempts"]), _whole(data["cached"])
-        self.parse_failures += _whole(data["parse_failures"])
+        attempts, cached = _int_or_zero(data["attempts"]), _int_or_zero(data["cached"])
+        self.parse_failures += _int_or_zero(data["parse_failures"])
         if attempts <= cached:
             return
         share = (attempts - cached) / attempts
-        prompt, completion = (round(share * _whole(data[key])) for key in ("prompt_tokens", "completion_tokens"))
+        prompt, completion = (round(share * _int_or_zero(data[key])) for key in ("prompt_tokens", "completion_tokens"))
         self.calls += attempts - cached
         self.prompt_tokens += prompt
         self.completion_tokens += completion
         self.cost += price(str(data["model"]), prompt, completion)
 
 
-def _whole(value: object) -> int:
+def _int_or_zero(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
 class CallPrice(Protocol):
-    """Tells what a call costs."""
+    """Prices a call."""
 
     def __call__(self, model: str, prompt_tokens: int, completion_tokens: int, /) -> float:
         """Return the price of a call; 0 for a model without a known price."""
@@ -75,7 +75,7 @@ class RunLimits:
 
 
 class LimitReached(BaseException):
-    """The limits are reached; its text says which. Nothing on the way may take it for a question that failed."""
+    """The limits are reached; its text says which. No handler may take it for a failed question."""
 
 
 @dataclass
@@ -87,15 +87,15 @@ class RunEngine:
     price: CallPrice
     limits: RunLimits = RunLimits()
     concurrency: int = 16
-    """Questions under way at once."""
-    answering: JobRunner = answer_question
+    """Questions in flight at a time."""
+    run_one: JobRunner = answer_question
 
     async def run(self, jobs: Iterable[QuestionJob]) -> str:
         """Answer the questions that are not finished, in order, `concurrency` at a time.
 
         Returns:
-            Why it stopped early; empty when everything is finished. What was under way is dropped, and goes
-            on from the replies in the cache when the run is resumed.
+            Why it stopped early; empty when everything is finished. What was in flight is dropped; when the
+            run is resumed, its replies come from the cache.
 
         Raises:
             HopgraphError: nothing can be answered so.
@@ -115,33 +115,33 @@ class RunEngine:
 
     async def _work(self, waiting: Iterator[QuestionJob]) -> None:
         for job in waiting:
-            outcome, record = await self.answering(job, self._watch)
-            # On the loop: small, and in one piece even when the run is stopped right now.
+            outcome, record = await self.run_one(job, self._on_event)
+            # On the event loop: small, and never cut short by a cancellation.
             self.directory.add(outcome, record)
             self.tally.finished += 1
             self.tally.by_method[job.settings.method] += 1
             if outcome["error"]:
                 self.tally.failed += 1
-                self._check_hope(outcome)
+                self._check_initial_failures(outcome)
 
-    def _watch(self, event: StepEvent) -> None:
-        self.tally.see(event, self.price)
+    def _on_event(self, event: StepEvent) -> None:
+        self.tally.count_call(event, self.price)
         limits, tally = self.limits, self.tally
         if limits.max_calls is not None and tally.calls >= limits.max_calls:
             raise LimitReached(f"--max-calls {limits.max_calls} is reached")
         if limits.max_cost is not None and tally.cost >= limits.max_cost:
             raise LimitReached(f"--max-cost {limits.max_cost:g} is reached")
 
-    def _check_hope(self, outcome: Outcome) -> None:
+    def _check_initial_failures(self, outcome: Outcome) -> None:
         if self.tally.failed >= MAX_INITIAL_FAILURES and self.tally.failed == sum(self.tally.by_method.values()):
             raise RunError(
                 f"the first {self.tally.failed} questions all failed, the last one with: {outcome['error']} "
-                "(mend it and run the same command with --retry-failed)"
+                "(fix it and run the same command with --retry-failed)"
             )
 
 
 def unfinished_jobs(jobs: Iterable[QuestionJob], directory: RunWriter, *, retry_failed: bool) -> Iterator[QuestionJob]:
-    """Leave out what is finished, and what failed unless it is to be tried again."""
+    """Yield the jobs that are not finished, and with `retry_failed` those that failed."""
     for job in jobs:
         failed = directory.finished.get(OutcomeKey(job.settings.method, job.question.id, job.repeat))
         if failed is None or (failed and retry_failed):

@@ -1,4 +1,4 @@
-"""What came of one question, as one line of a run's results."""
+"""The outcome of one question, as one line of a run's results."""
 
 from typing import Literal, NamedTuple
 
@@ -8,7 +8,7 @@ from hopgraph.state import Citation, StopReason, Usage
 
 
 class OutcomeKey(NamedTuple):
-    """What is asked once in a run."""
+    """Identifies an outcome in a run."""
 
     method: str
     id: str
@@ -32,7 +32,7 @@ class Outcome(TypedDict):
     titles: list[str]
     """Their titles."""
     supported: bool | None
-    """Whether the cited passages entail the answer; None where gold passages tell it, or nothing is cited."""
+    """Whether the cited passages entail the answer; None where gold passages decide it, or nothing is cited."""
     stop_reason: StopReason | Literal["failed"]
     usage: Usage | None
     """None when it failed."""
@@ -41,9 +41,9 @@ class Outcome(TypedDict):
     error: str
     """Why it failed, in one line; else empty."""
     trace: list[int]
-    """Where its trace lies in the file of traces: offset and length in bytes; empty when none was kept."""
+    """Offset and length in bytes of its trace in the file of traces; empty when none was kept."""
 
 
 def outcome_key(outcome: Outcome) -> OutcomeKey:
-    """Tell what an outcome is of."""
+    """Return the key of an outcome."""
     return OutcomeKey(outcome["method"], outcome["id"], outcome["repeat"])

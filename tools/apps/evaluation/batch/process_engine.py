@@ -1,8 +1,8 @@
 """Answer the questions of a run in several processes of this machine: the same run directory, the same result.
 
-One process makes model calls one after the other as far as its own work goes, some milliseconds each; many questions at
-a time from a quick server need more than one core. The process that was started is the only one that writes results,
-and keeps the order, the tally and the limits. Each other loads what the methods name for itself: models, indexes.
+A process spends some milliseconds of its own on each model call, so many questions at a time on a fast server need more
+than one core. Only the process that was started, the driver, writes results and keeps the order, the tally and the
+limits. Each worker loads the models and indexes that the methods name.
 """
 
 import asyncio
@@ -10,10 +10,9 @@ import multiprocessing
 import os
 import signal
 import threading
-import time
-from collections.abc import Generator, Mapping
+from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -22,14 +21,14 @@ from typing import Any
 from langsmith.utils import tracing_is_enabled  # pyright: ignore[reportUnknownVariableType] - half typed
 
 from hopgraph.state import Context, HopgraphError, StepEvent
-from hopgraph.tools.apps.evaluation.batch.question_job import EventListener, QuestionJob, failed_outcome
-from hopgraph.tools.apps.evaluation.batch.worker_protocol import MAX_ATTEMPTS, JobResult, portable_settings, stream_job
+from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob
+from hopgraph.tools.apps.evaluation.batch.worker_protocol import JobResult, WorkerLostError, WorkerPool, stream_job
 from hopgraph.tools.io.background import background_loop
 
 QUESTIONS_PER_PROCESS = 16
 """At a time: from about there on a process has no more time for another one, if calls take 0.3 s."""
 MOST_PROCESSES = 8
-"""Without being told: the index and the data set stand in the memory of each."""
+"""The default's upper bound: each process holds the index and the data set in memory."""
 _NOTHING_LOADED = {
     "model": ("openai:", "offline:", "rehearsal:"),
     "retriever": ("bm25:", "sample"),
@@ -38,17 +37,16 @@ _NOTHING_LOADED = {
 }
 """By setting, the specs of what needs no weights in memory."""
 
-_News = StepEvent | JobResult | HopgraphError | None
-"""What a worker tells of a question: a model call, what came of it, or why no question can be answered; None once it
-is lost."""
+_Message = StepEvent | JobResult | HopgraphError | None
+"""From a worker: a model call, the result, or why no question can be answered; None once the worker is lost."""
 
 
 def choose_process_count(methods: Mapping[str, Context], concurrency: int, questions: int) -> int:
-    """Choose how many processes answer where nobody says so.
+    """Choose how many processes answer where --processes is not given.
 
-    One for each 16 questions at a time, if there are so many and so many calls may be under way, but no more
-    than there are cores, and 8. One alone where a setting is not known to need nothing in memory, such as
-    weights, and where traces are sent: what a process has not sent yet is lost when it ends.
+    One for each 16 questions in flight, as far as there are questions and calls are allowed, but no more than
+    cores, and at most 8. Only one where a setting may load weights or an index into memory, and where traces are
+    sent: what a process has not sent yet is lost when it ends.
 
     Args:
         methods: the settings of each.
@@ -77,118 +75,98 @@ def _work(driver: Connection) -> None:
     """Answer questions until the driver has gone; runs in a process of its own."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver decides what Ctrl-C ends
 
-    async def answered(number: int, job: QuestionJob) -> None:
+    async def answer(number: int, job: QuestionJob) -> None:
         try:
-            async for news in stream_job(job):
-                driver.send((number, news))
+            async for message in stream_job(job):
+                driver.send((number, message))
         except HopgraphError as error:
             driver.send((number, error))
 
     with suppress(EOFError, OSError):
         while True:
             number, job = driver.recv()
-            asyncio.run_coroutine_threadsafe(answered(number, job), background_loop())
-    os._exit(0)  # without waiting for what is under way
+            asyncio.run_coroutine_threadsafe(answer(number, job), background_loop())
+    os._exit(0)  # without waiting for what is in flight
 
 
 @dataclass(eq=False)
-class _Worker:
-    """A process, and the questions that it has."""
+class _Process:
+    """A worker process, and its questions in flight."""
 
     process: BaseProcess
     pipe: Connection
-    under_way: dict[int, asyncio.Queue[_News]] = field(default_factory=dict[int, asyncio.Queue[_News]])
+    in_flight: dict[int, asyncio.Queue[_Message]] = field(default_factory=dict[int, asyncio.Queue[_Message]])
     lost: bool = False
 
 
-class ProcessWorkers:
-    """The processes of a run; one that dies is replaced, and its questions are given to others."""
+class ProcessWorkers(WorkerPool):
+    """Worker processes on this machine; they are started with the first question."""
+
+    kind = "processes"
 
     def __init__(self, processes: int) -> None:
-        """Prepare so many processes; they are started with the first question."""
-        self._count = processes
-        self._workers: list[_Worker] = []
+        """Prepare a pool of this size."""
+        self.size = processes
+        self._processes: list[_Process] = []
         self._numbers = count()
 
-    async def answer(self, job: QuestionJob, watch: EventListener) -> JobResult:
-        """Have a question answered, as `hopgraph.tools.apps.evaluation.batch.question_job.answer_question` does it.
+    async def stream(self, job: QuestionJob) -> AsyncGenerator[StepEvent | JobResult]:
+        """Have the least busy process answer a question; see `WorkerPool.stream`."""
+        worker, number, inbox = self._least_busy(), next(self._numbers), asyncio.Queue[_Message]()
+        worker.in_flight[number] = inbox
+        try:
+            worker.pipe.send((number, job))
+            while (message := await inbox.get()) is not None:
+                if isinstance(message, HopgraphError):
+                    raise message
+                yield message
+        except BrokenPipeError:
+            worker.lost = True
+        finally:
+            worker.in_flight.pop(number, None)
+        raise WorkerLostError("it ended; if memory is short, try --processes 1")
 
-        Args:
-            job: what to do.
-            watch: called with each model call as it is made; other steps stay where they are.
-
-        Returns:
-            The outcome and the compressed record. A question that three workers died with is a failed outcome.
-
-        Raises:
-            HopgraphError: settings, prompts or a corpus that no question can be answered with.
-        """
-        began = time.perf_counter()
-        job = replace(job, settings=portable_settings(job.settings, self._count))
-        for _ in range(MAX_ATTEMPTS):
-            worker, number, news = self._freest(), next(self._numbers), asyncio.Queue[_News]()
-            worker.under_way[number] = news
-            try:
-                worker.pipe.send((number, job))
-                while (came := await news.get()) is not None:
-                    if isinstance(came, HopgraphError):
-                        raise came
-                    if isinstance(came, tuple):
-                        return came
-                    watch(came)
-            except BrokenPipeError:
-                worker.lost = True
-            finally:
-                worker.under_way.pop(number, None)
-        seconds = time.perf_counter() - began
-        return failed_outcome(
-            job,
-            f"lost with {MAX_ATTEMPTS} processes, which ended while they had it; if memory is short, try --processes 1",
-            seconds,
-        ), None
-
-    def end(self) -> None:
-        """End all processes, whatever they are doing."""
-        for worker in self._workers:
+    def close(self) -> None:
+        """Kill all processes."""
+        for worker in self._processes:
             worker.process.kill()
             worker.process.join()
             worker.pipe.close()
 
-    def _freest(self) -> _Worker:
-        alive = [worker for worker in self._workers if not worker.lost]
-        while len(alive) < self._count:
-            alive.append(self._started())
-        return min(alive, key=lambda each: len(each.under_way))
+    def _least_busy(self) -> _Process:
+        alive = [worker for worker in self._processes if not worker.lost]
+        while len(alive) < self.size:
+            alive.append(self._start())
+        return min(alive, key=lambda each: len(each.in_flight))
 
-    def _started(self) -> _Worker:
+    def _start(self) -> _Process:
         context = multiprocessing.get_context("spawn")  # a fork would share locks and loops
         ours, theirs = context.Pipe()
         process = context.Process(target=_work, args=(theirs,), daemon=True)
-        with _interrupts_blocked():  # a process is born deaf to Ctrl-C, which is for the driver
+        with _interrupts_blocked():  # the child starts with SIGINT blocked: Ctrl-C is for the driver
             process.start()
         theirs.close()  # so that its end is seen here
-        worker = _Worker(process, ours)
-        self._workers.append(worker)
-        reading = threading.Thread(target=_read, args=(worker, asyncio.get_running_loop()), daemon=True)
-        reading.start()
+        worker = _Process(process, ours)
+        self._processes.append(worker)
+        threading.Thread(target=_receive, args=(worker, asyncio.get_running_loop()), daemon=True).start()
         return worker
 
 
-def _read(worker: _Worker, loop: asyncio.AbstractEventLoop) -> None:
-    """Hand on what a worker tells; runs in a thread of its own."""
+def _receive(worker: _Process, loop: asyncio.AbstractEventLoop) -> None:
+    """Deliver a worker's messages to the questions in flight; runs in a thread of its own."""
 
-    def hand_on(number: int, news: Any) -> None:
-        if number in worker.under_way:  # else nobody waits for it any more
-            worker.under_way[number].put_nowait(news)
+    def deliver(number: int, message: Any) -> None:
+        if number in worker.in_flight:  # else nothing waits for it any more
+            worker.in_flight[number].put_nowait(message)
 
     def lose() -> None:
         worker.lost = True
-        for waiting in worker.under_way.values():
-            waiting.put_nowait(None)
+        for inbox in worker.in_flight.values():
+            inbox.put_nowait(None)
 
     with suppress(EOFError, OSError):
         while True:
-            loop.call_soon_threadsafe(hand_on, *worker.pipe.recv())
+            loop.call_soon_threadsafe(deliver, *worker.pipe.recv())
     loop.call_soon_threadsafe(lose)
 
 
@@ -211,4 +189,4 @@ def process_workers(processes: int) -> Generator[ProcessWorkers]:
     try:
         yield workers
     finally:
-        workers.end()
+        workers.close()

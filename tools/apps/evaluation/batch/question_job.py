@@ -1,4 +1,4 @@
-"""Answer one question of a run, whatever happens."""
+"""Answer one question of a run, and turn failures into outcomes."""
 
 import asyncio
 import time
@@ -29,7 +29,7 @@ class QuestionJob:
     repeat: int = 0
     keep_trace: bool = True
     check_support: bool = False
-    """Whether the entailment checker tells if the citations support the answer, for want of gold passages."""
+    """Whether the entailment checker decides if the citations support the answer, without gold passages."""
 
 
 JobWork = Callable[[QuestionJob, EventListener], Awaitable[Mapping[str, Any]]]
@@ -37,21 +37,21 @@ JobWork = Callable[[QuestionJob, EventListener], Awaitable[Mapping[str, Any]]]
 
 
 async def answer_question(job: QuestionJob, watch: EventListener) -> tuple[Outcome, bytes | None]:
-    """Run a method on a question; see `outcome_of`."""
+    """Run a method on a question; see `run_job`."""
     return await run_job(_final_state, job, watch)
 
 
 async def run_job(work: JobWork, job: QuestionJob, watch: EventListener) -> tuple[Outcome, bytes | None]:
-    """Work on a question, and tell what came of it.
+    """Run a job and return its outcome.
 
     Args:
-        work: a method, or an experiment; what the latter measures is `measured` in its state.
+        work: a method, or an experiment; the latter's measures are `measured` in its state.
         job: what to do.
         watch: called with each step event as it happens.
 
     Returns:
         The outcome, and the compressed record of all steps when it is to be kept. A model that fails for
-        good, and whatever a foreign retriever or model raises, is an outcome.
+        good, and any exception of a custom retriever or model, is an outcome.
 
     Raises:
         HopgraphError: settings, prompts or a corpus that no question can be answered with.
@@ -69,9 +69,9 @@ async def run_job(work: JobWork, job: QuestionJob, watch: EventListener) -> tupl
         return failed_outcome(job, str(error), time.perf_counter() - began), None
     except HopgraphError:
         raise
-    except Exception as error:  # noqa: BLE001 - one question never stops the run, whatever others' parts raise
+    except Exception as error:  # noqa: BLE001 - an error in a custom model or retriever fails its question, not the run
         return failed_outcome(job, f"{type(error).__name__}: {error}", time.perf_counter() - began), None
-    outcome = _finished(job, state, time.perf_counter() - began)
+    outcome = _finished_outcome(job, state, time.perf_counter() - began)
     if job.check_support and outcome["citations"]:
         outcome["supported"] = await _is_supported(job, state)
     if not job.keep_trace:
@@ -101,15 +101,15 @@ async def _final_state(job: QuestionJob, see: EventListener) -> Mapping[str, Any
 
 
 def requires_gold(method: str) -> bool:
-    """Tell whether a method is given the gold passages with the question; an experiment is not."""
+    """Whether a method takes the gold passages with the question; an experiment does not."""
     found = METHODS.get(method)
     return found is not None and "gold_passages" in found.graph.builder.input_schema.__annotations__
 
 
-def _finished(job: QuestionJob, state: Mapping[str, Any], seconds: float) -> Outcome:
+def _finished_outcome(job: QuestionJob, state: Mapping[str, Any], seconds: float) -> Outcome:
     passages = cast("list[Passage]", state["passages"])
     return {
-        **_blank(job, seconds),
+        **_empty_outcome(job, seconds),
         "answer": state["answer"],
         "explanation": state["explanation"],
         "citations": state["citations"],
@@ -121,11 +121,11 @@ def _finished(job: QuestionJob, state: Mapping[str, Any], seconds: float) -> Out
 
 
 def failed_outcome(job: QuestionJob, reason: str, seconds: float) -> Outcome:
-    """Write down that a question failed after so many seconds; keys are taken out of the reason."""
-    return {**_blank(job, seconds), "error": " ".join(redact(reason).split())[:500] or "failed"}
+    """Make the outcome of a question that failed after so many seconds; keys are redacted from the reason."""
+    return {**_empty_outcome(job, seconds), "error": " ".join(redact(reason).split())[:500] or "failed"}
 
 
-def _blank(job: QuestionJob, seconds: float) -> Outcome:
+def _empty_outcome(job: QuestionJob, seconds: float) -> Outcome:
     return Outcome(
         method=job.settings.method,
         id=job.question.id,

@@ -13,23 +13,22 @@ paid call and the outcome back. What a worker needs beside its question it must 
 import asyncio
 import os
 import socket
-import time
 from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlsplit
 
 from hopgraph.state import RunError, SettingsError, StepEvent
-from hopgraph.tools.apps.evaluation.batch.question_job import EventListener, QuestionJob, failed_outcome
-from hopgraph.tools.apps.evaluation.batch.worker_protocol import MAX_ATTEMPTS, JobResult, portable_settings, stream_job
+from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob
+from hopgraph.tools.apps.evaluation.batch.worker_protocol import JobResult, WorkerLostError, WorkerPool, stream_job
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.scoring.weights import require
 
-_PATIENCE = 600.0
+_START_SECONDS = 600.0
 """Seconds until a cluster has room for one worker; those that grow on demand need minutes."""
-_KNOCK_SECONDS = 10.0
+_CONNECT_SECONDS = 10.0
 _ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
     # Local models see the graphics card, though a worker does not claim one.
@@ -42,94 +41,75 @@ _LOCAL_ENVIRONMENT = {
 }
 
 
-class RayActor:
-    """Lives in a process of its own, on any machine of the cluster."""
+class Worker:
+    """An actor: lives in a process of its own, on any machine of the cluster."""
 
     def __init__(self, folder: str) -> None:
-        """Go where the driver is, so that relative paths mean the same."""
+        """Change to the driver's folder, so that relative paths mean the same."""
         with suppress(OSError):
             os.chdir(folder)
 
-    async def greet(self) -> tuple[str, str]:
-        """Tell its machine and its version of hopgraph."""
+    async def versions(self) -> tuple[str, str]:
+        """Return the name of its machine and its version of hopgraph."""
         return socket.gethostname(), version("hopgraph")
 
     async def answer(self, job: QuestionJob) -> AsyncGenerator[StepEvent | JobResult]:
-        """Answer a question: each model call as it is made, at the end the outcome."""
-        async for news in stream_job(job):
-            yield news
+        """Answer a question; see `stream_job`."""
+        async for message in stream_job(job):
+            yield message
 
 
 @dataclass(eq=False)
-class _Hired:
-    actor: Any
-    greeting: asyncio.Task[None]
-    under_way: int = 0
+class _Actor:
+    handle: Any
+    ready: asyncio.Task[None]
+    in_flight: int = 0
 
 
-class RayWorkers:
-    """The workers of a run; one that dies is replaced, and its questions are given to others."""
+class RayWorkers(WorkerPool):
+    """Workers on a Ray cluster: as many as it has CPUs, and no more than questions are in flight at once."""
+
+    kind = "Ray workers"
 
     def __init__(self, ray: Any, concurrency: int) -> None:
-        """Prepare as many workers as the cluster has CPUs, and no more than questions are under way at once."""
+        """Prepare the pool; its workers are started with the first question."""
         self._ray = ray
-        self._count = max(1, min(int(ray.cluster_resources().get("CPU", 1)), concurrency))
+        self.size = max(1, min(int(ray.cluster_resources().get("CPU", 1)), concurrency))
         # One worker may be the only one for a while: it takes all.
-        self._actor = ray.remote(num_cpus=1, max_concurrency=concurrency + 1)(RayActor)
-        self._hired: list[_Hired] = []
+        self._new_actor = ray.remote(num_cpus=1, max_concurrency=concurrency + 1)(Worker)
+        self._actors: list[_Actor] = []
 
-    async def answer(self, job: QuestionJob, watch: EventListener) -> JobResult:
-        """Have a question answered, as `hopgraph.tools.apps.evaluation.batch.question_job.answer_question` does it.
+    async def stream(self, job: QuestionJob) -> AsyncGenerator[StepEvent | JobResult]:
+        """Have the least busy worker answer a question; see `WorkerPool.stream`."""
+        errors, actor = self._ray.exceptions, await self._least_busy()
+        actor.in_flight += 1
+        try:
+            async for reference in actor.handle.answer.remote(job):
+                yield await reference
+        except errors.RayTaskError as error:
+            raise error.cause from None
+        except errors.RayError as error:
+            if actor in self._actors:  # the first of its questions to notice
+                self._actors.remove(actor)
+            raise WorkerLostError(_first_line(error)) from None
+        finally:
+            actor.in_flight -= 1
 
-        Args:
-            job: what to do.
-            watch: called with each model call as it is made; other steps stay where they are.
-
-        Returns:
-            The outcome and the compressed record. A question that three workers died with is a failed outcome.
-
-        Raises:
-            HopgraphError: settings, prompts or a corpus that no question can be answered with.
-            RunError: no worker can be started.
-        """
-        errors, began, why = self._ray.exceptions, time.perf_counter(), ""
-        job = replace(job, settings=portable_settings(job.settings, self._count))
-        for _ in range(MAX_ATTEMPTS):
-            worker = await self._freest()
-            worker.under_way += 1
-            try:
-                async for reference in worker.actor.answer.remote(job):
-                    came = await reference
-                    if isinstance(came, tuple):
-                        return cast("JobResult", came)
-                    watch(came)
-            except errors.RayTaskError as error:
-                raise error.cause from None
-            except errors.RayError as error:
-                why = _first_line(error)
-                if worker in self._hired:  # the first of its questions to notice
-                    self._hired.remove(worker)
-            finally:
-                worker.under_way -= 1
-        return failed_outcome(
-            job, f"lost with {MAX_ATTEMPTS} Ray workers, the last time: {why}", time.perf_counter() - began
-        ), None
-
-    async def _freest(self) -> _Hired:
-        while len(self._hired) < self._count:
-            actor = self._actor.remote(os.getcwd())
-            self._hired.append(_Hired(actor, asyncio.create_task(self._greeted(actor))))
-        greetings = [each.greeting for each in self._hired]
-        done, _ = await asyncio.wait(greetings, timeout=_PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+    async def _least_busy(self) -> _Actor:
+        while len(self._actors) < self.size:
+            handle = self._new_actor.remote(os.getcwd())
+            self._actors.append(_Actor(handle, asyncio.create_task(self._check_version(handle))))
+        starting = [each.ready for each in self._actors]
+        done, _ = await asyncio.wait(starting, timeout=_START_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         if not done:
-            raise RunError(f"the Ray cluster had no free CPU for a worker within {_PATIENCE:.0f} seconds")
+            raise RunError(f"the Ray cluster had no free CPU for a worker within {_START_SECONDS:.0f} seconds")
         for each in done:
             each.result()
-        return min((each for each in self._hired if each.greeting.done()), key=lambda each: each.under_way)
+        return min((each for each in self._actors if each.ready.done()), key=lambda each: each.in_flight)
 
-    async def _greeted(self, actor: Any) -> None:
+    async def _check_version(self, handle: Any) -> None:
         try:
-            machine, theirs = await actor.greet.remote()
+            machine, theirs = await handle.versions.remote()
         except self._ray.exceptions.RayError as error:
             raise RunError(
                 f"a Ray worker cannot start: {_first_line(error)} "
@@ -144,7 +124,7 @@ def ray_workers(concurrency: int) -> Generator[RayWorkers]:
     """Join the cluster that RAY_ADDRESS names, else start one on this machine for as long as the block runs.
 
     Args:
-        concurrency: how many questions are under way at once, over all workers.
+        concurrency: how many questions are in flight at once, over all workers.
 
     Raises:
         SpecError: Ray is not installed.
@@ -161,7 +141,7 @@ def ray_workers(concurrency: int) -> Generator[RayWorkers]:
         os.environ.setdefault(name, value)  # read as Ray is imported, and by what it starts
     ray = require("ray", "ray")
     try:
-        _knock(address)
+        _check_reachable(address)
         ray.init(address, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     except (OSError, RuntimeError, ValueError) as error:
         raise RunError(f"the Ray cluster {address!r} cannot be used: {_first_line(error)}") from None
@@ -171,11 +151,11 @@ def ray_workers(concurrency: int) -> Generator[RayWorkers]:
         ray.shutdown()
 
 
-def _knock(address: str) -> None:
-    """Try whether somebody listens at HOST:PORT, which Ray itself does for a minute and more."""
+def _check_reachable(address: str) -> None:
+    """Connect to HOST:PORT once; Ray itself would try for over a minute."""
     place = urlsplit(f"//{address}")
     if place.hostname and place.port:
-        socket.create_connection((place.hostname, place.port), timeout=_KNOCK_SECONDS).close()
+        socket.create_connection((place.hostname, place.port), timeout=_CONNECT_SECONDS).close()
 
 
 def _first_line(error: BaseException) -> str:

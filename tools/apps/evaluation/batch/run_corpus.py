@@ -1,4 +1,4 @@
-"""The corpus of a run: the contexts of the data set, renamed or as they are, somebody's own index, or both in one."""
+"""The corpus of a run: the contexts of the data set, renamed or as they are, an index of the user's, or both."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,47 +21,47 @@ from hopgraph.tools.retrieval.index_manifest import is_index, read_manifest
 CORPUS = "corpus"
 """The folder of a run that holds the index of the data set's own contexts."""
 SOURCE = "corpus.jsonl"
-"""The file from which that index is built, where it is more or other than the data set; then it goes."""
+"""The file from which that index is built where it differs from the data set; deleted afterwards."""
 CONTEXTS = "contexts"
 """What a manifest calls them."""
 _PROBES = 20
 _PROBE_LENGTH = 300
 
 
-def require_contexts(wanted: RunSpec, questions: Sequence[EvalQuestion], what_to_do: str) -> None:
+def require_contexts(spec: RunSpec, questions: Sequence[EvalQuestion], what_to_do: str) -> None:
     """Refuse a data set without passages; `what_to_do` ends the sentence.
 
     Raises:
         SettingsError: there are none.
     """
-    if not wanted.dataset.is_dir() and not questions[0].contexts:
-        raise SettingsError(f"{wanted.dataset.name} has no passages of its own{what_to_do}")
+    if not spec.dataset.is_dir() and not questions[0].contexts:
+        raise SettingsError(f"{spec.dataset.name} has no passages of its own{what_to_do}")
 
 
 def make_corpus(
-    wanted: RunSpec, questions: Sequence[EvalQuestion], renaming: Renamer | None, progress: Progress | None
+    spec: RunSpec, questions: Sequence[EvalQuestion], renaming: Renamer | None, progress: Progress | None
 ) -> tuple[str, str]:
-    """Make the corpus where there is none yet; return the retriever's spec, and what the manifest calls it.
+    """Make the corpus where there is none yet; return the retriever's spec and its name in the manifest.
 
     Raises:
         SettingsError: the data set has no passages and no corpus is named, or nothing can be added to that corpus.
         CorpusError: the data set or the corpus cannot be read.
     """
-    own = wanted.out / CORPUS
-    if wanted.corpus is None:
-        require_contexts(wanted, questions, "; name a corpus with --corpus")
+    own = spec.out / CORPUS
+    if spec.corpus is None:
+        require_contexts(spec, questions, "; name a corpus with --corpus")
         if not is_index(own):
             if renaming:
-                records = rename_records(renaming, open_corpus(wanted.dataset, None).records(ReadState()))
+                records = rename_records(renaming, open_corpus(spec.dataset, None).records(ReadState()))
                 _build_from(records, own, progress)
             else:
-                build_index(wanted.dataset, own, progress=progress)
+                build_index(spec.dataset, own, progress=progress)
         return f"bm25:{own}", CONTEXTS
-    if not wanted.add_contexts:
-        return wanted.corpus, wanted.corpus
+    if not spec.add_contexts:
+        return spec.corpus, spec.corpus
     if not is_index(own):
-        _build_from(_united(wanted), own, progress)
-    return f"bm25:{own}", f"{wanted.corpus} + {CONTEXTS}"
+        _build_from(_corpus_and_contexts(spec), own, progress)
+    return f"bm25:{own}", f"{spec.corpus} + {CONTEXTS}"
 
 
 class _Titled(Protocol):
@@ -75,18 +75,18 @@ class _Titled(Protocol):
     def text(self) -> str: ...
 
 
-def _united(wanted: RunSpec) -> Iterator[_Titled]:
-    """Join the passages of a local index and the contexts of the data set."""
-    kind, _, folder = str(wanted.corpus).partition(":")
+def _corpus_and_contexts(spec: RunSpec) -> Iterator[_Titled]:
+    """Chain the passages of a local index and the contexts of the data set."""
+    kind, _, folder = str(spec.corpus).partition(":")
     if kind != "bm25":
-        raise SettingsError(f"--add-contexts adds to a local index (bm25:DIR), not to {wanted.corpus!r}")
+        raise SettingsError(f"--add-contexts adds to a local index (bm25:DIR), not to {spec.corpus!r}")
     stored = open_index(Path(folder)).passages
     yield from (stored[number] for number in range(len(stored)))
-    yield from open_corpus(wanted.dataset, None).records(ReadState())
+    yield from open_corpus(spec.dataset, None).records(ReadState())
 
 
 def _build_from(passages: Iterable[_Titled], own: Path, progress: Progress | None) -> None:
-    """Index passages; of those with one id the first counts."""
+    """Index passages; of several with the same id the first is kept."""
     own.parent.mkdir(parents=True, exist_ok=True)
     source = own.parent / SOURCE
     seen: set[str] = set()
@@ -99,16 +99,16 @@ def _build_from(passages: Iterable[_Titled], own: Path, progress: Progress | Non
     source.unlink()
 
 
-def corpus_fingerprint(spec: str) -> str:
+def corpus_fingerprint(retriever: str) -> str:
     """Return the fingerprint of a local index's corpus; empty for any other retriever."""
-    kind, _, folder = spec.partition(":")
+    kind, _, folder = retriever.partition(":")
     path = Path(folder).expanduser()
     return read_manifest(path).corpus.fingerprint if kind in {"bm25", "faiss", "hybrid"} and is_index(path) else ""
 
 
-def detect_gold_key(wanted: RunSpec, retriever: BaseRetriever, questions: Sequence[EvalQuestion]) -> GoldBy:
-    """Find out whether the corpus knows the gold passages by the data set's ids, else by their titles."""
-    if wanted.corpus is None or wanted.add_contexts:
+def detect_gold_key(spec: RunSpec, retriever: BaseRetriever, questions: Sequence[EvalQuestion]) -> GoldBy:
+    """Detect whether the corpus has the gold passages under the data set's ids, else under their titles."""
+    if spec.corpus is None or spec.add_contexts:
         return "ids"
     gold = (each for question in questions for each in question.contexts)
     for passage in islice(gold, _PROBES):

@@ -1,14 +1,14 @@
-"""The directory of a run: what is finished is on disk at once, and stays there whatever happens.
+"""The directory of a run: what is finished is on disk at once and survives a kill.
 
     manifest.json         what the run was made with
     questions.jsonl       the questions that were chosen, with their gold answers
     results/METHOD.jsonl  one line per finished question
     traces/METHOD.gz      the steps of each of them, one gzip member each
-    cache/N/              the replies of repeat N, so that what was paid for is not paid for again
+    cache/N/              the replies of repeat N, so that no reply is paid for twice
     summary.json          the scores
 
 A line is written in one piece and handed to the system before the next question begins. What a kill leaves
-half written (the end of a file) is cut off when the run is opened again.
+half-written (the end of a file) is truncated when the run is opened again.
 """
 
 import gzip
@@ -18,21 +18,23 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
 
+from pydantic import TypeAdapter, ValidationError
+
 from hopgraph.state import RunError
 from hopgraph.tools.apps.evaluation.batch.outcome import Outcome, OutcomeKey, outcome_key
 from hopgraph.tools.apps.evaluation.batch.run_manifest import MANIFEST, RunManifest, merge_manifests, read_run_manifest
-from hopgraph.tools.apps.evaluation.batch.stored_questions import read_stored, write_stored
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.io.file_lock import HAS_LOCKS, try_lock
 
 SUMMARY = "summary.json"
 DOWNLOADED = "dataset-"
-"""How the file of a data set begins that came from the hub."""
+"""The beginning of the name of a data set's file that was downloaded from the hub."""
 _LOCK, _QUESTIONS, _RESULTS, _TRACES, _CACHE = ".lock", "questions.jsonl", "results", "traces", "cache"
+_QUESTION = TypeAdapter(EvalQuestion)
 
 
 class RunReader:
-    """A run as it lies on disk; also while it is written."""
+    """A run on disk; also while it is being written."""
 
     def __init__(self, folder: Path) -> None:
         """Open a run to read it.
@@ -49,10 +51,15 @@ class RunReader:
         Raises:
             RunError: their file is missing or damaged.
         """
-        return read_stored(self.folder / _QUESTIONS)
+        path = self.folder / _QUESTIONS
+        try:
+            return [_QUESTION.validate_json(line) for line in path.read_bytes().splitlines()]
+        except (OSError, ValidationError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error.errors()[0]["msg"]
+            raise RunError(f"{path}: cannot be read: {reason}; start a new run in another folder") from None
 
     def outcomes(self, method: str) -> Iterator[Outcome]:
-        """Read what a method has finished, one at a time; of two for one question the later one comes too.
+        """Read what a method has finished, one at a time; a retried question has two.
 
         Raises:
             RunError: a line that is not the last one is damaged.
@@ -70,7 +77,7 @@ class RunReader:
                     raise RunError(f"{path}:{number}: not valid JSON; remove this line to ask again") from None
 
     def latest(self, method: str) -> dict[OutcomeKey, Outcome]:
-        """Read what a method has finished; a question that was tried again counts as it ended last."""
+        """Read what a method has finished; of a retried question the last outcome counts."""
         return {outcome_key(outcome): outcome for outcome in self.outcomes(method)}
 
     def trace(self, outcome: Outcome) -> Mapping[str, Any]:
@@ -100,40 +107,40 @@ class RunWriter(RunReader):
     """A run that is being made; one process at a time."""
 
     def __init__(self, folder: Path, manifest: RunManifest, questions: list[EvalQuestion]) -> None:
-        """Begin a run, or go on with one.
+        """Start a run, or resume one.
 
         Raises:
-            RunError: the folder holds something else, is in use, or its run was begun otherwise.
+            RunError: the folder holds something else, is in use, or its run was started with other settings.
             OSError: it cannot be written.
         """
         self.folder = folder
         for part in (_RESULTS, _TRACES):
-            (self._checked() / part).mkdir(parents=True, exist_ok=True)
+            (self._check_folder() / part).mkdir(parents=True, exist_ok=True)
         self._files: dict[Path, BinaryIO] = {}
-        self._lock = self._locked()
+        self._lock = self._acquire_lock()
         try:
-            self.manifest = self._begun(manifest, questions)
-            self.finished = self._mended()
-            """What needs not be asked again, with whether it failed."""
+            self.manifest = self._write_manifest(manifest, questions)
+            self.finished = self._truncate_partial()
+            """Finished questions, and whether each failed."""
         except BaseException:
             self._lock.close()
             raise
 
     def __enter__(self) -> Self:
-        """Hand out the run itself."""
+        """Return the run."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close its files and let others write."""
+        """Close its files and release the lock."""
         for file in (*self._files.values(), self._lock):
             file.close()
 
     def cache(self, repeat: int) -> str:
-        """Name the folder of a repeat's replies."""
+        """Return the folder of a repeat's replies."""
         return str(self.folder / _CACHE / str(repeat))
 
     def add(self, outcome: Outcome, record: bytes | None) -> None:
-        """Write a finished question; blocks until the system has it.
+        """Write a finished question; blocks until the operating system has it.
 
         Args:
             outcome: what came of it; `trace` is filled in here.
@@ -154,14 +161,15 @@ class RunWriter(RunReader):
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Write the scores in place of earlier ones."""
-        _write_whole(self.folder / SUMMARY, f"{json.dumps(summary, indent=2)}\n")
+        _write_whole(self.folder / SUMMARY, f"{json.dumps(summary, indent=2)}\n".encode("ascii"))
 
-    def _begun(self, manifest: RunManifest, questions: list[EvalQuestion]) -> RunManifest:
+    def _write_manifest(self, manifest: RunManifest, questions: list[EvalQuestion]) -> RunManifest:
         if (self.folder / MANIFEST).exists():
             manifest = merge_manifests(read_run_manifest(self.folder), manifest)
         else:
-            write_stored(self.folder / _QUESTIONS, questions)
-        _write_whole(self.folder / MANIFEST, f"{manifest.model_dump_json(indent=2)}\n")
+            lines = b"".join(_QUESTION.dump_json(question) + b"\n" for question in questions)
+            _write_whole(self.folder / _QUESTIONS, lines)
+        _write_whole(self.folder / MANIFEST, f"{manifest.model_dump_json(indent=2)}\n".encode())
         return manifest
 
     def _append_to(self, path: Path) -> BinaryIO:
@@ -169,25 +177,25 @@ class RunWriter(RunReader):
             self._files[path] = path.open("ab")
         return self._files[path]
 
-    def _checked(self) -> Path:
+    def _check_folder(self) -> Path:
         if self.folder.exists() and not (self.folder / MANIFEST).exists():
-            made_before = {"corpus", "corpus.jsonl", "renaming.json"}
-            own = {_LOCK, _QUESTIONS, _RESULTS, _TRACES, _CACHE, *made_before}
+            setup_files = {"corpus", "corpus.jsonl", "renaming.json"}
+            own = {_LOCK, _QUESTIONS, _RESULTS, _TRACES, _CACHE, *setup_files}
             names = [path.name for path in self.folder.iterdir() if path.name not in own]
             others = sorted(name for name in names if not name.startswith(DOWNLOADED))
             if others:
-                raise RunError(f"{self.folder} is no evaluation run (it has {others[0]}); choose another --out")
+                raise RunError(f"{self.folder} is not an evaluation run (it has {others[0]}); choose another --out")
         return self.folder
 
-    def _locked(self) -> BinaryIO:
+    def _acquire_lock(self) -> BinaryIO:
         lock = (self.folder / _LOCK).open("wb")
         if HAS_LOCKS and not try_lock(lock):
             lock.close()
             raise RunError(f"{self.folder}: another evaluation is writing it; wait for it to end")
         return lock
 
-    def _mended(self) -> dict[OutcomeKey, bool]:
-        """Cut off what a kill left half written; tell what is finished."""
+    def _truncate_partial(self) -> dict[OutcomeKey, bool]:
+        """Truncate what a kill left half-written; return what is finished."""
         finished: dict[OutcomeKey, bool] = {}
         for method in self.manifest.methods:
             kept = traced = 0
@@ -204,11 +212,11 @@ class RunWriter(RunReader):
 
 
 def compress_record(record: Mapping[str, Any]) -> bytes:
-    """Compress a question's record; belongs in a thread."""
+    """Compress a question's record; call it in a thread."""
     return gzip.compress(json.dumps(record, ensure_ascii=True).encode("ascii"), compresslevel=3, mtime=0)
 
 
-def _write_whole(path: Path, text: str) -> None:
+def _write_whole(path: Path, content: bytes) -> None:
     part = path.with_suffix(".part")
-    part.write_text(text, encoding="utf-8")
+    part.write_bytes(content)
     part.replace(path)

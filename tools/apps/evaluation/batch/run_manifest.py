@@ -1,4 +1,4 @@
-"""What a run was made with, frozen when it begins and compared when it is resumed."""
+"""What a run was made with: frozen when it starts, compared when it is resumed."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ MANIFEST = "manifest.json"
 FORMAT_VERSION = 1
 _LIBRARIES = ("hopgraph", "langgraph", "langchain-core", "langchain-openai", "bm25s", "numpy")
 _NOT_FROZEN = (settings_group("Operation"),)
-"""Settings that shape no result: how fast requests are sent, how often they are tried again."""
+"""Settings that shape no result: how fast requests are sent, how often they are retried."""
 
 GoldBy = Literal["ids", "titles", "none"]
 
@@ -50,7 +50,7 @@ class CorpusSource(BaseModel):
     fingerprint: str
     """Of the corpus, where the retriever has one; else empty."""
     gold_by: GoldBy
-    """How gold passages are told among the retrieved ones."""
+    """How gold passages are recognized among the retrieved ones."""
 
 
 class RunManifest(BaseModel):
@@ -70,7 +70,7 @@ class RunManifest(BaseModel):
 
 
 def frozen_settings(settings: Context) -> dict[str, JsonValue]:
-    """Write down the settings that shape a result; objects as their class name, without keys.
+    """Return the settings that shape a result; objects as their class name, without keys.
 
     The retriever is left out: a run has one, in `corpus`.
     """
@@ -133,19 +133,19 @@ def read_run_manifest(folder: Path) -> RunManifest:
     try:
         return RunManifest.model_validate_json(path.read_bytes())
     except FileNotFoundError:
-        raise RunError(f"{folder} is no evaluation run (it has no {MANIFEST})") from None
+        raise RunError(f"{folder} is not an evaluation run (it has no {MANIFEST})") from None
     except (OSError, ValidationError) as error:
         reason = error.strerror if isinstance(error, OSError) else error.errors()[0]["msg"]
         raise RunError(f"{path}: cannot be used: {reason}; start a new run in another folder") from None
 
 
 def merge_manifests(old: RunManifest, new: RunManifest) -> RunManifest:
-    """Make the manifest of a run that goes on: as it was, with the methods that are new.
+    """Make the manifest of a resumed run: as it was, with the methods that are new.
 
-    Other versions of the libraries do not stop a run; the manifest keeps those that it began with.
+    Other versions of the libraries do not stop a run; the manifest keeps those that it started with.
 
     Raises:
-        RunError: names everything else that differs, the first few by value.
+        RunError: another difference; names the first few with their values.
     """
     known = {name: new.methods[name] for name in new.methods if name in old.methods}
     prompts = {name: new.prompts[name] for name in known}
@@ -156,7 +156,9 @@ def merge_manifests(old: RunManifest, new: RunManifest) -> RunManifest:
     differences = list(_differences(before.model_dump(mode="json"), same.model_dump(mode="json")))
     if differences:
         shown = "; ".join(differences[:3]) + (f"; and {len(differences) - 3} more" if len(differences) > 3 else "")
-        raise RunError(f"this run was begun otherwise: {shown}. Give the same again, or choose another --out")
+        raise RunError(
+            f"this run was started with other settings: {shown}. Give the same settings, or choose another --out"
+        )
     return old.model_copy(update={"methods": {**old.methods, **new.methods}, "prompts": {**old.prompts, **new.prompts}})
 
 

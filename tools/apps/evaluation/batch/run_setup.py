@@ -1,4 +1,4 @@
-"""From what somebody wants to measure to the jobs of a run: questions, corpus, manifest."""
+"""From a run's specification to its jobs: questions, corpus, manifest."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ from hopgraph.tools.retrieval.resolve import resolve_retriever
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """A run that can begin."""
+    """A run that can start."""
 
     manifest: RunManifest
     questions: list[EvalQuestion]
@@ -52,42 +52,42 @@ class PreparedRun:
     """With their retriever."""
 
 
-def prepare_run(wanted: RunSpec, progress: Progress | None = None) -> PreparedRun:
-    """Read the questions, make or open the corpus, and write down what shapes the results. Blocks.
+def prepare_run(spec: RunSpec, progress: Progress | None = None) -> PreparedRun:
+    """Read the questions, make or open the corpus, and make the manifest. Blocks.
 
     Raises:
         SettingsError: no corpus for a data set without contexts, no gold passages for a method that is given
-            them, or renaming in somebody else's corpus.
+            them, or renaming in a corpus that is not the data set's.
         CorpusError: the data set or the corpus cannot be read.
     """
-    questions = select_questions(read_questions(wanted.dataset, wanted.format_name), wanted.sample)
+    questions = select_questions(read_questions(spec.dataset, spec.format_name), spec.sample)
     if not questions:
-        raise SettingsError(f"{wanted.dataset}: no questions to ask")
-    _refuse_other_names(wanted)
-    questions = list(add_gold_texts(wanted.dataset, questions))
-    renaming = _renaming(wanted, questions)
-    spec, recorded = make_corpus(wanted, questions, renaming, progress)
-    retriever = resolve_retriever(spec)
+        raise SettingsError(f"{spec.dataset}: no questions to ask")
+    _check_same_names(spec)
+    questions = list(add_gold_texts(spec.dataset, questions))
+    renaming = _make_renamer(spec, questions)
+    retriever_spec, recorded = make_corpus(spec, questions, renaming, progress)
+    retriever = resolve_retriever(retriever_spec)
     questions = [renaming.question(each) for each in questions] if renaming else questions
-    if not wanted.keep_contexts:
+    if not spec.keep_contexts:
         questions = [_with_gold_only(each) for each in questions]
-    methods = {name: each.model_copy(update={"retriever": spec}) for name, each in wanted.methods.items()}
-    _refuse_missing_gold(methods, questions)
+    methods = {name: each.model_copy(update={"retriever": retriever_spec}) for name, each in spec.methods.items()}
+    _check_gold_passages(methods, questions)
     manifest = RunManifest(
         dataset=DatasetFacts(
-            name=wanted.dataset.name,
-            sha256=file_hash(wanted.dataset),
-            sample=str(wanted.sample),
+            name=spec.dataset.name,
+            sha256=file_hash(spec.dataset),
+            sample=str(spec.sample),
             questions=len(questions),
             ids=_hash([each.id for each in questions]),
-            renamed=wanted.rename,
+            renamed=spec.rename,
         ),
         corpus=CorpusSource(
             retriever=recorded,
-            fingerprint=corpus_fingerprint(spec),
-            gold_by=detect_gold_key(wanted, retriever, questions),
+            fingerprint=corpus_fingerprint(retriever_spec),
+            gold_by=detect_gold_key(spec, retriever, questions),
         ),
-        repeats=wanted.repeats,
+        repeats=spec.repeats,
         methods={name: frozen_settings(each) for name, each in methods.items()},
         prompts={name: prompt_hashes(each) for name, each in methods.items()},
         libraries=library_versions(),
@@ -96,7 +96,7 @@ def prepare_run(wanted: RunSpec, progress: Progress | None = None) -> PreparedRu
 
 
 def list_jobs(prepared: PreparedRun, directory: RunWriter, *, keep_traces: bool) -> Iterator[QuestionJob]:
-    """List every question for every method, all methods of a question together, so that partial results compare."""
+    """Yield each question for each method, the methods of a question together, so that partial results compare."""
     gold_by = prepared.manifest.corpus.gold_by
     for repeat in range(prepared.manifest.repeats):
         methods = [_for_repeat(settings, directory, repeat) for settings in prepared.methods.values()]
@@ -111,34 +111,34 @@ def _for_repeat(settings: Context, directory: RunWriter, repeat: int) -> Context
     return settings.model_copy(update={"cache_dir": directory.cache(repeat), "seed": seed})
 
 
-def _renaming(wanted: RunSpec, questions: Sequence[EvalQuestion]) -> Renamer | None:
+def _make_renamer(spec: RunSpec, questions: Sequence[EvalQuestion]) -> Renamer | None:
     """Make the map of names, and write it to the run's folder; None where nothing is renamed."""
-    if wanted.rename is None:
+    if spec.rename is None:
         return None
-    if wanted.corpus is not None:
+    if spec.corpus is not None:
         raise SettingsError("--rename renames the passages that come with the data set; leave --corpus out")
-    require_contexts(wanted, questions, ", which --rename needs; choose another data set")
-    renaming = build_renamer(open_corpus(wanted.dataset, None).records(ReadState()), wanted.rename)
-    if not is_index(wanted.out / CORPUS):
-        wanted.out.mkdir(parents=True, exist_ok=True)
-        write_name_map(wanted.out / NAME_MAP, renaming)
+    require_contexts(spec, questions, ", which --rename needs; choose another data set")
+    renaming = build_renamer(open_corpus(spec.dataset, None).records(ReadState()), spec.rename)
+    if not is_index(spec.out / CORPUS):
+        spec.out.mkdir(parents=True, exist_ok=True)
+        write_name_map(spec.out / NAME_MAP, renaming)
     return renaming
 
 
-def _refuse_other_names(wanted: RunSpec) -> None:
-    """Refuse to ask with some names in a corpus with others, as a run that never began may have left it behind."""
-    seed = read_name_map_seed(wanted.out / NAME_MAP)
-    if is_index(wanted.out / CORPUS) and seed != wanted.rename:
+def _check_same_names(spec: RunSpec) -> None:
+    """Refuse to ask with some names in a corpus with others, which an unfinished setup may have left."""
+    seed = read_name_map_seed(spec.out / NAME_MAP)
+    if is_index(spec.out / CORPUS) and seed != spec.rename:
         had = "not renamed" if seed is None else f"renamed with the seed {seed}"
-        raise SettingsError(f"the passages in {wanted.out} are {had}; give the same again, or choose another --out")
+        raise SettingsError(f"the passages in {spec.out} are {had}; use the same --rename, or choose another --out")
 
 
 def _with_gold_only(question: EvalQuestion) -> EvalQuestion:
-    """Drop the contexts that nothing needs any more."""
+    """Drop the contexts that are no longer needed."""
     return replace(question, contexts=tuple(each for each in question.contexts if each.id in question.gold))
 
 
-def _refuse_missing_gold(methods: Mapping[str, Context], questions: Sequence[EvalQuestion]) -> None:
+def _check_gold_passages(methods: Mapping[str, Context], questions: Sequence[EvalQuestion]) -> None:
     for name in methods:
         if requires_gold(name) and (without := next((each for each in questions if not each.contexts), None)):
             raise SettingsError(

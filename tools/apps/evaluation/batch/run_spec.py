@@ -1,4 +1,4 @@
-"""What somebody wants to measure."""
+"""What a run measures."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from hopgraph.tools.apps.evaluation.question_sampling import QuestionSample
 
 @dataclass(frozen=True)
 class RunSpec:
-    """What somebody wants to measure."""
+    """What a run measures."""
 
     dataset: Path
     methods: Mapping[str, Context]

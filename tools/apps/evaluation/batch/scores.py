@@ -1,8 +1,8 @@
 """Score the outcomes of a run, question by question."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from hopgraph.tools.apps.evaluation.batch.gold_sentences import sentence_scores
+from hopgraph.state import Citation
 from hopgraph.tools.apps.evaluation.batch.outcome import Outcome
 from hopgraph.tools.apps.evaluation.batch.run_manifest import GoldBy
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
@@ -11,6 +11,7 @@ from hopgraph.tools.apps.evaluation.metrics import (
     EXACT_MATCH,
     F1,
     PRECISION,
+    RECALL,
     S_PRECISION,
     recall_at,
 )
@@ -27,13 +28,13 @@ def score_outcome(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> 
     """Score one outcome.
 
     Args:
-        outcome: what came of it; a failure has blank answers and no passages.
+        outcome: a failure has blank answers and no passages.
         question: with its gold answers and passages.
-        gold_by: how gold passages are told among the retrieved ones.
+        gold_by: how gold passages are recognized among the retrieved ones.
 
     Returns:
-        Answer scores where the data set tells answers; retrieval scores where it tells gold passages, over what
-        the answer was given, however few passages that are; scores of quotes where it tells sentences. Each in
+        Answer scores where the data set has answers; retrieval scores where it has gold passages, over the passages
+        that the answer was given, however few; scores of quotes where it has supporting sentences. Each in
         [0, 1]. A failure scores 0 everywhere, a blank answer to an unanswerable question 1 (the empty cases
         of the metrics).
     """
@@ -53,10 +54,10 @@ def score_outcome(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> 
 
 
 def is_grounded(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> bool:
-    """Tell whether an answer's citations hold it up.
+    """Whether an answer's citations support it.
 
-    They do when one of them is a gold passage; without gold passages, when the entailment checker said so. No
-    answer to a question that has none is held up by nothing else.
+    They do when one of them is a gold passage; without gold passages, when the entailment checker said so. To a
+    question without an answer, none is grounded.
     """
     if not outcome["answer"]:
         return not outcome["error"] and not question.answers
@@ -69,9 +70,47 @@ def is_grounded(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> bo
 
 
 def gold_names(question: EvalQuestion, gold_by: GoldBy) -> Sequence[str]:
-    """Name the gold passages as they are told in this corpus; empty where they are not."""
+    """Return the gold passages as this corpus names them; empty where it does not."""
     return {"ids": question.gold, "titles": question.gold_titles, "none": ()}[gold_by]
 
 
 def _names(ids: Sequence[str], titles: Sequence[str], gold_by: GoldBy) -> Sequence[str]:
     return titles if gold_by == "titles" else ids
+
+
+def sentence_scores(citations: Sequence[Citation], question: EvalQuestion, gold_by: GoldBy) -> dict[str, float]:
+    """Score quotes against the supporting sentences (METHODS, Metrics; HotpotQA's supporting facts).
+
+    A quote and a gold sentence of the same passage are the same when one of them lies within the other, white
+    space apart: the data sets split sentences in other places than we do. A quote over two gold
+    sentences finds both.
+
+    Returns:
+        `sentence_precision` and `sentence_recall`, each from 0 to 1, 0 without quotes; empty where the data set
+        has no sentences, or the corpus does not know the gold passages.
+    """
+    if not question.sentences or gold_by == "none":
+        return {}
+    gold = [str(number) for number in range(len(question.sentences))]
+    cited = [
+        name for each in citations if each["kind"] == "passage" for name in _quoted_sentences(each, question, gold_by)
+    ]
+    return {"sentence_precision": PRECISION(cited, gold), "sentence_recall": RECALL(cited, gold)}
+
+
+def _quoted_sentences(citation: Citation, question: EvalQuestion, gold_by: GoldBy) -> Iterator[str]:
+    """Name the gold sentences that a quote holds by their numbers; a quote that holds none by itself."""
+    quote = " ".join(citation["quote"].split())
+    titles = {each.id: each.title for each in question.contexts}
+    found = False
+    for number, sentence in enumerate(question.sentences):
+        text = " ".join(sentence.text.split())
+        if gold_by == "ids":
+            same = sentence.passage_id == citation["passage_id"]
+        else:
+            same = titles.get(sentence.passage_id) == citation["title"]
+        if same and quote and text and (quote in text or text in quote):
+            found = True
+            yield str(number)
+    if not found:
+        yield f"{citation['passage_id']}\n{quote}"

@@ -1,4 +1,4 @@
-"""Tell the models that are no language models: their scores say something about methods, nothing about models."""
+"""Models that only simulate a language model: their scores say something about methods, nothing about models."""
 
 from collections.abc import Iterable, Mapping
 
@@ -13,7 +13,7 @@ SIMULATED_MODELS = {"offline:": "offline", "rehearsal:": "rehearsal", "openai:re
 
 
 def describe_simulated(manifest: RunManifest) -> str:
-    """Name the stand-ins that answered in place of a language model; empty where none did."""
+    """Describe the simulated models of a run; empty where there are none."""
     return describe_simulated_models(model for settings in manifest.methods.values() for model in models_in(settings))
 
 
@@ -24,12 +24,12 @@ def models_in(settings: Mapping[str, JsonValue]) -> list[str]:
 
 
 def describe_simulated_models(models: Iterable[str]) -> str:
-    """Say which of these models are no language models; empty where none is."""
+    """Describe which of these models only simulate a language model; empty where none does."""
     names = sorted({redact(name) for name in models if name.startswith(tuple(SIMULATED_MODELS))})
     many = "none of which is a language model" if len(names) > 1 else "which is no language model"
     return f"answered by {', '.join(names)}, {many}" if names else ""
 
 
 def simulated_kinds(models: Iterable[str]) -> list[str]:
-    """Name the kinds of stand-ins among models, in order of their names."""
+    """Return the kinds of simulated models among these, in alphabetical order."""
     return sorted({kind for name in models for start, kind in SIMULATED_MODELS.items() if name.startswith(start)})

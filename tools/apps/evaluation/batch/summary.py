@@ -1,4 +1,4 @@
-"""Add a run up: per method the means with their intervals, the costs, the failures."""
+"""Summarize a run: per method the means with their intervals, the costs, the failures."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ from hopgraph.tools.apps.evaluation.statistics import bootstrap
 COSTS = ("llm_calls", "prompt_tokens", "completion_tokens", "retrievals", "iterations", "passages", "parse_failures")
 """Per question, from a method's usage; a replayed reply counts as the call that it once was."""
 BASE, BOUND = "one_step", "gold_passages"
-"""Between these lies the gap that better retrieval and reasoning can close."""
+"""The gap between these is what better retrieval and reasoning can close."""
 _NOT_SCORES = frozenset({*COSTS, "seconds", "failed", "answered", "budget"})
 
 PerQuestion = dict[str, dict[str, float]]
@@ -25,27 +25,29 @@ PerQuestion = dict[str, dict[str, float]]
 
 def score_questions(reader: RunReader, method: str, questions: Mapping[str, EvalQuestion]) -> PerQuestion:
     """Score every question that a method has finished, averaged over repeats, in the order of the questions."""
-    return _averaged(_scored(reader, method, questions, read_judgements(reader)), questions)
+    return _average_repeats(_score_outcomes(reader, method, questions, read_judgements(reader)), questions)
 
 
-_Scored = list[tuple[Outcome, dict[str, float]]]
+_ScoredOutcomes = list[tuple[Outcome, dict[str, float]]]
 
 
-def _scored(reader: RunReader, method: str, questions: Mapping[str, EvalQuestion], judged: Judgements) -> _Scored:
-    """Score each outcome of a method; by the judge too, once every answer is judged: a part would be no fair part."""
+def _score_outcomes(
+    reader: RunReader, method: str, questions: Mapping[str, EvalQuestion], judged: Judgements
+) -> _ScoredOutcomes:
+    """Score each outcome of a method; by the judge too, once every answer is judged: a part is not a fair sample."""
     gold_by = reader.manifest.corpus.gold_by
     outcomes = [(each, questions[each["id"]]) for each in reader.latest(method).values() if each["id"] in questions]
     verdicts = [judged.verdict(outcome, question) for outcome, question in outcomes]
-    told = [question.answers is not None for _, question in outcomes]
-    complete = all(verdict is not None for verdict, tells in zip(verdicts, told, strict=True) if tells)
-    found: _Scored = []
+    has_answers = [question.answers is not None for _, question in outcomes]
+    complete = all(verdict is not None for verdict, known in zip(verdicts, has_answers, strict=True) if known)
+    found: _ScoredOutcomes = []
     for (outcome, question), verdict in zip(outcomes, verdicts, strict=True):
         own = {"judged": float(verdict)} if complete and verdict is not None else {}
         found.append((outcome, {**score_outcome(outcome, question, gold_by), **own, **question_costs(outcome)}))
     return found
 
 
-def _averaged(scored: _Scored, questions: Iterable[str]) -> PerQuestion:
+def _average_repeats(scored: _ScoredOutcomes, questions: Iterable[str]) -> PerQuestion:
     rows: dict[str, list[dict[str, float]]] = defaultdict(list)
     for outcome, scores in scored:
         rows[outcome["id"]].append(scores)
@@ -53,7 +55,7 @@ def _averaged(scored: _Scored, questions: Iterable[str]) -> PerQuestion:
 
 
 def question_costs(outcome: Outcome) -> dict[str, float]:
-    """List what one question cost; without calls and tokens for one that failed, since they are not known."""
+    """Return what one question cost; a failed one has no calls and tokens, which are unknown."""
     usage = cast("Mapping[str, float] | None", outcome["usage"])
     return {
         **({} if usage is None else {name: float(usage.get(name, 0)) for name in COSTS}),
@@ -74,7 +76,7 @@ def _means(rows: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 def summarize_run(reader: RunReader) -> dict[str, dict[str, Any]]:
-    """Add a run up.
+    """Summarize a run.
 
     Returns:
         Method → `n` (questions finished), each score as a mean per question, each cost as a mean per question that
@@ -84,8 +86,8 @@ def summarize_run(reader: RunReader) -> dict[str, dict[str, Any]]:
     """
     questions = {question.id: question for question in reader.questions()}
     judged = read_judgements(reader)
-    scored = {method: _scored(reader, method, questions, judged) for method in reader.manifest.methods}
-    rows = {method: _averaged(each, questions) for method, each in scored.items()}
+    scored = {method: _score_outcomes(reader, method, questions, judged) for method in reader.manifest.methods}
+    rows = {method: _average_repeats(each, questions) for method, each in scored.items()}
     summary = {method: _summary(each, rows[method], judged.judge) for method, each in scored.items()}
     for method, each in summary.items():
         if (share := gap_closed(rows, method)) is not None:
@@ -94,7 +96,7 @@ def summarize_run(reader: RunReader) -> dict[str, dict[str, Any]]:
 
 
 def gap_closed(rows: Mapping[str, PerQuestion], method: str) -> float | None:
-    """Tell which share of the way from one-step retrieval to the reader with the gold passages a method's F1 makes.
+    """Return a method's share of the F1 gap between one-step retrieval and the reader with the gold passages.
 
     Args:
         rows: method → its questions; a run that is not finished may lack other questions for each of them.
@@ -112,7 +114,7 @@ def gap_closed(rows: Mapping[str, PerQuestion], method: str) -> float | None:
     return (own - low) / (high - low) if high > low else None
 
 
-def _summary(scored: _Scored, rows: PerQuestion, judge: str) -> dict[str, Any]:
+def _summary(scored: _ScoredOutcomes, rows: PerQuestion, judge: str) -> dict[str, Any]:
     if not rows:
         return {"n": 0}
     counted: dict[str, Any] = {

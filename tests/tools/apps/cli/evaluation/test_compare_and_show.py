@@ -54,11 +54,11 @@ def test_compare_prints_and_writes(run_script: Run, folder: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["compare", "nowhere"], 1, "nowhere is no evaluation run"),
+        (["compare", "nowhere"], 1, "nowhere is not an evaluation run"),
         (["compare", "RUN", "--against", "nobody"], 1, "no method 'nobody' in these runs; there are: one_step"),
         (["compare", "RUN", "--out", "report.pdf"], 2, "its ending must be one of .md, .html, .csv"),
         (["compare", "RUN", "RUN"], 1, "is given twice"),
-        (["show", "nowhere", "x", "--method", "migres"], 1, "nowhere is no evaluation run"),
+        (["show", "nowhere", "x", "--method", "migres"], 1, "nowhere is not an evaluation run"),
         (["show", "RUN", "x"], 1, "has several methods; name one with --method: one_step, migres"),
         (["show", "RUN", "x", "--method", "nope"], 2, "method 'nope' is unknown"),
         (["show", "RUN", "x", "--method", "direct"], 1, "has no direct; it has: one_step"),

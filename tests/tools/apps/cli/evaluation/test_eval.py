@@ -94,7 +94,7 @@ def test_a_missing_data_set_and_other_settings_are_one_line(run: Run, tmp_path: 
     assert run(*evaluate(tmp_path / "run", methods="migres")).code == 0
     changed = run(*evaluate(tmp_path / "run", "--set", "max_iterations=2", methods="migres"))
     assert changed.code == 1
-    assert "this run was begun otherwise: methods.migres.max_iterations was 5, is now 2" in changed.err
+    assert "this run was started with other settings: methods.migres.max_iterations was 5, is now 2" in changed.err
     assert len(changed.err.splitlines()) == 1
 
 

@@ -121,7 +121,7 @@ def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path) -> None:
 def test_a_changed_setting_is_refused_by_name(tmp_path: Path) -> None:
     with RunWriter(tmp_path, manifest(max_iterations=5), QUESTIONS):
         pass
-    with pytest.raises(RunError, match=r"methods\.migres\.max_iterations was 5, is now 3\. Give the same again"):
+    with pytest.raises(RunError, match=r"methods\.migres\.max_iterations was 5, is now 3\. Give the same settings"):
         RunWriter(tmp_path, manifest(max_iterations=3), QUESTIONS)
     with pytest.raises(RunError, match=r"methods\.migres\.max_llm_calls was None, is now 4"):
         RunWriter(tmp_path, manifest(max_iterations=5, max_llm_calls=4), QUESTIONS)
@@ -162,10 +162,10 @@ def test_two_writers_and_foreign_folders_are_refused(tmp_path: Path) -> None:
         RunWriter(tmp_path / "run", manifest(), QUESTIONS)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("x")
-    with pytest.raises(RunError, match=r"no evaluation run \(it has thesis\.tex\)"):
+    with pytest.raises(RunError, match=r"not an evaluation run \(it has thesis\.tex\)"):
         RunWriter(tmp_path / "mine", manifest(), QUESTIONS)
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
-    with pytest.raises(RunError, match="no evaluation run"):
+    with pytest.raises(RunError, match="not an evaluation run"):
         RunReader(tmp_path / "none")
 
 

@@ -24,7 +24,7 @@ from support.servers import faults
 from support.servers.openai_server import OpenAIServer
 
 METHODS = "migres,cot_sc,gold_passages"
-QUESTIONS = 6
+QUESTIONS = 4
 CONCURRENCY = 4
 PER_QUESTION = 5
 """The most calls that one of these methods has under way at once."""
@@ -33,7 +33,7 @@ import sys
 from pathlib import Path
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
 dataset, out, model, methods = sys.argv[1:]
-run_eval(EvalOptions(Path(dataset), methods, Path(out), model=model, limit=6, concurrency=4))
+run_eval(EvalOptions(Path(dataset), methods, Path(out), model=model, limit=4, concurrency=4))
 """
 
 
@@ -158,9 +158,9 @@ def test_a_limit_stops_cleanly_and_a_higher_one_goes_on(
     server: OpenAIServer, undisturbed: Path, tmp_path: Path
 ) -> None:
     before = len(server.requests)
-    run_eval(options(tmp_path, server, max_calls=30))
+    run_eval(options(tmp_path, server, max_calls=15))
     first = len(server.requests) - before
-    assert 30 <= first <= 30 + PER_QUESTION * CONCURRENCY
+    assert 15 <= first <= 15 + PER_QUESTION * CONCURRENCY
     assert len(results(tmp_path)) < 3 * QUESTIONS
     run_eval(options(tmp_path, server))
     assert results(tmp_path) == results(undisturbed)
