@@ -63,7 +63,7 @@ def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="has no gold passages"):
         format_trec_files(compare_runs([made(tmp_path / "none", gold_by="none")]))
     two = [made(tmp_path / "ids"), made(tmp_path / "titles", gold_by="titles")]
-    with pytest.raises(RunError, match="some of these runs tell gold passages by id, others by title"):
+    with pytest.raises(RunError, match="some of these runs have gold passages by id, others by title"):
         format_trec_files(compare_runs(two))
 
 
