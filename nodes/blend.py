@@ -17,8 +17,8 @@ from hopgraph.nodes.recall_knowledge import read_knowledge
 from hopgraph.nodes.write_passages import knowledge_ask
 from hopgraph.state import Candidates, Passage, Query, Spent
 from hopgraph.state.blendfilter import BlendFilterContext, BlendFilterState, BranchName, Draft, QueryBranch
-from hopgraph.state.context import record_settings
 from hopgraph.state.events import Blended, Reasoned, TopicNamed
+from hopgraph.state.fingerprint import record_settings
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.prompts import clean
 

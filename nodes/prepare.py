@@ -11,7 +11,7 @@ from langgraph.types import Overwrite
 from hopgraph.nodes.core.ask import gather_or_cancel
 from hopgraph.nodes.core.human_review import check_resumable
 from hopgraph.state import Context, Query, QuestionError, QuestionInput, SettingsError
-from hopgraph.state.context import record_settings
+from hopgraph.state.fingerprint import record_settings
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.models.reply_cache import check_cache
 from hopgraph.tools.prompts import check_demonstrations, check_prompts_dir, clean

@@ -7,7 +7,8 @@ from langgraph.graph.message import add_messages
 from pydantic import Field, JsonValue, field_validator
 from typing_extensions import TypedDict
 
-from hopgraph.state.context import Context, ContextT, explicit_settings, make_settings, settings_group, with_environment
+from hopgraph.state.context import Context, ContextT, explicit_settings, make_settings, settings_group
+from hopgraph.state.environment import with_environment
 from hopgraph.state.errors import SettingsError
 from hopgraph.state.records import Citation, Passage, StopReason, Usage
 from hopgraph.state.schemas import Spent

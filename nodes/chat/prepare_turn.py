@@ -13,7 +13,7 @@ from hopgraph.nodes.finish import total
 from hopgraph.nodes.prepare import check_settings, checked_question
 from hopgraph.state import Context, QuestionError, SettingsError
 from hopgraph.state.chat import ChatContext, ChatInput, TurnResult, settings_for_method
-from hopgraph.state.context import record_settings
+from hopgraph.state.fingerprint import record_settings
 
 LEFT_OUT = "(a message of {size:,} characters, left out)"
 

@@ -12,7 +12,7 @@ from hopgraph.nodes.core.human_review import step_start_time
 from hopgraph.nodes.core.method_graph import CompiledMethod
 from hopgraph.state import Context, Spent
 from hopgraph.state.chat import ChatContext, ChosenMethod, settings_for_method
-from hopgraph.state.context import resolve_settings
+from hopgraph.state.environment import resolve_settings
 
 
 class LentMethod(CompiledMethod):

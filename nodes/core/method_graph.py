@@ -17,7 +17,9 @@ from pydantic import JsonValue
 from typing_extensions import TypedDict
 
 from hopgraph.nodes.core.step_events import node_place, outer_place_metadata
-from hopgraph.state.context import Context, check_same_settings, resolve_settings
+from hopgraph.state.context import Context
+from hopgraph.state.environment import resolve_settings
+from hopgraph.state.fingerprint import check_same_settings
 from hopgraph.tools.io.background import run_in_background
 
 Node = Callable[[Any, Runtime[Any]], Awaitable[Mapping[str, Any]]]

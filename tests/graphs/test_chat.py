@@ -17,7 +17,7 @@ from hopgraph.graphs import ALIASES, METHODS, chat
 from hopgraph.nodes.chat.route import MULTI_HOP_CALLS, MULTI_HOP_TOKENS
 from hopgraph.state import QuestionError, SettingsError
 from hopgraph.state.chat import METHOD_NAMES, ChatContext, ChatState, settings_for_method
-from hopgraph.state.context import with_environment
+from hopgraph.state.environment import with_environment
 from hopgraph.tools.models.offline import OfflineExtractive
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel

@@ -9,7 +9,8 @@ import pytest
 
 from hopgraph.graphs import tree_of_reviews
 from hopgraph.state import SettingsError
-from hopgraph.state.context import make_settings, parse_setting
+from hopgraph.state.context import make_settings
+from hopgraph.state.environment import parse_setting
 from support.review_worlds import (
     QUESTION,
     accept,

@@ -8,13 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopgraph.state import Context, SettingsError
-from hopgraph.state.context import (
-    check_same_settings,
-    make_settings,
-    parse_setting,
-    record_settings,
-    resolve_settings,
-)
+from hopgraph.state.context import make_settings
+from hopgraph.state.environment import parse_setting, resolve_settings
+from hopgraph.state.fingerprint import check_same_settings, record_settings
 from hopgraph.state.migres import MigresContext
 
 

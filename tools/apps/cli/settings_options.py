@@ -8,7 +8,8 @@ from types import ModuleType
 
 from hopgraph.graphs import METHODS
 from hopgraph.state import Context, SettingsError
-from hopgraph.state.context import ContextT, make_settings, parse_setting, with_environment
+from hopgraph.state.context import ContextT, make_settings
+from hopgraph.state.environment import parse_setting, with_environment
 
 _SPEC = re.compile(r"[A-Za-z][\w+-]+:")
 """How a spec begins; one letter before the colon would be a drive."""

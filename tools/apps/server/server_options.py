@@ -10,7 +10,8 @@ from pydantic import JsonValue
 
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import ChatContext
-from hopgraph.state.context import make_settings, with_environment
+from hopgraph.state.context import make_settings
+from hopgraph.state.environment import with_environment
 from hopgraph.tools.apps.server.threads import USER
 
 PAGE_PATH = "/chat"

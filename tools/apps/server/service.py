@@ -13,7 +13,8 @@ from hopgraph.graphs import METHODS, chat
 from hopgraph.nodes.core.method_graph import CompiledMethod
 from hopgraph.state import Context, HopgraphError, SettingsError
 from hopgraph.state.chat import METHOD_ALIASES, METHOD_NAMES, ChatContext, settings_for_method
-from hopgraph.state.context import make_settings, with_environment
+from hopgraph.state.context import make_settings
+from hopgraph.state.environment import with_environment
 from hopgraph.tools.apps.server.admission import Admission, BusyError
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.threads import Threads, open_threads, thread_key

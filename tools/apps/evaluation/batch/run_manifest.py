@@ -10,7 +10,8 @@ from typing import Literal, cast
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from hopgraph.state import Context, RunError
-from hopgraph.state.context import record_settings, settings_group
+from hopgraph.state.context import settings_group
+from hopgraph.state.fingerprint import record_settings
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.prompts import read_demonstrations, read_prompt
 

@@ -1,0 +1,125 @@
+"""Where settings come from: the call, else the environment (`HOPGRAPH_<FIELD>`), else the defaults.
+
+`resolve_settings` is the only place where these meet, and `with_environment` the only reader of the environment.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, cast, get_args
+
+from pydantic import ValidationError
+
+from hopgraph.state.context import (
+    Context,
+    ContextT,
+    describe_invalid,
+    describe_unknown,
+    explicit_settings,
+    make_settings,
+)
+from hopgraph.state.errors import SettingsError
+
+
+def resolve_settings(given: object, cls: type[ContextT]) -> ContextT:
+    """Turn whatever a node finds in `runtime.context` into the method's settings.
+
+    * None, or an object of a host application: the environment and the defaults;
+    * the method's own Context: as it is;
+    * another method's Context: the fields that both have;
+    * a dict: its fields, if they are ours; a host's dict may carry ours under the key `hopgraph`;
+    * a host's object may carry ours as its attribute `hopgraph`.
+
+    Unset fields come from the environment.
+
+    Raises:
+        SettingsError: a dict that mixes our settings with unknown names, or a bad value.
+    """
+    if given is not None and not isinstance(given, Mapping | Context):
+        given = getattr(given, "hopgraph", None)
+    if isinstance(given, Mapping):
+        given = _from_mapping(cast("Mapping[str, Any]", given), cls)
+    if given is None:
+        return with_environment(cls())
+    if isinstance(given, cls):
+        return with_environment(given)
+    if isinstance(given, Context):
+        shared = {name: value for name, value in explicit_settings(given).items() if name in cls.model_fields}
+        return with_environment(make_settings(cls, shared))
+    raise SettingsError(f"context of type {type(given).__name__} is not {cls.__name__}, a dict or None")
+
+
+def _from_mapping(given: Mapping[str, Any], cls: type[ContextT]) -> ContextT | Context | None:
+    if "hopgraph" in given:
+        nested = given["hopgraph"]
+        if nested is None or isinstance(nested, Context):
+            return nested
+        if not isinstance(nested, Mapping):
+            raise SettingsError(f"context under the key 'hopgraph': expected a dict, got {type(nested).__name__}")
+        return make_settings(cls, cast("Mapping[str, Any]", nested))
+    unknown = sorted(given.keys() - cls.model_fields.keys())
+    if unknown and len(unknown) == len(given):
+        return None  # a host application's own settings
+    if unknown:
+        raise SettingsError(
+            f"setting {unknown[0]!r} is unknown for {cls.method}; "
+            'put ours under the key "hopgraph" if the rest belongs to your application'
+        )
+    return make_settings(cls, given)
+
+
+@cache
+def _variables(cls: type[Context]) -> tuple[tuple[str, str], ...]:
+    """List the fields with their environment variables; made once, as every node of a run asks."""
+    return tuple((name, f"HOPGRAPH_{name.upper()}") for name in cls.model_fields)
+
+
+def with_environment(settings: ContextT) -> ContextT:
+    """Fill the fields that were not set from `HOPGRAPH_<FIELD>`; the only reader of the environment.
+
+    Lists and maps are written as JSON; an empty variable counts as not set.
+
+    Raises:
+        SettingsError: a variable with a bad value, by its name.
+    """
+    cls = type(settings)
+    given_names, variables = settings.model_fields_set, os.environ
+    found = {
+        name: value
+        for name, variable in _variables(cls)
+        if name not in given_names and (value := variables.get(variable))
+    }
+    if not found:
+        return settings
+    given = explicit_settings(settings)
+    try:
+        parsed = {
+            name: parse_setting(cls, name, value, f"environment variable HOPGRAPH_{name.upper()}")
+            for name, value in found.items()
+        }
+        return cls.model_validate({**given, **parsed})
+    except ValidationError as error:
+        raise SettingsError(describe_invalid(cls, error, "environment variable HOPGRAPH_{NAME}")) from None
+
+
+def parse_setting(cls: type[Context], name: str, text: str, subject: str = "setting {name!r}") -> object:
+    """Read a setting's value as people write it: `none` where a setting may be none, JSON for maps and lists.
+
+    `subject` is what an error calls the setting.
+
+    Raises:
+        SettingsError: an unknown name, or a map or a list that is not JSON.
+    """
+    field = cls.model_fields.get(name)
+    if field is None:
+        raise SettingsError(describe_unknown(cls, subject.format(name=name)))
+    if text.lower() in {"none", "null"} and type(None) in get_args(field.annotation):
+        return None
+    if field.default_factory is None:
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        kind = "object" if isinstance(field.get_default(call_default_factory=True), Mapping) else "list"
+        raise SettingsError(f"{subject.format(name=name)}: write a JSON {kind}, got {text!r:.80}") from None

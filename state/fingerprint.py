@@ -1,0 +1,58 @@
+"""Which settings shape a run: recorded in its state, and compared when it is resumed."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from pydantic import JsonValue
+
+from hopgraph.state.context import Context, settings_group
+from hopgraph.state.errors import SettingsError
+
+UNRECORDED = (settings_group("Limits"), settings_group("Operation"))
+"""The groups of settings that may change when a run is resumed."""
+
+
+_PASSWORD = re.compile(r"://[^/@\s]*@")
+"""Name and password in an address."""
+
+
+def record_settings(settings: Context, without: Sequence[dict[str, JsonValue]] = UNRECORDED) -> dict[str, JsonValue]:
+    """Write down the settings that shape a result, as plain data; without those of some groups.
+
+    Objects are written as their class name. Order: the order of the fields.
+    """
+    record: dict[str, JsonValue] = {}
+    for name, field in type(settings).model_fields.items():
+        extra = field.json_schema_extra
+        if extra in without:
+            continue
+        record[name] = _plain(getattr(settings, name))
+    return record
+
+
+def _plain(value: object) -> JsonValue:
+    if isinstance(value, str):
+        return _PASSWORD.sub("://", value)
+    if value is None or isinstance(value, int | float):
+        return value
+    if isinstance(value, Mapping):
+        entries = cast("Mapping[str, object]", value)
+        return {key: _plain(entry) for key, entry in entries.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(entry) for entry in cast("Sequence[object]", value)]
+    return f"<{type(value).__name__}>"
+
+
+def check_same_settings(recorded: Mapping[str, JsonValue], settings: Context) -> None:
+    """Refuse to go on with a run under settings other than those it began with.
+
+    Raises:
+        SettingsError: names the first setting that differs. Nothing recorded: passes.
+    """
+    for name, now in record_settings(settings).items():
+        if name in recorded and recorded[name] != now:
+            raise SettingsError(
+                f"this run began with {name} = {recorded[name]!r} and was resumed with {now!r}; "
+                "give the same context again, or start a new run"
+            )
