@@ -67,8 +67,8 @@ def build() -> MethodGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
     builder = MethodGraph(GengroundState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
     builder.add_node("prepare", prepare_for(GengroundState))
-    builder.add_node("deduce", deduce_with("deduce", NextQuestion))
-    builder.add_node("generate", generate)
+    builder.add_node("deduce", deduce_with("deduce", NextQuestion), reserve_calls=1)
+    builder.add_node("generate", generate, reserve_calls=0)
     builder.add_node("retrieve", retrieve)
     builder.add_node("ground", ground)
     builder.add_node("revise", revise)

@@ -87,7 +87,7 @@ def build_solve() -> MethodGraph:
     builder.add_node("retrieve", retrieve)
     builder.add_node("judge_relevance", judge_relevance)
     builder.add_node("answer", answer_question(own_knowledge=False))
-    builder.add_node("decompose", split_with(needs_parts=True))
+    builder.add_node("decompose", split_with(needs_parts=True), reserve_calls=1)
     builder.add_node("give_up", give_up)
 
     further = {"look up": "retrieve", "break down": "decompose", "give up": "give_up"}

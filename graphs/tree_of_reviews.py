@@ -82,8 +82,8 @@ def build_grow(context: type[TreeOfReviewsContext] = Context, write_queries: Nod
     builder = MethodGraph(GrowState, context, output_schema=GrowOutput)
     builder.add_node("retrieve", retrieve_with(Context.width))
     builder.add_node("prune", prune)
-    builder.add_node("review", review_with(by_search_order))
-    builder.add_node("expand", write_queries)
+    builder.add_node("review", review_with(by_search_order), reserve_calls=1)
+    builder.add_node("expand", write_queries, reserve_calls=2)
 
     builder.add_edge(START, "retrieve")
     builder.add_edge("retrieve", "prune")

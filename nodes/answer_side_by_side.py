@@ -38,7 +38,6 @@ async def answer_side_by_side(state: PartsState, runtime: Runtime[Context]) -> M
         runtime,
         state,
         [reader_ask(entry["query"], settings, passages=prompt_passages(entry["excerpts"], passages)) for entry in read],
-        reserve_calls=1,  # the composed answer
     )
     replies = {entry["query"]: answered for entry, answered in zip(read, answers, strict=True)}
     hops, evidence = list[Hop](), list[Evidence]()

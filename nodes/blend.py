@@ -79,7 +79,7 @@ async def reason(state: ReasonState, runtime: Runtime[BlendFilterContext]) -> Ma
     wanted = reader_ask(
         state["question"], settings, step="answer_step_by_step", passages=prompt_passages(excerpts, passages) or None
     )
-    answered = await ask(runtime, _spent_beside(state, settings, "reason"), wanted, reserve_calls=0)
+    answered = await ask(runtime, _spent_beside(state, settings, "reason"), wanted)
     draft = draft_of(answered, settings, excerpts, number=1, question=state["question"])
     emit(runtime, Reasoned(reasoning=draft["reasoning"], answer=draft["answer"]))
     useful = [draft] if draft["reasoning"] or draft["answer"] else []
@@ -89,7 +89,7 @@ async def reason(state: ReasonState, runtime: Runtime[BlendFilterContext]) -> Ma
 async def recall(state: QuestionState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
     """Write a passage from own knowledge (internal augmentation, section 3.2); writes `recalled`, a_in."""
     spent = _spent_beside(state, runtime.context, "recall")
-    answered = await ask(runtime, spent, knowledge_ask(state["question"]), reserve_calls=0)
+    answered = await ask(runtime, spent, knowledge_ask(state["question"]))
     text = read_knowledge(answered.record.passage, state["question"], runtime)
     return {"recalled": text, "cut_off": answered.outcome == "budget", "calls": calls_of([answered])}
 
@@ -98,7 +98,7 @@ async def name_topic(state: QuestionState, runtime: Runtime[BlendFilterContext])
     """Name the question's general topic, once for all filters (appendix F); writes `topic`."""
     spent = _spent_beside(state, runtime.context, "topic")
     wanted = Ask("name_topic", {"question": state["question"]}, Topic, Topic(topic=""))
-    answered = await ask(runtime, spent, wanted, reserve_calls=0)
+    answered = await ask(runtime, spent, wanted)
     named = " ".join(clean(answered.record.topic).split())[:_LONGEST_TOPIC]
     emit(runtime, TopicNamed(topic=named))
     return {"topic": named, "cut_off": answered.outcome == "budget", "calls": calls_of([answered])}

@@ -47,7 +47,6 @@ async def compress(state: CompressState, runtime: Runtime[KnowledgeContext]) -> 
         runtime,
         state,
         [compress_ask(step, query, excerpt, passages) for query, excerpt in places],
-        reserve_calls=3,  # an extraction, a decision and a final answer
     )
     written = iter(answers)
     knowledge = [

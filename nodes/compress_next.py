@@ -47,7 +47,7 @@ def compress_next_with(step: Literal["summarise", "snippet"]) -> CompressNextNod
         scored = zip(ranking["passage_ids"][first:last], ranking["scores"][first:last], strict=True)
         batch = [whole_excerpt(passages[key], score) for key, score in scored]
         wanted = [compress_ask(step, ranking["query"], each, passages) for each in batch]
-        answers = await ask_all(runtime, state, wanted, reserve_calls=1)  # the reader
+        answers = await ask_all(runtime, state, wanted)
         found: list[Excerpt] = []
         for excerpt, answered in zip(batch, answers, strict=True):
             shorter = excerpt if answered.outcome == "budget" else rewritten(excerpt, answered)

@@ -75,9 +75,7 @@ async def decide(state: DecideState, runtime: Runtime[MigresContext]) -> Mapping
     """
     settings = runtime.context
     fallback = Decision(answer=DecidedAnswer(text=UNANSWERABLE), missing_information=state["question"])
-    answered = await ask(
-        runtime, state, Ask("decide", _variables(state, settings), Decision, fallback), reserve_calls=1
-    )
+    answered = await ask(runtime, state, Ask("decide", _variables(state, settings), Decision, fallback))
     update = _read(answered, state, settings)
     calls = merge_calls(state["calls"], calls_of([answered]))
     spent = Spent(calls=calls, started_at=state["started_at"])

@@ -59,7 +59,7 @@ def deduce_with(step: str, reply: type[NextStep], *, show_passages: bool = False
         excerpts = observed_excerpts(state["hops"], passages_by_id(state["passages"])) if show_passages else []
         variables = _variables(state, runtime.context, excerpts if show_passages else None)
         wanted = Ask[NextStep](step, variables, reply, reply.asking(state["question"]))
-        answered = await ask(runtime, state, wanted, reserve_calls=1)  # a best-effort answer
+        answered = await ask(runtime, state, wanted)
         calls, wish = calls_of([answered]), answered.record.deduction()
         if answered.outcome == "budget":
             return {"queries": [], "stop_reason": "budget", "calls": calls}

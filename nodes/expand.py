@@ -71,7 +71,7 @@ def expand_with(
         nodes = [state["tree"][key] for key in state["frontier"]]
         wanted = {node["id"]: write(_open_path(state, node), runtime.context) for node in nodes}
         asks = {key: each for key, each in wanted.items() if each is not None}
-        answers = await ask_all(runtime, state, list(asks.values()), reserve_calls=2)  # a review and a fusion
+        answers = await ask_all(runtime, state, list(asks.values()))
         replies = dict(zip(asks, answers, strict=True))
         reached = [node for node in nodes if not _cut_off(replies.get(node["id"]))]
         expanded: list[ReviewNode] = []

@@ -68,7 +68,6 @@ async def extract(state: ExtractState, runtime: Runtime[MigresContext]) -> Mappi
             )
             for _, entry in entries
         ],
-        reserve_calls=1,  # a final answer
     )
     drafts: list[Evidence] = []
     shown_ids: set[str] = set()

@@ -25,7 +25,7 @@ async def generate(state: GenerateAnswerState, runtime: Runtime[Context]) -> Map
     The question stays the query. No usable reply, or "unanswerable": the hop has no generated answer.
     """
     question = state["question"]
-    answered = await ask(runtime, state, reader_ask(question, runtime.context), reserve_calls=0)
+    answered = await ask(runtime, state, reader_ask(question, runtime.context))
     hop = open_hop(1, question, generated=read_answer(answered, runtime.context).answer)
     emit(
         runtime, Deduced(hop=1, question=question, thought="", generated=hop["generated"], repeated=False, limit=False)

@@ -53,7 +53,7 @@ async def generate_queries(state: GenerateState, runtime: Runtime[MigresContext]
         missing=state["missing"],
         most=settings.max_queries,
     )
-    answered = await ask(runtime, state, wanted, reserve_calls=1)  # a final answer
+    answered = await ask(runtime, state, wanted)
     known = state["asked"] if settings.memory else []
     queries = new_queries(answered.record, known=known, why=state["missing"])[: settings.max_queries]
     emit(runtime, QueriesGenerated(queries=[query["text"] for query in queries], missing=state["missing"]))

@@ -53,7 +53,7 @@ async def next_thought(state: ThoughtState, runtime: Runtime[IrcotContext]) -> M
     }
     if settings.answer_type == "yes_no":
         variables["answer_type"] = "yes_no"
-    answered = await ask(runtime, state, Ask("next_thought", variables, Thought, Thought(thought="")), reserve_calls=1)
+    answered = await ask(runtime, state, Ask("next_thought", variables, Thought, Thought(thought="")))
     thought = _first_sentence(answered.record.thought)
     new = bool(normalized_query(thought)) and normalized_query(thought) not in {
         normalized_query(each) for each in state["thoughts"]

@@ -60,7 +60,6 @@ async def recall_knowledge(state: RecallState, runtime: Runtime[Context]) -> Map
             )
             for index in empty
         ],
-        reserve_calls=3,  # an extraction, a decision and a final answer
     )
     knowledge, passages = list(state["knowledge"]), list[Passage]()
     for index, answer in zip(empty, answers, strict=True):

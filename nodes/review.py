@@ -95,7 +95,7 @@ def review_with(
         passages = passages_by_id(state["passages"])
         paths = [passages_on_path(state["tree"], node) for node in chosen]
         wanted = [_ask(state["question"], path, passages, runtime.context) for path in paths]
-        answers = await ask_all(runtime, state, wanted, reserve_calls=1)  # a fusion
+        answers = await ask_all(runtime, state, wanted)
         reviewed = [
             _reviewed(node, answer, runtime.context)
             for node, answer in zip(chosen, answers, strict=True)

@@ -42,7 +42,7 @@ def split_with(*, needs_parts: bool) -> SplitNode:
         node, most = question_of(state), runtime.context.max_sub_questions
         known = [each["question"] for each in path_to(state["tree"], node["id"])]
         wanted = decomposition_ask(node["question"], most=most)
-        answered = await ask(runtime, spent_in(state), wanted, reserve_calls=1)  # the root's answer
+        answered = await ask(runtime, spent_in(state), wanted)
         questions = read_sub_questions(answered, most=most, known=known)
         calls = calls_of([answered])
         if needs_parts and not questions:

@@ -26,9 +26,7 @@ async def sub_questions(state: SubQuestionsState, runtime: Runtime[GenReadContex
     Where there are none, no reply could be used or the budget did not reach, the question stays the query.
     """
     question, most = state["question"], runtime.context.max_sub_questions
-    answered = await ask(
-        runtime, state, decomposition_ask(question, most=most), reserve_calls=2
-    )  # a passage and an answer
+    answered = await ask(runtime, state, decomposition_ask(question, most=most))
     found = read_sub_questions(answered, most=most, known=[question])
     listed = [SubQuestion(id=f"0.{number}", question=text) for number, text in enumerate(found, start=1)]
     emit(runtime, Decomposed(id="0", depth=0, question=question, sub_questions=listed))

@@ -42,10 +42,10 @@ def build() -> MethodGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
     builder = MethodGraph(GenReadState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
     builder.add_node("prepare", prepare_for(GenReadState))
-    builder.add_node("decompose", sub_questions)
+    builder.add_node("decompose", sub_questions, reserve_calls=2)
     builder.add_node("generate", write_passages)
     builder.add_node("read", answer_with())
-    builder.add_node("read_parts", answer_side_by_side)
+    builder.add_node("read_parts", answer_side_by_side, reserve_calls=1)
     builder.add_node("compose", best_answer_with())
     builder.add_node("finish", finish)
 

@@ -45,7 +45,7 @@ def build() -> MethodGraph:
     builder.add_node("prepare", prepare_for(IrcotState))
     builder.add_node("retrieve", retrieve)
     builder.add_node("collect", collect)
-    builder.add_node("reason", next_thought)
+    builder.add_node("reason", next_thought, reserve_calls=1)
     builder.add_node("read", answer_with("answer_step_by_step"))
     builder.add_node("finish", finish)
 

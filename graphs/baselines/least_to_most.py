@@ -39,7 +39,7 @@ def build() -> MethodGraph:
     builder.add_node("prepare", prepare_for(DecomposingState))
     builder.add_node("plant", plant)
     builder.add_node("next_part", next_part)
-    builder.add_node("decompose", split_with(needs_parts=False))
+    builder.add_node("decompose", split_with(needs_parts=False), reserve_calls=1)
     builder.add_node("retrieve", retrieve)
     builder.add_node("answer_part", answer_in_turn)
     builder.add_node("finish", finish)

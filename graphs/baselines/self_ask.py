@@ -40,7 +40,7 @@ def build() -> MethodGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
     builder = MethodGraph(HopsState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
     builder.add_node("prepare", prepare_for(HopsState))
-    builder.add_node("follow_up", deduce_with("follow_up", NextQuestion))
+    builder.add_node("follow_up", deduce_with("follow_up", NextQuestion), reserve_calls=1)
     builder.add_node("retrieve", retrieve)
     builder.add_node("intermediate_answer", read_passages)
     builder.add_node("best_answer", best_answer_with())

@@ -41,7 +41,7 @@ def build() -> MethodGraph:
     builder.add_node("prepare", prepare_for(CompressedState))
     builder.add_node("retrieve", retrieve)
     builder.add_node("rerank", rerank)
-    builder.add_node("summarise", compress_next_with("summarise"))
+    builder.add_node("summarise", compress_next_with("summarise"), reserve_calls=1)
     builder.add_node("answer", answer_with())
     builder.add_node("finish", finish)
 

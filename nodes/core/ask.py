@@ -84,11 +84,12 @@ async def ask(
 async def ask_all(
     runtime: Runtime[Any], state: Spent, wanted: Sequence[Ask[RecordT]], *, reserve_calls: int | None = None
 ) -> list[AskResult[RecordT]]:
-    """Ask models side by side.
+    """Ask models concurrently.
 
-    Budget is given out in the order of `wanted` before anything is sent, so that what is asked does not
-    depend on timing. Where `keep` is a number, also 0, so many calls are left over for later steps, and with them
-    ANSWER_SHARE of the tokens and the time. None: this is the final answer, for which nothing is left over.
+    The budget is allocated in the order of `wanted` before anything is sent, so that what is asked does not
+    depend on timing. `reserve_calls` model calls are left for later steps, and with them ANSWER_SHARE of the
+    tokens and the time, also where it is 0. None: what the graph reserves after this node
+    (`MethodGraph.add_node`); where that is None, too, this is the final answer, which leaves nothing over.
 
     Returns:
         One answer per question, in order; empty for none.
@@ -99,10 +100,12 @@ async def ask_all(
     settings: Context = runtime.context
     prompts = await _rendered(settings, wanted)
     sizes = [0 if settings.max_tokens is None else _size(prompt) for prompt in prompts]
+    here = current_place()
+    reserve_calls = here.reserve_calls if reserve_calls is None else reserve_calls
     shares = allocate_calls(settings, state, sizes, reserve_calls=reserve_calls)
-    first = current_place().reserve(len(wanted))
+    first = here.reserve(len(wanted))
     return await gather_or_cancel(
-        _Conversation(runtime, state, each, prompt, share, first + offset, reserve_calls).hold()
+        _Conversation(runtime, state, each, prompt, share, first + offset, reserve_calls).run()
         for offset, (each, prompt, share) in enumerate(zip(wanted, prompts, shares, strict=True))
     )
 
@@ -136,7 +139,7 @@ def _render_all(settings: Context, wanted: Sequence[Ask[Any]]) -> list[list[Base
 
 
 async def gather_or_cancel(work: Iterable[Coroutine[Any, Any, ResultT]]) -> list[ResultT]:
-    """Run coroutines at the same time; if one fails the others are cancelled and its error is raised.
+    """Run coroutines concurrently; if one fails, cancel the others and raise its error.
 
     Returns:
         Their results, in order.
@@ -175,7 +178,7 @@ class _Conversation(Generic[RecordT]):
             "knowledge_tokens": _knowledge_tokens(self.wanted.variables),
         }
 
-    async def hold(self) -> AskResult[RecordT]:
+    async def run(self) -> AskResult[RecordT]:
         began = time.perf_counter()
         handle = await get_model(self.runtime.context, self.call["role"])
         record, outcome = await self._within_budget(handle)

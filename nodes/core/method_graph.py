@@ -39,15 +39,25 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
     (a compiled subgraph, a runnable, a plain function) is added as `StateGraph` would.
     """
 
-    def add_node(self, node: Any, action: Any = None, **options: Any) -> Self:
-        """Add a node; `options` are those of `StateGraph.add_node`.
+    def add_node(  # pyright: ignore[reportIncompatibleMethodOverride] - the overloads are for callers
+        self, node: Any, action: Any = None, *, reserve_calls: int | None = None, **options: Any
+    ) -> Self:
+        """Add a node.
 
         The node's input schema is its first parameter's type, so that it gets only the keys it names.
+
+        Args:
+            node: The node, or its name.
+            action: The node, where its name is given.
+            reserve_calls: Under a budget, the model calls that the node leaves for those after it, and with them
+                the final answer's share of tokens and time. None: the node gives the final answer, or reserves
+                what its state asks for by itself.
+            options: Those of `StateGraph.add_node`.
         """
         name, step = (node, action) if action is not None else (node.__name__, node)
         if inspect.iscoroutinefunction(step):
             options.setdefault("input_schema", _input_schema(name, step))
-            step = _Step(name, step, cast("type[Context]", self.context_schema))
+            step = _AsyncNode(name, step, cast("type[Context]", self.context_schema), reserve_calls)
         # The overloads of `StateGraph.add_node` are for its callers, not for a subclass that forwards.
         return cast("Any", super()).add_node(name, step, **options)
 
@@ -62,8 +72,8 @@ class CompiledMethod(CompiledStateGraph[Any, Any, Any, Any]):
     """A compiled graph that LangChain's default limit of 25 steps does not cut off.
 
     As a node of another graph it tells its tasks which task runs it, so that a trace has one order.
-    `batch`, a chain, a tool or an agent around the graph hands that default down as if somebody had chosen
-    it, and five iterations take more steps. Every loop of a method ends on a counter in its state. Any other
+    `batch`, a chain, a tool or an agent around the graph passes that default on as if it had been chosen, and
+    five iterations take more steps. Every loop of a method ends on a counter in its state. Any other
     `recursion_limit` of the caller's holds.
     """
 
@@ -102,14 +112,14 @@ def _input_schema(name: str, node: Node) -> type[Any]:
     return cast("type[Any]", _typed_dict(f"{name}_input", keys, total=False))
 
 
-class _Step(Runnable[Any, Any]):
-    """A node as LangGraph runs it; without a run of its own among those that callbacks are told of.
+class _AsyncNode(Runnable[Any, Any]):
+    """A node as LangGraph runs it.
 
-    A `RunnableLambda` would do the same with more work for each node, and every node would stand in a trace twice.
+    It starts no run of its own for callbacks: as a `RunnableLambda`, every node would appear in a trace twice.
     """
 
-    def __init__(self, name: str, node: Node, context: type[Context]) -> None:
-        self.name, self._node, self._context = name, node, context
+    def __init__(self, name: str, node: Node, context: type[Context], reserve_calls: int | None) -> None:
+        self.name, self._node, self._context, self._reserve_calls = name, node, context, reserve_calls
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
         return run_in_background(self.ainvoke(input, config))
@@ -120,7 +130,7 @@ class _Step(Runnable[Any, Any]):
         if self.name != FIRST:
             check_same_settings(input.get("settings") or {}, settings)
         own = {key: value for key, value in input.items() if key != "settings"}
-        with node_place() as here:
+        with node_place(self._reserve_calls) as here:
             try:
                 return await self._node(own, runtime.override(context=settings))
             finally:

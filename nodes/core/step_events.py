@@ -63,6 +63,8 @@ class Place:
     """The superstep of the outermost graph."""
     path: str = ""
     """The task's path within that superstep, through the graphs in between."""
+    reserve_calls: int | None = None
+    """Model calls that the node leaves for those after it, as the graph says; None where nothing follows."""
     reserved: int = 0
     listeners: Listeners | None = None
     """Callback handlers that get its events beside the stream; None where none takes them."""
@@ -78,12 +80,12 @@ _place: ContextVar[Place | None] = ContextVar("hopgraph_place", default=None)
 
 
 @contextmanager
-def node_place() -> Generator[Place]:
+def node_place(reserve_calls: int | None = None) -> Generator[Place]:
     """Set the place of the node that runs inside, read from LangGraph's metadata."""
     config = var_child_runnable_config.get() or {}
     metadata = config.get("metadata") or {}
     step, _, path = _whole_path(metadata).partition(":")
-    here = Place(str(metadata.get("langgraph_node", "")), int(step), path, listeners=_listeners(config))
+    here = Place(str(metadata.get("langgraph_node", "")), int(step), path, reserve_calls, listeners=_listeners(config))
     token = _place.set(here)
     try:
         yield here
