@@ -15,7 +15,9 @@ from pydantic import JsonValue
 from hopgraph.graphs import METHODS
 from hopgraph.state import Context, SettingsError
 from hopgraph.state.chat import ChatContext, settings_for_method
-from hopgraph.state.context import make_settings, record_settings, with_environment
+from hopgraph.state.context import make_settings
+from hopgraph.state.environment import with_environment
+from hopgraph.state.fingerprint import record_settings
 from hopgraph.tools.apps.server.page.html_text import problem_html
 from hopgraph.tools.apps.server.service import AUTO, MODEL_NAMES, OWNER_SETTINGS
 from hopgraph.tools.io.optional_packages import require
