@@ -1,6 +1,6 @@
 """Displays for notebooks: a method's drawing, what each node wrote, the answer and the run's tree.
 
-Every text that a run brought is escaped: a passage cannot put markup into the page.
+Every text of a run is escaped: a passage cannot put markup into the page.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Card:
-    """A piece of HTML whose texts are escaped already."""
+    """A piece of HTML with escaped texts."""
 
     html: str = field(repr=False)
 
@@ -45,8 +45,8 @@ class Card:
 class Walk:
     """A finished run: its question, its step events, its end state and (node, what it wrote) in order.
 
-    Branches that ran side by side come one after the other, in the order in which the graph sent them off, so that
-    the same run is shown the same way every time.
+    Parallel branches come one after the other, in the order in which the graph started them, so that the same run is
+    shown the same way every time.
     """
 
     title: str
@@ -84,7 +84,7 @@ def draw(method: Any) -> Picture:
 
 
 def walk(method: Any, question: str, settings: Context | None = None) -> Walk:
-    """Run a method, by its name, or a compiled graph, and keep what each node wrote, those of subgraphs included.
+    """Run a method, by its name, or a compiled graph; return what each node wrote, also those of subgraphs.
 
     Raises:
         HopgraphError: an unknown name, or as the run raises it.
@@ -106,15 +106,15 @@ def walk(method: Any, question: str, settings: Context | None = None) -> Walk:
 
 @dataclass(frozen=True)
 class _Tasks:
-    """The nodes' runs of a stream. Only those of one graph start in a fixed order, so each graph is kept apart."""
+    """The tasks of a stream, by graph: only those of one graph start in a fixed order."""
 
     started: dict[str, list[str]]
-    """The run that a subgraph belongs to, "" for the whole graph, to the runs that it started."""
+    """The ids of the tasks that a subgraph's task started, in order; under "" those of the whole graph."""
     names: dict[str, str]
     written: dict[str, Mapping[str, Any]]
 
     def add(self, path: tuple[str, ...], part: Mapping[str, Any]) -> None:
-        """Keep a start or a result; the path's last part is `node:run`."""
+        """Store a start or a result; the path's last part is `node:task id`."""
         if "result" in part:
             self.written[part["id"]] = part["result"]
             return
@@ -122,7 +122,7 @@ class _Tasks:
         self.started.setdefault(path[-1].split(":")[1] if path else "", []).append(part["id"])
 
     def writes(self, owner: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """List what was written; in place of a subgraph, which gives on what its nodes wrote, come its nodes."""
+        """Yield each node with what it wrote; in place of a subgraph, which repeats what its nodes wrote, its nodes."""
         for each in self.started[owner]:
             if each in self.started:
                 yield from self.writes(each)
@@ -139,7 +139,7 @@ def _shown(written: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _plain(value: Any) -> bool:
-    """Whether this is a value to read; `prepare` also writes orders to empty a field."""
+    """Whether this is a value to show; `prepare` also writes LangGraph's orders to overwrite a field."""
     return isinstance(value, str | int | float | list | dict)
 
 

@@ -1,4 +1,4 @@
-"""The result of a run, for people."""
+"""Print the result of a run."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -27,28 +27,22 @@ def answer_record(settings: Context, state: Mapping[str, Any], trace: Sequence[S
         "citations": state["citations"],
         "stop_reason": state["stop_reason"],
         "usage": state["usage"],
-        "settings": _without_keys(settings.model_dump(mode="json")),
+        "settings": _plain(settings.model_dump(mode="json"), redacted=True),
         "version": version("hopgraph"),
         "trace": trace,
     }
-    return cast("dict[str, Any]", _finite(record))
+    return cast("dict[str, Any]", _plain(record))
 
 
-def _without_keys(value: object) -> object:
-    if isinstance(value, str):
-        return redact(value)
-    if isinstance(value, Mapping):
-        return {key: _without_keys(entry) for key, entry in cast("Mapping[str, object]", value).items()}
-    if isinstance(value, list):
-        return [_without_keys(entry) for entry in cast("list[object]", value)]
-    return value
-
-
-def _finite(value: object) -> object:
+def _plain(value: object, *, redacted: bool = False) -> object:
+    """Return a value with infinite numbers as null, and without API keys if `redacted`."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
+    if isinstance(value, str):
+        return redact(value) if redacted else value
     if isinstance(value, Mapping):
-        return {key: _finite(entry) for key, entry in cast("Mapping[str, object]", value).items()}
+        entries = cast("Mapping[str, object]", value).items()
+        return {key: _plain(entry, redacted=redacted) for key, entry in entries}
     if isinstance(value, list | tuple):
-        return [_finite(entry) for entry in cast("Sequence[object]", value)]
+        return [_plain(entry, redacted=redacted) for entry in cast("Sequence[object]", value)]
     return value

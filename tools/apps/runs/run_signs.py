@@ -1,4 +1,4 @@
-"""The signs of a run's picture, drawn as shapes, so that they do not depend on a font."""
+"""The signs of a run's picture, drawn as shapes that need no font."""
 
 from math import cos, pi, sin
 from typing import Final
@@ -23,7 +23,7 @@ _STROKES: Final[dict[Status, tuple[str, str]]] = {
     "found": ("M0 0V0.1", "#57606a"),
     "open": ("", "#57606a"),
 }
-"""What stands in the circle, around its middle, and its colour."""
+"""The path in the circle, around its centre, and its colour."""
 
 
 def draw_sign(status: Status, x: float, y: float) -> str:

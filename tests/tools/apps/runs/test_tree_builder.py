@@ -325,7 +325,7 @@ def test_an_answer_that_the_run_goes_on_from_stands_between_the_searches() -> No
     ]
 
 
-def test_the_chosen_sample_is_told_from_the_others() -> None:
+def test_the_chosen_sample_differs_from_the_others() -> None:
     tree = build_tree(
         "Q?",
         happened(

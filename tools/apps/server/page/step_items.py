@@ -1,4 +1,4 @@
-"""The steps of a turn as nested items that fold, in HTML.
+"""The steps of a turn as nested, collapsible items, in HTML.
 
 The lines are the ones that `hopgraph ask` prints (`runs.narration`): an iteration's heading begins a
 group, a labelled line an item, and the lines below it fold into that item.
