@@ -9,7 +9,8 @@ How to write a sixth method:
    nodes from `hopgraph.nodes`. What differs is a factory's argument: `retrieve_with`, `expand_with`,
    `review_with`, `answer_with`.
 3. A new step is an `Ask` (step, variables, reply model, fallback) and a prompt `common/STEP.md` or
-   `METHOD/STEP.md`; `ask_all` sends the calls of one node side by side within the budget.
+   `METHOD/STEP.md`; `ask_all` sends the calls of one node concurrently within the budget. `add_node(…,
+   reserve_calls=N)` says how many calls the nodes after it still need.
 4. Join the nodes with edges; give conditional edges a path map, so that they are labelled. Compile with a name.
    A part of another method's figure can be a node too, as `tree_of_reviews.build_grow`, with a step replaced.
 

@@ -2,14 +2,14 @@
 
 Messages in, messages out, so that any chat client of LangGraph can be put before it. A turn goes like this:
 
-* `prepare` reads the last message, given as text or as blocks. One that cannot be read is told, not raised.
+* `prepare` reads the last message, given as text or as blocks. For one that cannot be read the reply says why; nothing is raised.
 * `contextualise` makes a follow-up stand alone with the help of the last turns: after "Who wrote
   Frankenstein?", "and her mother?" becomes a question about Mary Shelley's mother.
-* `route` tells small talk from questions, and chooses the method: the one that is set, or by the rule of
+* `route` separates small talk from questions, and chooses the method: the one that is set, or by the rule of
   `method_for`.
 * `look_up` runs the method. It is a subgraph with one node for each method, so that this drawing stays readable
-  while the server draws every method inside it. LangGraph's breakpoints stop at the chat's own nodes; whoever wants
-  to step through a method runs its own graph.
+  while the server draws every method inside it. LangGraph's breakpoints stop at the chat's own nodes; to step
+  through a method, run its own graph.
 * `reply` writes one message: the answer with marks [1], [2] and what they quote, or plainly that the documents do
   not hold it. No other node writes messages, and what the models say on the way is never streamed as one.
 
@@ -22,8 +22,8 @@ Keep threads with a checkpointer, which `hopgraph.tools.apps.server.threads` ope
         config = threads.config("ann", await threads.create("ann"))
         await app.ainvoke({"messages": [("user", "Who wrote Frankenstein?")]}, config)
 
-A turn that was broken off (`(await app.aget_state(config)).next` is not empty) goes on with
-`app.ainvoke(None, config)`, or begins again with `app.ainvoke({"messages": []}, config)`, which also takes new
+An interrupted turn (`(await app.aget_state(config)).next` is not empty) resumes with
+`app.ainvoke(None, config)`, or starts over with `app.ainvoke({"messages": []}, config)`, which also takes new
 settings.
 """
 
@@ -61,7 +61,7 @@ def what_was_read(state: ChatState) -> Literal["refused", "follow-up", "first me
 
 
 def is_question(state: ChatState) -> Literal["question", "small talk"]:
-    """Tell a question from small talk."""
+    """Whether the message is a question rather than small talk."""
     return "question" if state["chosen"] else "small talk"
 
 

@@ -16,7 +16,7 @@ from hopgraph.state.hops import Hop, HopsContext
 from hopgraph.tools.text.quotes import find_quote
 
 
-class ReadState(Spent):
+class ReadPassagesState(Spent):
     """What `read_passages` reads."""
 
     question: str
@@ -36,7 +36,7 @@ class ObserveState(TypedDict):
 
 
 @with_passage_review("candidates")
-async def read_passages(state: ReadState, runtime: Runtime[HopsContext]) -> Mapping[str, Any]:
+async def read_passages(state: ReadPassagesState, runtime: Runtime[HopsContext]) -> Mapping[str, Any]:
     """Answer the hop's question from all that was retrieved for it, in one call.
 
     It is Self-Ask's intermediate answer, and GenGround's without grounding (Table 4). Closes the hop and

@@ -35,7 +35,7 @@ async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -
 
     Writes `knowledge`: one entry per query, excerpts by passage score, best first, ties in retrieval
     order; no excerpts where nothing was kept. *Ours*: a sentence is scored below its passage's title, since
-    "He was born there" names nobody. Where the settings compress in another way passages stay whole.
+    "He was born there" names no person. Where the settings compress in another way passages stay whole.
     """
     settings = runtime.context
     reranker = await get_reranker(settings)

@@ -220,7 +220,7 @@ def make_settings(cls: type[ContextT], values: Mapping[str, Any]) -> ContextT:
 
 
 def explicit_settings(settings: Context) -> dict[str, Any]:
-    """Take the fields that somebody set; the others follow the environment and the defaults."""
+    """Return the fields that were set explicitly; the others follow the environment and the defaults."""
     return {name: getattr(settings, name) for name in settings.model_fields_set}
 
 

@@ -94,4 +94,4 @@ PAPERS: Final[dict[str, Paper]] = {
         "2307.11278",
     ),
 }
-"""By method; the reader of gold passages is nobody's method and has none."""
+"""By method; the reader of gold passages comes from no paper and has none."""

@@ -21,7 +21,7 @@ class MessageTurn:
     asked: str
     """As the question that stands alone, where the turn has one."""
     said: str = ""
-    """The answer without its marks and sources; empty when the turn was broken off."""
+    """The answer without its marks and sources; empty when the turn was interrupted."""
     sources: list[str] = field(default_factory=list[str])
     """Titles of the cited passages, each once."""
 

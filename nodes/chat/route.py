@@ -1,4 +1,4 @@
-"""Tell small talk from a question, and choose the method that looks it up."""
+"""Separate small talk from questions, and choose the method that answers a question."""
 
 from collections.abc import Mapping
 from typing import Any, Literal

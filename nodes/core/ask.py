@@ -48,7 +48,7 @@ class Ask(Generic[RecordT]):
     fallback: RecordT
     """What stands in when no reply could be used, or when the budget does not reach."""
     sample: int = 0
-    """Tells repeated questions apart, for methods that sample several replies."""
+    """Numbers repeated questions, for methods that sample several replies."""
     sampling: Mapping[str, float] = field(default_factory=dict[str, float])
     """Sampling options of this question alone, as {"top_p": 0.5}; what it leaves out is as the settings say."""
 

@@ -26,7 +26,7 @@ class ApprovedEvidence(NamedTuple):
     passages: list[Passage]
     """What the person wrote and no passage of the evidence carries."""
     calls: dict[str, Call]
-    """The pause, for the update of `calls`; empty where nobody was asked."""
+    """The pause, for the update of `calls`; empty without one."""
 
 
 StateT = TypeVar("StateT", bound=Mapping[str, Any])

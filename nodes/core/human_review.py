@@ -47,7 +47,7 @@ class ReviewedQueries(NamedTuple):
     """One for each that was proposed, in their order; None for one that is not to be sent."""
     added: list[Query]
     calls: dict[str, Call]
-    """The pause, for the node's update of `calls`; empty where nobody was asked."""
+    """The pause, for the node's update of `calls`; empty without one."""
 
 
 class ReviewedEvidence(NamedTuple):
@@ -58,7 +58,7 @@ class ReviewedEvidence(NamedTuple):
     edited: frozenset[str]
     """Ids of those whose text was changed."""
     calls: dict[str, Call]
-    """The pause, for the node's update of `calls`; empty where nobody was asked."""
+    """The pause, for the node's update of `calls`; empty without one."""
 
 
 def check_resumable(settings: Context) -> None:
@@ -98,7 +98,7 @@ def approve_queries(queries: Sequence[Query], runtime: Runtime[Any], *, question
     else:
         placed, added = [query if action == "approve" else None for query in queries], list[Query]()
     kept = [query["text"] for query in [*placed, *added] if query]
-    _tell(runtime, "queries", action, hop, shown=len(queries), kept=kept)
+    _report(runtime, "queries", action, hop, shown=len(queries), kept=kept)
     return ReviewedQueries(placed, added, _pause(runtime))
 
 
@@ -125,7 +125,7 @@ def approve_evidence(items: Sequence[Item], runtime: Runtime[Any], *, question: 
     action, texts = _ask_person(payload, lambda given: read_evidence(given, items))
     kept = {"approve": everything, "reject": {}}.get(action, texts)
     edited = frozenset(key for key, text in kept.items() if text != everything[key])
-    _tell(runtime, "evidence", action, hop, shown=len(items), kept=list(kept.values()))
+    _report(runtime, "evidence", action, hop, shown=len(items), kept=list(kept.values()))
     return ReviewedEvidence(kept, edited, _pause(runtime))
 
 
@@ -155,12 +155,12 @@ def _in_places(queries: Sequence[Query], texts: Sequence[str]) -> tuple[list[Que
     return placed, [Query(text=text, why="") for text in new]
 
 
-def _tell(runtime: Runtime[Any], kind: str, action: str, hop: int, *, shown: int, kept: list[str]) -> None:
+def _report(runtime: Runtime[Any], kind: str, action: str, hop: int, *, shown: int, kept: list[str]) -> None:
     emit(runtime, Approved(kind=kind, action=action, hop=hop, shown=shown, kept=kept))
 
 
 def step_start_time(runtime: Runtime[Any]) -> float:
-    """Tell when the superstep of the running node began, in seconds since the epoch; a pause does not move it.
+    """Return when the superstep of the running node began, in seconds since the epoch; a pause does not move it.
 
     It is the time in its checkpoint's id; without one, now.
     """

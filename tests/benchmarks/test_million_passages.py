@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from hopgraph.tools.retrieval import Bm25Retriever, open_index
-from hopgraph.tools.retrieval.passages import PassageFile
+from hopgraph.tools.retrieval.passage_store import PassageFile
 from hopgraph.tools.text import DEFAULT_ANALYSER
 from support.zipf_corpus import TITLES, write_corpus, zipf_texts
 

@@ -18,7 +18,7 @@ from hopgraph.tools.retrieval.fusion import DEPTH, fuse_rankings
 from hopgraph.tools.retrieval.index import Hit, Index, open_index
 from hopgraph.tools.retrieval.index_manifest import DenseFacts, read_manifest
 from hopgraph.tools.retrieval.passage_retriever import PassageRetriever, to_documents
-from hopgraph.tools.retrieval.passages import PassageFile, PassageStore
+from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore
 from hopgraph.tools.retrieval.ranking import RANKS
 from hopgraph.tools.retrieval.spec_options import split_options
 from hopgraph.tools.retrieval.staging import recover_stages

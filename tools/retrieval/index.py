@@ -7,7 +7,7 @@ from typing import NamedTuple
 from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval.corpora import SourceRecord
 from hopgraph.tools.retrieval.index_manifest import load_analyser, read_manifest
-from hopgraph.tools.retrieval.passages import PassageFile, PassageList, PassageStore, StoredPassage
+from hopgraph.tools.retrieval.passage_store import PassageFile, PassageList, PassageStore, StoredPassage
 from hopgraph.tools.retrieval.ranking import Ranking, compute_ranking, load_ranking
 from hopgraph.tools.retrieval.staging import recover_stages
 from hopgraph.tools.retrieval.term_ids import TermIds

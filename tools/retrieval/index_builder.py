@@ -7,7 +7,7 @@ from pathlib import Path
 from langchain_core.embeddings import Embeddings
 
 from hopgraph.state import CorpusError, SettingsError
-from hopgraph.tools.retrieval.corpora import Corpus, ReadState, SourceRecord, open_corpus
+from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, SourceRecord, open_corpus
 from hopgraph.tools.retrieval.faiss_store import FOLDER as FAISS
 from hopgraph.tools.retrieval.index import searchable_text
 from hopgraph.tools.retrieval.index_manifest import (
@@ -22,7 +22,7 @@ from hopgraph.tools.retrieval.index_manifest import (
     read_manifest,
     write_manifest,
 )
-from hopgraph.tools.retrieval.passages import (
+from hopgraph.tools.retrieval.passage_store import (
     OFFSETS,
     PASSAGES,
     PassageFile,
@@ -106,7 +106,7 @@ def build_index(
     try:
         with stage_folder(goal) as folder:
             used = load_analyser(goal, old.analyser) if old else analyser
-            build = _Build(corpus, folder, used, ReadState(skip_bad), progress or ignore_progress)
+            build = _Build(corpus, folder, used, CorpusReading(skip_bad), progress or ignore_progress)
             report = build.run(goal, plan, old)
         if plan:
             remove_shards(goal)
@@ -119,7 +119,7 @@ class _Build:
     """One build in a folder of its own."""
 
     def __init__(
-        self, corpus: Corpus, folder: Path, analyser: Analyser, reading: ReadState, progress: Progress
+        self, corpus: Corpus, folder: Path, analyser: Analyser, reading: CorpusReading, progress: Progress
     ) -> None:
         self.corpus, self.folder, self.reading, self.progress = corpus, folder, reading, progress
         self.analyser = analyser

@@ -16,7 +16,7 @@ from hopgraph.tools.retrieval.index_manifest import COLBERT, read_manifest
 from hopgraph.tools.retrieval.late_interaction_model import MODEL_OPTIONS, LateInteractionModel, load_late_interaction
 from hopgraph.tools.retrieval.late_interaction_store import TokenVectors, TokenVectorWriter, read_late_interaction_facts
 from hopgraph.tools.retrieval.passage_retriever import PassageRetriever, to_documents
-from hopgraph.tools.retrieval.passages import PassageFile
+from hopgraph.tools.retrieval.passage_store import PassageFile
 from hopgraph.tools.retrieval.progress import Progress
 from hopgraph.tools.retrieval.ranking import RANKS
 from hopgraph.tools.retrieval.spec_options import split_options

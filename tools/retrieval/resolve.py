@@ -9,7 +9,7 @@ from langchain_core.retrievers import BaseRetriever
 
 from hopgraph.state import SpecError
 from hopgraph.tools.retrieval.bm25_retriever import Bm25Retriever
-from hopgraph.tools.retrieval.corpora import ReadState, open_corpus
+from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 from hopgraph.tools.retrieval.engines.address import VALID_ENGINE_SPECS, is_engine
 from hopgraph.tools.retrieval.index import Index, index_in_memory, open_index
 from hopgraph.tools.retrieval.index_manifest import COLBERT, MANIFEST
@@ -111,4 +111,4 @@ def _signature(folder: Path, name: str = MANIFEST) -> _Signature:
 
 def _sample() -> Index:
     with resources.as_file(resources.files("hopgraph.tools.retrieval.sample") / "corpus.jsonl") as path:
-        return index_in_memory(open_corpus(path, "beir").records(ReadState()), SAMPLE)
+        return index_in_memory(open_corpus(path, "beir").records(CorpusReading()), SAMPLE)

@@ -19,7 +19,7 @@ from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval.embeddings import EmbeddingFacts, EmbeddingModel
 from hopgraph.tools.retrieval.embeddings.embedding_model import Matrix
 from hopgraph.tools.retrieval.index import searchable_text
-from hopgraph.tools.retrieval.passages import PassageStore
+from hopgraph.tools.retrieval.passage_store import PassageStore
 
 SHARD = 4096
 """Passages per file: what a killed build loses at most."""

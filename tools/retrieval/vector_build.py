@@ -10,7 +10,7 @@ from hopgraph.tools.retrieval.dense import load_query_model
 from hopgraph.tools.retrieval.embeddings import EmbeddingModel, resolve_embeddings
 from hopgraph.tools.retrieval.faiss_store import KINDS, build_store, choose_kind, extend_store
 from hopgraph.tools.retrieval.index_manifest import DenseFacts, Manifest
-from hopgraph.tools.retrieval.passages import PassageFile
+from hopgraph.tools.retrieval.passage_store import PassageFile
 from hopgraph.tools.retrieval.progress import Progress
 from hopgraph.tools.retrieval.shards import embed_passages
 from hopgraph.tools.scoring.weights import require

@@ -16,7 +16,7 @@ from hopgraph.tools.retrieval.dense import DenseRetriever, HybridRetriever, open
 from hopgraph.tools.retrieval.faiss_store import FILE, choose_kind
 from hopgraph.tools.retrieval.fusion import fuse_rankings
 from hopgraph.tools.retrieval.index import Hit
-from hopgraph.tools.retrieval.passages import StoredPassage
+from hopgraph.tools.retrieval.passage_store import StoredPassage
 from hopgraph.tools.retrieval.sample import read_sample_passages
 from support.hashed_words import HashedWords
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval import Index, build_index, index_in_memory, open_index
-from hopgraph.tools.retrieval.corpora import ReadState, SourceRecord, open_corpus
+from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, open_corpus
 
 bm25s: Any = import_module("bm25s")
 Stemmer: Any = import_module("Stemmer")
@@ -59,7 +59,7 @@ def hotpotqa(shared_data: Path) -> Path:
 def test_real_questions_find_what_bm25s_finds(hotpotqa: Path, tmp_path: Path) -> None:
     build_index(hotpotqa, tmp_path / "index")
     index = open_index(tmp_path / "index")
-    records = list(open_corpus(hotpotqa).records(ReadState()))
+    records = list(open_corpus(hotpotqa).records(CorpusReading()))
     direct = DirectBm25s(records)
     assert len(index) == len(records)
     for question in json.loads(hotpotqa.read_bytes()):
@@ -113,7 +113,7 @@ def test_titles_are_searched_too() -> None:
 
 
 def test_a_query_of_100000_characters_works(hotpotqa: Path) -> None:
-    records = list(open_corpus(hotpotqa).records(ReadState()))
+    records = list(open_corpus(hotpotqa).records(CorpusReading()))
     query = " ".join(r.text for r in records)[:100_000]
     assert len(found(index_in_memory(records, "test"), query, 50)) == 50
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopgraph.state import CorpusError
-from hopgraph.tools.retrieval.passages import PassageFile, PassageWriter, StoredPassage
+from hopgraph.tools.retrieval.passage_store import PassageFile, PassageWriter, StoredPassage
 
 TEXTS = st.text(st.characters(codec="utf-8"))
 

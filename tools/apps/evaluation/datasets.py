@@ -17,7 +17,7 @@ from hopgraph.tools.apps.evaluation.question_formats import (
     from_strategyqa,
     from_triviaqa,
 )
-from hopgraph.tools.retrieval.corpora import ReadState
+from hopgraph.tools.retrieval.corpora import CorpusReading
 from hopgraph.tools.retrieval.corpora.json_values import read_json_values
 from hopgraph.tools.retrieval.corpora.source_records import MalformedError
 
@@ -47,7 +47,7 @@ _SPLITS = ("test", "dev", "train")
 
 
 def read_questions(
-    path: Path, format_name: str | None = None, reading: ReadState | None = None
+    path: Path, format_name: str | None = None, reading: CorpusReading | None = None
 ) -> Iterator[EvalQuestion]:
     """Read the questions of a data set in the file's order, one at a time.
 
@@ -64,7 +64,7 @@ def read_questions(
     """
     if format_name not in (None, BEIR, *FORMATS):
         raise SettingsError(f"question format {format_name!r} is unknown; use one of: {', '.join([*FORMATS, BEIR])}")
-    reading = reading or ReadState()
+    reading = reading or CorpusReading()
     try:
         if format_name == BEIR or (format_name is None and path.is_dir()):
             yield from _beir_questions(path, reading)
@@ -87,7 +87,9 @@ def detect_format(path: Path) -> str:
         raise CorpusError(f"{error.filename or path}: cannot be read: {error.strerror or error}") from None
 
 
-def _questions(path: Path, reading: ReadState, read: Callable[[Object, int], EvalQuestion]) -> Iterator[EvalQuestion]:
+def _questions(
+    path: Path, reading: CorpusReading, read: Callable[[Object, int], EvalQuestion]
+) -> Iterator[EvalQuestion]:
     for line, value in read_json_values(path, reading):
         try:
             if not isinstance(value, dict):
@@ -103,7 +105,7 @@ def _questions(path: Path, reading: ReadState, read: Callable[[Object, int], Eva
             yield question
 
 
-def _beir_questions(folder: Path, reading: ReadState) -> Iterator[EvalQuestion]:
+def _beir_questions(folder: Path, reading: CorpusReading) -> Iterator[EvalQuestion]:
     """Yield the queries that the qrels judge; all of them, without gold passages, where there are no qrels."""
     judged = next((file for split in _SPLITS if (file := folder / "qrels" / f"{split}.tsv").is_file()), None)
     gold = _read_qrels(judged, reading) if judged else {}
@@ -112,7 +114,7 @@ def _beir_questions(folder: Path, reading: ReadState) -> Iterator[EvalQuestion]:
             yield question
 
 
-def _read_qrels(path: Path, reading: ReadState) -> dict[str, list[str]]:
+def _read_qrels(path: Path, reading: CorpusReading) -> dict[str, list[str]]:
     """Read the relevant passage ids of each judged query, an empty list where none is relevant."""
     gold: dict[str, list[str]] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
@@ -130,7 +132,7 @@ def _read_qrels(path: Path, reading: ReadState) -> dict[str, list[str]]:
 
 def _detect_file_format(path: Path) -> str:
     first: Object = {}
-    for _, value in read_json_values(path, ReadState(skip_bad=True)):
+    for _, value in read_json_values(path, CorpusReading(skip_bad=True)):
         if isinstance(value, dict):
             first = value
             break

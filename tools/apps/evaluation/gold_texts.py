@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion
-from hopgraph.tools.retrieval.corpora import ReadState, open_corpus
+from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 
 
 def add_gold_texts(dataset: Path, questions: Sequence[EvalQuestion]) -> Iterator[EvalQuestion]:
@@ -23,7 +23,7 @@ def add_gold_texts(dataset: Path, questions: Sequence[EvalQuestion]) -> Iterator
         yield from questions
         return
     needed = {name for question in questions for name in question.gold}
-    records = open_corpus(corpus, "beir").records(ReadState())
+    records = open_corpus(corpus, "beir").records(CorpusReading())
     texts = {each.id: ContextPassage(each.id, each.title, each.text) for each in records if each.id in needed}
     for question in questions:
         yield replace(question, contexts=tuple(texts[name] for name in question.gold if name in texts))

@@ -33,7 +33,7 @@ from hopgraph.state.migres import MigresContext
 from hopgraph.tools.apps.evaluation.batch.question_job import EventListener, QuestionJob
 from hopgraph.tools.apps.evaluation.metrics import COVER_EM
 from hopgraph.tools.apps.evaluation.preliminary_cases import (
-    SubQuestion,
+    KnownSubQuestion,
     annotated_sub_questions,
     draw_known_part,
     draw_passages,
@@ -147,15 +147,15 @@ async def run_extraction(job: QuestionJob, watch: EventListener) -> Mapping[str,
     return case.final_state(_sum_measures(found), passages)
 
 
-def _usefulness(statement: Evidence, part: SubQuestion) -> Ask[Usefulness]:
+def _usefulness(statement: Evidence, part: KnownSubQuestion) -> Ask[Usefulness]:
     variables = {"statement": statement["statement"], "question": part.question}
     return Ask("judge_usefulness", variables, Usefulness, Usefulness(useful=False))
 
 
-def _merge_parts(question: str, parts: Sequence[SubQuestion]) -> SubQuestion:
+def _merge_parts(question: str, parts: Sequence[KnownSubQuestion]) -> KnownSubQuestion:
     """Write the question itself as one that every part answers."""
     answers = tuple(each for part in parts for each in part.answers)
-    return SubQuestion(question, answers, tuple(each for part in parts for each in part.gold))
+    return KnownSubQuestion(question, answers, tuple(each for part in parts for each in part.gold))
 
 
 def _count(statements: Sequence[Evidence], holding: set[str], gold: set[str]) -> Measures:
@@ -204,7 +204,7 @@ async def run_missing_information(job: QuestionJob, watch: EventListener) -> Map
     return case.final_state(measured, answer=with_all["answer"])
 
 
-async def _decide_on(case: _CaseRun, known: Sequence[SubQuestion]) -> Mapping[str, Any]:
+async def _decide_on(case: _CaseRun, known: Sequence[KnownSubQuestion]) -> Mapping[str, Any]:
     information = [
         Evidence(id=f"1.1.{number}", statement=each.statement, passage_ids=[], quote="", verified=False)
         for number, each in enumerate(known, 1)

@@ -14,7 +14,7 @@ PASSAGES_SHOWN = 5
 
 
 @dataclass(frozen=True)
-class SubQuestion:
+class KnownSubQuestion:
     """One step of a question's decomposition, with the right names in it."""
 
     question: str
@@ -29,7 +29,7 @@ class SubQuestion:
         return f"{without_mark(self.question)}: {self.answers[0]}."
 
 
-def annotated_sub_questions(question: EvalQuestion) -> list[SubQuestion]:
+def annotated_sub_questions(question: EvalQuestion) -> list[KnownSubQuestion]:
     """Read the sub-questions from the annotated decomposition, or write them from the evidence triples.
 
     Raises:
@@ -44,7 +44,7 @@ def annotated_sub_questions(question: EvalQuestion) -> list[SubQuestion]:
     names = plan.gold_answers()
     ids = {(each.title, each.text): each.id for each in question.contexts}
     return [
-        SubQuestion(
+        KnownSubQuestion(
             hop.filled_with(names), hop.answers, tuple(filter(None, (ids.get((p.title, p.text)) for p in hop.passages)))
         )
         for hop in plan.asked
@@ -72,7 +72,7 @@ def draw_passages(question: EvalQuestion, found: Sequence[Passage]) -> list[Pass
     return sorted(chosen, key=lambda each: _draw_key(each["id"], question.id))
 
 
-def draw_known_part(key: str, parts: Sequence[SubQuestion]) -> list[SubQuestion]:
+def draw_known_part(key: str, parts: Sequence[KnownSubQuestion]) -> list[KnownSubQuestion]:
     """Draw the sub-questions that are given with their answers: some or none, never all; in their order."""
     count = int.from_bytes(_draw_key(key, "how many")[:8]) % len(parts)
     chosen = sorted(range(len(parts)), key=lambda number: _draw_key(key, str(number)))[:count]

@@ -13,8 +13,8 @@ from pydantic import JsonValue
 from hopgraph.tools.models.offline.lexicon import class_words, countries, in_class
 from hopgraph.tools.models.offline.prompt_blocks import Prompt, unescape
 from hopgraph.tools.models.offline.question import read_question
+from hopgraph.tools.models.offline.question_parts import described
 from hopgraph.tools.models.offline.spans import names
-from hopgraph.tools.models.offline.sub_questions import described
 from hopgraph.tools.models.offline.terms import key
 
 _MAX_MESSAGE = 1_000
@@ -51,7 +51,7 @@ def contextualise(prompt: Prompt) -> dict[str, JsonValue]:
 
 
 def route(prompt: Prompt) -> dict[str, JsonValue]:
-    """Tell small talk by its words, a comparison by its options, and a bridge by what it describes."""
+    """Recognise small talk by its words, a comparison by its options, and a bridge by what it describes."""
     message = key(prompt.question)
     if len(message) <= _MAX_SMALL_TALK and _SMALL_TALK.fullmatch(message):
         return {"kind": "small_talk", "reply": "You are welcome." if re.search(_THANKS, message) else ""}

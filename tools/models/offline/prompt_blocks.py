@@ -19,7 +19,7 @@ _MOST_PARTS = 250
 
 
 @dataclass(frozen=True)
-class Passage:
+class PromptPassage:
     """A passage as the prompt shows it."""
 
     number: int
@@ -43,11 +43,11 @@ class Prompt:
         return unescape(self.blocks.get("question", ""))[:_LONGEST_QUESTION].strip()
 
     @property
-    def passages(self) -> list[Passage]:
+    def passages(self) -> list[PromptPassage]:
         """The passages in the prompt's order; very long ones are cut, empty ones left out."""
         parts = _split(_PASSAGE, self.blocks.get("passages", ""), "</passage>", _LONGEST_PASSAGE)
         return [
-            Passage(int(match[1]) if match[1].isdecimal() else place, unescape(match[2]).strip(), text)
+            PromptPassage(int(match[1]) if match[1].isdecimal() else place, unescape(match[2]).strip(), text)
             for place, (match, text) in enumerate(parts, start=1)
         ]
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hopgraph.tools.models.offline.passages import Sentence, sentences
+from hopgraph.tools.models.offline.passage_reading import Sentence, sentences
 from hopgraph.tools.models.offline.prompt_blocks import Prompt
 from hopgraph.tools.models.offline.query_writing import next_queries
 from hopgraph.tools.models.offline.reader import Finding, Reader

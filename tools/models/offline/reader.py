@@ -9,9 +9,9 @@ from hopgraph.tools.models.offline.candidates import candidates
 from hopgraph.tools.models.offline.evidence_graph import EvidenceGraph
 from hopgraph.tools.models.offline.lexicon import class_words, countries
 from hopgraph.tools.models.offline.question import read_question
+from hopgraph.tools.models.offline.question_parts import ORDER, WHAT_IS, compared_sides, comparison_parts, described
 from hopgraph.tools.models.offline.spans import date_key
 from hopgraph.tools.models.offline.statements import Statement
-from hopgraph.tools.models.offline.sub_questions import ORDER, WHAT_IS, compared_sides, comparison_parts, described
 from hopgraph.tools.models.offline.terms import key, terms
 
 _NOT = re.compile(r"\b(?:not|never|no longer|neither|nor|without)\b")

@@ -9,13 +9,13 @@ from itertools import groupby
 from pydantic import JsonValue
 
 from hopgraph.tools.models.offline.chat_replies import contextualise, route
-from hopgraph.tools.models.offline.passages import sentences, useful
+from hopgraph.tools.models.offline.passage_reading import sentences, useful
 from hopgraph.tools.models.offline.prompt_blocks import Prompt, unescape
 from hopgraph.tools.models.offline.prompt_reading import PromptReading, read_evidence
 from hopgraph.tools.models.offline.question import read_question
+from hopgraph.tools.models.offline.question_parts import described, sub_questions
 from hopgraph.tools.models.offline.reader import Reader
 from hopgraph.tools.models.offline.statements import read
-from hopgraph.tools.models.offline.sub_questions import described, sub_questions
 from hopgraph.tools.models.offline.terms import key
 
 Reply = dict[str, JsonValue]

@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from hopgraph.tools.retrieval.corpora.source_records import ReadState, SourceRecord
+from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord
 
 COLUMNS = ["id", "text", "title"]
 
@@ -20,7 +20,7 @@ def has_dpr_header(path: Path) -> bool:
     return line.strip().replace('"', "").split("\t") == COLUMNS
 
 
-def read_dpr(path: Path, reading: ReadState) -> Iterator[SourceRecord]:
+def read_dpr(path: Path, reading: CorpusReading) -> Iterator[SourceRecord]:
     """Read passages; a field in quotation marks has its own ones doubled.
 
     Each line is read by itself, so that a stray quotation mark spoils no more than its own line.

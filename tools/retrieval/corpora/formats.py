@@ -16,10 +16,10 @@ from hopgraph.tools.retrieval.corpora.question_contexts import (
     read_hotpotqa_context,
     read_musique_paragraphs,
 )
-from hopgraph.tools.retrieval.corpora.source_records import ReadState, SourceRecord
+from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord
 from hopgraph.tools.retrieval.corpora.text_files import SUFFIXES, list_text_files, read_text_files
 
-Reader = Callable[[Path, ReadState], Iterator[SourceRecord]]
+Reader = Callable[[Path, CorpusReading], Iterator[SourceRecord]]
 
 
 class CorpusFormat(NamedTuple):
@@ -55,7 +55,7 @@ class Corpus:
     size: int
     """Bytes of the files to read, for progress."""
 
-    def records(self, reading: ReadState) -> Iterator[SourceRecord]:
+    def records(self, reading: CorpusReading) -> Iterator[SourceRecord]:
         """Yield the passages in the source's order; texts are not checked.
 
         Raises:
@@ -126,7 +126,7 @@ def _first_object(path: Path) -> tuple[Object, str]:
     start = read_first_bytes(path, 1)
     if start not in (b"{", b"["):
         return {}, "it does not begin as JSON does" if start else "it is empty"
-    reading = ReadState(skip_bad=True)
+    reading = CorpusReading(skip_bad=True)
     values = (value for _, value in read_json_values(path, reading))
     for value in values:
         if isinstance(value, dict) and value:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from hopgraph.tools.retrieval.corpora.json_values import read_json_values
 from hopgraph.tools.retrieval.corpora.question_contexts import Object, Paragraph
-from hopgraph.tools.retrieval.corpora.source_records import MalformedError, ReadState, SourceRecord
+from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, MalformedError, SourceRecord
 
 
-def read_beir(path: Path, reading: ReadState) -> Iterator[SourceRecord]:
+def read_beir(path: Path, reading: CorpusReading) -> Iterator[SourceRecord]:
     """Read passages with `_id` (or `id`), `title` and `text`; the title may be missing.
 
     Raises:
@@ -40,7 +40,7 @@ def _passage(value: Object, path: Path, line: int) -> SourceRecord:
 
 
 def read_pooled(
-    path: Path, reading: ReadState, paragraphs_of: Callable[[Object], Iterator[Paragraph]]
+    path: Path, reading: CorpusReading, paragraphs_of: Callable[[Object], Iterator[Paragraph]]
 ) -> Iterator[SourceRecord]:
     """Read the paragraphs of all questions, each title with its text once, with the ids of `hash_passage`.
 

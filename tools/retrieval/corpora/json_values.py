@@ -10,7 +10,7 @@ from typing import BinaryIO
 from pydantic import JsonValue
 
 from hopgraph.state import BadRecordError
-from hopgraph.tools.retrieval.corpora.source_records import ReadState
+from hopgraph.tools.retrieval.corpora.source_records import CorpusReading
 
 _CHUNK = 1 << 20
 _LONGEST_TOKEN = 16
@@ -20,7 +20,7 @@ _WRAPPED = re.compile(rb'\{\s*"[Dd]ata"\s*:\s*\[')
 _WHITE_SPACE = re.compile(r"[ \t\n\r]*")
 
 
-def read_json_values(path: Path, reading: ReadState) -> Iterator[tuple[int, JsonValue]]:
+def read_json_values(path: Path, reading: CorpusReading) -> Iterator[tuple[int, JsonValue]]:
     """Read a list of JSON values, such a list below the key `Data`, or JSON lines; with a few values in memory.
 
     Yields:
@@ -50,7 +50,7 @@ def read_first_bytes(path: Path, count: int) -> bytes:
     return start[:count]
 
 
-def _line_values(path: Path, reading: ReadState) -> Iterator[tuple[int, JsonValue]]:
+def _line_values(path: Path, reading: CorpusReading) -> Iterator[tuple[int, JsonValue]]:
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             reading.bytes_read += len(line)
@@ -68,7 +68,7 @@ def _line_values(path: Path, reading: ReadState) -> Iterator[tuple[int, JsonValu
                 yield number, value
 
 
-def _list_values(path: Path, reading: ReadState, *, wrapped: bool = False) -> Iterator[tuple[int, JsonValue]]:
+def _list_values(path: Path, reading: CorpusReading, *, wrapped: bool = False) -> Iterator[tuple[int, JsonValue]]:
     with path.open("rb") as file:
         scanner = _Scanner(file, path, reading)
         if wrapped:
@@ -87,7 +87,7 @@ def _list_values(path: Path, reading: ReadState, *, wrapped: bool = False) -> It
 class _Scanner:
     """A window on a long JSON text that moves on as values are taken from it."""
 
-    def __init__(self, file: BinaryIO, path: Path, reading: ReadState) -> None:
+    def __init__(self, file: BinaryIO, path: Path, reading: CorpusReading) -> None:
         self._file, self._path, self._reading = file, path, reading
         # Bytes that are not UTF-8 become lone surrogates, so that only the record that has them is bad.
         self._decode = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape").decode

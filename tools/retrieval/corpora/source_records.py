@@ -27,7 +27,7 @@ class SourceRecord(NamedTuple):
 
 
 @dataclass
-class ReadState:
+class CorpusReading:
     """The state of one pass over a source: its progress and the bad records so far."""
 
     skip_bad: bool = False

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from hopgraph.tools.retrieval.corpora.source_records import ReadState, SourceRecord
+from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord
 from hopgraph.tools.text import split_sentences
 
 SUFFIXES = frozenset({".txt", ".md"})
@@ -43,7 +43,7 @@ def _refuse(error: OSError) -> None:
     raise error
 
 
-def read_text_files(source: Path, reading: ReadState) -> Iterator[SourceRecord]:
+def read_text_files(source: Path, reading: CorpusReading) -> Iterator[SourceRecord]:
     """Cut every text file into passages, with `path#number` for an id.
 
     The title is the file's first heading, else its name. White space within a passage is made single spaces.
@@ -65,7 +65,7 @@ def _title(path: Path) -> str:
         return next((heading for heading in headings if heading), path.stem)
 
 
-def _blocks(path: Path, reading: ReadState) -> Iterator[Block]:
+def _blocks(path: Path, reading: CorpusReading) -> Iterator[Block]:
     """Yield the paragraphs of a file; headings and blank lines part them."""
     lines: list[str] = []
     start, length = 1, 0
@@ -82,7 +82,7 @@ def _blocks(path: Path, reading: ReadState) -> Iterator[Block]:
         yield start, "".join(lines)
 
 
-def _lines(path: Path, reading: ReadState) -> Iterator[tuple[int, str]]:
+def _lines(path: Path, reading: CorpusReading) -> Iterator[tuple[int, str]]:
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             reading.bytes_read += len(line)

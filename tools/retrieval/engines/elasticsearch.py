@@ -27,7 +27,7 @@ from hopgraph.tools.retrieval.engines.engine import (
 )
 from hopgraph.tools.retrieval.engines.engine_facts import EngineFacts, parse_engine_facts
 from hopgraph.tools.retrieval.index import Hit
-from hopgraph.tools.retrieval.passages import StoredPassage
+from hopgraph.tools.retrieval.passage_store import StoredPassage
 
 API_KEY = "HOPGRAPH_ELASTICSEARCH_API_KEY"
 """Where the server's API key is read from; a user name and password may be in the address."""

@@ -8,7 +8,7 @@ from hopgraph.tools.io.redact import redact
 from hopgraph.tools.retrieval.engines.address import EngineAddress
 from hopgraph.tools.retrieval.engines.engine_facts import EngineFacts
 from hopgraph.tools.retrieval.index import Hit
-from hopgraph.tools.retrieval.passages import StoredPassage
+from hopgraph.tools.retrieval.passage_store import StoredPassage
 
 TERMS, VECTOR = "terms", "vector"
 """The names of the fields that are searched, in every engine.

@@ -7,13 +7,13 @@ from hashlib import sha256
 from itertools import islice
 
 from hopgraph.state import CorpusError
-from hopgraph.tools.retrieval.corpora import Corpus, ReadState
+from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading
 from hopgraph.tools.retrieval.embeddings import EmbeddingModel
 from hopgraph.tools.retrieval.engines.engine import EngineRow, SearchEngine
 from hopgraph.tools.retrieval.engines.engine_facts import Checkpoint, EngineFacts
 from hopgraph.tools.retrieval.index import searchable_text
 from hopgraph.tools.retrieval.index_manifest import CorpusFacts
-from hopgraph.tools.retrieval.passages import StoredPassage, encode_passage
+from hopgraph.tools.retrieval.passage_store import StoredPassage, encode_passage
 from hopgraph.tools.retrieval.progress import Progress
 from hopgraph.tools.text import Analyser
 
@@ -63,7 +63,7 @@ def fill_collection(
     facts = _check_or_create(engine, analyser, model)
     if model and facts.embedding:
         model = model.with_recorded_settings(facts.embedding)
-    run = _Run(engine, corpus, analyser, model, ReadState(skip_bad), progress)
+    run = _Run(engine, corpus, analyser, model, CorpusReading(skip_bad), progress)
     done = run.already_done(facts.unfinished)
     if not run.store_passages(facts, done):
         raise CorpusError(f"{corpus.path}: no passage with a word that could be searched for")
@@ -113,7 +113,7 @@ class _Run:
         corpus: Corpus,
         analyser: Analyser,
         model: EmbeddingModel | None,
-        reading: ReadState,
+        reading: CorpusReading,
         progress: Progress,
     ) -> None:
         self.engine, self.corpus, self.analyser, self.model = engine, corpus, analyser, model
@@ -126,7 +126,7 @@ class _Run:
         if unfinished is None or unfinished.source != self.corpus.path.name:
             return 0
         digest, count = sha256(), 0
-        for row in islice(self._rows(ReadState(skip_bad=True)), unfinished.passages):
+        for row in islice(self._rows(CorpusReading(skip_bad=True)), unfinished.passages):
             digest.update(encode_passage(row.passage))
             count += 1
         return count if digest.hexdigest() == unfinished.fingerprint else 0
@@ -147,7 +147,7 @@ class _Run:
                 self.engine.save_facts(facts.model_copy(update={"unfinished": self._checkpoint()}))
         return terms_met
 
-    def _rows(self, reading: ReadState) -> Iterator[EngineRow]:
+    def _rows(self, reading: CorpusReading) -> Iterator[EngineRow]:
         """Yield the passages that the engine can store; the others are bad records."""
         for record in self.corpus.records(reading):
             passage = StoredPassage(record.id, record.title, record.text)

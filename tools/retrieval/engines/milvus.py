@@ -33,7 +33,7 @@ from hopgraph.tools.retrieval.engines.engine import (
 )
 from hopgraph.tools.retrieval.engines.engine_facts import EngineFacts, parse_engine_facts
 from hopgraph.tools.retrieval.index import Hit
-from hopgraph.tools.retrieval.passages import StoredPassage
+from hopgraph.tools.retrieval.passage_store import StoredPassage
 
 TOKEN = "HOPGRAPH_MILVUS_TOKEN"  # noqa: S105 - the name of an environment variable
 """Where a cluster's token (`user:password` or a key) is read from."""

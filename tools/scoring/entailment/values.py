@@ -50,7 +50,7 @@ class Date:
     day: int | None
 
     def within(self, other: "Date") -> bool:
-        """Tell whether the other date says at least what this one says."""
+        """Whether the other date says at least what this one says."""
         return self.month == other.month and self.year in (None, other.year) and self.day in (None, other.day)
 
 
@@ -67,7 +67,7 @@ class Values:
     """Numbers that `one`, `first` and `second` may mean."""
 
     def missing_from(self, other: "Values") -> bool:
-        """Tell whether the other text lacks one of these values; a year stands for its decade."""
+        """Whether the other text lacks one of these values; a year stands for its decade."""
         years = {int(number) for number in other.numbers if number.isdigit() and len(number) == 4}
         return not (
             self.numbers <= other.numbers | other.ambiguous

@@ -7,7 +7,7 @@ import pytest
 from hopgraph.state import BadRecordError, CorpusError, SettingsError
 from hopgraph.tools.apps.evaluation.datasets import read_questions
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop, GoldSentence
-from hopgraph.tools.retrieval.corpora import ReadState, hash_passage, open_corpus
+from hopgraph.tools.retrieval.corpora import CorpusReading, hash_passage, open_corpus
 
 HOTPOT = {
     "_id": "h1",
@@ -212,7 +212,7 @@ def test_a_bad_record_is_named_by_file_and_line(tmp_path: Path, record: Any, mes
     path = write(tmp_path, HOTPOT, record, HOTPOT)
     with pytest.raises(BadRecordError, match=message):
         list(read_questions(path))
-    reading = ReadState(skip_bad=True)
+    reading = CorpusReading(skip_bad=True)
     assert len(list(read_questions(path, reading=reading))) == 2
     assert reading.skipped == 1
 
@@ -248,5 +248,5 @@ def test_real_files_have_their_gold_passages_in_their_own_corpus(
     assert {question.type for question in questions} <= kinds
     assert all(question.answers for question in questions)
     if "strategyqa" not in file:  # it names paragraphs of Wikipedia without their text
-        known = {record.id for record in open_corpus(shared_data / file).records(ReadState())}
+        known = {record.id for record in open_corpus(shared_data / file).records(CorpusReading())}
         assert all(question.gold and known.issuperset(question.gold) for question in questions)

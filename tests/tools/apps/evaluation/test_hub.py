@@ -11,7 +11,7 @@ import pytest
 from hopgraph.state import CorpusError, SettingsError
 from hopgraph.tools.apps.evaluation.dataset_hub import HubDataset, download_dataset, parse_hub_spec
 from hopgraph.tools.apps.evaluation.datasets import read_questions
-from hopgraph.tools.retrieval.corpora import ReadState, open_corpus
+from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 
 RECORDS: dict[str, list[dict[str, Any]]] = {
     "hotpot": [
@@ -82,7 +82,7 @@ def test_the_hubs_columns_are_read_as_questions(folder: Path, name: str) -> None
     assert first.answers
     assert first.answers[0] == ("yes" if name == "strategy" else "Oslo")
     if name in {"hotpot", "2wiki", "musique"}:
-        records = list(open_corpus(path).records(ReadState()))
+        records = list(open_corpus(path).records(CorpusReading()))
         assert {*first.gold} <= {each.id for each in records}
         assert first.gold_titles == ("Ann",)
     if name == "2wiki":

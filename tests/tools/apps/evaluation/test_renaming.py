@@ -29,7 +29,7 @@ from hopgraph.tools.apps.evaluation.renaming import NAME_MAP, Renamer, build_ren
 from hopgraph.tools.apps.evaluation.trec import format_trec_files
 from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.retrieval import open_index
-from hopgraph.tools.retrieval.corpora import ReadState, SourceRecord, hash_passage, open_corpus
+from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, hash_passage, open_corpus
 from hopgraph.tools.text.answers import normalize_answer
 
 TEXTS = {
@@ -179,7 +179,7 @@ def holds_an_answer(question: EvalQuestion) -> bool:
 
 
 def test_on_real_data_nothing_that_a_question_rests_on_is_lost(real: Path) -> None:
-    records = list(open_corpus(real).records(ReadState()))
+    records = list(open_corpus(real).records(CorpusReading()))
     renaming = build_renamer(records, 7)
     renamed = list(rename_records(renaming, records))
     assert len({each.id for each in renamed}) == len(records)
@@ -197,7 +197,7 @@ def test_on_real_data_nothing_that_a_question_rests_on_is_lost(real: Path) -> No
 
 
 def test_on_real_data_names_are_gone_from_questions_and_stay_apart(real: Path) -> None:
-    records = list(open_corpus(real).records(ReadState()))
+    records = list(open_corpus(real).records(CorpusReading()))
     renaming = build_renamer(records, 7)
     titles = {each.title for each in records}
     assert len({renaming.title(title).casefold() for title in titles}) == len({title.casefold() for title in titles})

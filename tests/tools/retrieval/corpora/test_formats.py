@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from hopgraph.state import BadRecordError, CorpusError, SettingsError
-from hopgraph.tools.retrieval.corpora import FORMATS, ReadState, SourceRecord, hash_passage, open_corpus
+from hopgraph.tools.retrieval.corpora import FORMATS, CorpusReading, SourceRecord, hash_passage, open_corpus
 
 
 def records(source: Path, format_name: str | None = None, *, skip_bad: bool = False) -> list[SourceRecord]:
-    return list(open_corpus(source, format_name).records(ReadState(skip_bad)))
+    return list(open_corpus(source, format_name).records(CorpusReading(skip_bad)))
 
 
 def contents(source: Path, format_name: str | None = None) -> list[tuple[str, str, str]]:
@@ -123,7 +123,7 @@ def test_a_bad_record_is_named_or_skipped(tmp_path: Path, name: str, text: str, 
     assert str(error.value).startswith(f"{path}:{line}: ")
     assert reason in str(error.value)
     assert "\n" not in str(error.value)
-    reading = ReadState(skip_bad=True)
+    reading = CorpusReading(skip_bad=True)
     good = list(open_corpus(path, name).records(reading))
     assert (len(good), reading.skipped) == (2 if name == "dpr" and len(text.splitlines()) == 4 else 1, 1)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopgraph.state import BadRecordError
-from hopgraph.tools.retrieval.corpora import ReadState, json_values
+from hopgraph.tools.retrieval.corpora import CorpusReading, json_values
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.text(st.characters(codec="utf-8")),
@@ -18,8 +18,8 @@ VALUES = st.recursive(
 )
 
 
-def read(path: Path, reading: ReadState | None = None) -> list[tuple[int, Any]]:
-    return list(json_values.read_json_values(path, reading or ReadState()))
+def read(path: Path, reading: CorpusReading | None = None) -> list[tuple[int, Any]]:
+    return list(json_values.read_json_values(path, reading or CorpusReading()))
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_a_broken_list_is_named_with_its_line(place: Path, text: str, line: int,
     place.write_text(text)
     for skip_bad in (False, True):
         with pytest.raises(BadRecordError) as error:
-            read(place, ReadState(skip_bad))
+            read(place, CorpusReading(skip_bad))
         assert str(error.value).startswith(f"{place}:{line}: ")
         assert reason in str(error.value)
 
@@ -76,7 +76,7 @@ def test_broken_lines_are_named_or_skipped(place: Path) -> None:
     place.write_bytes(b'{"a": 1}\n{"a": \n\xff\xfe{}\n' + b"{" + b'"a":[' * 200_000 + b'\n{"a": 2}\n{"a"')
     with pytest.raises(BadRecordError, match=r"values.json:2: not valid JSON: Expecting value"):
         read(place)
-    reading = ReadState(skip_bad=True)
+    reading = CorpusReading(skip_bad=True)
     assert [value for _, value in read(place, reading)] == [{"a": 1}, {"a": 2}]
     assert reading.skipped == 4
     assert [message.removeprefix(str(place))[:3] for message in reading.first_skipped] == [":2:", ":3:", ":4:", ":6:"]
@@ -89,7 +89,7 @@ def test_a_long_list_is_read_in_little_memory(place: Path) -> None:
     with place.open("w") as file:
         file.write("[" + ",".join('{"text": "%s"}' % ("long " * 2000) for _ in range(2000)) + "]")
     tracemalloc.start()
-    count = sum(1 for _ in json_values.read_json_values(place, ReadState()))
+    count = sum(1 for _ in json_values.read_json_values(place, CorpusReading()))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert (count, place.stat().st_size > 20_000_000) == (2000, True)

@@ -3,11 +3,11 @@ from pathlib import Path
 import pytest
 
 from hopgraph.state import BadRecordError
-from hopgraph.tools.retrieval.corpora import ReadState, SourceRecord, open_corpus
+from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, open_corpus
 
 
 def records(source: Path, *, skip_bad: bool = False) -> list[SourceRecord]:
-    return list(open_corpus(source).records(ReadState(skip_bad)))
+    return list(open_corpus(source).records(CorpusReading(skip_bad)))
 
 
 def prose(sentences: int, words: int = 10) -> str:
@@ -56,6 +56,6 @@ def test_a_line_that_is_not_utf8_is_named_or_skipped(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"Good line.\nBad \xe9 line.\nLast line.\n")
     with pytest.raises(BadRecordError, match=r"a\.txt:2: byte 5 of the line is not UTF-8"):
         records(tmp_path)
-    reading = ReadState(skip_bad=True)
+    reading = CorpusReading(skip_bad=True)
     (passage,) = open_corpus(tmp_path).records(reading)
     assert (passage.text, reading.skipped) == ("Good line. Last line.", 1)

@@ -10,7 +10,7 @@ import pytest
 
 from hopgraph.state import BadRecordError, CorpusError, SpecError
 from hopgraph.tools.retrieval import index_in_memory
-from hopgraph.tools.retrieval.corpora import ReadState, open_corpus
+from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 from hopgraph.tools.retrieval.engines import EngineRetriever, index_into, resolve_engine
 from support.hashed_words import HashedWords
 from support.servers.elasticsearch_server import ElasticsearchServer
@@ -49,7 +49,7 @@ def test_bm25_ranks_and_scores_as_an_index_does(server: ElasticsearchServer, sha
     report = index_into(target, source)
     assert (report.passages, report.total, report.resumed_at, report.skipped) == (994, 994, 0, 0)
     retriever = resolve_engine(target, MODEL)
-    index = index_in_memory(open_corpus(source).records(ReadState()), "test")
+    index = index_in_memory(open_corpus(source).records(CorpusReading()), "test")
     for entry in json.loads(source.read_text())[:15]:
         query = entry["question"] + " " + entry["question"].split()[0]
         assert found(retriever, query) == [
@@ -60,7 +60,7 @@ def test_bm25_ranks_and_scores_as_an_index_does(server: ElasticsearchServer, sha
 def test_dense_is_the_inner_product_and_hybrid_the_fusion_of_both(server: ElasticsearchServer, corpus: Path) -> None:
     target = f"elasticsearch:{server.url}#dense"
     index_into(target, corpus, dense=MODEL)
-    records = list(open_corpus(corpus).records(ReadState()))
+    records = list(open_corpus(corpus).records(CorpusReading()))
     vectors = np.array(MODEL.embed_documents([f"{each.title} {each.text}" for each in records]))
     products = vectors @ np.array(MODEL.embed_query("fox river"))
     dense = found(resolve_engine(f"{target}?mode=dense", MODEL), "fox river", 100)
@@ -118,7 +118,7 @@ def test_a_run_that_broke_off_goes_on_where_it_was(
     report = index_into(target, source, dense=MODEL)
     assert (report.resumed_at, report.total, report.passages) == (2000, 3300, 3300)
     assert MODEL.texts - embedded == 1300 + 1  # and the probe
-    whole = index_in_memory(open_corpus(source).records(ReadState()), "test")
+    whole = index_in_memory(open_corpus(source).records(CorpusReading()), "test")
     # Hundreds of passages are the same but for their id: which of them come is the engine's choice.
     scores = [score for _, score in found(resolve_engine(f"{target}?mode=bm25", MODEL), "painter cat")]
     assert scores == pytest.approx([hit.score for hit in whole.search("painter cat", 10)])

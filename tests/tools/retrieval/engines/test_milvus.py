@@ -11,7 +11,7 @@ import pytest
 
 from hopgraph.state import BadRecordError, CorpusError, SpecError
 from hopgraph.tools.retrieval import index_in_memory
-from hopgraph.tools.retrieval.corpora import ReadState, open_corpus
+from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 from hopgraph.tools.retrieval.engines import EngineRetriever, index_into, resolve_engine
 from support.hashed_words import HashedWords
 
@@ -34,7 +34,7 @@ def test_bm25_finds_what_an_index_finds(target: str, shared_data: Path) -> None:
     report = index_into(target, source)
     assert (report.passages, report.total, report.format, report.resumed_at) == (994, 994, "hotpotqa", 0)
     retriever = resolve_engine(target, MODEL)
-    index = index_in_memory(open_corpus(source).records(ReadState()), "test")
+    index = index_in_memory(open_corpus(source).records(CorpusReading()), "test")
     overlaps: list[float] = []
     for question in [entry["question"] for entry in json.loads(source.read_text())]:
         ours, theirs = index.search(question, 10), found(retriever, question)
@@ -47,7 +47,7 @@ def test_bm25_finds_what_an_index_finds(target: str, shared_data: Path) -> None:
 def test_dense_is_the_inner_product_and_hybrid_the_fusion_of_both(target: str, shared_data: Path) -> None:
     source = shared_data / "hotpotqa" / "train_100.json"
     index_into(target, source, dense=MODEL)
-    records = list(open_corpus(source).records(ReadState()))
+    records = list(open_corpus(source).records(CorpusReading()))
     vectors = np.array(MODEL.embed_documents([f"{each.title} {each.text}" for each in records]))
     query = "Which film was directed in Mexico?"
     products = dict(zip((each.id for each in records), vectors @ np.array(MODEL.embed_query(query)), strict=True))

@@ -17,7 +17,7 @@ from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.metrics import recall_at
 from hopgraph.tools.apps.evaluation.threshold_calibration import calibrate
 from hopgraph.tools.retrieval import Bm25Retriever, index_in_memory
-from hopgraph.tools.retrieval.corpora import ReadState, open_corpus
+from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 from hopgraph.tools.scoring.rerankers import LexicalReranker
 
 words = st.sampled_from(["Tim", "Burton", "film", "the", "1994", "directed", "Wood", "é", "\n", "(", ")"])
@@ -114,7 +114,7 @@ def first_halves(shared_data: Path) -> dict[str, tuple[list[EvalQuestion], BaseR
     sets: dict[str, tuple[list[EvalQuestion], BaseRetriever]] = {}
     for name in ("hotpotqa/train_100.json", "2wikimultihopqa/train_200.json", "musique/train_100.jsonl"):
         questions = list(read_questions(shared_data / name))
-        index = index_in_memory(open_corpus(shared_data / name).records(ReadState()), name)
+        index = index_in_memory(open_corpus(shared_data / name).records(CorpusReading()), name)
         sets[name] = questions[: len(questions) // 2], Bm25Retriever(index=index)
     return sets
 

@@ -24,7 +24,13 @@ from hopgraph.tools.apps.evaluation.datasets import detect_format, read_question
 from hopgraph.tools.apps.evaluation.report.writers import WRITERS
 from hopgraph.tools.apps.evaluation.reproduce.experiments import EXPERIMENTS
 from hopgraph.tools.apps.evaluation.reproduce.paper_comparison import compare_with_paper, summary_of, warnings_for
-from hopgraph.tools.apps.evaluation.reproduce.paper_tables import PAPERS, Paper, PaperTable, read_paper, read_table
+from hopgraph.tools.apps.evaluation.reproduce.paper_tables import (
+    PAPERS,
+    PaperTable,
+    ReportedPaper,
+    read_paper,
+    read_table,
+)
 from hopgraph.tools.apps.evaluation.reproduce.run_plan import PlannedRow, RowRun, plan_runs
 from hopgraph.tools.io.atomic_files import write_files
 from hopgraph.tools.retrieval import build_index
@@ -89,7 +95,7 @@ def _list(console: Console, names: Sequence[str], *, with_tables: bool) -> None:
             print_hanging(console, Text(f"{name}/{key}"), Text(f"{table.title}: {facts}"), indent=20)
 
 
-def _show(console: Console, name: str, paper: Paper, table: PaperTable) -> None:
+def _show(console: Console, name: str, paper: ReportedPaper, table: PaperTable) -> None:
     """Print a table as the paper has it, one block per data set."""
     rows = plan_runs(table, table.datasets[0], has_corpus=True)
     for dataset in table.datasets:

@@ -25,7 +25,7 @@ from hopgraph.tools.apps.evaluation.batch.simulated_models import describe_simul
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.apps.runs.tree_text import TerminalTree
-from hopgraph.tools.retrieval.passages import PassageFile
+from hopgraph.tools.retrieval.passage_store import PassageFile
 from hopgraph.tools.text.sanitize import sanitize_line
 
 _SCORES = {"em": "EM", "f1": "F1", "grounded_f1": "grounded F1", "recall@15": "R@15"}

@@ -14,7 +14,7 @@ from hopgraph.tools.apps.evaluation.batch.run_spec import RunSpec
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.renaming import Renamer, rename_records
 from hopgraph.tools.retrieval import build_index, open_index
-from hopgraph.tools.retrieval.corpora import ReadState, open_corpus
+from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 from hopgraph.tools.retrieval.index_builder import Progress
 from hopgraph.tools.retrieval.index_manifest import is_index, read_manifest
 
@@ -52,7 +52,7 @@ def make_corpus(
         require_contexts(spec, questions, "; name a corpus with --corpus")
         if not is_index(own):
             if renaming:
-                records = rename_records(renaming, open_corpus(spec.dataset, None).records(ReadState()))
+                records = rename_records(renaming, open_corpus(spec.dataset, None).records(CorpusReading()))
                 _build_from(records, own, progress)
             else:
                 build_index(spec.dataset, own, progress=progress)
@@ -82,7 +82,7 @@ def _corpus_and_contexts(spec: RunSpec) -> Iterator[_Titled]:
         raise SettingsError(f"--add-contexts adds to a local index (bm25:DIR), not to {spec.corpus!r}")
     stored = open_index(Path(folder)).passages
     yield from (stored[number] for number in range(len(stored)))
-    yield from open_corpus(spec.dataset, None).records(ReadState())
+    yield from open_corpus(spec.dataset, None).records(CorpusReading())
 
 
 def _build_from(passages: Iterable[_Titled], own: Path, progress: Progress | None) -> None:

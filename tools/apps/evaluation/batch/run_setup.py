@@ -36,7 +36,7 @@ from hopgraph.tools.apps.evaluation.renaming import (
     read_name_map_seed,
     write_name_map,
 )
-from hopgraph.tools.retrieval.corpora import ReadState, open_corpus
+from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 from hopgraph.tools.retrieval.index_builder import Progress
 from hopgraph.tools.retrieval.index_manifest import is_index
 from hopgraph.tools.retrieval.resolve import resolve_retriever
@@ -118,7 +118,7 @@ def _make_renamer(spec: RunSpec, questions: Sequence[EvalQuestion]) -> Renamer |
     if spec.corpus is not None:
         raise SettingsError("--rename renames the passages that come with the data set; leave --corpus out")
     require_contexts(spec, questions, ", which --rename needs; choose another data set")
-    renaming = build_renamer(open_corpus(spec.dataset, None).records(ReadState()), spec.rename)
+    renaming = build_renamer(open_corpus(spec.dataset, None).records(CorpusReading()), spec.rename)
     if not is_index(spec.out / CORPUS):
         spec.out.mkdir(parents=True, exist_ok=True)
         write_name_map(spec.out / NAME_MAP, renaming)

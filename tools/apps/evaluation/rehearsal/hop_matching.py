@@ -10,7 +10,7 @@ from hopgraph.tools.apps.evaluation.rehearsal.question_plan import (
     without_mark,
     word_key,
 )
-from hopgraph.tools.models.offline.prompt_blocks import Passage
+from hopgraph.tools.models.offline.prompt_blocks import PromptPassage
 from hopgraph.tools.models.offline.statements import write
 from hopgraph.tools.text import content_terms, split_sentences
 
@@ -49,7 +49,7 @@ def is_right(answer: str, accepted: tuple[str, ...]) -> bool:
     return any(word_key(answer) == word_key(each) for each in accepted)
 
 
-def sentence_for(hop: PlanHop, gold: GoldPassage | None, passage: Passage) -> str:
+def sentence_for(hop: PlanHop, gold: GoldPassage | None, passage: PromptPassage) -> str:
     """Return the shown sentence that best gives the answer, under the passage's title."""
     wanted = frozenset(content_terms(hop.template))
 

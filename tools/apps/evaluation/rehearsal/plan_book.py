@@ -10,7 +10,7 @@ from hopgraph.tools.apps.evaluation.rehearsal.chance import Chance
 from hopgraph.tools.apps.evaluation.rehearsal.plan_derivation import derive_plan
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import Plan, PlanHop, word_key, wordings
 from hopgraph.tools.apps.evaluation.renaming import build_renamer
-from hopgraph.tools.retrieval.corpora import ReadState, open_corpus
+from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 
 
 @dataclass(frozen=True)
@@ -78,5 +78,5 @@ def read_book(path: Path, rename: int | None = None) -> PlanBook:
     questions = add_gold_texts(path, list(read_questions(path)))
     if rename is None:
         return PlanBook(map(derive_plan, questions))
-    renaming = build_renamer(open_corpus(path, None).records(ReadState()), rename)
+    renaming = build_renamer(open_corpus(path, None).records(CorpusReading()), rename)
     return PlanBook(derive_plan(renaming.question(question)) for question in questions)

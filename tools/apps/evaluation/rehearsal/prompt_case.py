@@ -10,7 +10,7 @@ from hopgraph.tools.apps.evaluation.rehearsal.hop_matching import answer_after, 
 from hopgraph.tools.apps.evaluation.rehearsal.plan_book import PlanBook, Target
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import PlanHop, contains_words, word_key, wordings
 from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_options import RehearsalOptions
-from hopgraph.tools.models.offline.prompt_blocks import Passage, Prompt, unescape
+from hopgraph.tools.models.offline.prompt_blocks import Prompt, PromptPassage, unescape
 
 _LISTS = ("history", "sub_answers", "thoughts", "information", "assertions")
 
@@ -62,7 +62,7 @@ class PromptCase:
         """Return what each text of a list says, by its number; those that say nothing are left out."""
         return {number: found for number, text in self.prompt.items(name) if (found := self.found_in_text(text))}
 
-    def _found_in(self, passage: Passage) -> list[HopAnswer]:
+    def _found_in(self, passage: PromptPassage) -> list[HopAnswer]:
         """Return what a passage says of the hops: a gold one what it is annotated with, another what it recalls.
 
         Where the data set names no passages, any that has the answer counts.

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from hopgraph.tools.apps.evaluation.rehearsal.hop_matching import UNANSWERABLE, UNKNOWN
 from hopgraph.tools.apps.evaluation.rehearsal.prompt_case import HopAnswer, PromptCase
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import contains_words, without_mark, word_key
-from hopgraph.tools.models.offline.prompt_blocks import Passage
+from hopgraph.tools.models.offline.prompt_blocks import PromptPassage
 from hopgraph.tools.text import content_terms, split_sentences
 
 Reply = dict[str, JsonValue]
@@ -17,7 +17,7 @@ MAX_QUOTE = 1_500
 """Characters of a quotation; a thought or analysis that is much longer is refused."""
 
 
-def _relevant(case: PromptCase, useful: Collection[int]) -> list[Passage]:
+def _relevant(case: PromptCase, useful: Collection[int]) -> list[PromptPassage]:
     """Judge each passage by itself: it is relevant when it is one of the useful ones."""
     return [each for each in case.prompt.passages if (each.number in useful) != case.errs("relevant", each.number)]
 
@@ -65,7 +65,7 @@ def wrong_fact(case: PromptCase, question: str, number: int = 0) -> str:
     return f"{without_mark(question)}: {case.made_up(f'fact:{number}')}."
 
 
-def _beginning(passage: Passage) -> str:
+def _beginning(passage: PromptPassage) -> str:
     spans = split_sentences(passage.text)
     return passage.text[: spans[0][1]] if spans else passage.text
 

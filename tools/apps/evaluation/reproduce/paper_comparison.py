@@ -10,7 +10,7 @@ from hopgraph.tools.apps.evaluation.batch.summary import summarize_run
 from hopgraph.tools.apps.evaluation.report.cells import Cell, Table, number_cell, text_cell
 from hopgraph.tools.apps.evaluation.report.tables import COSTS, SHARES
 from hopgraph.tools.apps.evaluation.reproduce.experiments import EXPERIMENTS, RATES, experiment_summary
-from hopgraph.tools.apps.evaluation.reproduce.paper_tables import Paper, PaperTable
+from hopgraph.tools.apps.evaluation.reproduce.paper_tables import PaperTable, ReportedPaper
 from hopgraph.tools.apps.evaluation.reproduce.run_plan import PlannedRow
 
 KNOWLEDGE_TOKENS = "knowledge_tokens"
@@ -58,7 +58,7 @@ def warnings_for(table: PaperTable, dataset: str, *, pooled: bool, stand_ins: st
 
 def compare_with_paper(
     name: str,
-    paper: Paper,
+    paper: ReportedPaper,
     table: PaperTable,
     dataset: str,
     rows: Sequence[PlannedRow],
@@ -104,14 +104,14 @@ def _label(planned: PlannedRow, *, several: bool) -> str:
     return f"{planned.row.label} ({told})" if told else planned.row.label
 
 
-def _ours(summary: Mapping[str, Any], metric: str | None, paper: Paper) -> Cell:
+def _ours(summary: Mapping[str, Any], metric: str | None, paper: ReportedPaper) -> Cell:
     value = summary.get(metric) if metric else None
     if value is None or metric not in PERCENTS:
         return number_cell(value, 1)
     return number_cell(100 * value, 1) if paper.scale == "percent" else number_cell(value, 3)
 
 
-def _theirs(planned: PlannedRow, place: int, paper: Paper) -> Cell:
+def _theirs(planned: PlannedRow, place: int, paper: ReportedPaper) -> Cell:
     """Show a number with the paper's own digits, but for zeros at the end."""
     value = planned.row.paper[place]
     doubt = "?" if planned.row.unsure else ""

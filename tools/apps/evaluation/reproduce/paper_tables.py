@@ -92,7 +92,7 @@ class PaperTable(_Entry):
         return list(dict.fromkeys(column.dataset for column in self.columns))
 
 
-class Paper(_Entry):
+class ReportedPaper(_Entry):
     """One paper."""
 
     title: str
@@ -101,7 +101,7 @@ class Paper(_Entry):
     tables: dict[str, PaperTable]
 
 
-def read_paper(name: str) -> Paper:
+def read_paper(name: str) -> ReportedPaper:
     """Read what a paper reports.
 
     Raises:
@@ -112,7 +112,7 @@ def read_paper(name: str) -> Paper:
     text = files(__package__ or "").joinpath("papers", f"{name}.yaml").read_text(encoding="utf-8")
     raw = cast("dict[str, Any]", yaml.safe_load(text))
     tables = {key: _table(raw, table) for key, table in raw["tables"].items()}
-    return Paper(title=raw["paper"], scale=raw["scale"], tables=tables)
+    return ReportedPaper(title=raw["paper"], scale=raw["scale"], tables=tables)
 
 
 def _table(paper: Mapping[str, Any], raw: Mapping[str, Any]) -> PaperTable:
@@ -130,7 +130,7 @@ def _table(paper: Mapping[str, Any], raw: Mapping[str, Any]) -> PaperTable:
     )
 
 
-def read_table(name: str) -> tuple[Paper, PaperTable]:
+def read_table(name: str) -> tuple[ReportedPaper, PaperTable]:
     """Read a table by its name, as `tor/table5`.
 
     Raises:

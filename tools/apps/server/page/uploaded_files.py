@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from hopgraph.state import CorpusError
-from hopgraph.tools.retrieval.corpora import ReadState, SourceRecord, open_corpus
+from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, open_corpus
 from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 
 SUFFIXES = (".txt", ".md", ".json", ".jsonl", ".tsv")
@@ -89,7 +89,7 @@ def folder_size(folder: Path) -> int:
     return total
 
 
-def write_corpus(files: dict[str, Path], out: Path, progress: Callable[[int, int], None]) -> ReadState:
+def write_corpus(files: dict[str, Path], out: Path, progress: Callable[[int, int], None]) -> CorpusReading:
     """Write the passages of all files as one corpus in BEIR's format, a few at a time.
 
     Args:
@@ -104,12 +104,12 @@ def write_corpus(files: dict[str, Path], out: Path, progress: Callable[[int, int
         CorpusError: a file of an unknown format or without a passage, by its name.
     """
     done, total = 0, sum(path.stat().st_size for path in files.values())
-    skipped = ReadState(skip_bad=True)
+    skipped = CorpusReading(skip_bad=True)
     with out.open("w", encoding="utf-8") as written:
         for name, path in files.items():
-            state = ReadState(skip_bad=True)
+            state = CorpusReading(skip_bad=True)
 
-            def report(state: ReadState = state, done: int = done) -> None:
+            def report(state: CorpusReading = state, done: int = done) -> None:
                 progress(min(done + state.bytes_read, total), total)
 
             try:
@@ -127,7 +127,7 @@ def write_corpus(files: dict[str, Path], out: Path, progress: Callable[[int, int
     return skipped
 
 
-def _copy(path: Path, name: str, state: ReadState, written: TextIO, report: Callable[[], None]) -> int:
+def _copy(path: Path, name: str, state: CorpusReading, written: TextIO, report: Callable[[], None]) -> int:
     """Write the valid passages of one file, prefixing their ids by `name` if given; return their number."""
     seen = set[str]()
     for count, record in enumerate(open_corpus(path).records(state)):

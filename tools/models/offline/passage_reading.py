@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from hopgraph.tools.models.offline.evidence_graph import EvidenceGraph
-from hopgraph.tools.models.offline.prompt_blocks import Passage
+from hopgraph.tools.models.offline.prompt_blocks import PromptPassage
 from hopgraph.tools.models.offline.question import read_question
 from hopgraph.tools.models.offline.statements import read, write
 from hopgraph.tools.text import split_sentences
@@ -28,7 +28,7 @@ class Sentence:
     """The sentence as a statement that stands alone."""
 
 
-def sentences(passages: Iterable[Passage]) -> list[Sentence]:
+def sentences(passages: Iterable[PromptPassage]) -> list[Sentence]:
     """Return the sentences of the passages up to a limit, very long ones cut; empty when all are blank.
 
     A passage that is shown in part has "…" where sentences were left out.
@@ -36,7 +36,7 @@ def sentences(passages: Iterable[Passage]) -> list[Sentence]:
     return list(islice(_sentences(passages), _MAX_SENTENCES))
 
 
-def _sentences(passages: Iterable[Passage]) -> Iterator[Sentence]:
+def _sentences(passages: Iterable[PromptPassage]) -> Iterator[Sentence]:
     for passage in passages:
         parts = passage.text.split(_ELLIPSIS)
         texts = (part[start:end][:_MAX_CHARACTERS] for part in parts for start, end in split_sentences(part))
@@ -44,7 +44,7 @@ def _sentences(passages: Iterable[Passage]) -> Iterator[Sentence]:
             yield Sentence(passage.number, place, text, write(passage.title, text))
 
 
-def useful(question: str, passages: Sequence[Passage]) -> list[Sentence]:
+def useful(question: str, passages: Sequence[PromptPassage]) -> list[Sentence]:
     """Return the useful sentences, best first; empty when none carries anything that the question asks.
 
     A sentence counts by the question's terms in it and in its chain, by how far its title stands in the
