@@ -2,7 +2,7 @@
 
 Messages in, messages out, so that any chat client of LangGraph can be put before it. A turn goes like this:
 
-* `prepare` reads the last message, given as text or as blocks. For one that cannot be read the reply says why; nothing is raised.
+* `prepare` reads the last message, given as text or as blocks. The reply says what is wrong with an unreadable one.
 * `contextualise` makes a follow-up stand alone with the help of the last turns: after "Who wrote
   Frankenstein?", "and her mother?" becomes a question about Mary Shelley's mother.
 * `route` separates small talk from questions, and chooses the method: the one that is set, or by the rule of
