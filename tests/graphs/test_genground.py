@@ -9,8 +9,6 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from hopgraph.graphs import genground
-from hopgraph.nodes.ground import GroundReply, citing_passage
-from hopgraph.state import Passage
 from hopgraph.tools.prompts import FAMILIES, read_demonstrations
 from support.fake_clock import FakeClock
 from support.malformed import MALFORMED
@@ -184,18 +182,6 @@ def test_a_question_that_is_asked_again_ends_the_hops() -> None:
 # citations
 
 
-def passage(key: str, title: str, text: str) -> Passage:
-    return Passage(id=key, title=title, text=text, score=1.0, source="s", hop=1)
-
-
-def test_a_citation_is_carried_by_the_passage_that_has_most_of_its_words() -> None:
-    passages = [passage("film", *FILM), passage("person", *PERSON)]
-    assert citing_passage("Ada Brink was born in Tallinn", passages) == ("person", 1.0)
-    assert citing_passage("It was directed by Brink in Oslo", passages) == ("film", 2 / 3)
-    assert citing_passage("the of and", passages) == ("film", 0.0)
-    assert citing_passage("Ada", []) == ("", 0.0)
-
-
 @pytest.mark.parametrize(
     ("least", "outcome"), [(0.0, "cited"), (0.6, "cited"), (0.7, "not carried"), (1.0, "not carried")]
 )
@@ -214,22 +200,6 @@ def test_a_citation_of_a_passage_that_another_batch_showed_is_not_carried() -> N
     run, _ = go(replies)
     assert [each["outcome"] for each in events(run, "grounded")] == ["not carried", "empty"]
     assert [each["kind"] for each in run.result["citations"]] == ["model"]
-
-
-@pytest.mark.parametrize(
-    ("said", "ref", "empty"),
-    [
-        ({"ref": "<ref> Empty </ref>"}, "Empty", True),
-        ({"ref": None, "revise": None}, "Empty", True),
-        ({"ref": '"None."', "revise": "x"}, '"None."', True),
-        ({"ref": "<ref>a fact</ref>", "revise": "<revise>x</revise>"}, "a fact", False),
-        ({"ref": "1 < 2 and <b>", "revise": 1961}, "1 < 2 and <b>", False),
-    ],
-)
-def test_how_a_grounding_may_be_written(said: dict[str, Any], ref: str, empty: bool) -> None:
-    reply = GroundReply.model_validate(said)
-    assert (reply.ref, reply.is_empty) == (ref, empty)
-    assert "<revise>" not in reply.revise
 
 
 def test_a_citation_needs_a_revised_answer() -> None:

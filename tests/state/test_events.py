@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopgraph.state.events import AnyEvent, Event, Retrieved, StepEvent, UnknownEvent, parse_event
+from hopgraph.state.events import AnyEvent, Event, Retrieved, StepEvent, UnknownEvent, event_order, parse_event
 
 RECORDS: tuple[type[Event], ...] = get_args(AnyEvent)
 
@@ -38,3 +38,12 @@ def test_a_kind_of_another_graph_is_unknown_by_its_name() -> None:
 def test_what_older_traces_lack_has_a_default() -> None:
     data: dict[str, Any] = {"query": "q", "passage_ids": ["a"], "titles": ["A"], "scores": [1.0]}
     assert parse_event(on_the_wire("retrieved", data)) == Retrieved(**data)
+
+
+def test_a_trace_has_one_order() -> None:
+    def event(step: int, path: str, number: int) -> StepEvent:
+        return StepEvent(event="asked", node="n", step=step, path=path, number=number, data={})
+
+    ordered = [event(1, "n", 0), event(2, "n/0001", 0), event(2, "n/0001", 1), event(2, "n/0010", 0), event(10, "a", 0)]
+    arrived = [ordered[place] for place in (3, 0, 4, 2, 1)]
+    assert sorted(arrived, key=event_order) == ordered

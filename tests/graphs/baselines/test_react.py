@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from hopgraph.graphs.baselines import react
-from hopgraph.nodes.hops.next_step import Action, Deduction
 from support.malformed import MALFORMED
 from support.walks import FixedRetriever, Script, Walk, drawn_edges, walk
 
@@ -80,24 +79,6 @@ def test_the_answer_rests_on_the_passages_that_were_named() -> None:
     assert [passage["id"] for passage in run.result["passages"]] == ["film", "person", "noise"]
     usage = run.result["usage"]
     assert (usage["llm_calls"], usage["retrievals"], usage["iterations"]) == (3, 2, 2)
-
-
-@pytest.mark.parametrize(
-    ("written", "wish"),
-    [
-        ("search[a [b] c]", Deduction(question="a [b] c")),
-        (" SEARCH [two\nlines]  ", Deduction(question="two lines")),
-    ],
-)
-def test_how_a_search_may_be_written(written: str, wish: Deduction) -> None:
-    assert Action(action=written).deduction() == wish
-    assert Action.asking("Who?").deduction() == Deduction(question="Who?")
-
-
-@pytest.mark.parametrize("written", ["search[]", "finish[ ]", "look up[x]", "search x", "finish[x] now", ""])
-def test_what_is_no_action(written: str) -> None:
-    with pytest.raises(ValueError, match=r"expected search\[query\]"):
-        Action(action=written)
 
 
 def test_an_answer_that_says_nothing_is_none() -> None:

@@ -1,22 +1,24 @@
-"""Step events as LangChain's custom events: for callback handlers that take them, in order, and for nobody else."""
+"""Step events: LangChain callbacks receive them in order, and a trace has one order."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
 import pytest
 from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
-from langgraph.graph import END, START
+from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
-from typing_extensions import override
+from langgraph.types import Send
+from typing_extensions import TypedDict, override
 
 from hopgraph.graphs import chat, migres
 from hopgraph.nodes.core import step_events
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.core.step_events import STEP_EVENT, emit
 from hopgraph.state import Context, QuestionInput, StepEvent
-from hopgraph.state.events import QuerySent, event_order
+from hopgraph.state.events import Event, QuerySent, event_order
+from hopgraph.state.reducers import merge_ids
 
 QUESTION = {"question": "In which city was the director of the film Pan's Labyrinth born?"}
 
@@ -51,28 +53,6 @@ def told(heard: Sequence[StepEvent]) -> list[tuple[Any, ...]]:
 @pytest.fixture(scope="module")
 def streamed() -> list[StepEvent]:
     return list(migres.graph.stream(QUESTION, stream_mode="custom"))
-
-
-class Runs(BaseCallbackHandler):
-    """Counts the runs that callbacks are told of, by name."""
-
-    def __init__(self) -> None:
-        self.begun = Counter[str]()
-
-    @override
-    def on_chain_start(self, serialized: Any, inputs: Any, **kwargs: Any) -> None:
-        self.begun[kwargs["name"]] += 1
-
-
-async def test_a_node_is_one_run(streamed: list[StepEvent]) -> None:
-    steps = {(event["node"], event["step"]) for event in streamed}
-    decided = sum(node == "decide" for node, _ in steps)
-    awaited, called = Runs(), Runs()
-    await migres.graph.ainvoke(QUESTION, {"callbacks": [awaited]})
-    await asyncio.to_thread(migres.graph.invoke, QUESTION, {"callbacks": [called]})
-    assert awaited.begun == called.begun
-    assert awaited.begun["decide"] == decided > 0
-    assert awaited.begun["prepare"] == awaited.begun["finish"] == 1
 
 
 @pytest.mark.parametrize("kind", [Listener, SlowListener])
@@ -123,3 +103,82 @@ async def test_what_came_before_a_failure_is_heard() -> None:
     with pytest.raises(ValueError, match="it failed"):
         await builder.compile(name="Fails").ainvoke(QUESTION, {"callbacks": [listener]})
     assert [event["event"] for event in listener.heard] == ["query"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told(Event):
+    event: ClassVar[str] = "told"
+    name: str
+
+
+class InnerState(TypedDict):
+    name: str
+    told: Annotated[list[str], merge_ids]
+
+
+class InnerOutput(TypedDict):
+    told: Annotated[list[str], merge_ids]
+
+
+async def tell(state: InnerState, runtime: Runtime[Context]) -> dict[str, Any]:
+    emit(runtime, Told(name=state["name"]))
+    return {"told": [state["name"]]}
+
+
+async def begin(_state: InnerState, runtime: Runtime[Context]) -> dict[str, Any]:
+    emit(runtime, Told(name="begin"))
+    return {}
+
+
+async def end(_state: InnerState, runtime: Runtime[Context]) -> dict[str, Any]:
+    emit(runtime, Told(name="end"))
+    return {}
+
+
+def nested() -> Any:
+    inner = MethodGraph(InnerState, Context, output_schema=InnerOutput)
+    inner.add_node("first", tell)
+    inner.add_node("second", tell)
+    inner.add_edge(START, "first")
+    inner.add_edge("first", "second")
+    inner.add_edge("second", END)
+    outer = MethodGraph(InnerState, Context)
+    outer.add_node("begin", begin)
+    outer.add_node("inner", inner.compile(name="inner"))
+    outer.add_node("end", end)
+    outer.add_edge(START, "begin")
+    outer.add_conditional_edges(
+        "begin", lambda _: [Send("inner", {"name": f"n{number}"}) for number in range(12)], ["inner"]
+    )
+    outer.add_edge("inner", "end")
+    outer.add_edge("end", END)
+    return outer.compile(name="outer")
+
+
+async def test_steps_of_parallel_subgraphs_stand_together_and_between_those_around_them() -> None:
+    names = [f"n{number}" for number in range(12) for _ in range(2)]
+    expected = ["begin", *names, "end"]
+    given_: Any = {"name": "x", "told": []}
+    sync: list[StepEvent] = [event for _, event in nested().stream(given_, stream_mode="custom", subgraphs=True)]
+    awaited: list[StepEvent] = [
+        event async for _, event in nested().astream(given_, stream_mode="custom", subgraphs=True)
+    ]
+    for events in (sync, awaited):
+        ordered = sorted(events, key=event_order)
+        assert [event["data"]["name"] for event in ordered] == expected
+        assert len({event_order(event) for event in ordered}) == len(ordered)
+    assert sorted(map(event_order, sync)) == sorted(map(event_order, awaited))
+
+
+def test_the_order_holds_inside_somebody_elses_graph() -> None:
+    host: Any = StateGraph(InnerState)
+    host.add_node("before", lambda _: {})
+    host.add_node("ours", nested())
+    host.add_edge(START, "before")
+    host.add_edge("before", "ours")
+    host.add_edge("ours", END)
+    events: list[StepEvent] = [
+        event for _, event in host.compile().stream({"name": "x", "told": []}, stream_mode="custom", subgraphs=True)
+    ]
+    names = [event["data"]["name"] for event in sorted(events, key=event_order)]
+    assert names == ["begin", *(f"n{number}" for number in range(12) for _ in range(2)), "end"]

@@ -17,10 +17,11 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
 from hopgraph.nodes.core.ask import Ask, AskResult, ask, ask_all, calls_of
-from hopgraph.state import ModelError, PromptError, Spent, StepEvent
+from hopgraph.nodes.recall_knowledge import RecallReply
+from hopgraph.state import ModelError, PromptError, StepEvent
 from hopgraph.state.migres import MigresContext
-from hopgraph.tools.models.reply_cache import cached_reply
 from support.fake_clock import NEVER
+from support.node_inputs import spent
 from support.servers import faults
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel
@@ -35,10 +36,6 @@ class Recalled(BaseModel):
 
 NOTHING = Recalled(knowledge="")
 GOOD = '{"knowledge": "Lima is in Peru."}'
-
-
-def spent() -> Spent:
-    return Spent(calls={}, started_at=time.time())
 
 
 def question(text: str = "Where is Lima?", **fields: Any) -> Ask[Recalled]:
@@ -251,31 +248,6 @@ async def test_the_same_prompt_at_the_same_time_is_paid_for_once(tmp_path: Path)
     assert sorted(answer.call["cached"] for answer in answers) == [0] + [1] * 7
 
 
-async def test_whoever_waits_for_a_reply_that_fails_asks_anew(tmp_path: Path) -> None:
-    asked, folder = asyncio.Event(), str(tmp_path)
-
-    async def failing() -> None:
-        async with cached_reply(folder, "0" * 64) as kept:
-            assert kept is None
-            asked.set()
-            await asyncio.sleep(0.05)
-            raise ZeroDivisionError
-
-    async def first() -> None:
-        with pytest.raises(ZeroDivisionError):
-            await failing()
-
-    async def second() -> tuple[float, object]:
-        await asked.wait()
-        began = time.monotonic()
-        async with cached_reply(folder, "0" * 64) as kept:
-            return time.monotonic() - began, kept
-
-    _, (waited, kept) = await asyncio.gather(first(), second())
-    assert waited >= 0.04
-    assert kept is None
-
-
 async def test_a_role_may_have_a_model_of_its_own() -> None:
     special = scripted('{"knowledge": "special"}')
     bound: dict[str, BaseChatModel] = {
@@ -387,6 +359,24 @@ async def test_a_damaged_or_full_cache_loses_nothing(tmp_path: Path, monkeypatch
     assert (await ask(context, spent(), question("another?"))).outcome == "replied"
     assert events[-2]["event"] == "cache_failed"
     assert not list(tmp_path.rglob("*.part"))
+
+
+async def test_sampling_options_reach_the_server_for_that_question_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    reply = json.dumps({"knowledge": "Lima is in Peru."})
+
+    def wanted(**fields: Any) -> Ask[RecallReply]:
+        return Ask("recall_knowledge", {"question": "Where is Lima?"}, RecallReply, RecallReply(knowledge=""), **fields)
+
+    with OpenAIServer(ScriptedChatModel(replies=lambda *_: reply)) as server:
+        settings = MigresContext(model=f"openai:scripted?base_url={server.base_url}", max_parallel_calls=1)
+        runtime = Runtime(context=settings, stream_writer=lambda _event: None)
+        asks = [wanted(), wanted(sample=1, sampling={"temperature": 1.0, "top_p": 0.5}), wanted(sample=2)]
+        await ask_all(runtime, spent(), asks)
+        bodies: list[Any] = [request.body for request in server.requests]
+    # Which of them goes first is up to the threads that resolve the model.
+    drawn = sorted((body.get("temperature"), body.get("top_p") or 0) for body in bodies)
+    assert drawn == [(0.0, 0), (0.0, 0), (1.0, 0.5)]
 
 
 @pytest.mark.slow

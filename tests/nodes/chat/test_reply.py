@@ -1,0 +1,56 @@
+"""The text of a reply: numbered sources, remarks, no markup."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hopgraph.nodes.chat.reply import ReplyState, escape_markup, reply_text
+from hopgraph.nodes.finish import total
+from hopgraph.state import Citation
+from support.node_inputs import citation
+
+
+def found(answer: str, *citations: Citation, stop_reason: Any = "answered") -> ReplyState:
+    return ReplyState(
+        question="Who?",
+        kind="single_hop",
+        said="",
+        chosen="one_step",
+        answer=answer,
+        explanation="",
+        citations=list(citations),
+        passages=[],
+        stop_reason=stop_reason,
+        usage=total([], iterations=0),
+        calls={},
+        started_at=0.0,
+    )
+
+
+def test_the_reply_numbers_what_it_quotes() -> None:
+    assert reply_text(found("Ada", citation("A*", "Ada\npainted [it]."), citation("", ""))) == (
+        "Ada [1][2]\n\n[1] A\\*: “Ada painted \\[it\\].”\n\n[2] untitled"
+    )
+
+
+def test_own_knowledge_is_no_passage() -> None:
+    assert reply_text(found("Ada", citation("x", "I know it.", "model"))) == (
+        "Ada [1]\n\n[1] the model's own knowledge: “I know it.”"
+    )
+    assert "the model's own knowledge" in reply_text(found("Ada"))
+
+
+def test_the_end_of_the_budget_is_told() -> None:
+    assert "best answer so far" in reply_text(found("Ada", citation("A", "q"), stop_reason="budget"))
+    assert reply_text(found("", stop_reason="budget")).startswith("The budget ended the search before")
+    assert reply_text(found("", stop_reason="max_iterations")) == "I found no answer in the documents to: Who?"
+
+
+@given(st.text())
+def test_plain_text_is_one_line_without_markup(text: str) -> None:
+    shown = escape_markup(text)
+    assert len(shown.splitlines()) <= 1
+    bare = shown.replace("\\\\", "")
+    for mark in "`*_[]<>~$|#":
+        assert bare.count(mark) == bare.count(f"\\{mark}")

@@ -1,0 +1,36 @@
+"""The rule that chooses a method for a turn."""
+
+from typing import Any
+
+import pytest
+
+from hopgraph.nodes.chat.route import MULTI_HOP_CALLS, MULTI_HOP_TOKENS, RouteReply, method_for
+from hopgraph.nodes.core.budget import reserved_call
+from hopgraph.state import Spent
+from hopgraph.state.chat import ChatContext
+from support.node_inputs import spent
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "used", "method"),
+    [
+        ("single_hop", {}, spent(), "one_step"),
+        ("bridge", {}, spent(), "migres"),
+        ("comparison", {}, spent(), "migres"),
+        ("single_hop", {"use_method": "ircot"}, spent(), "ircot"),
+        ("bridge", {"max_llm_calls": MULTI_HOP_CALLS + 1}, spent(reserved_call(1)), "migres"),
+        ("bridge", {"max_llm_calls": MULTI_HOP_CALLS + 1}, spent(reserved_call(2)), "one_step"),
+        ("bridge", {"max_tokens": MULTI_HOP_TOKENS + 100}, spent(reserved_call(tokens=100)), "migres"),
+        ("comparison", {"max_tokens": MULTI_HOP_TOKENS + 100}, spent(reserved_call(tokens=101)), "one_step"),
+        ("bridge", {"max_llm_calls": 1, "use_method": "migres"}, spent(), "migres"),
+    ],
+)
+def test_the_rule_of_auto(kind: Any, settings: Any, used: Spent, method: str) -> None:
+    chosen, why = method_for(kind, ChatContext(**settings), used)
+    assert chosen == method
+    assert why
+
+
+@pytest.mark.parametrize("kind", ["single hop", "Single-Hop", " SINGLE_HOP "])
+def test_a_kind_may_be_spelt_in_other_ways(kind: str) -> None:
+    assert RouteReply.model_validate({"kind": kind}).kind == "single_hop"

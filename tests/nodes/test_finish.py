@@ -1,0 +1,71 @@
+"""What an answer rests on, its citations and the totals of a run."""
+
+from typing import Any
+
+import pytest
+from langgraph.runtime import Runtime
+
+from hopgraph.nodes.core.excerpts import passages_by_id
+from hopgraph.nodes.finish import FinishState, cite, cited_evidence, finish, total
+from hopgraph.state.migres import MigresContext
+from support.node_inputs import evidence, model_call, passage
+
+
+def finishing(**fields: Any) -> FinishState:
+    state: Any = {
+        "answer": "Lima",
+        "explanation": "It is the capital.",
+        "evidence": [evidence(1, "Lima is a city.", "a"), evidence(2, "Cats purr.", "b")],
+        "used": [],
+        "passages": [passage("a"), passage("b", hop=2), passage("c", hop=2)],
+        "iteration": 2,
+        "stop_reason": None,
+        "calls": {},
+        "started_at": 0.0,
+        **fields,
+    }
+    return state
+
+
+@pytest.mark.parametrize(
+    ("fields", "ids"),
+    [
+        ({"used": ["1.1.2"]}, ["1.1.2"]),
+        ({}, ["1.1.1"]),
+        ({"answer": "no", "explanation": ""}, ["1.1.1", "1.1.2"]),
+        ({"used": ["9.9.9"]}, ["1.1.1"]),
+    ],
+)
+def test_what_the_answer_rests_on(fields: dict[str, Any], ids: list[str]) -> None:
+    assert [each["id"] for each in cited_evidence(finishing(**fields))] == ids
+
+
+async def test_cited_passages_come_first_and_recalled_ones_not_at_all() -> None:
+    recalled = passage("model:1.1", source="model")
+    state = finishing(used=["1.1.2"], passages=[recalled, passage("a"), passage("b", hop=2), passage("c", hop=2)])
+    update = await finish(state, Runtime(context=MigresContext()))
+    assert [each["id"] for each in update["passages"].value] == ["b", "a", "c"]
+    assert update["stop_reason"] == "answered"
+
+
+async def test_no_answer_has_no_citations() -> None:
+    update = await finish(finishing(answer="", used=["1.1.2"]), Runtime(context=MigresContext()))
+    assert (update["citations"], update["stop_reason"]) == ([], "unanswerable")
+
+
+def test_a_passage_is_cited_once() -> None:
+    cited = cite([evidence(1, "One", "a", "b"), evidence(2, "Two", "a")], passages_by_id([passage("a"), passage("b")]))
+    assert [(each["passage_id"], each["quote"]) for each in cited] == [("a", "One."), ("b", "One.")]
+
+
+def test_totals_add_up() -> None:
+    usage = total(
+        [
+            model_call(passages=3),
+            model_call(attempts=2, parse_failures=1),
+            model_call(kind="retrieval", attempts=0, passages=50),
+        ],
+        2,
+    )
+    assert (usage["llm_calls"], usage["retrievals"], usage["passages"], usage["parse_failures"]) == (3, 1, 3, 1)
+    assert set(total([], 0).values()) == {0}

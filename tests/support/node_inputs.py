@@ -1,0 +1,92 @@
+"""What tests of single nodes give them: records of the state, what a run has spent, and small retrievers."""
+
+import time
+from typing import Any
+
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+
+from hopgraph.state import Call, Citation, Evidence, Passage, Spent
+from hopgraph.state.question_tree import QuestionNode
+
+
+def passage(key: str, text: str = "One. Two.", **fields: Any) -> Passage:
+    known: Any = {"id": key, "title": key.upper(), "text": text, "score": 1.0, "source": "s", "hop": 1, **fields}
+    return known
+
+
+def evidence(number: int, statement: str, *ids: str) -> Evidence:
+    return Evidence(id=f"1.1.{number}", statement=statement, passage_ids=list(ids), quote="", verified=True)
+
+
+def citation(title: str, quote: str, kind: Any = "passage") -> Citation:
+    return Citation(passage_id=title, title=title, quote=quote, start=0, end=len(quote), kind=kind)
+
+
+def model_call(**fields: Any) -> Call:
+    """Return one call of a model: 10 tokens of prompt and 5 of completion, where nothing else is given."""
+    counted: Any = {
+        "kind": "model",
+        "role": "r",
+        "attempts": 1,
+        "cached": 0,
+        "prompt_tokens": 10,
+        "completion_tokens": 5,
+        "parse_failures": 0,
+        "passages": 0,
+        "knowledge_tokens": 0,
+        **fields,
+    }
+    return counted
+
+
+def spent(*calls: Call, ago: float = 0.0) -> Spent:
+    """Return what a run that began `ago` seconds ago has spent: these calls."""
+    return Spent(calls={str(number): each for number, each in enumerate(calls)}, started_at=time.time() - ago)
+
+
+def question_node(key: str, **fields: Any) -> QuestionNode:
+    """Return an open node of a question tree, with its parent and its depth read from its path."""
+    made: Any = {
+        "id": key,
+        "parent": key.rpartition(".")[0],
+        "depth": key.count("."),
+        "question": f"question {key}?",
+        "status": "open",
+        "answer": "",
+        "how": "",
+        "explanation": "",
+        "passage_ids": [],
+        **fields,
+    }
+    return made
+
+
+class WithoutK(BaseRetriever):
+    """Returns nine documents, however many are wanted."""
+
+    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
+        return [Document(page_content=f"{query} {number}", id=str(number)) for number in range(9)]
+
+
+class WithOptions(WithoutK):
+    """Returns its first k documents."""
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
+    ) -> list[Document]:
+        return super()._get_relevant_documents(query, run_manager=run_manager)[: options["k"]]
+
+
+class CountingCorpus(BaseRetriever):
+    """Returns its first k documents, and notes how many it was asked for."""
+
+    texts: list[str]
+    asked_for: list[int] = []  # noqa: RUF012 - pydantic copies it
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int = 5
+    ) -> list[Document]:
+        self.asked_for.append(k)
+        return [Document(page_content=text, id=str(n)) for n, text in enumerate(self.texts[:k])]
