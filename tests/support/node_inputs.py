@@ -6,9 +6,13 @@ from typing import Any
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
+from langgraph.runtime import Runtime
 
-from hopgraph.state import Call, Citation, Evidence, Passage, Spent
+from hopgraph.state import Call, Citation, Evidence, Excerpt, Knowledge, Passage, Spent, StepEvent
+from hopgraph.state.blendfilter import Draft
+from hopgraph.state.context import ContextT
 from hopgraph.state.question_tree import QuestionNode
+from hopgraph.state.review_tree import ReviewNode
 
 
 def passage(key: str, text: str = "One. Two.", **fields: Any) -> Passage:
@@ -90,3 +94,45 @@ class CountingCorpus(BaseRetriever):
     ) -> list[Document]:
         self.asked_for.append(k)
         return [Document(page_content=text, id=str(n)) for n, text in enumerate(self.texts[:k])]
+
+
+def draft(answer: str, reasoning: str = "", *pieces: Evidence) -> Draft:
+    """Return a sample: its answer, its chain of thought, and the evidence that it names."""
+    return Draft(reasoning=reasoning, answer=answer, evidence=list(pieces))
+
+
+def knowledge(query: str, *keys: str) -> Knowledge:
+    """Return what a query kept: the first four characters of each of these passages."""
+    return Knowledge(
+        query=query, excerpts=[Excerpt(passage_id=key, spans=[[0, 4]], text="", score=1.0) for key in keys]
+    )
+
+
+def review_node(key: str, verdict: Any = "", **fields: Any) -> ReviewNode:
+    """Return a node of a review tree that adds passage `p<id>` to its path; reviewed where a verdict is given."""
+    made: Any = {
+        "id": key,
+        "parent": key.rpartition(".")[0],
+        "depth": key.count("."),
+        "passage_ids": [f"p{key}"] if "." in key else [],
+        "status": "reviewed" if verdict else "open",
+        "verdict": verdict,
+        "analysis": "",
+        "answer": "",
+        "query": "",
+        "why": "",
+        **fields,
+    }
+    return made
+
+
+def review_tree(*nodes: ReviewNode) -> dict[str, ReviewNode]:
+    """Return these nodes below an expanded root, by id."""
+    root = review_node("0", "search", status="expanded", query="Who?")
+    return {each["id"]: each for each in (root, *nodes)}
+
+
+def node_runtime(settings: ContextT, events: list[StepEvent] | None = None) -> Runtime[ContextT]:
+    """Return what a node is called with; its step events go to `events`."""
+    written = events if events is not None else []
+    return Runtime(context=settings, stream_writer=written.append)

@@ -27,3 +27,8 @@ def test_it_is_symmetric_and_between_nothing_and_one(first: str, second: str) ->
     found = lexical_similarity(first, second)
     assert found == lexical_similarity(second, first)
     assert 0.0 <= found <= 1.0
+
+
+@given(st.lists(st.sampled_from(["red", "green", "blue", "yellow", "brown", "purple", "orange"]), min_size=1))
+def test_a_text_is_exactly_as_similar_to_itself_as_can_be(words: list[str]) -> None:
+    assert lexical_similarity(" ".join(words), " ".join(words)) == 1.0

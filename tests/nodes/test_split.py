@@ -1,0 +1,53 @@
+"""A question becomes the root of a tree, and is broken down into parts."""
+
+import json
+from typing import Any
+
+import pytest
+
+from hopgraph.nodes.question_tree.branch import only_branch
+from hopgraph.nodes.split import plant, split_with
+from hopgraph.state.ra_isf import RaIsfContext
+from support.node_inputs import node_runtime, question_node, spent
+from support.servers.scripted_model import ScriptedChatModel
+
+
+def splitting() -> Any:
+    tree = {"0": question_node("0", status="split"), "0.1": question_node("0.1")}
+    return {"tree": tree, "branch": only_branch("0.1", "solve"), **spent()}
+
+
+async def test_the_question_is_planted_as_an_open_root() -> None:
+    update = await plant({"question": "Who?"}, node_runtime(RaIsfContext()))
+    assert update["tree"] == {"0": question_node("0", question="Who?")}
+
+
+async def test_parts_that_repeat_a_question_above_them_are_dropped() -> None:
+    reply = json.dumps({"sub_questions": ["Question 0?", "Who?", "question 0.1", "Where?", "When?"]})
+    settings = RaIsfContext(model=ScriptedChatModel(replies=[reply]), max_sub_questions=2)
+    update = await split_with(needs_parts=True)(splitting(), node_runtime(settings))
+    assert {key: (node["status"], node["question"]) for key, node in update["tree"].items()} == {
+        "0.1": ("split", "question 0.1?"),
+        "0.1.1": ("open", "Who?"),
+        "0.1.2": ("open", "Where?"),
+    }
+    assert [node["depth"] for node in update["tree"].values()] == [1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("needs_parts", "settings", "status", "how", "reason"),
+    [
+        (True, {}, "unknown", "unsolved", None),
+        (True, {"max_tokens": 1}, "unknown", "budget", None),
+        (False, {}, "split", "", None),
+        (False, {"max_tokens": 1}, "split", "", "budget"),
+    ],
+)
+async def test_a_question_without_parts(
+    needs_parts: bool, settings: dict[str, Any], status: str, how: str, reason: str | None
+) -> None:
+    model = ScriptedChatModel(replies=lambda *_: '{"sub_questions": []}')
+    runtime = node_runtime(RaIsfContext(model=model, **settings))
+    update = await split_with(needs_parts=needs_parts)(splitting(), runtime)
+    assert {key: (node["status"], node["how"]) for key, node in update["tree"].items()} == {"0.1": (status, how)}
+    assert update.get("stop_reason") == reason
