@@ -39,5 +39,6 @@ async def test_a_sample_without_an_answer_is_never_chosen() -> None:
     ]
     state: Any = {"question": "Where?", "drafts": drafts, "passages": PASSAGES, "stop_reason": None}
     assert (await best_cited(state, node_runtime(Context())))["answer"] == "Peru"
-    unanswered = await best_cited({**state, "drafts": drafts[:1]}, node_runtime(Context()))
+    state["drafts"] = drafts[:1]
+    unanswered = await best_cited(state, node_runtime(Context()))
     assert (unanswered["answer"], unanswered["stop_reason"]) == ("", "unanswerable")

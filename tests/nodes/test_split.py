@@ -47,7 +47,7 @@ async def test_a_question_without_parts(
     needs_parts: bool, settings: dict[str, Any], status: str, how: str, reason: str | None
 ) -> None:
     model = ScriptedChatModel(replies=lambda *_: '{"sub_questions": []}')
-    runtime = node_runtime(RaIsfContext(model=model, **settings))
+    runtime: Any = node_runtime(RaIsfContext(model=model, **settings))
     update = await split_with(needs_parts=needs_parts)(splitting(), runtime)
     assert {key: (node["status"], node["how"]) for key, node in update["tree"].items()} == {"0.1": (status, how)}
     assert update.get("stop_reason") == reason

@@ -1,5 +1,7 @@
 """Paths of a review tree, and the accepted nodes that agree on an answer."""
 
+from typing import Any
+
 from hopgraph.nodes.review_tree.paths import (
     accepted_nodes,
     majority_nodes,
@@ -42,5 +44,5 @@ def test_the_majority_is_the_largest_group_of_accepted_nodes_and_of_equal_ones_t
 
 def test_accepted_nodes_are_those_in_the_evidence() -> None:
     tree = review_tree(review_node("0.1", "accept"), review_node("0.2", "accept"))
-    kept = {**evidence(1, "s"), "id": "0.2"}
+    kept: Any = {**evidence(1, "s"), "id": "0.2"}
     assert list(accepted_nodes(tree, [kept])) == ["0.2"]
