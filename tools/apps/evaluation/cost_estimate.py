@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from hopgraph.state import Context, SettingsError, StepEvent
 from hopgraph.state.context import DEFAULT_MODEL
+from hopgraph.state.events import Asked, parse_event
 from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob, answer_question
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.prices import PriceTable
@@ -121,10 +122,9 @@ class _PricedCall(NamedTuple):
     completion: int
 
 
-def _priced_call(settings: Context, event: StepEvent) -> _PricedCall:
-    data = event["data"]
-    numbers = (int(str(data[name])) for name in ("attempts", "prompt_tokens", "completion_tokens"))
-    return _PricedCall(model_name(find_model_spec(settings, str(data["role"]))), *numbers)
+def _priced_call(settings: Context, asked: Asked) -> _PricedCall:
+    model = model_name(find_model_spec(settings, asked.role))
+    return _PricedCall(model, asked.attempts, asked.prompt_tokens, asked.completion_tokens)
 
 
 async def _estimate(
@@ -139,7 +139,8 @@ async def _estimate(
         if outcome["error"]:
             continue  # counted as far as it came, it would make the method look cheap
         tried += 1
-        calls += [_priced_call(settings, event) for event in events if event["event"] == "asked"]
+        parsed = map(parse_event, events)
+        calls += [_priced_call(settings, event) for event in parsed if isinstance(event, Asked)]
     share = 1 / tried if tried else 0.0
     known = tried > 0 and all(prices.knows(call.model) for call in calls)
     cost = sum(prices.price(call.model, call.prompt, call.completion) for call in calls) * share * left

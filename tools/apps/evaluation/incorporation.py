@@ -6,9 +6,9 @@ have them, and an answer is right when a true one occurs in it.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from hopgraph.state import StepEvent
+from hopgraph.state.events import Revised, parse_event
 from hopgraph.tools.apps.evaluation.metrics import COVER_EM, AnswerMetric
 
 
@@ -69,11 +69,10 @@ def measure_incorporation(
         metric: A full score counts as right.
     """
     total = Incorporation()
-    for event in trace:
-        data = event["data"]
-        if event["event"] != "revised" or not (answers := gold.get(cast("int", data["hop"]))):
+    for event in map(parse_event, trace):
+        if not isinstance(event, Revised) or not (answers := gold.get(event.hop)):
             continue
-        before, after = (metric(str(data[name]), answers) >= 1.0 for name in ("generated", "answer"))
+        before, after = (metric(answer, answers) >= 1.0 for answer in (event.generated, event.answer))
         total += Incorporation(
             kept_right=int(before and after),
             corrected=int(after and not before),

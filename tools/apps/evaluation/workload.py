@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from hopgraph.state.events import Solved, parse_event
 from hopgraph.tools.apps.evaluation.comparison import ScoredMethod
 from hopgraph.tools.apps.runs.run_tree import ROOT
 
@@ -52,8 +53,5 @@ def count_workload(method: ScoredMethod) -> Workload | None:
 
 def _settling_modules(record: Mapping[str, Any]) -> dict[str, Module]:
     """Return the module that settled each question of a run, as it ended."""
-    return {
-        str(event["data"].get("id")): _SETTLED_BY.get(str(event["data"].get("how")), "unsolved")
-        for event in record["trace"]
-        if event["event"] in {"solved", "composed"}
-    }
+    events = map(parse_event, record["trace"])
+    return {event.id: _SETTLED_BY.get(event.how, "unsolved") for event in events if isinstance(event, Solved)}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, cast
 
 from hopgraph.state import RunError, StepEvent
+from hopgraph.state.events import Asked, parse_event
 from hopgraph.tools.apps.evaluation.batch.outcome import Outcome, OutcomeKey
 from hopgraph.tools.apps.evaluation.batch.question_job import EventListener, QuestionJob, answer_question
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunWriter
@@ -39,23 +40,18 @@ class RunTally:
 
     def count_call(self, event: StepEvent, price: "CallPrice") -> None:
         """Count a model call that was paid for."""
-        data = event["data"]
-        if event["event"] != "asked":
+        if event["event"] != Asked.event or not isinstance(asked := parse_event(event), Asked):
             return
-        attempts, cached = _int_or_zero(data["attempts"]), _int_or_zero(data["cached"])
-        self.parse_failures += _int_or_zero(data["parse_failures"])
-        if attempts <= cached:
+        self.parse_failures += asked.parse_failures
+        paid = asked.attempts - asked.cached
+        if paid <= 0:
             return
-        share = (attempts - cached) / attempts
-        prompt, completion = (round(share * _int_or_zero(data[key])) for key in ("prompt_tokens", "completion_tokens"))
-        self.calls += attempts - cached
+        share = paid / asked.attempts
+        prompt, completion = round(share * asked.prompt_tokens), round(share * asked.completion_tokens)
+        self.calls += paid
         self.prompt_tokens += prompt
         self.completion_tokens += completion
-        self.cost += price(str(data["model"]), prompt, completion)
-
-
-def _int_or_zero(value: object) -> int:
-    return value if isinstance(value, int) else 0
+        self.cost += price(asked.model, prompt, completion)
 
 
 class CallPrice(Protocol):

@@ -17,6 +17,7 @@ from hopgraph.tools.apps.evaluation.report.figures.figure_style import drawing
 from hopgraph.tools.apps.evaluation.report.figures.sweeps import error_rate, settings_swept
 from hopgraph.tools.apps.evaluation.report.figures.tradeoff import quality_figure
 from support.hand_made_runs import outcome, question, usage, write_run
+from support.step_events import sparse_event
 
 pytest.importorskip("matplotlib")
 QUESTIONS = [question(f"q{number}", "Ann") for number in range(4)]
@@ -47,7 +48,7 @@ def test_every_figure_that_the_runs_have_numbers_for(make: Make, tmp_path: Path)
     runs = [make(f"e{rate}", {"model": f"{spec}{rate}"}, 3 - number) for number, rate in enumerate((0, 0.2, 0.4))]
     runs += [make(f"w{width}", {"model": f"{spec}0.1", "widths": (width,)}) for width in (3, 5)]
     runs += [make(f"c{rate}", {"model": f"{spec}{rate}"}, 1, "chain_of_reviews") for rate in (0, 0.4)]
-    record = {"trace": [{"event": "solved", "data": {"id": "0", "how": "known"}}]}
+    record = {"trace": [sparse_event("solved", {"id": "0", "how": "known"})]}
     ra_isf = [(outcome("ra_isf", each.id, "Ann"), record) for each in QUESTIONS]
     runs.append(write_run(tmp_path / "ra", QUESTIONS, ra_isf, {"ra_isf": {}}))
     written = draw_figures(compare_runs(runs), tmp_path / "figures")

@@ -13,6 +13,7 @@ from hopgraph.tools.apps.evaluation.comparison import Comparison, compare_runs
 from hopgraph.tools.apps.evaluation.report.tables import Cell, Table, default_base, simulated, tables
 from hopgraph.tools.apps.evaluation.report.writers import WRITERS, as_csv, as_html, as_markdown
 from support.hand_made_runs import failed, outcome, question, usage, write_run
+from support.step_events import sparse_event
 
 QUESTIONS = [question("q1", "Ann"), question("q2", "Bea"), question("q3", "Cid", "comparison", ("g1", "g2", "g3"))]
 MODEL = {"model": "openai:m"}
@@ -20,7 +21,7 @@ MODEL = {"model": "openai:m"}
 
 def steps(*settled: tuple[str, str]) -> dict[str, Any]:
     """Make a record of RA-ISF: question ids with how each was settled."""
-    return {"trace": [{"event": "solved", "data": {"id": key, "how": how}} for key, how in settled]}
+    return {"trace": [sparse_event("solved", {"id": key, "how": how}) for key, how in settled]}
 
 
 @pytest.fixture
