@@ -175,7 +175,7 @@ def test_parallel_branches_pause_together_and_each_is_resumed_by_its_id(setting:
     context = METHODS["ra_isf"].Context(model=asked, **{setting: True})
     ran = Reviewed(graph, {"question": COMPARISON}, context, as_shown)
     expected = METHODS["ra_isf"].graph.invoke({"question": COMPARISON}, context=METHODS["ra_isf"].Context(model=plain))
-    assert max(ran.at_once) >= 3
+    assert max(ran.at_once) >= 2
     assert ran.result == expected
     assert len(asked.calls) == len(plain.calls)
 
@@ -214,7 +214,7 @@ def test_what_cannot_be_used_pauses_again_and_says_why(given: Any, problem: str)
 
     ran = reviewed("one_step", "review_queries", decide, model())
     assert problem in ran.payloads[1]["problem"]
-    assert ran.result["answer"] == "Spanish"
+    assert ran.result["answer"] == "Guillermo del Toro"
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_evidence_that_was_not_shown_is_refused(given: Any, problem: str) -> Non
 
     ran = reviewed("one_step", "review_evidence", decide, model())
     assert problem in ran.payloads[1]["problem"]
-    assert ran.result["answer"] == "Spanish"
+    assert ran.result["answer"] == "Guillermo del Toro"
 
 
 @pytest.mark.parametrize("setting", ["review_queries", "review_evidence"])

@@ -190,7 +190,7 @@ def load_analyser(
     names = sorted(name for name in ours.keys() | recorded.keys() if ours.get(name) != recorded.get(name))
     if names:
         raise CorpusError(
-            f"{place}: built with another version of the analyser ({', '.join(names)} differ), which would miss "
+            f"{place}: built with another version of the analyser ({', '.join(names)}), which would miss "
             f"passages; {remedy}"
         )
     return analyser
