@@ -5,15 +5,15 @@ that (rather than decomposing the question beforehand) finds the next passage of
 passages down to their relevant sentences makes this cheap: fewer than five passages per iteration.
 
 Paper: "LLMs Know What They Need: Leveraging a Missing Information Guided Framework to Empower
-Retrieval-Augmented Generation". Sections: retrieve, sentence_filter, recall_knowledge, extract, nli_verify,
-decide, generate_queries and the memory 3.2; compress Table 5; presets Table 11.
+Retrieval-Augmented Generation". Section 3.2 describes the nodes from retrieve to
+generate_queries, and the memory; Table 5 compress; Table 11 the presets.
 
 Where this differs from the paper:
 * knowledge is recalled for each query that kept no passage, not only when none of them did;
 * one extraction call per query, side by side (Table 17 also shows one call for several);
 * δ defaults to the reranker's calibrated value, found as in appendix B;
 * at the last iteration, and when no new query can be written, one final decision must answer or say that
-  it cannot; the paper leaves the end open;
+  it cannot; the paper does not say how a run ends there;
 * a decision also names the statements that it rests on, for the citations;
 * the model's own knowledge is cited as such, never as a passage.
 """
@@ -56,7 +56,7 @@ def what_is_left(state: MigresState) -> Literal["passages kept", "nothing left"]
 
 
 def enough_information(state: MigresState) -> Literal["answerable", "missing", "limit reached"]:
-    """Read the decision: end with its answer, look for what is missing, or give a final answer at t = T."""
+    """Finish, search for what is missing, or force a final answer where the iterations or the budget are used up."""
     if state["stop_reason"] == "answered":
         return "answerable"
     return "limit reached" if state["stop_reason"] else "missing"
@@ -73,6 +73,7 @@ def build() -> MethodGraph:
     builder.add_node("prepare", prepare_for(MigresState))
     builder.add_node("retrieve", retrieve_with(passages_per_query, any_number=True))
     builder.add_node("sentence_filter", sentence_filter)
+    # reserve_calls: the model calls that must still be possible after this node, on the shortest way to an answer.
     builder.add_node("compress", compress, reserve_calls=3)
     builder.add_node("recall_knowledge", recall_knowledge, reserve_calls=3)
     builder.add_node("extract", extract, reserve_calls=1)

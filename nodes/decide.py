@@ -20,8 +20,7 @@ from hopgraph.state.reducers import merge_calls
 from hopgraph.tools.prompts import Value, clean
 
 _CALLS_OF_AN_ITERATION = 4
-"""The fewest calls that one more iteration makes sense with: queries, an extraction, a decision, and the
-final answer kept back."""
+"""Calls that one more iteration takes at least: queries, an extraction, a decision, and the final answer."""
 
 
 class DecidedAnswer(ReplyModel):
@@ -70,7 +69,7 @@ async def decide(state: DecideState, runtime: Runtime[MigresContext]) -> Mapping
     """Answer from the evidence, or say what is missing (the Main Module, section 3.2).
 
     Writes `answer` (empty when the evidence is not enough), `explanation`, `confidence`, `missing`,
-    `used`, and `stop_reason` when the run ends here: answered, or the iterations or the budget are used up.
+    `used`, and `stop_reason`: `answered` ends the run; `max_iterations` or `budget` sends it to `final_answer`.
     A reply that cannot be used counts as "not enough", with the whole question missing.
     """
     settings = runtime.context

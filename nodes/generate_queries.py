@@ -41,9 +41,9 @@ class GenerateState(Spent):
 async def generate_queries(state: GenerateState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
     """Ask for at most `max_queries` single-hop queries (the Query Generator, section 3.2).
 
-    Writes `queries` and counts the next `iteration`. Queries that repeat the question or an earlier query,
-    but for case, spaces and punctuation, are dropped (Memory Module). No queries left, or no usable reply:
-    `queries` is empty and the iteration stays; where the budget did not reach, `stop_reason` says so.
+    Writes `queries` and increments `iteration`. With `memory`, queries that repeat the question or an earlier
+    query, ignoring case, spaces and punctuation, are dropped (Memory Module). No queries left, or no usable reply:
+    `queries` is empty and the iteration stays; where the budget is exhausted, `stop_reason` says so.
     """
     settings = runtime.context
     wanted = queries_ask(

@@ -8,11 +8,11 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from hopgraph.nodes.core.ask import gather_or_cancel
 from hopgraph.nodes.core.human_review import check_resumable
 from hopgraph.state import Context, Query, QuestionError, QuestionInput, SettingsError
 from hopgraph.state.fingerprint import record_settings
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
+from hopgraph.tools.io.background import gather_or_cancel
 from hopgraph.tools.models.reply_cache import check_cache
 from hopgraph.tools.prompts import check_demonstrations, check_prompts_dir, clean
 from hopgraph.tools.resources import get_entailment_checker, get_model, get_reranker, get_retriever
@@ -66,20 +66,18 @@ def _empty(hint: Any) -> Any:
 
 
 def checked_question(question: str) -> str:
-    """Strip a question and take out unseen characters.
+    """Strip a question and remove invisible characters.
 
     Raises:
         QuestionError: blank, or longer than `MAX_QUESTION_CHARACTERS`.
     """
     if not isinstance(question, str):  # pyright: ignore[reportUnnecessaryIsInstance] - it comes from outside
-        raise QuestionError(f"the question must be a text, got {type(question).__name__}")
+        raise QuestionError(f"the question must be a string, got {type(question).__name__}")
     checked = clean(question).strip()
     if not checked:
         raise QuestionError("the question is empty; ask something")
     if len(checked) > MAX_QUESTION_CHARACTERS:
-        raise QuestionError(
-            f"the question has {len(checked):,} characters; at most {MAX_QUESTION_CHARACTERS:,} are taken"
-        )
+        raise QuestionError(f"the question has {len(checked):,} characters; the limit is {MAX_QUESTION_CHARACTERS:,}")
     return checked
 
 

@@ -7,13 +7,13 @@ from langchain_core.retrievers import BaseRetriever
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.core.ask import gather_or_cancel
 from hopgraph.nodes.core.human_review import ReviewedQueries, approve_queries
 from hopgraph.nodes.core.search import SearchRequest, search_all
 from hopgraph.nodes.core.step_events import current_place, emit
 from hopgraph.state import Call, Candidates, Context, Query, empty_call
 from hopgraph.state.context import ContextT
 from hopgraph.state.events import QuerySent, Retrieved
+from hopgraph.tools.io.background import gather_or_cancel
 from hopgraph.tools.resources import get_retriever
 
 
@@ -39,13 +39,13 @@ def retrieve_with(
     (each text once) and `asked`. With a second retriever both results are united, for a reranker to sort (MIGRES,
     Table 9). A query that finds nothing has empty candidates. With `leave_out_question` passages that contain the
     question's text are left out, others take their places, and the event `retrieved` counts them as `left_out`. With
-    `review_queries` a person sees the queries first (see `approve`); one that is not to be sent finds nothing.
+    `review_queries` a person sees the queries first (see `approve_queries`); one that is not to be sent finds nothing.
     The node raises CorpusError or SpecError where the retriever cannot be opened.
 
     Args:
-        count: From the settings and the iteration, from 1, to the number of passages.
-        any_number: The nodes that follow take any number of queries, so a reviewer's additions are queries like
-            the others. Else what they find joins what the first query found.
+        count: Returns the number of passages per query, given the settings and the iteration, from 1.
+        any_number: Whether later nodes accept extra queries; a reviewer's additions then get candidates of their own.
+            Otherwise their results are merged into the first query's.
     """
 
     async def retrieve(state: RetrieveState, runtime: Runtime[ContextT]) -> Mapping[str, Any]:
@@ -73,6 +73,7 @@ async def _retrieve(
     retrievers = await gather_or_cancel([get_retriever(each) for each in given])
     queries = [query for query in [*approved.queries, *approved.added] if query]
     excluded, hop = frozenset(state["excluded"]), state["iteration"]
+    # Numbered up front, so that the order of events does not depend on which search finishes first.
     emit_first = current_place().reserve(2 * len(queries))
     for offset, query in enumerate(queries):
         emit(runtime, QuerySent(query=query["text"], why=query["why"], hop=hop), number=emit_first + offset)

@@ -34,7 +34,7 @@ async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -
     `passages_per_extraction` stay. All pairs of all queries are scored in one batch.
 
     Writes `knowledge`: one entry per query, excerpts by passage score, best first, ties in retrieval
-    order; no excerpts where nothing was kept. *Ours*: a sentence is scored below its passage's title, since
+    order; no excerpts where nothing was kept. *Ours*: a sentence is scored with its passage's title in front, since
     "He was born there" names no person. Where the settings compress in another way passages stay whole.
     """
     settings = runtime.context

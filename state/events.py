@@ -227,7 +227,7 @@ class Verified(Event):
     event: ClassVar[str] = "verified"
     statements: list[CheckedStatement]
     repeated: int
-    """Statements that were known already, and not checked again."""
+    """Drafts dropped as duplicates of another draft."""
 
 
 @dataclass(frozen=True, kw_only=True)

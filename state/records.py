@@ -20,7 +20,7 @@ class Passage(TypedDict):
     score: float
     """The retriever's best score for any query so far; higher is better, not comparable over retrievers."""
     source: str
-    """Where it comes from: the retriever's spec, or `model`."""
+    """The document's `source`, else the retriever's class; `model` or `reviewer` for what they wrote."""
     hop: int
     """The iteration that retrieved it first, from 1."""
 
@@ -97,7 +97,7 @@ class Call(TypedDict):
     kind: Literal["model", "retrieval", "pause"]
     """`pause`: a person was asked, who is no part of the budget."""
     role: str
-    """The model's role, as `migres/decide`; for a retrieval the retriever's name."""
+    """The model's role, as `migres/decide`; for a retrieval the retriever's class name."""
     attempts: int
     """Requests: 1 + re-asks after unusable replies. Those that the cache answered count, so that a run that is
     replayed obeys its budget in the same way."""
@@ -139,7 +139,7 @@ class Usage(TypedDict):
     prompt_tokens: int
     completion_tokens: int
     retrievals: int
-    """Queries sent to a retriever."""
+    """Searches; with two retrievers each query counts twice."""
     passages: int
     """Passages shown to the model, repeated ones counted each time."""
     knowledge_tokens: int

@@ -7,7 +7,7 @@ counts everything, and reports each call as an `asked` event.
 
 import asyncio
 import time
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
@@ -19,6 +19,7 @@ from hopgraph.nodes.core.budget import allocate_calls, seconds_left
 from hopgraph.nodes.core.step_events import current_place, emit
 from hopgraph.state import Call, Context, PromptError, Spent, empty_call
 from hopgraph.state.events import Asked, CacheFailed, Retrying
+from hopgraph.tools.io.background import gather_or_cancel
 from hopgraph.tools.models import ModelHandle, UnusableReplyError, count_tokens, parse_reply
 from hopgraph.tools.models.reply_cache import ModelReply, cache_key, cached_reply, write_cache
 from hopgraph.tools.models.send import SendOptions, send
@@ -30,7 +31,6 @@ LONG_WORK = 200_000
 """Characters from which on text is worked on in a thread, so that the event loop is not held up."""
 
 RecordT = TypeVar("RecordT", bound=BaseModel)
-ResultT = TypeVar("ResultT")
 
 
 Outcome = Literal["replied", "fallback", "budget"]
@@ -55,7 +55,7 @@ class Ask(Generic[RecordT]):
 
 @dataclass(frozen=True)
 class AskResult(Generic[RecordT]):
-    """What came of an `Ask`."""
+    """The result of an `Ask`."""
 
     record: RecordT
     outcome: Outcome
@@ -95,7 +95,7 @@ async def ask_all(
         One answer per question, in order; empty for none.
 
     Raises:
-        ModelError: a call failed for good. PromptError: a prompt cannot be rendered.
+        ModelError: a call failed after all retries. PromptError: a prompt cannot be rendered.
     """
     settings: Context = runtime.context
     prompts = await _rendered(settings, wanted)
@@ -136,24 +136,6 @@ def _render_all(settings: Context, wanted: Sequence[Ask[Any]]) -> list[list[Base
         )
         for each in wanted
     ]
-
-
-async def gather_or_cancel(work: Iterable[Coroutine[Any, Any, ResultT]]) -> list[ResultT]:
-    """Run coroutines concurrently; if one fails, cancel the others and raise its error.
-
-    Returns:
-        Their results, in order.
-    """
-    tasks: list[asyncio.Task[ResultT]] = []
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks.extend(group.create_task(each) for each in work)
-    except BaseExceptionGroup:
-        for task in tasks:
-            if task.done() and not task.cancelled() and (error := task.exception()):
-                raise error from None
-        raise
-    return [task.result() for task in tasks]
 
 
 @dataclass

@@ -50,8 +50,8 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
             node: The node, or its name.
             action: The node, where its name is given.
             reserve_calls: Under a budget, the model calls that the node leaves for those after it, and with them
-                the final answer's share of tokens and time. None: the node gives the final answer, or reserves
-                what its state asks for by itself.
+                the final answer's share of tokens and time. None: the node asks no model, gives the final
+                answer, or computes its own reserve.
             options: Those of `StateGraph.add_node`.
         """
         name, step = (node, action) if action is not None else (node.__name__, node)

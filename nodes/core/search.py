@@ -10,8 +10,9 @@ from typing import Any, NamedTuple, cast
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
-from hopgraph.nodes.core.ask import LONG_WORK, gather_or_cancel
+from hopgraph.nodes.core.ask import LONG_WORK
 from hopgraph.state import Passage
+from hopgraph.tools.io.background import gather_or_cancel
 from hopgraph.tools.prompts import clean
 from hopgraph.tools.text import contains
 

@@ -218,9 +218,7 @@ async def test_settings_that_cannot_work_are_refused_before_a_call(settings: Any
 
 async def test_a_message_of_ten_megabytes_is_refused_and_left_out(app: Any, thread: Any) -> None:
     reply, steps = await turn(app, "why? " * 2_100_000, thread)
-    assert reply.text == (
-        "I cannot read this message: the question has 10,499,999 characters; at most 10,000 are taken."
-    )
+    assert reply.text == ("I cannot read this message: the question has 10,499,999 characters; the limit is 10,000.")
     assert [step["event"] for step in steps] == ["replied"]
     kept = (await app.aget_state(thread)).values["messages"]
     assert [each.text for each in kept[:1]] == ["(a message of 10,500,000 characters, left out)"]

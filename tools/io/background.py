@@ -1,15 +1,15 @@
-"""One event loop of our own, in a thread of its own, that never closes.
+"""One event loop of our own that never closes, and coroutines that run concurrently.
 
-Two things live on it. The sync side of every graph runs its nodes there, so that a node is written once, as
-a coroutine. And the clients of models that were named by a spec have their connections there: a client that
-is shared over the loops of several `asyncio.run` calls fails with "Event loop is closed" sooner or later,
-and one client per loop would connect anew in each.
+The loop has a thread of its own, and two uses. The sync side of every graph runs its nodes there, so that a node
+is written once, as a coroutine. And the clients of models that were named by a spec have their connections there:
+a client that is shared over the loops of several `asyncio.run` calls fails with "Event loop is closed" sooner or
+later, and one client per loop would connect anew in each.
 """
 
 import asyncio
 import os
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from functools import cache
 from typing import Any, TypeVar
 
@@ -54,3 +54,21 @@ def run_in_background(work: Coroutine[Any, Any, ResultT]) -> ResultT:
     except BaseException:
         future.cancel()
         raise
+
+
+async def gather_or_cancel(work: Iterable[Coroutine[Any, Any, ResultT]]) -> list[ResultT]:
+    """Run coroutines concurrently; if one fails, cancel the others and raise its error.
+
+    Returns:
+        Their results, in order.
+    """
+    tasks: list[asyncio.Task[ResultT]] = []
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks.extend(group.create_task(each) for each in work)
+    except BaseExceptionGroup:
+        for task in tasks:
+            if task.done() and not task.cancelled() and (error := task.exception()):
+                raise error from None
+        raise
+    return [task.result() for task in tasks]
