@@ -1,14 +1,14 @@
 """Chain of Reviews (CoR): the reviews of Tree of Reviews on one growing path.
 
 It is the paper's own contrast: the same review, but of everything that was retrieved so far, so that one
-irrelevant paragraph stays in every later prompt. What Tree of Reviews gains over it is the worth of the tree.
+irrelevant paragraph stays in every later prompt. What Tree of Reviews gains over it is the value of the tree.
 
 Paper: "Tree of Reviews: A Tree-based Dynamic Iterative Retrieval Framework for Multi-hop Question Answering".
 Sections: retrieve 4.3 (top 5 per query, at most 3 turns); lengthen, review and expand 4.4 and Table 13.
 
 Where the paper is silent:
 * the answer is the accepted review's own, without a further call;
-* REJECT ends the chain, as it ends a path of the tree; without relevance pruning the chain goes on;
+* REJECT ends the chain, as it ends a path of the tree; without relevance pruning the chain continues;
 * a turn that retrieves nothing new ends the chain, since its review would only be repeated;
 * a chain that ends without an answer leaves it to a reader of its relevant paragraphs, if there are any.
 """

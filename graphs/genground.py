@@ -10,10 +10,10 @@ deduce 3.1; retrieve, ground, revise and keep 3.2; batches 3.3; the switches `de
 
 Where this differs from the paper:
 * a hop limit, and an end when a question is asked again, both with one more call for a best-effort answer;
-* a citation must be carried by a shown passage (the share of its words that stand there), else it counts as
+* a citation must be carried by a shown passage (the share of its words that occur there), else it counts as
   Empty; citation and revision come as JSON keys in place of the tags <ref> and <revise>;
 * later hops see an answer with the sentence of the passage that carries the citation, not the citation in
-  the model's words, so that nothing which stands in no passage is passed on as its content;
+  the model's words, so that nothing is passed on as a passage's content that it does not contain;
 * Equation 3 gives the whole question to the grounding, the text of section 3.2 and Equation 4 do not: here
   it sees the sub-question, its immediate answer and the passages;
 * a deduction that cannot be used asks the whole question; one whose immediate answer is "I don't know" has

@@ -41,7 +41,7 @@ Context = MigresContext
 
 
 def what_was_kept(state: MigresState) -> Literal["passages kept", "nothing left", "to compress"]:
-    """Choose what follows the sentence filter; only non-empty knowledge is worth compressing."""
+    """Choose what follows the sentence filter; only non-empty knowledge is compressed."""
     if state["settings"]["compression"] in ("summary", "snippet") and any(
         entry["excerpts"] for entry in state["knowledge"]
     ):

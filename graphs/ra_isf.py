@@ -1,6 +1,6 @@
 """RA-ISF: retrieval augmentation with iterative self-feedback.
 
-The paper's claim: a model that first tells whether it knows the answer itself, then whether a retrieved
+The paper's claim: a model that first judges whether it knows the answer itself, then whether a retrieved
 passage is relevant, and breaks a question down only when neither helps, is not led astray by irrelevant
 passages and spends its effort on the hard parts. Each part is solved in the same way, down to a depth of D_th.
 
@@ -19,7 +19,7 @@ Where this differs from the paper:
   none that repeats a question above it;
 * only the question itself is answered with yes or no in that setting, its parts with what they ask for;
 * an answer rests on its parts' passages; `carry_evidence`, off by default, shows these to the parent;
-* the paper's three sub-models are roles that can have models of their own; prompts stand in for training;
+* the paper's three sub-models are roles that can have models of their own; prompts replace training;
 * the budget: when it is used up, its last call answers from what is settled by then.
 """
 

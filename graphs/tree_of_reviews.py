@@ -1,8 +1,8 @@
-"""Tree of Reviews (ToR): a tree of paragraphs, each path reviewed by itself.
+"""Tree of Reviews (ToR): a tree of paragraphs, each path reviewed on its own.
 
 The paper's claim: a chain of retrieval and reasoning steps is led astray by one irrelevant paragraph, and an
 error early in it spoils all that follows. A tree whose nodes are single paragraphs, where each path is
-rejected, accepted or searched further by itself, keeps errors apart and finds more of the evidence.
+rejected, accepted or searched further on its own, isolates errors and finds more of the evidence.
 
 Paper: "Tree of Reviews: A Tree-based Dynamic Iterative Retrieval Framework for Multi-hop Question Answering".
 Sections: retrieve and the widths 4.4, Table 6; review 3.2, Tables 7 and 8; expand and prune 3.4, Tables 4, 5

@@ -56,7 +56,7 @@ def reader_ask(
         step: `answer`, or `answer_step_by_step` for a chain of thought.
         passages: Titles and texts, in the order of their numbers from 1.
         sub_answers: Lines such as "Who directed it? Ada Brink".
-        sample: Tells repeated questions apart.
+        sample: Distinguishes repeated calls with the same question.
     """
     variables: dict[str, Value] = {"question": question}
     if passages is not None:
@@ -113,7 +113,7 @@ def answer_with(step: str = "answer", *, own_knowledge: bool = False) -> AnswerN
         own_knowledge: Show no passages: the model answers from what it knows.
 
     The node writes `answer`, `explanation`, `evidence`, `used` and `stop_reason`: answered, unanswerable or
-    budget, unless a limit that ended the search already stands there. A passage that several queries kept is
+    budget, unless a limit that ended the search is already set. A passage that several queries kept is
     shown once, at its first place.
     """
 

@@ -41,8 +41,8 @@ def answer_question(*, own_knowledge: bool) -> AnswerNode:
     Args:
         own_knowledge: Show no passages: the model answers from what it knows, and is cited as such.
 
-    The step writes `tree`, `evidence` (under the question's id) and, for own knowledge, the passage that it
-    stands in. Without a usable answer the question is unknown. From passages: the evidence is what the reply
+    The step writes `tree`, `evidence` (under the question's id) and, for own knowledge, the passage that
+    holds it. Without a usable answer the question is unknown. From passages: the evidence is what the reply
     names, else all that were shown, since each was judged to be enough.
     """
 
@@ -75,7 +75,7 @@ def grounded(node: QuestionNode, reading: ReadAnswer, passage_ids: list[str]) ->
 
 
 def own_words(node: QuestionNode, reading: ReadAnswer) -> Passage:
-    """Make the passage that own knowledge stands in: the question as its title, what the model said as its text."""
+    """Return own knowledge as a passage: the question as its title, the model's text as its text."""
     return Passage(
         id=f"model:{node['id']}",
         title=node["question"],

@@ -36,8 +36,8 @@ def best_answer_with(*, show_passages: bool = False) -> BestNode:
         show_passages: From the passages of all hops; else from the hops' answers, and from what was retrieved
             for the last one where the budget ended the run before it was answered.
 
-    A reply that cannot be used, or a budget that does not reach, leaves the last hop's answer.
-    The node writes what a final answer is made of; `stop_reason` stays if a limit set it.
+    A reply that cannot be used, or a budget that does not reach, keeps the last hop's answer.
+    The node writes the keys of a final answer; `stop_reason` stays if a limit set it.
     """
 
     async def best_answer(state: BestState, runtime: Runtime[HopsContext]) -> Mapping[str, Any]:

@@ -31,7 +31,7 @@ async def best_cited(state: CitedState, runtime: Runtime[Context]) -> Mapping[st
     question with the answer is the only one. A sample that cites nothing has 0. Samples without an answer
     are not chosen; without any other the question is unanswerable. All pairs are checked in one batch.
 
-    Writes what a final answer is made of; no call.
+    Writes the keys of a final answer; no call.
     """
     drafts, passages = state["drafts"], passages_by_id(state["passages"])
     checker = await get_entailment_checker(runtime.context)

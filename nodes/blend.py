@@ -71,8 +71,8 @@ def _spent_beside(state: Spent, settings: BlendFilterContext, step: str) -> Spen
 async def reason(state: ReasonState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
     """Answer by a chain of thought over what the question itself found (external augmentation, section 3.2).
 
-    Writes `reasoned`, the chain, from which a_ex is made; it also stands in when the budget does not reach
-    the final answer. Empty where no reply could be used.
+    Writes `reasoned`, the chain, from which a_ex is made; it is also the answer when the budget does not reach
+    the final one. Empty where no reply could be used.
     """
     settings, passages = runtime.context, passages_by_id(state["passages"])
     excerpts = candidate_excerpts(state["candidates"], passages)

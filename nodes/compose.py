@@ -59,7 +59,7 @@ async def compose(state: ComposeState, runtime: Runtime[RaIsfContext]) -> Mappin
 def _carried(
     keys: Sequence[str], evidence: Sequence[Evidence], passages: Mapping[str, Passage], settings: RaIsfContext
 ) -> list[Excerpt]:
-    """Cut the passages of some evidence as they were shown before; own knowledge stands in the answers."""
+    """Truncate the passages of some evidence as they were shown before; own knowledge is already in the answers."""
     of = {each["id"]: each["passage_ids"] for each in evidence}
     ids = dict.fromkeys(passage_id for key in keys for passage_id in of[key])
     return [
@@ -77,9 +77,9 @@ class BestEffortState(Spent):
 
 
 async def best_effort(state: BestEffortState, runtime: Runtime[RaIsfContext]) -> Mapping[str, Any]:
-    """Answer the question from what there is when the budget is used up (*ours*), with the one call kept back.
+    """Answer the question from what was found when the budget is used up (*ours*), with the one reserved call.
 
-    That is the answered questions of the tree that stand highest; where there are none, the passages that
+    That is the highest answered questions of the tree; where there are none, the passages that
     were found for the question itself, judged or not; where there are none either, own knowledge. Writes
     `answer`, `explanation`, `evidence`, `used`, `stop_reason` and `tree`.
     """

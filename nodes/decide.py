@@ -91,7 +91,7 @@ async def decide(state: DecideState, runtime: Runtime[MigresContext]) -> Mapping
 async def final_answer(state: DecideState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
     """Give the best answer that the evidence allows, or none (*ours*; at t = T, and when no query is left).
 
-    Writes what `decide` writes; `stop_reason` stays if a limit set it, else tells whether there is an answer.
+    Writes what `decide` writes; `stop_reason` stays if a limit set it, else says whether there is an answer.
     """
     settings = runtime.context
     fallback = Decision(answer=DecidedAnswer(text=UNANSWERABLE))

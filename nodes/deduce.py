@@ -128,7 +128,7 @@ class DeducedState(TypedDict):
 
 
 def route_deduced(state: DeducedState) -> Literal["next question", "finished", "no further hop"]:
-    """Read a deduction: look a question up, end with the final answer, or answer as well as possible."""
+    """Route after a deduction: look up a question, end with the final answer, or give a best-effort answer."""
     if state["queries"]:
         return "next question"
     return "finished" if state["stop_reason"] in ("answered", "unanswerable") else "no further hop"

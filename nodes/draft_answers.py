@@ -30,8 +30,8 @@ async def draft_answers(state: DraftState, runtime: Runtime[BlendFilterContext])
     """Answer step by step from the kept passages (BlendFilter, section 3.4), for all samples at the same time.
 
     Where nothing was kept the answer is made without knowledge, and rests on a passage of the model's own, so
-    that it is cited as such. A sample that the budget does not reach is left out; without any, what was
-    reasoned before stands in. Writes `drafts`, and `passages` for own knowledge.
+    that it is cited as such. A sample that the budget does not reach is left out; without any, the
+    earlier chain of thought is used. Writes `drafts`, and `passages` for own knowledge.
     """
     settings, passages = runtime.context, passages_by_id(state["passages"])
     excerpts = excerpts_of_all_queries(state["knowledge"])

@@ -63,7 +63,7 @@ def expand_with(
         read: Takes the query from its reply; blank where there is none.
 
     The node writes `tree`, `queries` with `frontier` in the same order, and the next `iteration`, which is
-    the depth of what will be found. Where a call gave no query the review's own stands in, else the question.
+    the depth of what will be found. Where a call gave no query, the review's own is used, else the question.
     A path that the budget does not reach is left as it is, and `stop_reason` says so.
     """
 

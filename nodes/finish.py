@@ -22,7 +22,7 @@ _KINDS: dict[str, Literal["model", "reviewer"]] = {MODEL_SOURCE: "model", REVIEW
 
 
 class AnsweredState(TypedDict):
-    """What tells the evidence that the answer rests on."""
+    """The answer, and what shows the evidence that it rests on."""
 
     answer: str
     explanation: str

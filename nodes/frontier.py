@@ -1,4 +1,4 @@
-"""Choose which questions of a tree can go on now."""
+"""Choose the questions of a tree that can be worked on now."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,9 +23,9 @@ class FrontierState(Spent):
 async def frontier(state: FrontierState, runtime: Runtime[RaIsfContext]) -> Mapping[str, Any]:
     """List what can be worked on side by side: open questions, and split ones whose parts are all settled.
 
-    Writes `branches`, in the order of the tree, as many as the budget reaches for; the rest wait. When the
+    Writes `branches`, in the order of the tree, as many as the budget allows; the rest wait. When the
     root is settled: no branches, but `answer`, `explanation`, `used` and `stop_reason`. No branches and the
-    stop reason `budget` without an answer mean that one last call has to make the best of it. `iteration`
+    stop reason `budget` without an answer mean that one last call gives a best-effort answer. `iteration`
     counts the levels of the tree that were worked on.
     """
     tree, settings = state["tree"], runtime.context

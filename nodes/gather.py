@@ -1,4 +1,4 @@
-"""Close the search: what the reader will see, and why the search ended."""
+"""End the search: collect what the reader will see, and the reason that the search ended."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -28,8 +28,8 @@ class GatherState(TypedDict):
 async def gather(state: GatherState, runtime: Runtime[ReviewContext]) -> Mapping[str, Any]:
     """Collect what a reader falls back on when no path was accepted (*ours*): the relevant paragraphs seen.
 
-    When the budget ended the search before anything relevant was seen, the paragraphs without a review stand
-    in. Writes `knowledge` (one entry, up to `reader_tokens`), `iteration` (the depth of the tree), and
+    When the budget ended the search before anything relevant was seen, the paragraphs without a review are
+    used. Writes `knowledge` (one entry, up to `reader_tokens`), `iteration` (the depth of the tree), and
     `stop_reason` when relevant paths of full depth needed more and no path was accepted.
     """
     settings, passages = runtime.context, passages_by_id(state["passages"])

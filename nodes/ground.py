@@ -149,7 +149,7 @@ def citing_passage(cited: str, passages: Sequence[Passage]) -> tuple[str, float]
     """Find the passage that carries a citation best.
 
     Returns:
-        Its id, and the share of the citation's distinct terms that stand in its title or text, 0 to 1; the
+        Its id, and the share of the citation's distinct terms that occur in its title or text, 0 to 1; the
         first of equally good ones. ("", 0.0) for no passages; a citation without terms has the share 0.
     """
     wanted = frozenset(content_terms(cited))

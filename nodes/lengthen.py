@@ -14,7 +14,7 @@ from hopgraph.state.review_tree import ReviewContext
 async def lengthen(state: PruneState, runtime: Runtime[ReviewContext]) -> Mapping[str, Any]:
     """Make one node of all retrieved paragraphs that are not on the path yet (CoR, section 4.4).
 
-    Nothing new: no node, since a review would only be repeated. Writes `tree` and empties `frontier`.
+    Nothing new: no node, since it would only repeat a review. Writes `tree` and empties `frontier`.
     """
     grown = [
         make_child(parent, 1, new)

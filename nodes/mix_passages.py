@@ -1,4 +1,4 @@
-"""Put retrieved passages beside those that the model wrote."""
+"""Mix retrieved passages with those that the model wrote."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Hang retrieved paragraphs into the review tree, without those that are not worth a review."""
+"""Add retrieved paragraphs to the review tree, and prune those that need no review."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -42,10 +42,10 @@ class RecallState(Spent):
 
 
 async def recall_knowledge(state: RecallState, runtime: Runtime[Context]) -> Mapping[str, Any]:
-    """Ask for own knowledge on each query without passages (MIGRES section 3.2; *ours*: per query).
+    """Ask for the model's own knowledge on each query without passages (MIGRES section 3.2; *ours*: per query).
 
-    The text stands in as the query's passage, with the source `model`, so that what rests on it can be
-    told apart. "I don't know" counts as nothing. Writes `knowledge` and `passages`.
+    The text becomes the query's passage, with the source `model`, so that what rests on it can be
+    distinguished. "I don't know" counts as nothing. Writes `knowledge` and `passages`.
     """
     empty = [index for index, entry in enumerate(state["knowledge"]) if not entry["excerpts"]]
     answers = await ask_all(

@@ -35,7 +35,7 @@ async def revise(state: ReviseState, runtime: Runtime[Context]) -> Mapping[str, 
     """Replace the generated answer by the revised one, resting on the cited passage (GenGround, section 3.2).
 
     Closes the hop and writes its `evidence`: the citation in the model's words, with the passage's
-    sentence that carries it as the quote. Where a person rejects the citation, the generated answer stands.
+    sentence that carries it as the quote. Where a person rejects the citation, the generated answer is kept.
     """
     grounding = state["grounding"]
     if grounding is None:  # the graph comes here only with one
@@ -66,5 +66,5 @@ async def revise(state: ReviseState, runtime: Runtime[Context]) -> Mapping[str, 
 
 
 async def keep(state: KeepState, runtime: Runtime[Context]) -> Mapping[str, Any]:
-    """Let the generated answer stand, marked as not grounded, since no passage could be cited (section 3.3)."""
+    """Keep the generated answer, marked as not grounded, since no passage could be cited (section 3.3)."""
     return {**accept_generated(state["hops"], runtime), "read": 0}

@@ -35,7 +35,7 @@ class ShortenState(Spent):
 async def shorten(state: ShortenState, runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Give each chain of thought a short answer, yes or no where it is asked for (BlendFilter, appendix F).
 
-    A chain without a word is not asked about; where no short answer comes back, the chain's own answer stands.
+    An empty chain takes no call; where no short answer comes back, the chain's own answer is kept.
     The answer is the one that most samples agree on, the first of those on a tie (*ours*; the paper scores the
     best of three). Writes `sampled`, `answer`, `explanation`, `evidence`, `used` and `stop_reason`.
     """

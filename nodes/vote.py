@@ -25,8 +25,8 @@ class VoteState(TypedDict):
 async def vote(state: VoteState, runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Choose the answer of the majority, equal but for case, punctuation and articles; of a tie the first (CoT-SC).
 
-    Samples without an answer do not vote; without any the question is unanswerable. Writes what a final
-    answer is made of, with the reasoning of the first sample that gave it; no call.
+    Samples without an answer do not vote; without any the question is unanswerable. Writes the keys of a final
+    answer, with the reasoning of the first sample that gave it; no call.
     """
     answers = [draft["answer"] for draft in state["drafts"]]
     chosen = majority_answer(answers)

@@ -58,7 +58,7 @@ class ChatInput(TypedDict):
 
 
 class ChosenMethod(Spent):
-    """What tells how a question is looked up."""
+    """The question of a turn, and the method chosen to look it up."""
 
     question: str
     """The user's message as a question that stands alone; empty for a message that was refused."""

@@ -485,7 +485,7 @@ class Grown(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Pruned(Grown):
-    """Paragraphs that are not worth a review, each with the reason."""
+    """Paragraphs that need no review, each with the reason."""
 
     event: ClassVar[str] = "pruned"
 

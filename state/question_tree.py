@@ -36,7 +36,7 @@ class QuestionNode(TypedDict):
     """Short; empty unless it is answered."""
     how: HowSolved
     explanation: str
-    """The model's reason, in its own words; may be empty."""
+    """The model's explanation; may be empty."""
     passage_ids: list[str]
     """The passages that the answer rests on itself, not through sub-questions; `model:ID` for own knowledge."""
 

@@ -25,13 +25,13 @@ class AnswerOutput(TypedDict):
     answer: str
     """A short string; empty when there is none."""
     explanation: str
-    """The model's reason, in its own words; may be empty."""
+    """The model's explanation; may be empty."""
     citations: list[Citation]
     """The passages that the answer rests on, in the order of the evidence."""
     passages: Annotated[list[Passage], merge_passages]
     """One ranked list: cited first, then by first retrieval and score."""
     stop_reason: StopReason | None
-    """None while the run goes on."""
+    """None while the run continues."""
     usage: Usage
 
 
@@ -56,7 +56,7 @@ class MethodState(QuestionInput, AnswerOutput, Spent):
     candidates: list[Candidates]
     """What the retriever found in this iteration, one entry per query."""
     knowledge: list[Knowledge]
-    """What was kept of it, one entry per query; recalled knowledge stands in where nothing was."""
+    """What was kept of it, one entry per query; recalled knowledge where nothing was."""
     evidence: Annotated[list[Evidence], merge_evidence]
     """Everything that is known so far, in the order of the run."""
     used: list[str]

@@ -1,7 +1,7 @@
-"""ReAct: reason and act by turns.
+"""ReAct: reason and act in turns.
 
 The paper's claim: thoughts and actions that follow on one another do better than either alone, for a thought
-tells what to look up next, and what was found keeps the next thought from being made up.
+says what to look up next, and what was found grounds the next thought.
 
 Paper: "ReAct: Synergizing Reasoning and Acting in Language Models" (Yao et al., 2023), as the papers of
 MIGRES, BlendFilter and Tree of Reviews run it: one call gives a thought and an action, the action is a
@@ -9,7 +9,7 @@ search or the answer, the observation is what the search brought.
 
 Where this differs from the paper:
 * the actions are `search` and `finish`; `lookup` in a Wikipedia page has no place over passages;
-* a turn is one call with a JSON reply; the passages stand in one numbered list and the observations name
+* a turn is one call with a JSON reply; the passages are one numbered list and the observations name
   them by number, so that a passage that is found again is shown once;
 * `finish` names the passages that the answer rests on, for the citations;
 * a limit of searches, and an end when a search is repeated, both with one more call for a best-effort answer;

@@ -27,7 +27,7 @@ class MessageTurn:
 
 
 def pair_turns(messages: Sequence[BaseMessage]) -> list[MessageTurn]:
-    """Pair the user's messages with the replies to them, oldest first; messages of other kinds are passed over.
+    """Pair the user's messages with the replies to them, oldest first; messages of other types are skipped.
 
     What the reply's `additional_kwargs` say (`question`, `answer`, `citations`) is taken where it has the right
     type: a client can post any message.
@@ -37,11 +37,11 @@ def pair_turns(messages: Sequence[BaseMessage]) -> list[MessageTurn]:
         if isinstance(message, HumanMessage):
             turns.append(MessageTurn(_shown(message.text)))
         elif isinstance(message, AIMessage) and turns:
-            told = cast("Mapping[str, Any]", message.additional_kwargs)
+            details = cast("Mapping[str, Any]", message.additional_kwargs)
             turns[-1] = MessageTurn(
-                asked=_text(told, "question") or turns[-1].asked,
-                said=_text(told, "answer") or _shown(message.text),
-                sources=_titles(told.get("citations")),
+                asked=_text(details, "question") or turns[-1].asked,
+                said=_text(details, "answer") or _shown(message.text),
+                sources=_titles(details.get("citations")),
             )
     return turns
 
@@ -61,8 +61,8 @@ def _shown(text: str) -> str:
     return " ".join(clean(text[:LONGEST_SHOWN]).split())
 
 
-def _text(told: Mapping[str, Any], name: str) -> str:
-    value = told.get(name)
+def _text(record: Mapping[str, Any], name: str) -> str:
+    value = record.get(name)
     return _shown(value) if isinstance(value, str) else ""
 
 

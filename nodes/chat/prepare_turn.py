@@ -21,10 +21,10 @@ LEFT_OUT = "(a message of {size:,} characters, left out)"
 def prepare_turn(
     contexts: Mapping[str, type[Context]],
 ) -> Callable[[ChatInput, Runtime[ChatContext]], Awaitable[Mapping[str, Any]]]:
-    """Make the first node of a chat, given the settings class of each method that it can answer with.
+    """Return the first node of a chat, given the settings class of each method that it can answer with.
 
     The node takes the text of the last message as the `question`. Text that is no question, because there is
-    none or far too much of it, is told to the user instead of raised (`said`); a message that is too long is
+    none or far too much of it, is answered with a message (`said`) instead of an error; a message that is too long is
     replaced in the thread by a note of its size, so that no later turn carries it along.
     """
 

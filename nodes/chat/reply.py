@@ -32,20 +32,20 @@ async def reply(state: ReplyState, runtime: Runtime[ChatContext]) -> Mapping[str
     """Write the turn's only message and the turn's whole `usage`.
 
     The message's `additional_kwargs` hold `question` (as it was looked up), `answer`, `citations` (in the order of
-    their numbers), `method` and `stop_reason`; its text is made of the same. All empty for small talk.
+    their numbers), `method` and `stop_reason`; its text is written from the same. All empty for small talk.
     """
     looked_up = state["chosen"] is not None
     text = reply_text(state) if looked_up else escape_markup(state["said"])
     usage = _sum(total(state["calls"].values(), iterations=0), state["usage"])
     emit(runtime, Replied(text=text, citations=len(state["citations"])))
-    told = {
+    details = {
         "question": state["question"] if looked_up else "",
         "answer": state["answer"],
         "citations": state["citations"],
         "method": state["chosen"] or "",
         "stop_reason": state["stop_reason"],
     }
-    return {"messages": [AIMessage(text, additional_kwargs=told)], "usage": usage}
+    return {"messages": [AIMessage(text, additional_kwargs=details)], "usage": usage}
 
 
 def reply_text(state: ReplyState) -> str:
@@ -70,7 +70,7 @@ def remarks(citations: Sequence[Citation], reason: StopReason | None) -> list[st
 
 
 def not_found(question: str, reason: StopReason | None) -> str:
-    """Say that there is no answer; the question stands in it as it is given."""
+    """Say that there is no answer, and quote the question as it was given."""
     if reason == "budget":
         return f"The budget ended the search before an answer was found to: {question}"
     return f"I found no answer in the documents to: {question}"

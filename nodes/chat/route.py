@@ -38,7 +38,7 @@ class RouteReply(ReplyModel):
 
 
 CAREFUL = RouteReply(kind="bridge")
-"""What stands in for a reply: a method that can find more than it has to is better than one that cannot."""
+"""The fallback where no reply can be used: a method that can do more than needed is better than one that cannot."""
 
 
 class RouteState(Spent):

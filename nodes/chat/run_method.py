@@ -38,7 +38,7 @@ class LentMethod(CompiledMethod):
     def _settings(self, state: ChosenMethod) -> Context:
         runtime = get_runtime()
         chat = resolve_settings(runtime.context, ChatContext)
-        # A method that waited for a person goes on with the time that it began with.
+        # A method that waited for a reviewer resumes with the time limit that it started with.
         now = step_start_time(runtime)
         return limits_left(settings_for_method(chat, cast("type[Context]", self.context_schema)), state, now)
 

@@ -46,7 +46,7 @@ class Ask(Generic[RecordT]):
     schema: type[RecordT]
     """What the reply must hold."""
     fallback: RecordT
-    """What stands in when no reply could be used, or when the budget does not reach."""
+    """Used when no reply could be parsed, or when the budget does not reach."""
     sample: int = 0
     """Numbers repeated questions, for methods that sample several replies."""
     sampling: Mapping[str, float] = field(default_factory=dict[str, float])

@@ -111,11 +111,11 @@ def is_exhausted(settings: Context, state: Spent, calls: int) -> bool:
 def share_among_branches(
     settings: Context, state: Spent, needs: Sequence[tuple[int, int]], *, reserve_calls: int = 0
 ) -> list[Call]:
-    """Share the budget out among branches that are about to run side by side, in order.
+    """Allocate the budget to branches that are about to run in parallel, in order.
 
-    None sees what the others spend, so each is told beforehand what counts as spent in it. A branch starts
+    No branch sees what the others spend, so each is given in advance what counts as spent in it. A branch starts
     where its whole need is left; the first also with less, from its least need on. What remains is shared
-    for re-asks. Tokens cannot be told beforehand: what is left of them, less the final answer's share, is
+    for re-asks. Tokens cannot be known in advance: what is left of them, less the final answer's share, is
     divided evenly.
 
     Args:

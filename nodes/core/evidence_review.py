@@ -1,4 +1,4 @@
-"""Let a person review what an answer is about to be made of: excerpts of passages, or statements."""
+"""Let a person review the evidence for the next answer: excerpts of passages, or statements."""
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from functools import wraps
@@ -124,7 +124,7 @@ def review_statements(
 ) -> ApprovedEvidence:
     """With `review_evidence`, pause until a person has seen the statements; call it at the top of a node.
 
-    A statement that was changed is no longer `verified`. It goes on resting on its passages if they hold all of
+    A statement that was changed is no longer `verified`. It still rests on its passages if they hold all of
     its terms; else it rests on a passage of the reviewer's own, so that no citation claims what it does not say.
 
     Returns:
@@ -154,7 +154,7 @@ def review_statements(
 
 
 def _own_words(evidence: Evidence, hop: int) -> Passage:
-    """Make the passage that a reviewer's own words stand in."""
+    """Return a statement that the reviewer wrote as a passage."""
     return Passage(
         id=f"reviewer:{evidence['id']}",
         title="The reviewer's statement",

@@ -68,7 +68,7 @@ def check_resumable(settings: Context) -> None:
         SettingsError: a setting asks for a review, and neither the graph nor its host has a checkpointer.
     """
     wanted = [name for name in ("review_queries", "review_evidence") if getattr(settings, name)]
-    # LangGraph hands the checkpointer down under this key, to graphs inside graphs too; no public name tells it.
+    # LangGraph hands the checkpointer down under this key, to nested graphs too; it has no public name.
     if wanted and not get_config().get("configurable", {}).get("__pregel_checkpointer"):
         raise SettingsError(
             f"{wanted[0]} pauses the run, which takes a checkpointer to resume it from: compile the graph with "
@@ -103,7 +103,7 @@ def approve_queries(queries: Sequence[Query], runtime: Runtime[Any], *, question
 
 
 def approve_evidence(items: Sequence[Item], runtime: Runtime[Any], *, question: str, hop: int) -> ReviewedEvidence:
-    """With `review_evidence`, pause until a person has seen the evidence that an answer is about to be made of.
+    """With `review_evidence`, pause until a person has reviewed the evidence for the next answer.
 
     No items: no pause.
     """

@@ -71,7 +71,7 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
 class CompiledMethod(CompiledStateGraph[Any, Any, Any, Any]):
     """A compiled graph that LangChain's default limit of 25 steps does not cut off.
 
-    As a node of another graph it tells its tasks which task runs it, so that a trace has one order.
+    As a node of another graph it passes its task's place on to its own tasks, so that a trace has one order.
     `batch`, a chain, a tool or an agent around the graph passes that default on as if it had been chosen, and
     five iterations take more steps. Every loop of a method ends on a counter in its state. Any other
     `recursion_limit` of the caller's holds.

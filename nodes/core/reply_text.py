@@ -41,7 +41,7 @@ def is_dont_know(text: str) -> bool:
 
 
 def knowledge_passage(number: str, text: str, *, title: str = "Model knowledge", hop: int = 1) -> Passage:
-    """Make the passage that the model's own knowledge stands in; it is cited as such, and never ranked."""
+    """Return the model's own knowledge as a passage; it is cited as such, and never ranked."""
     return Passage(id=f"model:{number}", title=title, text=text, score=0.0, source=MODEL_SOURCE, hop=hop)
 
 

@@ -12,7 +12,7 @@ _ACTIONS = {"approve": "approve", "accept": "approve", "yes": "approve", "reject
 
 
 class UnusableError(ValueError):
-    """What was sent cannot be used; its text is the reason, which the person is shown."""
+    """What was sent cannot be used; the message is the reason, which the person is shown."""
 
 
 class Item(NamedTuple):

@@ -1,4 +1,4 @@
-"""How the hops so far look to a model and to people, and how an answer rests on them."""
+"""Hops as prompts and events show them, and the evidence of an answer that rests on them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ from hopgraph.state.hops import Hop, HopsContext
 
 
 def open_hop(number: int, question: str, *, generated: str = "", thought: str = "") -> Hop:
-    """Begin a hop; it is answered later."""
+    """Return a new hop, without an answer."""
     return Hop(
         number=number,
         question=question,
@@ -45,7 +45,7 @@ def calls_after_hop(hop: Hop, question: str, settings: HopsContext) -> int | Non
 
 
 def accept_generated(hops: Sequence[Hop], runtime: Runtime[Any]) -> dict[str, Any]:
-    """Let the last hop's generated answer stand: make the update that closes the hop as not grounded.
+    """Return the update that accepts the last hop's generated answer, and closes the hop as not grounded.
 
     The answer becomes evidence that rests on the model's own knowledge, so that it is cited as such. Without
     a generated answer the hop's answer is unknown, and nothing rests on it.
@@ -132,11 +132,11 @@ def observed_lines(hops: Iterable[Hop], excerpts: Sequence[Excerpt]) -> list[str
 def evidence_of_hops(reading: ReadAnswer, hops: Sequence[Hop], evidence: Sequence[Evidence]) -> ReadAnswer:
     """Let a final answer rest on the evidence of all hops, with their answers as its explanation.
 
-    What no passage carries is marked there. Without an answer nothing rests on anything.
+    Answers that no passage supports are marked there. Without an answer there is no evidence.
     """
-    told = [_answered(hop) + ("" if hop["grounded"] else " (not grounded)") for hop in hops if hop["answer"]]
+    lines = [_answered(hop) + ("" if hop["grounded"] else " (not grounded)") for hop in hops if hop["answer"]]
     return replace(
         reading,
-        reasoning=reading.reasoning or "; ".join(told),
+        reasoning=reading.reasoning or "; ".join(lines),
         evidence=[*evidence, *reading.evidence] if reading.answer else [],
     )

@@ -1,4 +1,4 @@
-"""Settle a question of a question tree: its answer, what that rests on, and what becomes of the run."""
+"""Settle a question of a question tree: its answer, the evidence of the answer, and the end of the run."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -97,7 +97,7 @@ def settle_root(
 
 
 def rest_on_evidence(used: list[str]) -> dict[str, Any]:
-    """Name the evidence that the final answer rests on; where it is none, no other may stand in for it."""
+    """Return the update that names the evidence of the final answer; where there is none, all evidence is cleared."""
     return {"used": used} if used else {"used": used, "evidence": Overwrite([])}
 
 

@@ -65,7 +65,7 @@ def passages_on_path(tree: Tree, node: ReviewNode) -> list[str]:
 
 
 def accepted_nodes(tree: Tree, evidence: Sequence[Evidence]) -> dict[str, ReviewNode]:
-    """Take from the tree the nodes that stand in the evidence pool: all accepted ones that no person rejected."""
+    """Return the nodes of the tree that are in the evidence pool: all accepted ones that no reviewer rejected."""
     return {piece["id"]: tree[piece["id"]] for piece in evidence}
 
 
