@@ -1,0 +1,45 @@
+"""Candidates sorted by the reranker."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from hopgraph.nodes.rerank import rerank, take_best
+from hopgraph.state import Candidates
+from hopgraph.state.baselines.one_retrieval import RerankedContext
+from support.node_inputs import node_runtime, passage
+
+
+class Longest:
+    """Scores a text by its length."""
+
+    name, threshold = "longest", None
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        return [float(len(text)) for _, text in pairs]
+
+
+def reranking() -> Any:
+    passages = [passage(key, text, title="") for key, text in {"a": "xx", "b": "xxxx", "c": "yy"}.items()]
+    return {
+        "passages": passages,
+        "candidates": [
+            Candidates(query="q1", passage_ids=["a", "b", "c"], scores=[3.0, 2.0, 1.0]),
+            Candidates(query="q2", passage_ids=[], scores=[]),
+        ],
+    }
+
+
+@pytest.mark.parametrize(("threshold", "ids"), [(None, ["b", "a", "c"]), (3.0, ["b"]), (9.0, [])])
+async def test_the_best_come_first_and_ties_keep_their_order(threshold: float | None, ids: list[str]) -> None:
+    settings = RerankedContext(reranker=Longest(), threshold=threshold)
+    update = await rerank(reranking(), node_runtime(settings))
+    assert [each["passage_ids"] for each in update["candidates"]] == [ids, []]
+    assert update["candidates"][0]["scores"] == [4.0, 2.0, 2.0][: len(ids)]
+
+
+async def test_as_many_are_taken_as_an_extraction_reads() -> None:
+    settings = RerankedContext(passages_per_extraction=2)
+    update = await take_best(reranking(), node_runtime(settings))
+    assert [[each["passage_id"] for each in entry["excerpts"]] for entry in update["knowledge"]] == [["a", "b"], []]
