@@ -64,9 +64,12 @@ class Reader:
 
     def resolve(self, question: str) -> str:
         """Put the known answers in place of what the question describes."""
-        for phrase, asked in described(question).items():
-            if answer := self.known.get(key(asked)):
-                return self.resolve(question.replace(phrase, answer, 1))
+        for _ in self.known:  # an answer may describe something itself, even what it answers
+            known = ((phrase, self.known.get(key(asked), "")) for phrase, asked in described(question).items())
+            phrase, answer = next((each for each in known if each[1]), ("", ""))
+            if not answer:
+                break
+            question = question.replace(phrase, answer, 1)
         return question
 
     def find(self, question: str, yes_no: bool = False, one_text: bool = False) -> Finding:
@@ -76,11 +79,12 @@ class Reader:
             question: The question.
             yes_no: Ask for yes or no whatever the question looks like.
             one_text: The statements are one passage: all of them are one chain, which must hold every relation.
+                Nothing is compared within it.
         """
         if answer := self.known.get(key(question)):
             return Finding(answer, 1.0, covered=1.0, complete=True)
         graph = self.graph(question)
-        if parts := comparison_parts(graph):
+        if not one_text and (parts := comparison_parts(graph)):
             return self._compare(graph, parts)
         if yes_no or graph.question.kind == "yes_no":
             return _judge_claim(graph)
