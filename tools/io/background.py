@@ -9,7 +9,8 @@ later, and one client per loop would connect anew in each.
 import asyncio
 import os
 import threading
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, TypeVar
 
@@ -31,6 +32,23 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=background_loop.cache_clear)
 
 
+@cache
+def _search_threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(32, thread_name_prefix="hopgraph-search")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_search_threads.cache_clear)
+
+
+async def in_search_thread(work: Callable[..., ResultT], *args: Any) -> ResultT:
+    """Run blocking work of a retriever in a thread of its own pool.
+
+    The loop's default threads may all be taken by synchronous retrievers of a user's that wait for one of ours.
+    """
+    return await asyncio.get_running_loop().run_in_executor(_search_threads(), work, *args)
+
+
 async def run_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, ResultT]) -> ResultT:
     """Await a coroutine on a loop, which may be another thread's; cancelling the caller cancels it."""
     if loop is asyncio.get_running_loop():
@@ -47,7 +65,10 @@ def run_in_background(work: Coroutine[Any, Any, ResultT]) -> ResultT:
     loop = background_loop()
     if threading.current_thread().name == _THREAD:
         work.close()
-        raise RuntimeError("a graph's sync methods cannot be called from inside one of its nodes; await ainvoke")
+        raise RuntimeError(
+            "a sync method cannot be called from inside a node of a graph that runs in sync code, as it would wait for "
+            "itself; await ainvoke (of a graph or a retriever) or aembed_query instead"
+        )
     future = asyncio.run_coroutine_threadsafe(work, loop)
     try:
         return future.result()

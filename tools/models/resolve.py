@@ -19,7 +19,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel, SecretStr
 
-from hopgraph.state import SpecError
+from hopgraph.state import HopgraphError, SpecError
 from hopgraph.tools.io.background import background_loop
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.models.structured import Mode, bind, is_openai
@@ -165,10 +165,18 @@ def _build(given: str, sampling: Sampling) -> BaseChatModel:
         raise SpecError(f"model {redact(given)!r} is not a spec; valid: {VALID_SPECS}")
     if provider == "offline":
         return _offline(rest)
+    if provider == "openai":
+        return _openai(provider, rest, sampling)
     installed = entry_points(group=MODEL_PROVIDERS, name=provider)
-    if installed:
+    if not installed:
+        return _other(provider, rest, sampling)
+    try:
         return installed[provider].load()(rest)
-    return (_openai if provider == "openai" else _other)(provider, rest, sampling)
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        if isinstance(error, HopgraphError):
+            raise
+        said = f"{type(error).__name__}: {redact(str(error))}"[:300]
+        raise SpecError(f"model {redact(given)!r}: the package that offers it failed: {said}") from None
 
 
 def _offline(name: str) -> BaseChatModel:

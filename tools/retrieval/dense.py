@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pydantic import InstanceOf
 
 from hopgraph.state import CorpusError, SpecError
+from hopgraph.tools.io.background import in_search_thread
 from hopgraph.tools.retrieval.bm25_retriever import search_in_pool
 from hopgraph.tools.retrieval.embeddings import EmbeddingModel, resolve_embeddings
 from hopgraph.tools.retrieval.embeddings.remote import untrusted_address
@@ -55,7 +56,7 @@ class DenseIndex:
         """
         if not query.strip() or k < 1:
             return []
-        rows = await asyncio.to_thread(self._store.search, await self.model.aquery(query), k, self._ranks)
+        rows = await in_search_thread(self._store.search, await self.model.aquery(query), k, self._ranks)
         return [Hit(self.passages[row], score) for row, score in rows]
 
 

@@ -1,6 +1,5 @@
 """Retrieval by late interaction: `colbert:DIR`, an index to which a ColBERT model's vectors were added."""
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from pydantic import SkipValidation
 
 from hopgraph.state import CorpusError, SpecError
+from hopgraph.tools.io.background import in_search_thread
 from hopgraph.tools.retrieval.index import Hit, Index, open_index, searchable_text
 from hopgraph.tools.retrieval.index_manifest import COLBERT, read_manifest
 from hopgraph.tools.retrieval.late_interaction_model import MODEL_OPTIONS, LateInteractionModel, load_late_interaction
@@ -79,7 +79,7 @@ class LateInteractionIndex:
         if k < 1 or not query.strip():
             return []
         encoded = await self.model.query(query)
-        return await asyncio.to_thread(self._best, query, encoded, k)
+        return await in_search_thread(self._best, query, encoded, k)
 
     def _best(self, query: str, encoded: NDArray[np.float32], k: int) -> list[Hit]:
         if self.candidates is None:

@@ -13,6 +13,7 @@ import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,7 @@ class Database(ABC):
             setattr(saver, name, self._translated(getattr(saver, name)))
         list_checkpoints = saver.alist
 
+        @wraps(list_checkpoints)
         async def alist(*args: Any, **kwargs: Any) -> AsyncIterator[CheckpointTuple]:
             async with self.translate_errors():
                 async for each in list_checkpoints(*args, **kwargs):
@@ -56,6 +58,7 @@ class Database(ABC):
         saver.alist = alist
 
     def _translated(self, call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        @wraps(call)  # LangGraph looks at the signature to see what the call takes
         async def translated(*args: Any, **kwargs: Any) -> Any:
             async with self.translate_errors():
                 return await call(*args, **kwargs)

@@ -28,7 +28,7 @@ from hopgraph.tools.scoring.weights import (
     shared,
     tokens_per_batch,
 )
-from hopgraph.tools.scoring.weights.flag_embedding import SingleForward
+from hopgraph.tools.scoring.weights.flag_embedding import SingleForward, forward_errors
 from hopgraph.tools.scoring.weights.text_model import USUAL_LENGTH, check_weights, max_length_of
 
 OPTIONS = (*LOCAL_OPTIONS, "query_prefix", "passage_prefix", "normalise")
@@ -148,6 +148,7 @@ def _load_flag(named: NamedModel, folder: Path, place: Placement) -> _LoadedMode
     longest = max_length_of(named, config, model.tokenizer)
     model.model = SingleForward(model.model)
 
+    @forward_errors()
     def encode(prefix: str, texts: list[str]) -> Iterable[Any]:
         return model.encode([prefix + text for text in texts], batch_size=len(texts) + 1, max_length=longest)
 

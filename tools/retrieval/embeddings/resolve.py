@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
+from hopgraph.tools.io.background import background_loop, run_on
 from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingModel, Encoder, Text, Vector
 from hopgraph.tools.retrieval.embeddings.local import contriever, flag, sentence_transformer
 from hopgraph.tools.retrieval.embeddings.remote import openai_embeddings
@@ -45,9 +46,15 @@ def resolve_embeddings(given: str | Embeddings) -> EmbeddingModel:
 
 
 def _encoder_of(embeddings: Embeddings) -> Encoder:
-    """Embed with a LangChain `Embeddings`, which adds its own prefixes."""
+    """Embed with a LangChain `Embeddings`, which adds its own prefixes.
+
+    It is always used on the background loop, since its HTTP connections belong to the loop of their first request.
+    """
 
     async def encode(items: Sequence[Text]) -> list[Vector]:
+        return await run_on(background_loop(), embed(items))
+
+    async def embed(items: Sequence[Text]) -> list[Vector]:
         if items and items[0].is_query:
             vectors = [await embeddings.aembed_query(item.text) for item in items]
         else:

@@ -7,6 +7,7 @@ from langchain_core.documents import Document
 from pydantic import SkipValidation
 
 from hopgraph.state import CorpusError
+from hopgraph.tools.io.background import in_search_thread
 from hopgraph.tools.retrieval.embeddings import EmbeddingModel
 from hopgraph.tools.retrieval.engines.address import Mode
 from hopgraph.tools.retrieval.engines.engine import SearchEngine
@@ -32,7 +33,7 @@ class EngineRetriever(PassageRetriever):
         depth = max(k, DEPTH) if self.mode == "hybrid" and k > 0 else k
         searches: list[Awaitable[list[Hit]]] = []
         if self.mode != "dense":
-            searches.append(asyncio.to_thread(self._search_terms, query, depth))
+            searches.append(in_search_thread(self._search_terms, query, depth))
         if self.mode != "bm25" and self.embeddings:
             searches.append(self._search_vector(self.embeddings, query, depth))
         rankings = await asyncio.gather(*searches)
@@ -46,4 +47,4 @@ class EngineRetriever(PassageRetriever):
     async def _search_vector(self, model: EmbeddingModel, query: str, k: int) -> list[Hit]:
         if not query.strip() or k < 1:
             return []
-        return await asyncio.to_thread(self.engine.search_vector, (await model.aquery(query)).tolist(), k)
+        return await in_search_thread(self.engine.search_vector, (await model.aquery(query)).tolist(), k)

@@ -92,6 +92,8 @@ def _resolve(spec: str) -> WebRetriever:
     if kind not in _OPTIONS or bool(class_name) != (kind == "community"):
         raise SpecError(f"no web search is called {name!r:.40}; valid: {VALID_WEB_SPECS}")
     given = dict(parse_qsl(query, keep_blank_values=True))
+    if not given.get("cache", "none"):
+        del given["cache"]  # an empty folder means no cache
     try:
         options = _OPTIONS[kind].model_validate(given)
     except ValidationError as error:

@@ -1,12 +1,11 @@
 """A search engine as a LangChain retriever."""
 
-import asyncio
 from collections.abc import Sequence
 
 from langchain_core.documents import Document
 from pydantic import Field, SkipValidation
 
-from hopgraph.tools.io.background import background_loop, run_on
+from hopgraph.tools.io.background import background_loop, in_search_thread, run_on
 from hopgraph.tools.retrieval.passage_retriever import PassageRetriever
 from hopgraph.tools.retrieval.web.search_cache import WebCache
 from hopgraph.tools.retrieval.web.web_pages import WebEngine, WebPage
@@ -41,10 +40,10 @@ class WebRetriever(PassageRetriever):
 
     async def _pages(self, query: str, k: int) -> Sequence[WebPage]:
         key = self.engine.cache_key
-        cached = await asyncio.to_thread(self.cache.read, key, query, k) if self.cache else None
+        cached = await in_search_thread(self.cache.read, key, query, k) if self.cache else None
         if cached is not None:
             return cached
         pages = await run_on(background_loop(), self.engine.search(query, k))
         if self.cache:
-            await asyncio.to_thread(self.cache.write, key, query, k, pages)
+            await in_search_thread(self.cache.write, key, query, k, pages)
         return pages

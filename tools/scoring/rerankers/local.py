@@ -22,7 +22,7 @@ from hopgraph.tools.scoring.weights import (
     shared,
     tokens_per_batch,
 )
-from hopgraph.tools.scoring.weights.flag_embedding import SingleForward
+from hopgraph.tools.scoring.weights.flag_embedding import SingleForward, forward_errors
 from hopgraph.tools.scoring.weights.model_hub import M3_HEADS
 from hopgraph.tools.scoring.weights.text_model import (
     USUAL_LENGTH,
@@ -84,6 +84,7 @@ def _load_flag_reranker(named: NamedModel, folder: Path, place: Placement) -> tu
     longest = max_length_of(named, config, reranker.tokenizer)
     reranker.model = SingleForward(reranker.model.to(place.torch_dtype))
 
+    @forward_errors()
     def logits(pairs: list[Pair]) -> list[float]:
         return reranker.compute_score(pairs, batch_size=len(pairs) + 1, max_length=longest)
 
@@ -101,6 +102,7 @@ def _load_m3(named: NamedModel, folder: Path, place: Placement) -> tuple[Scoring
     longest = max_length_of(named, config, model.tokenizer)
     model.model = SingleForward(model.model)
 
+    @forward_errors()
     def scores(pairs: list[Pair]) -> list[float]:
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
         found = model.encode(

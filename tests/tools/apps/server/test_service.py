@@ -3,6 +3,7 @@
 import logging
 import sqlite3
 from collections.abc import AsyncGenerator, AsyncIterator
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from pydantic import JsonValue
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import AUTO, OWNER_SETTINGS, Service, open_service
+from hopgraph.tools.apps.server.threads import open_threads
 from hopgraph.tools.apps.server.turn import TurnEnd, TurnStep
 
 
@@ -72,3 +74,8 @@ async def test_an_answer_stands_when_its_thread_cannot_be_tidied_up(
     assert await checkpoints() > 1
     assert [step async for step in turn()]
     assert await checkpoints() == 1, "the next turn does it"
+
+
+async def test_langgraph_sees_that_the_checkpointer_keeps_task_paths(tmp_path: Path) -> None:
+    async with open_threads(tmp_path / "threads.sqlite") as threads:
+        assert "task_path" in signature(threads.saver.aput_writes).parameters

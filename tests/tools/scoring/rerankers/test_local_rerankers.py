@@ -17,7 +17,7 @@ pytest.importorskip("transformers", reason="needs the models extra")
 from hopgraph.state import ModelError, Reranker, SpecError
 from hopgraph.tools.scoring.rerankers import local, resolve_reranker
 from hopgraph.tools.scoring.weights import run_in_batches
-from hopgraph.tools.scoring.weights.flag_embedding import SingleForward
+from hopgraph.tools.scoring.weights.flag_embedding import ForwardError, SingleForward, forward_errors
 from support import tiny_models
 
 QUESTIONS = ("Who directed Ed Wood?", "In which city was the director of the film born?")
@@ -153,7 +153,10 @@ def test_a_first_batch_runs_once_and_errors_of_the_model_come_out() -> None:
     assert runs == [2, 2]
     with pytest.raises(MemoryError):
         single(input_ids=torch.zeros(4))
-    with pytest.raises(ModelError, match="the model failed: sizes of tensors"):
+    with pytest.raises(ForwardError) as failed:
+        single(input_ids=torch.zeros(3))
+    assert not isinstance(failed.value, RuntimeError)  # FlagEmbedding would try smaller and smaller batches
+    with pytest.raises(ModelError, match="the model failed: sizes of tensors"), forward_errors():
         single(input_ids=torch.zeros(3))
 
 

@@ -1,0 +1,35 @@
+"""Models of installed packages, by the entry-point group `hopgraph.models`."""
+
+from importlib.metadata import EntryPoint, EntryPoints
+from typing import Any
+
+import pytest
+from langchain_openai import ChatOpenAI
+
+from hopgraph.state import SpecError
+from hopgraph.tools.models import Sampling, resolve, resolve_model
+
+
+def install(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    point = EntryPoint(name, value, resolve.MODEL_PROVIDERS)
+
+    def installed(**wanted: Any) -> EntryPoints:
+        return EntryPoints([point]).select(**wanted)
+
+    monkeypatch.setattr(resolve, "entry_points", installed)
+
+
+async def test_no_package_takes_over_a_built_in_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, "openai", "builtins:print")
+    handle = await resolve_model("openai:taken-over?base_url=http://127.0.0.1:9/v1", Sampling())
+    assert isinstance(handle.model, ChatOpenAI)
+
+
+@pytest.mark.parametrize("value", ["no_such_package:model", "builtins:no_such_name", "builtins:int"])
+async def test_a_package_that_fails_is_one_line(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    install(monkeypatch, "broken", value)
+    with pytest.raises(
+        SpecError, match=r"^model 'broken:model': the package that offers it failed: \w+Error: ."
+    ) as error:
+        await resolve_model("broken:model", Sampling())
+    assert "\n" not in str(error.value)
