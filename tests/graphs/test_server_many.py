@@ -10,6 +10,8 @@ from langgraph_sdk.client import LangGraphClient
 from hopgraph.tools.retrieval.sample import read_sample_questions
 from support.servers.remote_graphs import GRAPHS, EveryGraph, RemoteThread, asking
 
+pytestmark = pytest.mark.slow
+
 AT_ONCE = 20
 QUESTIONS = [each["text"] for each in read_sample_questions()]
 

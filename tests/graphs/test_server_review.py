@@ -26,6 +26,8 @@ from support.servers.remote_graphs import (
 )
 from support.walks import Script
 
+pytestmark = pytest.mark.slow
+
 COMPARISON = "Who was born earlier, the director of Seven Samurai or the director of The Magnificent Seven?"
 NEVER_PAUSES = {
     "review_queries": {"direct", "cot", "cot_sc", "genread", "gold_passages", "least_to_most"},

@@ -20,6 +20,8 @@ from support.servers.remote_graphs import (
     served_at,
 )
 
+pytestmark = pytest.mark.slow
+
 OTHER = "In what year did the sculptor of the Statue of Liberty die?"
 MOST_STOPS = 40
 
