@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.text import Text
 
-from hopgraph.tools.apps.runs.rich_ascii import ascii_signs
+from hopgraph.tools.apps.runs.tree_text import ascii_signs
 from hopgraph.tools.text.sanitize import sanitize_line
 
 LABEL_WIDTH = 11

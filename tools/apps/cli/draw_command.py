@@ -8,7 +8,7 @@ from hopgraph.graphs import METHODS
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.cli.settings_options import method_named
 from hopgraph.tools.apps.drawing import draw_svg, draw_text, render_png
-from hopgraph.tools.apps.runs.run_file import read_run
+from hopgraph.tools.apps.runs.answer_record import read_run
 from hopgraph.tools.apps.runs.run_svg import draw_run_svg
 from hopgraph.tools.apps.runs.tree_builder import build_tree
 from hopgraph.tools.apps.runs.tree_text import draw_run_text

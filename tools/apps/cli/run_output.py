@@ -2,13 +2,14 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
 from rich.console import Console, Group
 from rich.live import Live
+from rich.segment import Segment, SegmentLines
 from rich.spinner import Spinner
+from rich.style import Style
 from rich.text import Text
 
 from hopgraph.state import Context
@@ -70,10 +71,13 @@ class RunDisplay:
         self._busy.update(text=Text(sanitize_line(node).replace("_", " "), "dim"))
 
     def show_tree(self, tree: TerminalTree) -> None:
-        """Show the tree so far."""
+        """Show the tree so far; its last lines where the terminal has no room for all."""
         if self._console and self._live:
+            lines = self._console.render_lines(tree, pad=False)  # once, and not for each frame
             room = max(self._console.size.height - _LINES_ABOVE, 3)
-            self._live.update(Group(replace(tree, last_lines=room), self._busy))
+            if len(lines) > room:
+                lines = [[Segment("...", Style(dim=True))], *lines[1 - room :]]
+            self._live.update(Group(SegmentLines(lines, new_lines=True), self._busy))
 
     def print_lines(self, lines: list[Line]) -> None:
         """Print lines."""

@@ -1,13 +1,45 @@
 """A run as plain JSON: what `hopgraph ask --json` prints, an evaluation stores and a drawing reads."""
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, cast
 
-from hopgraph.state import Context, StepEvent
+from pydantic import TypeAdapter, ValidationError
+from typing_extensions import TypedDict
+
+from hopgraph.state import Context, RunError, StepEvent
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.resources import describe_settings
+
+
+class SavedRun(TypedDict):
+    """The fields of a saved run that a drawing needs."""
+
+    question: str
+    method: str
+    trace: list[StepEvent]
+
+
+_RUN: TypeAdapter[SavedRun] = TypeAdapter(SavedRun)
+
+
+def read_run(path: Path) -> SavedRun:
+    """Return a saved run; other fields of the file are ignored.
+
+    Raises:
+        OSError: the file cannot be read. RunError: it is not a saved run; the message says what is wrong.
+    """
+    try:
+        return _RUN.validate_python(json.loads(path.read_bytes()))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        problem = f"no run: {'.'.join(map(str, first['loc'])) or 'the file'}: {first['msg']}"
+    except (ValueError, RecursionError):
+        problem = "no JSON"
+    raise RunError(f"{path}: {problem}; give a file made by: hopgraph ask … --json > FILE, or --save FILE")
 
 
 def answer_record(settings: Context, state: Mapping[str, Any], trace: Sequence[StepEvent]) -> dict[str, Any]:

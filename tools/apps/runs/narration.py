@@ -5,24 +5,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from hopgraph.state import Passage, StepEvent
-from hopgraph.state.events import (
-    AnyEvent,
-    Deduced,
-    QuerySent,
-    Retrieved,
-    Retrying,
-    UnknownEvent,
-    event_order,
-    parse_event,
-)
+from hopgraph.state.events import Deduced, QuerySent, Retrieved, Retrying, event_order, parse_event
 from hopgraph.tools.apps.runs.event_lines import event_lines
 from hopgraph.tools.apps.runs.lines import EventView, Line
 
 
-@dataclass(frozen=True)
 class _Step:
-    on_wire: StepEvent
-    event: AnyEvent | UnknownEvent
+    def __init__(self, on_wire: StepEvent) -> None:
+        self.on_wire, self.event = on_wire, parse_event(on_wire)
 
 
 @dataclass
@@ -44,7 +34,7 @@ class Narrator:
 
     def add_event(self, event: StepEvent) -> list[Line]:
         """Take an event; return the lines of the superstep before, if this event begins a new one."""
-        step = _Step(event, parse_event(event))
+        step = _Step(event)
         lines = self.flush() if self._waiting and event["step"] != self._waiting[-1].on_wire["step"] else []
         self.events.append(event)
         if isinstance(step.event, Retrying):
@@ -61,35 +51,26 @@ class Narrator:
         """Return the lines of the events that wait for their superstep's end."""
         waiting, self._waiting = sorted(self._waiting, key=lambda step: event_order(step.on_wire)), []
         counts = Counter(type(step.event) for step in waiting)
-        lines = list[Line]()
+        lines, above = list[Line](), ""
         for step in _results_after_queries(waiting):
-            lines += self._heading(step.event)
             parallel = counts[type(step.event)] > 1 and not isinstance(step.event, Retrieved)
-            lines += self._lines(step, parallel=parallel)
-        return list(_drop_repeated_labels(lines))
+            for line in self._lines(step, parallel=parallel):
+                repeated = bool(line.mark) and line.label == above  # a marked line may share the label above it
+                lines.append(replace(line, label="") if repeated else line)
+                above = line.label or above
+        return lines
 
     def trace(self) -> list[StepEvent]:
         """Return all events in the order of the run, which is the same in every run."""
         return sorted(self.events, key=event_order)
 
-    def _heading(self, event: AnyEvent | UnknownEvent) -> list[Line]:
-        if not isinstance(event, QuerySent | Deduced) or event.hop == self._hop:
-            return []
-        self._hop = event.hop
-        return [Line("", f"Iteration {event.hop}", "heading")]
-
     def _lines(self, step: _Step, *, parallel: bool) -> list[Line]:
         view = EventView(step.on_wire["node"], self.passages, parallel, self.verbose, self._statements)
-        return event_lines(step.event, view)
-
-
-def _drop_repeated_labels(lines: Iterable[Line]) -> Iterator[Line]:
-    """Drop a marked line's label where the line above has the same."""
-    above = ""
-    for line in lines:
-        repeated = bool(line.mark) and line.label == above
-        yield replace(line, label="") if repeated else line
-        above = line.label or above
+        lines = event_lines(step.event, view)
+        if isinstance(step.event, QuerySent | Deduced) and step.event.hop != self._hop:
+            self._hop = step.event.hop
+            lines.insert(0, Line("", f"Iteration {self._hop}", "heading"))
+        return lines
 
 
 def _results_after_queries(steps: list[_Step]) -> Iterator[_Step]:
@@ -102,13 +83,10 @@ def _results_after_queries(steps: list[_Step]) -> Iterator[_Step]:
         if isinstance(step.event, Retrieved):
             found.setdefault((step.on_wire["path"], step.event.query), deque()).append(step)
     for step in steps:
-        if not isinstance(step.event, QuerySent | Retrieved):
+        if not isinstance(step.event, Retrieved):
             yield step
-            continue
-        results = found.get((step.on_wire["path"], step.event.query))
-        if isinstance(step.event, QuerySent):
-            yield step
-            if results:
+        if isinstance(step.event, QuerySent | Retrieved):
+            results = found.get((step.on_wire["path"], step.event.query))
+            # A result whose own query is not among these steps, or comes later, has its own place.
+            if results and (isinstance(step.event, QuerySent) or results[0] is step):
                 yield results.popleft()
-        elif results and results[0] is step:  # its query was not among these steps, or comes later
-            yield results.popleft()

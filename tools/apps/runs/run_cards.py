@@ -5,10 +5,10 @@ The parts have class names and no style: an SVG file brings its own, a page has 
 
 from dataclasses import dataclass
 from html import escape
+from math import cos, pi, sin
 from typing import Final
 
 from hopgraph.tools.apps.drawing.measure import text_width, wrap_text
-from hopgraph.tools.apps.runs.run_signs import draw_sign, draw_star
 from hopgraph.tools.apps.runs.run_tree import RunNode, Status, tree_depth
 from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 
@@ -16,16 +16,18 @@ PADDING, LINE, SMALL_LINE = 10.0, 18.0, 15.5
 TEXT, SMALL = 13.5, 12.0
 _MAX_READ = 10_000
 """Characters of a text that are read; more than a card has room for."""
-_WORD_COLOURS: Final[dict[Status, str]] = {
-    "open": "#57606a",
-    "expanded": "#2f5aa8",
-    "found": "#57606a",
-    "accepted": "#116329",
-    "rejected": "#6e2d28",
-    "pruned": "#57606a",
-    "answered": "#116329",
-    "unknown": "#b3261e",
+_CHECK = "M-3.6 0.2L-1 2.8L3.8 -2.6"
+_SIGNS: Final[dict[Status, tuple[str, str]]] = {
+    "open": ("", "#57606a"),
+    "expanded": ("M-3.6 0H3.4M0.6 -2.8L3.4 0L0.6 2.8", "#2f5aa8"),
+    "found": ("M0 0V0.1", "#57606a"),
+    "accepted": (_CHECK, "#116329"),
+    "rejected": ("M-3 -3L3 3M3 -3L-3 3", "#6e2d28"),
+    "pruned": ("M-3.2 0H3.2", "#57606a"),
+    "answered": (_CHECK, "#116329"),
+    "unknown": ("M-2.2 -1.8C-2.2 -5 2.6 -5 2.3 -1.8C2.1 -0.2 0 -0.3 0 1.4M0 4V4.1", "#b3261e"),
 }
+"""The path in the sign's circle, around its centre, and the colour of the status's word. Shapes need no font."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,6 @@ class CardSizes:
     indent: float
     """Of each level, as far as `most_indent` reaches for all of them."""
     most_indent: float
-    side: float
-    """Width of the column for sign and word; 0 to put them above the text."""
     gap: float = 9.0
     tooltip: int = 1_000
     """Characters of each of a node's texts in the card's tooltip."""
@@ -73,73 +73,51 @@ def draw_cards(root: RunNode, sizes: CardSizes, top: float) -> tuple[list[str], 
 
 
 def _card(node: RunNode, x: float, y: float, sizes: CardSizes) -> tuple[str, float]:
+    """Draw a card with sign, word and label on a line above the text; return it with its height."""
     width = sizes.width - sizes.margin - x
-    draw = _wide_card if sizes.side else _narrow_card
-    inner, height = draw(node, x, y, width, sizes.side)
-    kind = f"card {node.status}{' evidence' if node.evidence else ''}"
-    parts = [
-        f"<g><title>{escape(_tooltip(node, sizes.tooltip))}</title>",
-        f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="7"/>',
-        *inner,
-        "</g>",
-    ]
-    return "\n".join(parts), height
-
-
-def _wide_card(node: RunNode, x: float, y: float, width: float, room: float) -> tuple[list[str], float]:
-    """Draw a card's content with sign, word and label left of the text."""
-    side = [TextLine(line, "label", SMALL_LINE) for line in wrap_untrusted(node.label, SMALL, room - 28, 2)]
-    if node.evidence:
-        side.append(TextLine("evidence", "label", SMALL_LINE))
-    lines = _lines(node, width - room - 2 * PADDING)
-    height = max(sum(line.height for line in lines), LINE + sum(line.height for line in side)) + 2 * PADDING
-    left, middle = x + PADDING, y + PADDING + 9
-    parts = [
-        draw_sign(node.status, left + 8, middle),
-        _word(node, left + 24, middle + 4.5),
-        *draw_texts(side, left + 24, y + PADDING + LINE),
-        *draw_texts(lines, x + PADDING + room, y + PADDING),
-    ]
-    if node.evidence:
-        parts.append(draw_star(left + 8, middle + LINE + sum(line.height for line in side[:-1])))
-    return parts, height
-
-
-def _narrow_card(node: RunNode, x: float, y: float, width: float, _room: float) -> tuple[list[str], float]:
-    """Draw a card's content with sign, word and label on a line above the text."""
     lines = _lines(node, width - 2 * PADDING)
     height = sum(line.height for line in lines) + LINE + 2 * PADDING
     left, middle = x + PADDING, y + PADDING + 7
     after = left + 22 + text_width(node.word, SMALL, bold=True) + 8
     star = 18 if node.evidence else 0
     label = wrap_untrusted(node.label, SMALL, max(x + width - PADDING - star - after, SMALL), 1)
+    kind, colour = f"card {node.status}{' evidence' if node.evidence else ''}", _SIGNS[node.status][1]
     parts = [
-        draw_sign(node.status, left + 8, middle),
-        _word(node, left + 22, middle + 4.5),
+        f"<g><title>{escape(_tooltip(node, sizes.tooltip))}</title>",
+        f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="7"/>',
+        _sign(node.status, left + 8, middle),
+        f'<text class="word" fill="{colour}" x="{left + 22:.1f}" y="{middle + 4.5:.1f}">{escape(node.word)}</text>',
         *draw_texts([TextLine(line, "label", SMALL_LINE) for line in label], after, middle - 6.5),
         *draw_texts(lines, left, y + PADDING + LINE),
+        *([_star(x + width - PADDING - 6, middle)] if node.evidence else []),
+        "</g>",
     ]
-    if node.evidence:
-        parts.append(draw_star(x + width - PADDING - 6, middle))
-    return parts, height
+    return "\n".join(parts), height
 
 
-def _word(node: RunNode, x: float, y: float) -> str:
-    colour = _WORD_COLOURS[node.status]
-    return f'<text class="word" fill="{colour}" x="{x:.1f}" y="{y:.1f}">{escape(node.word)}</text>'
+def _sign(status: Status, x: float, y: float) -> str:
+    """Draw a status's sign around a point: a check in a disc; a cross, an arrow or another stroke in a ring."""
+    path, colour = _SIGNS[status]
+    kind, outline = 'class="ring"', f' stroke="{colour}"'
+    if path == _CHECK:
+        kind, outline, colour = 'class="disc"', "", "#ffffff"
+    circle = f'<circle {kind}{outline} cx="{x:.1f}" cy="{y:.1f}" r="7.5"/>'
+    stroke = f'<path class="stroke" stroke="{colour}" transform="translate({x:.1f} {y:.1f})" d="{path}"/>'
+    return f"{circle}{stroke}" if path else circle
+
+
+def _star(x: float, y: float) -> str:
+    corners = ((6.5 if number % 2 == 0 else 2.8, pi * (number / 5 - 0.5)) for number in range(10))
+    points = " ".join(f"{x + radius * cos(angle):.1f},{y + radius * sin(angle):.1f}" for radius, angle in corners)
+    return f'<polygon class="star" points="{points}"/>'
 
 
 def _lines(node: RunNode, width: float) -> list[TextLine]:
     asked = node.kind == "question"
-    most = 6 if asked else 4
-    lines = [
-        TextLine(line, "asked" if asked else "text", LINE)
-        for line in wrap_untrusted(node.text, TEXT, width, most, bold=asked) or [""]
-    ]
-    if node.answer:
-        lines += [
-            TextLine(line, "answer", LINE) for line in wrap_untrusted(f"= {node.answer}", TEXT, width, 3, bold=True)
-        ]
+    style, most = ("asked", 6) if asked else ("text", 4)
+    text = wrap_untrusted(node.text, TEXT, width, most, bold=asked) or [""]
+    answer = wrap_untrusted(f"= {node.answer}", TEXT, width, 3, bold=True) if node.answer else []
+    lines = [*(TextLine(line, style, LINE) for line in text), *(TextLine(line, "answer", LINE) for line in answer)]
     for note in node.notes:
         lines += [TextLine(line, "note", SMALL_LINE) for line in wrap_untrusted(note, SMALL, width, 2)]
     return lines

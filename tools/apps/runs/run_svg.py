@@ -18,17 +18,15 @@ from hopgraph.tools.apps.runs.run_cards import (
     draw_texts,
     wrap_untrusted,
 )
-from hopgraph.tools.apps.runs.run_signs import SIGN_STYLE
 from hopgraph.tools.apps.runs.run_tree import RunTree, group_paragraphs
 from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 
 WIDTH = 880.0
 """Of the picture, in its own units; it is as high as it needs to be."""
-_SIZES = CardSizes(width=WIDTH, margin=26.0, indent=30.0, most_indent=300.0, side=132.0)
+_SIZES = CardSizes(width=WIDTH, margin=26.0, indent=30.0, most_indent=300.0)
 _FULL_TEXT = 1_000
 """Characters of the answer in the text alternative."""
-_STYLE = (
-    """
+_STYLE = """
 .background{fill:#ffffff;stroke:#d0d7de}
 .title{font:600 17px FONT;fill:#1f2328}
 .word{font:600 12px FONT}
@@ -48,9 +46,11 @@ _STYLE = (
 .card.open,.card.found{stroke:#afb8c1}
 .card.unknown{fill:#fff8f7;stroke:#b3261e;stroke-dasharray:9 3}
 .card.evidence{stroke:#1a7f37;stroke-width:3.5;stroke-dasharray:none}
-"""
-    + SIGN_STYLE
-).replace("FONT", "'Segoe UI','Helvetica Neue',Arial,'DejaVu Sans',sans-serif")
+.disc{fill:#1a7f37}
+.ring{fill:none;stroke-width:1.6}
+.stroke{fill:none;stroke-width:2;stroke-linecap:round;stroke-linejoin:round}
+.star{fill:#9a6700}
+""".replace("FONT", "'Segoe UI','Helvetica Neue',Arial,'DejaVu Sans',sans-serif")
 
 
 def draw_run_svg(tree: RunTree, title: str) -> str:

@@ -3,7 +3,7 @@
 Texts are untrusted; each display makes them safe in its own way.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
@@ -129,15 +129,6 @@ class RunTree:
         return any(node.parent and (node.kind in ("question", "query") or node.query) for node in self.nodes)
 
 
-def path_ids(nodes: Iterable[RunNode], ids: set[str]) -> set[str]:
-    """Return the ids with those of all nodes above them; `nodes` with parents before children."""
-    found = set(ids)
-    for node in reversed(list(nodes)):
-        if node.id in found:
-            found.add(node.parent)
-    return found
-
-
 def walk_tree(root: RunNode) -> Iterator[tuple[RunNode, int]]:
     """Yield the nodes with their depths, each before its children."""
     waiting = [(root, 0)]
@@ -164,14 +155,13 @@ def group_paragraphs(root: RunNode, titles: int | None = 3) -> RunNode:
             plain = child.kind == "paragraph" and not (child.answer or child.evidence or child.children)
             key = (child.status, child.label, child.note, child.query) if plain else (child.id,)
             groups.setdefault(key, []).append(made[child.id])
-        made[node.id] = replace(node, children=[_join(group, titles) for group in groups.values()])
+        children = list[RunNode]()
+        for group in groups.values():
+            texts = [each.text for each in group[:titles]]
+            rest = [f"{len(group) - len(texts):,} more"] if len(group) > len(texts) else []
+            children.append(replace(group[0], text=" · ".join(texts + rest)))
+        made[node.id] = replace(node, children=children)
     return made[root.id]
-
-
-def _join(group: list[RunNode], titles: int | None) -> RunNode:
-    texts = [node.text for node in group[:titles]]
-    rest = len(group) - len(texts)
-    return replace(group[0], text=" · ".join([*texts, *([f"{rest:,} more"] if rest else [])]))
 
 
 def limit_nodes(root: RunNode, most: int) -> RunNode:

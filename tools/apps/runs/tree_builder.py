@@ -1,16 +1,15 @@
 """Build the tree of a run, of any method, from its step events: `build_tree`.
 
-`grow` dispatches on the event's class; a new kind of event gets a function here.
+A new kind of event gets a case in the function of its topic, or is listed in `LEFT_OUT`.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import singledispatch
 from typing import Final, cast, get_args
 
 from hopgraph.state import Citation, StepEvent, events
 from hopgraph.state.events import AnyEvent, Event, TreeNode, UnknownEvent, event_order, parse_event
-from hopgraph.tools.apps.runs.run_tree import ROOT, RunNode, RunTree, Status, path_ids
+from hopgraph.tools.apps.runs.run_tree import ROOT, RunNode, RunTree, Status
 
 _SEARCHABLE = frozenset({"question", "query", "thought"})
 """The kinds of nodes whose text is searched."""
@@ -26,6 +25,23 @@ _SETTLED: Final = {
 """How a question was settled, in words."""
 _VERDICTS: Final[dict[str, Status]] = {"accept": "accepted", "search": "open", "reject": "rejected"}
 """A path that needs more stays open until it is searched."""
+LEFT_OUT = (
+    events.TopicNamed,
+    events.United,
+    events.QueriesGenerated,
+    events.Fused,
+    events.Asked,
+    events.Retrying,
+    events.CacheFailed,
+    events.Contextualised,
+    events.Routed,
+    events.Replied,
+    events.Approved,
+)
+"""The kinds of events that the tree shows by others, or not at all."""
+_KINDS: tuple[type[Event], ...] = get_args(AnyEvent)
+TREE_EVENTS = frozenset(kind.event for kind in _KINDS if kind not in LEFT_OUT)
+"""The kinds of events that change the tree, by their names on the wire."""
 
 
 @dataclass
@@ -95,21 +111,19 @@ class TreeBuilder:
 
     def paragraph(self, parent: RunNode, passage_id: str) -> RunNode:
         """Return a search's paragraph, which is added as found if it is new."""
-        node = RunNode(f"{parent.id}/{passage_id}", "paragraph", parent.id, self.title(passage_id), status="found")
-        node.passage_ids = [passage_id]
-        return self.add(node)
+        key, title = f"{parent.id}/{passage_id}", self.title(passage_id)
+        return self.add(RunNode(key, "paragraph", parent.id, title, status="found", passage_ids=[passage_id]))
 
-    def judge(self, parent: RunNode, kept: Iterable[str], notes: Mapping[str, str] | None = None) -> None:
-        """Accept paragraphs of a search, with their notes, and reject its others."""
+    def judge(self, parent: RunNode, kept: Mapping[str, str]) -> None:
+        """Accept paragraphs of a search, by their passages' ids with notes that may be empty, and reject its others."""
         if parent.status == "open":
             parent.status = "expanded"
-        accepted = {passage_id: self.paragraph(parent, passage_id) for passage_id in kept}
-        for passage_id, node in accepted.items():
-            node.status, node.note = "accepted", (notes or {}).get(passage_id) or node.note
-        ids = {node.id for node in accepted.values()}
         for node in parent.children:
-            if node.kind == "paragraph" and node.id not in ids:
+            if node.kind == "paragraph":
                 node.status = "rejected"
+        for passage_id, note in kept.items():
+            node = self.paragraph(parent, passage_id)
+            node.status, node.note = "accepted", note or node.note
 
 
 def build_tree(question: str, steps: Iterable[StepEvent]) -> RunTree:
@@ -142,11 +156,13 @@ def _mark_evidence(tree: RunTree, used: set[str]) -> None:
     """
     nodes = tree.nodes
     basis = [node for node in nodes if node.id in used and node.kind in ("paragraph", "statement")]
-    ids = {node.id for node in basis}
-    ids |= {f"{node.parent}/{key}" for node in basis if node.kind == "statement" for key in node.passage_ids}
-    marked = path_ids(nodes, ids or _citing(nodes, tree.quotes))
-    for node in nodes:
-        node.evidence = bool(node.parent) and node.id in marked
+    marked = {node.id for node in basis}
+    marked |= {f"{node.parent}/{key}" for node in basis if node.kind == "statement" for key in node.passage_ids}
+    marked = marked or _citing(nodes, tree.quotes)
+    for node in reversed(nodes):  # children before their parents
+        if node.parent and node.id in marked:
+            node.evidence = True
+            marked.add(node.parent)
 
 
 def _citing(nodes: list[RunNode], quotes: list[Citation]) -> set[str]:
@@ -166,36 +182,43 @@ def _citing(nodes: list[RunNode], quotes: list[Citation]) -> set[str]:
     return found
 
 
-@singledispatch
-def grow(_event: AnyEvent | UnknownEvent, _tree: TreeBuilder) -> None:
-    """Change the tree by an event; not by one that is not known."""
+def grow(event: AnyEvent | UnknownEvent, tree: TreeBuilder) -> bool:
+    """Change the tree by an event; return whether its kind has a place in it."""
+    topics = (_add_search, _add_reading, _add_statements, _add_samples, _add_question, _add_hop, _add_path)
+    return any(topic(event, tree) for topic in topics)
 
 
-@grow.register
-def _ignore(
-    _event: events.TopicNamed
-    | events.United
-    | events.QueriesGenerated
-    | events.Fused
-    | events.Asked
-    | events.Retrying
-    | events.CacheFailed
-    | events.Contextualised
-    | events.Routed
-    | events.Replied
-    | events.Approved,
-    _tree: TreeBuilder,
-) -> None:
-    """Add nothing: the tree shows it by other events, or not at all."""
+def _add_search(event: AnyEvent | UnknownEvent, tree: TreeBuilder) -> bool:
+    match event:
+        case events.QuerySent():
+            if not tree.belongs_to_review(event.query):
+                _add_query(event, tree)
+        case events.Retrieved():
+            tree.add_titles(event.passage_ids, event.titles)
+            if not tree.belongs_to_review(event.query):
+                for key in event.passage_ids:
+                    tree.paragraph(tree.place(event.query), key)
+        case events.PassagesGiven():
+            tree.add_titles(event.passage_ids, event.titles)
+            for key in event.passage_ids:
+                tree.paragraph(tree.nodes[ROOT], key).note = "given"
+        case events.Blended():
+            for name, text in event.queries.items():
+                _add_branch(f"{name.replace('_', ' ')} query", text, tree)
+        case _:
+            return False
+    return True
 
 
-# Queries and what they found
+def _add_branch(label: str, query: str, tree: TreeBuilder) -> None:
+    asker = tree.asker(query)
+    if asker is not None and asker.id != ROOT and asker.id not in tree.searched:
+        asker.label += f", {label}"  # one text is searched once
+    else:
+        tree.add(RunNode(tree.fresh_id("q"), "query", text=query, label=label))
 
 
-@grow.register
-def _(event: events.QuerySent, tree: TreeBuilder) -> None:
-    if tree.belongs_to_review(event.query):
-        return
+def _add_query(event: events.QuerySent, tree: TreeBuilder) -> None:
     asker = tree.asker(event.query)
     if tree.interim:  # an answer was given, and the run continues
         tree.add(RunNode(tree.fresh_id("a"), "answer", text=tree.interim, label="answer so far", status="expanded"))
@@ -209,198 +232,147 @@ def _(event: events.QuerySent, tree: TreeBuilder) -> None:
         asker.status = "expanded"
 
 
-@grow.register
-def _(event: events.Retrieved, tree: TreeBuilder) -> None:
-    tree.add_titles(event.passage_ids, event.titles)
-    if not tree.belongs_to_review(event.query):
-        for key in event.passage_ids:
-            tree.paragraph(tree.place(event.query), key)
+def _add_reading(event: AnyEvent | UnknownEvent, tree: TreeBuilder) -> bool:
+    match event:
+        case events.Filtered():
+            kept = {each["passage_id"]: each["title"] for each in event.kept}
+            tree.add_titles(kept, kept.values())
+            tree.judge(tree.place(event.query), dict.fromkeys(kept, ""))
+        case events.Reranked():
+            tree.judge(tree.place(event.query), dict.fromkeys(event.passage_ids, ""))
+        case events.Compressed():
+            place = tree.place(event.query)
+            # Paragraphs may be read in several turns, so that one that was kept before stays.
+            before = {
+                node.passage_ids[0]: node.note
+                for node in place.children
+                if node.kind == "paragraph" and node.status == "accepted" and node.note
+            }
+            tree.judge(place, before | {each["passage_id"]: each["text"] for each in event.kept})
+        case events.Weighed():
+            tree.place(event.query).note = event.judgement
+        case events.Recalled():
+            if event.known:
+                parent, label = tree.place(event.query).id, "model's own knowledge"
+                tree.add(RunNode(tree.fresh_id("k"), "knowledge", parent, event.text, label, status="found"))
+        case _:
+            return False
+    return True
 
 
-@grow.register
-def _(event: events.PassagesGiven, tree: TreeBuilder) -> None:
-    tree.add_titles(event.passage_ids, event.titles)
-    for key in event.passage_ids:
-        tree.paragraph(tree.nodes[ROOT], key).note = "given"
+def _add_statements(event: AnyEvent | UnknownEvent, tree: TreeBuilder) -> bool:
+    match event:
+        case events.Extracted():
+            for each in event.statements:
+                text = each["statement"]
+                titles = [title for key in each["passage_ids"] if not text.startswith(title := tree.title(key))]
+                note = f"from {', '.join(titles)}" if titles else ""
+                parent, passage_ids = tree.place(event.query).id, each["passage_ids"]
+                tree.add(RunNode(each["id"], "statement", parent, text, note=note, passage_ids=passage_ids))
+        case events.Verified():
+            for each in event.statements:
+                node = tree.nodes.get(each["id"])
+                if node and node.kind == "statement":
+                    node.status = "accepted" if each["kept"] else "rejected"
+        case events.Decided():
+            tree.interim, tree.used = event.answer, set(event.used)
+        case events.Reasoned():
+            if text := event.reasoning or event.answer:
+                node = tree.add(RunNode(tree.fresh_id("t"), "thought", text=text, label="first reasoning"))
+                node.status, node.answer = "found", event.answer if event.reasoning else ""
+        case events.Answered():
+            tree.end = event
+        case _:
+            return False
+    return True
 
 
-@grow.register
-def _(event: events.Filtered, tree: TreeBuilder) -> None:
-    kept = [each["passage_id"] for each in event.kept]
-    tree.add_titles(kept, [each["title"] for each in event.kept])
-    tree.judge(tree.place(event.query), kept)
+def _add_samples(event: AnyEvent | UnknownEvent, tree: TreeBuilder) -> bool:
+    match event:
+        case events.Sampled(answers=answers) | events.Shortened(sampled=answers):
+            if isinstance(event, events.Shortened) and len(answers) == 1:
+                return True  # the only answer has no need of a node
+            for number, answer in enumerate(answers, start=1):
+                node = RunNode(f"s{number}", "answer", text=answer or "no answer")
+                node.label, node.status = f"sample {number} of {len(answers)}", "found" if answer else "unknown"
+                tree.add(node)
+        case events.Voted() | events.Compared():
+            recalls = event.citation_recall if isinstance(event, events.Compared) else []
+            for number, recall in enumerate(recalls[: len(event.answers)], start=1):
+                if node := tree.nodes.get(f"s{number}"):
+                    node.note = f"citation recall {recall:.2f}"
+            if event.chosen is not None and (node := tree.nodes.get(f"s{event.chosen + 1}")):
+                node.status = "accepted"
+        case _:
+            return False
+    return True
 
 
-@grow.register
-def _(event: events.Reranked, tree: TreeBuilder) -> None:
-    tree.judge(tree.place(event.query), event.passage_ids)
+def _add_question(event: AnyEvent | UnknownEvent, tree: TreeBuilder) -> bool:
+    match event:
+        case events.Planted():
+            if not tree.question:
+                tree.question = tree.nodes[ROOT].text = event.question
+        case events.Decomposed():
+            if event.sub_questions and event.id in tree.nodes:
+                tree.nodes[event.id].status = "expanded"
+            for part in event.sub_questions:
+                tree.add(RunNode(part["id"], "question", event.id, part["question"]))
+        case events.SelfKnowledgeJudged():
+            node = tree.add(RunNode(event.id, "question", text=event.question))
+            node.note = "known to the model" if event.known else ""
+        case events.RelevanceJudged():
+            node = tree.add(RunNode(event.id, "question", text=event.question))
+            for key in event.passage_ids:
+                tree.paragraph(node, key)
+            tree.judge(node, dict.fromkeys(event.relevant, ""))
+        case events.Solved():
+            node = tree.add(RunNode(event.id, "question", event.parent, event.question))
+            node.status = "answered" if event.status == "answered" else "unknown"
+            node.answer, node.passage_ids, node.note = event.answer, event.passage_ids, _SETTLED.get(event.how, "")
+        case _:
+            return False
+    return True
 
 
-@grow.register
-def _(event: events.Compressed, tree: TreeBuilder) -> None:
-    kept = {each["passage_id"]: each["text"] for each in event.kept}
-    place = tree.place(event.query)
-    # Paragraphs may be read in several turns, so that one that was kept before stays.
-    before = {
-        node.passage_ids[0]: node.note
-        for node in place.children
-        if node.kind == "paragraph" and node.status == "accepted" and node.note
-    }
-    tree.judge(place, before | kept, before | kept)
+def _add_hop(event: AnyEvent | UnknownEvent, tree: TreeBuilder) -> bool:
+    match event:
+        case events.Deduced():
+            label = f"hop {event.hop or ''}".strip()
+            node = tree.add(RunNode(tree.fresh_id("hop"), "question", text=event.question, label=label))
+            node.note = f"from memory: {event.generated}" if event.generated else event.thought
+            if event.repeated or event.limit:
+                node.status, node.note = "pruned", "no more hops are allowed" if event.limit else "asked before"
+                tree.searched.add(node.id)  # nothing is searched for it
+        case events.Grounded():
+            if place := tree.asker(event.question):
+                for key in event.passage_ids:
+                    node = tree.paragraph(place, key)
+                    node.status = "rejected"
+                    if key == event.passage_id:
+                        node.status, node.note = "accepted", event.cited
+        case events.Revised():
+            _revise(event, tree)
+        case events.ThoughtAdded():
+            _add_thought(event, tree)
+        case _:
+            return False
+    return True
 
 
-@grow.register
-def _(event: events.Weighed, tree: TreeBuilder) -> None:
-    tree.place(event.query).note = event.judgement
+def _add_thought(event: events.ThoughtAdded, tree: TreeBuilder) -> None:
+    if event.text:
+        node = tree.add(RunNode(tree.fresh_id("t"), "thought", text=event.text, label="thought"))
+        if not event.new:
+            node.status, node.note = "pruned", "said before"
+        elif event.reached or event.limit:
+            node.status = "found"
+        if node.status != "open":  # the chain ends here
+            tree.searched.add(node.id)
 
 
-@grow.register
-def _(event: events.Recalled, tree: TreeBuilder) -> None:
-    if event.known:
-        parent, label = tree.place(event.query).id, "model's own knowledge"
-        tree.add(RunNode(tree.fresh_id("k"), "knowledge", parent, event.text, label, status="found"))
-
-
-@grow.register
-def _(event: events.Blended, tree: TreeBuilder) -> None:
-    for name, text in event.queries.items():
-        label = f"{name.replace('_', ' ')} query"
-        asker = tree.asker(text)
-        if asker is not None and asker.id != ROOT and asker.id not in tree.searched:
-            asker.label += f", {label}"  # one text is searched once
-        else:
-            tree.add(RunNode(tree.fresh_id("q"), "query", text=text, label=label))
-
-
-# Statements, decisions, samples
-
-
-@grow.register
-def _(event: events.Extracted, tree: TreeBuilder) -> None:
-    for each in event.statements:
-        text = each["statement"]
-        titles = [title for key in each["passage_ids"] if not text.startswith(title := tree.title(key))]
-        node = RunNode(each["id"], "statement", tree.place(event.query).id, text)
-        node.note, node.passage_ids = f"from {', '.join(titles)}" if titles else "", each["passage_ids"]
-        tree.add(node)
-
-
-@grow.register
-def _(event: events.Verified, tree: TreeBuilder) -> None:
-    for each in event.statements:
-        node = tree.nodes.get(each["id"])
-        if node and node.kind == "statement":
-            node.status = "accepted" if each["kept"] else "rejected"
-
-
-@grow.register
-def _(event: events.Decided, tree: TreeBuilder) -> None:
-    tree.interim, tree.used = event.answer, set(event.used)
-
-
-@grow.register
-def _(event: events.Reasoned, tree: TreeBuilder) -> None:
-    if text := event.reasoning or event.answer:
-        answer = event.answer if event.reasoning else ""
-        label = "first reasoning"
-        tree.add(RunNode(tree.fresh_id("t"), "thought", text=text, label=label, status="found", answer=answer))
-
-
-@grow.register
-def _(event: events.Sampled, tree: TreeBuilder) -> None:
-    _add_samples(tree, event.answers)
-
-
-@grow.register
-def _(event: events.Shortened, tree: TreeBuilder) -> None:
-    if len(event.sampled) > 1:
-        _add_samples(tree, event.sampled)
-
-
-def _add_samples(tree: TreeBuilder, answers: list[str]) -> None:
-    for number, answer in enumerate(answers, start=1):
-        label = f"sample {number} of {len(answers)}"
-        status: Status = "found" if answer else "unknown"
-        tree.add(RunNode(f"s{number}", "answer", text=answer or "no answer", label=label, status=status))
-
-
-@grow.register
-def _(event: events.Voted | events.Compared, tree: TreeBuilder) -> None:
-    if isinstance(event, events.Compared):
-        for number, recall in enumerate(event.citation_recall[: len(event.answers)], start=1):
-            if node := tree.nodes.get(f"s{number}"):
-                node.note = f"citation recall {recall:.2f}"
-    if event.chosen is not None and (node := tree.nodes.get(f"s{event.chosen + 1}")):
-        node.status = "accepted"
-
-
-@grow.register
-def _(event: events.Answered, tree: TreeBuilder) -> None:
-    tree.end = event
-
-
-# Trees of questions, and hops
-
-
-@grow.register
-def _(event: events.Planted, tree: TreeBuilder) -> None:
-    if not tree.question:
-        tree.question = tree.nodes[ROOT].text = event.question
-
-
-@grow.register
-def _(event: events.Decomposed, tree: TreeBuilder) -> None:
-    if event.sub_questions and event.id in tree.nodes:
-        tree.nodes[event.id].status = "expanded"
-    for part in event.sub_questions:
-        tree.add(RunNode(part["id"], "question", event.id, part["question"]))
-
-
-@grow.register
-def _(event: events.SelfKnowledgeJudged, tree: TreeBuilder) -> None:
-    node = tree.add(RunNode(event.id, "question", text=event.question))
-    node.note = "known to the model" if event.known else ""
-
-
-@grow.register
-def _(event: events.RelevanceJudged, tree: TreeBuilder) -> None:
-    node = tree.add(RunNode(event.id, "question", text=event.question))
-    for key in event.passage_ids:
-        tree.paragraph(node, key)
-    tree.judge(node, event.relevant)
-
-
-@grow.register
-def _(event: events.Solved, tree: TreeBuilder) -> None:
-    node = tree.add(RunNode(event.id, "question", event.parent, event.question))
-    node.status = "answered" if event.status == "answered" else "unknown"
-    node.answer, node.passage_ids, node.note = event.answer, event.passage_ids, _SETTLED.get(event.how, "")
-
-
-@grow.register
-def _(event: events.Deduced, tree: TreeBuilder) -> None:
-    node = RunNode(tree.fresh_id("hop"), "question", text=event.question, label=f"hop {event.hop or ''}".strip())
-    node.note = f"from memory: {event.generated}" if event.generated else event.thought
-    if event.repeated or event.limit:
-        node.status, node.note = "pruned", "no more hops are allowed" if event.limit else "asked before"
-        tree.searched.add(node.id)  # nothing is searched for it
-    tree.add(node)
-
-
-@grow.register
-def _(event: events.Grounded, tree: TreeBuilder) -> None:
-    place = tree.asker(event.question)
-    for key in event.passage_ids if place else ():
-        node = tree.paragraph(cast("RunNode", place), key)
-        node.status = "accepted" if key == event.passage_id else "rejected"
-        if key == event.passage_id:
-            node.note = event.cited
-
-
-@grow.register
-def _(event: events.Revised, tree: TreeBuilder) -> None:
-    node = tree.asker(event.question)
-    if node is None:
+def _revise(event: events.Revised, tree: TreeBuilder) -> None:
+    if (node := tree.asker(event.question)) is None:
         return
     node.answer, node.status = event.answer, "answered" if event.answer else "unknown"
     node.passage_ids = event.passage_ids
@@ -413,23 +385,29 @@ def _(event: events.Revised, tree: TreeBuilder) -> None:
         node.note = "from memory; no passage supports it"
 
 
-@grow.register
-def _(event: events.ThoughtAdded, tree: TreeBuilder) -> None:
-    if not event.text:
-        return
-    node = tree.add(RunNode(tree.fresh_id("t"), "thought", text=event.text, label="thought"))
-    if not event.new:
-        node.status, node.note = "pruned", "said before"
-    elif event.reached or event.limit:
-        node.status = "found"
-    if node.status != "open":  # the chain ends here
-        tree.searched.add(node.id)
+def _add_path(event: AnyEvent | UnknownEvent, tree: TreeBuilder) -> bool:
+    match event:
+        case events.Grown():
+            for each in event.nodes:
+                node = _add_paragraphs(tree, each)
+                if isinstance(event, events.Pruned):
+                    node.status, node.note = "pruned", each.get("why", "")
+        case events.Reviewed():
+            path = TreeNode(id=event.id, parent=event.parent, passage_ids=event.passage_ids, titles=event.titles)
+            node = _add_paragraphs(tree, path)
+            node.status, node.answer = _VERDICTS.get(event.verdict, "unknown"), event.answer
+            # Nothing follows from the analysis of a rejected path.
+            notes = {"accept": event.analysis, "search": event.analysis, "reject": ""}
+            node.note = notes.get(event.verdict, "no usable review")
+        case events.Expanded():
+            if node := tree.nodes.get(event.id):
+                node.status, node.query = "expanded", event.query
+        case _:
+            return False
+    return True
 
 
-# Trees of passages
-
-
-def _add_path(tree: TreeBuilder, node: TreeNode) -> RunNode:
+def _add_paragraphs(tree: TreeBuilder, node: TreeNode) -> RunNode:
     """Add a path's last paragraphs; the bare results of its search give way to them."""
     keys = node["passage_ids"]
     tree.add_titles(keys, node["titles"])
@@ -440,32 +418,3 @@ def _add_path(tree: TreeBuilder, node: TreeNode) -> RunNode:
             above.children = [child for child in above.children if child is not bare]
     text = " · ".join(map(tree.title, keys))
     return tree.add(RunNode(node["id"], "paragraph", node["parent"], text, passage_ids=keys))
-
-
-@grow.register
-def _(event: events.Grown, tree: TreeBuilder) -> None:
-    for each in event.nodes:
-        node = _add_path(tree, each)
-        if isinstance(event, events.Pruned):
-            node.status, node.note = "pruned", each.get("why", "")
-
-
-@grow.register
-def _(event: events.Reviewed, tree: TreeBuilder) -> None:
-    path = TreeNode(id=event.id, parent=event.parent, passage_ids=event.passage_ids, titles=event.titles)
-    node = _add_path(tree, path)
-    node.status, node.answer = _VERDICTS.get(event.verdict, "unknown"), event.answer
-    # Nothing follows from the analysis of a rejected path.
-    notes = {"accept": event.analysis, "search": event.analysis, "reject": ""}
-    node.note = notes.get(event.verdict, "no usable review")
-
-
-@grow.register
-def _(event: events.Expanded, tree: TreeBuilder) -> None:
-    if node := tree.nodes.get(event.id):
-        node.status, node.query = "expanded", event.query
-
-
-_KINDS: tuple[type[Event], ...] = get_args(AnyEvent)
-TREE_EVENTS = frozenset(kind.event for kind in _KINDS if grow.dispatch(kind) is not cast("object", _ignore))
-"""The kinds of events that change the tree, by their names on the wire."""

@@ -1,8 +1,7 @@
 """A run's tree as text, on a terminal and in a file."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -11,17 +10,9 @@ from rich.text import Text
 from rich.tree import Tree
 
 from hopgraph.state import StepEvent
-from hopgraph.tools.apps.runs.rich_ascii import ascii_signs
-from hopgraph.tools.apps.runs.run_tree import (
-    EVIDENCE,
-    RunNode,
-    RunTree,
-    Status,
-    group_paragraphs,
-    tree_depth,
-)
+from hopgraph.tools.apps.runs.run_tree import EVIDENCE, RunNode, RunTree, Status, group_paragraphs, tree_depth
 from hopgraph.tools.apps.runs.tree_builder import build_tree
-from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
+from hopgraph.tools.text.sanitize import sanitize_line, to_ascii, truncate_line
 
 _STYLES: Final[dict[Status, str]] = {
     "open": "",
@@ -41,15 +32,13 @@ _ENDLESS = 1 << 24
 """Columns of a line that is not to be broken."""
 
 
-def tree_lines(root: RunNode, console: Console, options: ConsoleOptions, *, full: bool) -> list[list[Segment]]:
-    """Return the lines of a tree, without trailing spaces; texts are on one line each and safe for a terminal.
+def ascii_signs(text: Text) -> Text:
+    """Return a text with our own signs in ASCII, for a terminal that has no others."""
+    return Text("\n").join(Text(to_ascii(str(part)), part.style) for part in text.split("\n"))
 
-    Args:
-        root: The tree.
-        console: What renders it.
-        options: The width and the encoding. Deep down a narrow terminal has no column left and breaks lines itself.
-        full: Whether texts are shown in full.
-    """
+
+def _tree_lines(root: RunNode, console: Console, options: ConsoleOptions, *, full: bool) -> list[list[Segment]]:
+    """Return the lines of a tree, without trailing spaces; texts are on one line each and safe for a terminal."""
 
     def label(node: RunNode) -> Text:
         made = _label(node, full=full)
@@ -60,12 +49,16 @@ def tree_lines(root: RunNode, console: Console, options: ConsoleOptions, *, full
     while waiting:
         node, branch = waiting.pop()
         waiting += [(child, branch.add(label(child))) for child in node.children]
+    # Deep down a narrow terminal has no column left and breaks lines itself.
     width = max(options.max_width, _GUIDE * tree_depth(root) + _MIN_WIDTH)
     options = options.update(width=width, no_wrap=False, overflow="fold")
     return [_strip(line) for line in console.render_lines(tree, options, pad=False)]
 
 
 def _label(node: RunNode, *, full: bool) -> Text:
+    def cut(text: str, columns: int) -> str:
+        return sanitize_line(text) if full else truncate_line(text, columns)
+
     style = "bold green" if node.evidence and node.status != "unknown" else _STYLES[node.status]
     label = Text()
     if node.evidence:
@@ -73,25 +66,19 @@ def _label(node: RunNode, *, full: bool) -> Text:
     label.append(f"{node.sign} {node.word} ", style)
     if node.label:
         label.append(f"{sanitize_line(node.label)}: ", "cyan")
-    label.append(_cut(node.text, _MAX_TEXT, full=full), "bold" if node.kind == "question" else "")
+    label.append(cut(node.text, _MAX_TEXT), "bold" if node.kind == "question" else "")
     if node.answer:
-        label.append(f" → {_cut(node.answer, _MAX_TEXT, full=full)}", "bold green")
+        label.append(f" → {cut(node.answer, _MAX_TEXT)}", "bold green")
     for note in node.notes:
-        label.append(f"\n{_cut(note, _MAX_NOTE, full=full)}", "dim")
+        label.append(f"\n{cut(note, _MAX_NOTE)}", "dim")
     return label
-
-
-def _cut(text: str, columns: int, *, full: bool) -> str:
-    return sanitize_line(text) if full else truncate_line(text, columns)
 
 
 def _strip(line: list[Segment]) -> list[Segment]:
     """Return a line without trailing spaces."""
     *before, last = line or [Segment("")]
     text = last.text.rstrip()
-    if not text and before:
-        return _strip(before)
-    return [*before, Segment(text, last.style)]
+    return _strip(before) if before and not text else [*before, Segment(text, last.style)]
 
 
 @dataclass(frozen=True)
@@ -102,47 +89,26 @@ class TerminalTree:
     events: Sequence[StepEvent]
     full: bool
     """Whether texts are shown in full."""
-    last_lines: int | None = None
-    """How many lines there is room for; then the last ones are shown. None for all."""
-
-    @cached_property
-    def _root(self) -> RunNode | None:
-        tree = build_tree(self.question, self.events)
-        return group_paragraphs(tree.root, titles=None if self.full else 3) if tree.is_multi_step else None
-
-    @cached_property
-    def _rendered(self) -> dict[tuple[int, bool], list[list[Segment]]]:
-        """The lines by width and by whether they are ASCII: a growing tree is printed many times unchanged."""
-        return {}
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the lines."""
-        if self._root is None:
-            return
-        key = (options.max_width, options.ascii_only)
-        if key not in self._rendered:
-            self._rendered[key] = tree_lines(self._root, console, options, full=self.full)
-        lines = self._rendered[key]
-        if self.last_lines is not None and len(lines) > self.last_lines:
-            lines = lines[len(lines) - self.last_lines + 1 :]
-            yield Text("...", "dim")
-        for line in lines:
-            yield from line
-            yield Segment.line()
+        tree = build_tree(self.question, self.events)
+        if tree.is_multi_step:
+            root = group_paragraphs(tree.root, titles=None if self.full else 3)
+            for line in _tree_lines(root, console, options, full=self.full):
+                yield from line
+                yield Segment.line()
 
 
 def draw_run_text(tree: RunTree, title: str) -> str:
     """Return a run's tree with its end as plain text: a line or more for each node, all signs in ASCII."""
-    lines = [title, "=" * len(title), "", *_plain_lines(group_paragraphs(tree.root))]
+    console = Console(color_system=None)
+    options = console.options.update(width=_ENDLESS)
+    options.encoding = "ascii"
+    nodes = _tree_lines(group_paragraphs(tree.root), console, options, full=True)
+    lines = [title, "=" * len(title), "", *("".join(segment.text for segment in line) for line in nodes)]
     lines += ["", f"Answer: {sanitize_line(tree.answer)}" if tree.answer else "No answer"]
     for number, quote in enumerate(tree.quotes, start=1):
         name = sanitize_line(quote["title"] or quote["passage_id"])
         lines.append(f'[{number}] {name}: "{sanitize_line(quote["quote"])}"')
     return "\n".join(lines)
-
-
-def _plain_lines(root: RunNode) -> Iterator[str]:
-    console = Console(color_system=None)
-    options = console.options.update(width=_ENDLESS)
-    options.encoding = "ascii"
-    return ("".join(segment.text for segment in line) for line in tree_lines(root, console, options, full=True))

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
+from rich.text import Text
 
 from hopgraph.tools.apps.cli.run_output import RunDisplay
 from hopgraph.tools.apps.runs.tree_text import TerminalTree
@@ -41,12 +42,6 @@ def test_a_small_encoding_gets_signs_in_ascii() -> None:
     assert "+-- * + accepted" in text
     assert "x rejected" in text
     assert "✓" not in text
-
-
-def test_only_the_last_lines_are_shown_where_there_is_room_for_no_more() -> None:
-    events, _, _ = recorded("tree_of_reviews")
-    whole = printed(TerminalTree(QUESTION, events, full=False), 80)
-    assert printed(TerminalTree(QUESTION, events, full=False, last_lines=8), 80) == ["...", *whole[-7:]]
 
 
 @given(ANY_TEXT, st.booleans())
@@ -100,3 +95,15 @@ def test_on_a_terminal_the_tree_grows_below_the_lines_and_is_wiped_out() -> None
     assert "answered" in text
     assert text.endswith("\x1b[2K") or "\x1b[?25h" in text
     assert text.count("\x1b[?25l") == text.count("\x1b[?25h") == 1
+    assert "\n..." not in text
+
+
+def test_only_the_last_lines_are_shown_where_there_is_room_for_no_more() -> None:
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, no_color=True, width=80, height=14, markup=False)
+    tree = TerminalTree(QUESTION, recorded("tree_of_reviews")[0], full=False)
+    with RunDisplay(console) as display:
+        display.show_tree(tree)
+    whole, shown = printed(tree, 80), Text.from_ansi(out.getvalue()).plain.splitlines()
+    start = shown.index("...")
+    assert shown[start + 1 : start + 8] == whole[-7:]

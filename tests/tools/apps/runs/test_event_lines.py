@@ -22,7 +22,6 @@ from hopgraph.state.events import (
     SelfKnowledgeJudged,
     Solved,
 )
-from hopgraph.tools.apps.runs.event_lines import event_lines
 from hopgraph.tools.apps.runs.lines import Line
 from hopgraph.tools.apps.runs.narration import Narrator
 from support.hostile_text import is_harmless
@@ -35,12 +34,7 @@ CHOSEN = ("outcome", "of", "kind", "how", "status", "verdict", "mode", "written_
 
 
 @pytest.mark.parametrize("kind", get_args(AnyEvent), ids=lambda kind: kind.__name__)
-def test_every_kind_of_event_has_lines_of_its_own(kind: type[Event]) -> None:
-    assert event_lines.dispatch(kind) is not event_lines.dispatch(object)
-
-
-@pytest.mark.parametrize("kind", get_args(AnyEvent), ids=lambda kind: kind.__name__)
-def test_no_value_of_any_field_breaks_a_line(kind: type[Event]) -> None:
+def test_every_kind_of_event_has_lines_of_its_own_and_no_value_breaks_them(kind: type[Event]) -> None:
     @settings(max_examples=20)
     @given(st.from_type(kind), st.booleans())
     def is_formatted(event: Event, verbose: bool) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hopgraph.state import Event, StepEvent
 from hopgraph.state.events import AnyEvent
 from hopgraph.tools.apps.runs.run_tree import SIGNS, RunNode, RunTree, group_paragraphs, walk_tree
-from hopgraph.tools.apps.runs.tree_builder import TREE_EVENTS, build_tree, grow
+from hopgraph.tools.apps.runs.tree_builder import LEFT_OUT, TREE_EVENTS, TreeBuilder, build_tree, grow
 from support.hostile_text import ANY_TEXT
 from support.recorded_runs import QUESTION, all_runs, recorded
 from support.step_events import sparse_event
@@ -149,9 +149,14 @@ def test_events_of_any_content_make_a_tree(data: st.DataObject) -> None:
     assert {node.id for node, _ in walk_tree(tree.root)} == {node.id for node in tree.nodes}
 
 
-@pytest.mark.parametrize("kind", get_args(AnyEvent), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_every_kind_of_event_has_a_place_in_the_tree_or_is_left_out_on_purpose(kind: type[Event]) -> None:
-    assert grow.dispatch(kind) is not grow.dispatch(object)
+    @settings(max_examples=1)
+    @given(st.from_type(kind))
+    def has_a_place(event: Any) -> None:
+        assert grow(event, TreeBuilder("q")) is (kind not in LEFT_OUT)
+
+    has_a_place()
 
 
 def test_without_events_there_is_the_question_alone() -> None:

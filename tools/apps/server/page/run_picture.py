@@ -14,7 +14,7 @@ from hopgraph.tools.apps.runs.run_tree import RunNode, group_paragraphs, limit_n
 from hopgraph.tools.apps.runs.tree_builder import build_tree
 from hopgraph.tools.text.sanitize import truncate_line
 
-_SIZES = CardSizes(width=336.0, margin=2.0, indent=14.0, most_indent=84.0, side=0.0, gap=8.0, tooltip=240)
+_SIZES = CardSizes(width=336.0, margin=2.0, indent=14.0, most_indent=84.0, gap=8.0, tooltip=240)
 _MOST = 60
 """Nodes that are drawn; of a larger run those on the way to the answer come first."""
 _SUMMARY = 1_500
