@@ -6,8 +6,7 @@ from typing import Any
 
 from hopgraph.graphs import METHODS
 from hopgraph.state import Usage
-from hopgraph.tools.apps.evaluation.batch.outcome import Outcome
-from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, RunWriter, compress_record
+from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, RunReader, RunWriter, compress_record
 from hopgraph.tools.apps.evaluation.batch.run_manifest import (
     CorpusSource,
     DatasetFacts,

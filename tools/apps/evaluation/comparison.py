@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from statistics import fmean
 from typing import Literal, NamedTuple, get_args
@@ -11,10 +12,9 @@ from pydantic import JsonValue
 
 from hopgraph.state import RunError
 from hopgraph.state.context import DEFAULT_MODEL
-from hopgraph.tools.apps.evaluation.batch.outcome import Outcome
-from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
-from hopgraph.tools.apps.evaluation.batch.run_manifest import DatasetFacts, GoldBy
-from hopgraph.tools.apps.evaluation.batch.scores import gold_names
+from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, RunReader
+from hopgraph.tools.apps.evaluation.batch.run_manifest import GoldBy
+from hopgraph.tools.apps.evaluation.batch.scores import gold_names, retrieved_names
 from hopgraph.tools.apps.evaluation.batch.summary import PerQuestion, score_questions
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.metrics import EXACT_MATCH
@@ -89,12 +89,13 @@ class Comparison:
 
     def mean(self, method: ScoredMethod, score: str, ids: Iterable[str] | None = None) -> float | None:
         """Average a score over the finished questions among `ids` (all for None); None where none has it."""
-        values = score_values(method.rows, score, ids)
+        rows = method.rows.values() if ids is None else (method.rows.get(name, {}) for name in ids)
+        values = [row[score] for row in rows if score in row]
         return fmean(values) if values else None
 
     def interval(self, method: ScoredMethod, score: str) -> Interval | None:
         """Bootstrap a score's mean; None where no question has it."""
-        values = score_values(method.rows, score)
+        values = [row[score] for row in method.rows.values() if score in row]
         return bootstrap(values) if values else None
 
     def differences(self, score: str, against: str) -> list[Difference]:
@@ -118,12 +119,6 @@ class Comparison:
         return Counter(method.losses.values())
 
 
-def score_values(rows: PerQuestion, score: str, ids: Iterable[str] | None = None) -> list[float]:
-    """List a score over questions, those without it left out."""
-    chosen = rows if ids is None else [name for name in ids if name in rows]
-    return [rows[name][score] for name in chosen if score in rows[name]]
-
-
 def compare_runs(readers: Sequence[RunReader]) -> Comparison:
     """Read runs to compare them; one may have other names than another in the same questions (`--rename`).
 
@@ -137,28 +132,21 @@ def compare_runs(readers: Sequence[RunReader]) -> Comparison:
         _check_same_questions(readers[0], reader)
     counts = Counter(method for reader in readers for method in reader.manifest.methods)
     labels = run_labels([reader.folder for reader in readers])
-    return Comparison(
-        questions[0],
-        [
-            _scored(reader, method, own, f"{label}/{method}" if counts[method] > 1 else method)
-            for reader, own, label in zip(readers, questions, labels, strict=True)
-            for method in reader.manifest.methods
-        ],
-    )
+    methods = [
+        _scored(reader, method, own, f"{label}/{method}" if counts[method] > 1 else method)
+        for reader, own, label in zip(readers, questions, labels, strict=True)
+        for method in reader.manifest.methods
+    ]
+    return Comparison(questions[0], methods)
 
 
 def _check_same_questions(first: RunReader, other: RunReader) -> None:
     one, two = first.manifest.dataset, other.manifest.dataset
-    if (one.ids, one.name) == (two.ids, two.name):
-        return  # maybe with other names in them: that is worth a comparison
-    raise RunError(
-        f"{other.folder} asked other questions ({_asked(two)}) than {first.folder} ({_asked(one)}); compare runs with "
-        "the same data set and sample"
-    )
-
-
-def _asked(facts: DatasetFacts) -> str:
-    return f"{facts.name}, {facts.sample}"
+    if (one.ids, one.name) != (two.ids, two.name):  # other names in them are worth a comparison
+        raise RunError(
+            f"{other.folder} asked other questions ({two.name}, {two.sample}) than {first.folder} ({one.name}, "
+            f"{one.sample}); compare runs with the same data set and sample"
+        )
 
 
 def run_labels(folders: Sequence[Path]) -> list[str]:
@@ -168,26 +156,24 @@ def run_labels(folders: Sequence[Path]) -> list[str]:
         RunError: one is given twice.
     """
     whole = [folder.expanduser().resolve().parts for folder in folders]
-    if len(set(whole)) < len(whole):
-        twice = next(folder for folder, parts in zip(folders, whole, strict=True) if whole.count(parts) > 1)
-        raise RunError(f"{twice} is given twice; name each run once")
+    for folder, parts in zip(folders, whole, strict=True):
+        if whole.count(parts) > 1:
+            raise RunError(f"{folder} is given twice; name each run once")
     length = next(n for n in range(1, 1 + max(map(len, whole))) if len({parts[-n:] for parts in whole}) == len(whole))
     return ["/".join(parts[-length:]).lstrip("/") for parts in whole]
 
 
 def _scored(reader: RunReader, method: str, questions: Mapping[str, EvalQuestion], name: str) -> ScoredMethod:
-    gold_by = reader.manifest.corpus.gold_by
     rows = score_questions(reader, method, questions)
-    firsts = (each for each in reader.latest(method).values() if each["repeat"] == 0 and each["id"] in rows)
     losses: dict[str, Loss] = {
-        each["id"]: classify_loss(each, questions[each["id"]], gold_by)
-        for each in firsts
-        if questions[each["id"]].answers is not None
+        each["id"]: _classify_loss(each, questions[each["id"]], reader.manifest.corpus.gold_by)
+        for each in reader.latest(method).values()
+        if each["repeat"] == 0 and each["id"] in rows and questions[each["id"]].answers is not None
     }
     return ScoredMethod(name, method, reader, rows, losses)
 
 
-def classify_loss(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> Loss:
+def _classify_loss(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> Loss:
     """Classify what became of a question with known answers: right by exact match, or where it was lost."""
     if outcome["error"]:
         return "failed"
@@ -206,25 +192,21 @@ def classify_loss(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> 
     return "answered wrongly" if outcome["answer"] else "not answered"
 
 
-def retrieved_names(outcome: Outcome, gold_by: GoldBy) -> Sequence[str]:
-    """Name what was retrieved as gold passages are named in this corpus, best first."""
-    return outcome["titles"] if gold_by == "titles" else outcome["retrieved"]
-
-
 def _difference(method: ScoredMethod, base: ScoredMethod, score: str) -> Difference | None:
-    both = [name for name in method.rows if score in method.rows[name] and score in base.rows.get(name, {})]
-    if not both:
+    values = [
+        row[score] - base.rows[name][score]
+        for name, row in method.rows.items()
+        if score in row and score in base.rows.get(name, {})
+    ]
+    if not values:
         return None
-    values = [method.rows[name][score] - base.rows[name][score] for name in both]
     p = permutation_test(values)
-    return Difference(method.name, len(both), fmean(values), bootstrap(values), p, p)
+    return Difference(method.name, len(values), fmean(values), bootstrap(values), p, p)
 
 
 def _holm(differences: list[Difference]) -> list[Difference]:
     """Correct p-values for their number, in the order of the methods."""
-    corrected: dict[str, float] = {}
-    highest = 0.0
-    for rank, each in enumerate(sorted(differences, key=lambda each: each.p)):
-        highest = max(highest, min(1.0, each.p * (len(differences) - rank)))
-        corrected[each.name] = highest
+    ranked = sorted(differences, key=lambda each: each.p)
+    raised = [min(1.0, each.p * (len(ranked) - rank)) for rank, each in enumerate(ranked)]
+    corrected = dict(zip((each.name for each in ranked), accumulate(raised, max), strict=True))
     return [each._replace(p_holm=corrected[each.name]) for each in differences]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from hopgraph.state import Context, SettingsError, StepEvent
+from hopgraph.state import Context, StepEvent
 from hopgraph.state.context import DEFAULT_MODEL
 from hopgraph.state.events import Asked, parse_event
 from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob, answer_question
@@ -86,7 +86,6 @@ async def estimate_run(
     *,
     stand_in: str,
     prices: PriceTable,
-    first: int = TRIED_QUESTIONS,
 ) -> RunEstimate:
     """Answer the first questions by every method, in process, and count.
 
@@ -96,42 +95,25 @@ async def estimate_run(
         left: method → questions times repeats that are still to be asked; 0 where it is left out.
         stand_in: the model's spec, as `choose_stand_in` chooses it.
         prices: of the models that the settings name.
-        first: how many questions are tried.
 
     Raises:
-        SettingsError: fewer than one question to try.
         HopgraphError: settings, prompts or a corpus that no question can be answered with.
     """
-    if first < 1:
-        raise SettingsError(f"an estimate needs at least 1 question to try, not {first}")
     tried = [
-        await _estimate(settings, questions[:first], left.get(name, 0), stand_in, prices)
+        await _estimate(settings, questions[:TRIED_QUESTIONS], left.get(name, 0), stand_in, prices)
         for name, settings in methods.items()
     ]
     apart = {str(each) for settings in methods.values() for each in (settings.reranker, settings.entailment)}
-    return RunEstimate(stand_in, tried, tuple(sorted(each for each in apart if _is_model(each))))
-
-
-class _PricedCall(NamedTuple):
-    """One model call of a question, with its attempts."""
-
-    model: str
-    """The one that the run will ask."""
-    attempts: int
-    prompt: int
-    completion: int
-
-
-def _priced_call(settings: Context, asked: Asked) -> _PricedCall:
-    model = model_name(find_model_spec(settings, asked.role))
-    return _PricedCall(model, asked.attempts, asked.prompt_tokens, asked.completion_tokens)
+    return RunEstimate(stand_in, tried, tuple(sorted(filter(_is_model, apart))))
 
 
 async def _estimate(
     settings: Context, questions: Sequence[EvalQuestion], left: int, stand_in: str, prices: PriceTable
 ) -> MethodEstimate:
-    replaced = _without_models(settings, stand_in)
-    calls: list[_PricedCall] = []
+    # Lexical reranking and checking, so that nothing is paid for.
+    free = {name: "lexical" for name in ("reranker", "entailment") if _is_model(str(getattr(settings, name)))}
+    replaced = settings.model_copy(update={"model": stand_in, "models": {}, "cache_dir": None, **free})
+    calls: list[Asked] = []
     tried = 0
     for question in questions:
         events: list[StepEvent] = []
@@ -139,26 +121,24 @@ async def _estimate(
         if outcome["error"]:
             continue  # counted as far as it came, it would make the method look cheap
         tried += 1
-        parsed = map(parse_event, events)
-        calls += [_priced_call(settings, event) for event in parsed if isinstance(event, Asked)]
+        calls += [event for event in map(parse_event, events) if isinstance(event, Asked)]
     share = 1 / tried if tried else 0.0
-    known = tried > 0 and all(prices.knows(call.model) for call in calls)
-    cost = sum(prices.price(call.model, call.prompt, call.completion) for call in calls) * share * left
+    # Priced as the models that the run will ask.
+    models = [model_name(find_model_spec(settings, call.role)) for call in calls]
+    known = tried > 0 and all(map(prices.knows, models))
+    priced = (
+        prices.price(model, call.prompt_tokens, call.completion_tokens)
+        for model, call in zip(models, calls, strict=True)
+    )
     return MethodEstimate(
         settings.method,
         left,
         tried,
         sum(call.attempts for call in calls) * share,
-        sum(call.prompt for call in calls) * share,
-        sum(call.completion for call in calls) * share,
-        cost if known else None,
+        sum(call.prompt_tokens for call in calls) * share,
+        sum(call.completion_tokens for call in calls) * share,
+        sum(priced) * share * left if known else None,
     )
-
-
-def _without_models(settings: Context, stand_in: str) -> Context:
-    """Use the simulated model in every role, and lexical reranking and checking, so that nothing is paid for."""
-    free = {name: "lexical" for name in ("reranker", "entailment") if _is_model(str(getattr(settings, name)))}
-    return settings.model_copy(update={"model": stand_in, "models": {}, "cache_dir": None, **free})
 
 
 def _is_model(spec: str) -> bool:

@@ -1,13 +1,14 @@
 """Questions with known answers, read from the native files of the data sets."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import ValidationError
 
 from hopgraph.state import CorpusError, SettingsError
-from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
+from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion
 from hopgraph.tools.apps.evaluation.question_formats import (
     Object,
     from_beir,
@@ -17,7 +18,7 @@ from hopgraph.tools.apps.evaluation.question_formats import (
     from_strategyqa,
     from_triviaqa,
 )
-from hopgraph.tools.retrieval.corpora import CorpusReading
+from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 from hopgraph.tools.retrieval.corpora.json_values import read_json_values
 from hopgraph.tools.retrieval.corpora.source_records import MalformedError
 
@@ -46,25 +47,22 @@ _QUERIES = "queries.jsonl"
 _SPLITS = ("test", "dev", "train")
 
 
-def read_questions(
-    path: Path, format_name: str | None = None, reading: CorpusReading | None = None
-) -> Iterator[EvalQuestion]:
+def read_questions(path: Path, format_name: str | None = None) -> Iterator[EvalQuestion]:
     """Read the questions of a data set in the file's order, one at a time.
 
     Args:
         path: a file of HotpotQA, 2WikiMultihopQA, MuSiQue, StrategyQA, TriviaQA or NQ (JSON or JSON lines),
             or a BEIR folder with `queries.jsonl` and `qrels`; of several qrels, test before dev before train.
         format_name: one of FORMATS or `beir`; None to detect it from the first record.
-        reading: counts what was read, and may pass over bad records.
 
     Raises:
         SettingsError: no format has this name.
         CorpusError: the path is missing, unreadable or of no known format.
-        BadRecordError: a record of another shape, by file and line, unless `reading` skips bad records.
+        BadRecordError: a record of another shape, by file and line.
     """
     if format_name not in (None, BEIR, *FORMATS):
         raise SettingsError(f"question format {format_name!r} is unknown; use one of: {', '.join([*FORMATS, BEIR])}")
-    reading = reading or CorpusReading()
+    reading = CorpusReading()
     try:
         if format_name == BEIR or (format_name is None and path.is_dir()):
             yield from _beir_questions(path, reading)
@@ -73,6 +71,26 @@ def read_questions(
             yield from _questions(path, reading, read)
     except OSError as error:
         raise CorpusError(f"{error.filename or path}: cannot be read: {error.strerror or error}") from None
+
+
+def add_gold_texts(dataset: Path, questions: Sequence[EvalQuestion]) -> Iterator[EvalQuestion]:
+    """Give the questions of a BEIR folder the texts of their gold passages, from its corpus file.
+
+    Questions of another data set, or of a folder without a corpus file, stay as they are; a gold passage that the
+    corpus lacks has no text.
+
+    Raises:
+        CorpusError, BadRecordError: the corpus file cannot be read.
+    """
+    corpus = dataset / "corpus.jsonl"
+    if not corpus.is_file():
+        yield from questions
+        return
+    needed = {name for question in questions for name in question.gold}
+    records = open_corpus(corpus, BEIR).records(CorpusReading())
+    texts = {each.id: ContextPassage(each.id, each.title, each.text) for each in records if each.id in needed}
+    for question in questions:
+        yield replace(question, contexts=tuple(texts[name] for name in question.gold if name in texts))
 
 
 def detect_format(path: Path) -> str:

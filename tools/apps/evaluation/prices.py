@@ -30,17 +30,17 @@ class PriceTable:
 
     prices: dict[str, ModelPrice] = field(default_factory=dict[str, ModelPrice])
 
-    def price(self, model: str, prompt_tokens: int, completion_tokens: int, /) -> float:
+    def price(self, model: str, prompt_tokens: int, completion_tokens: int) -> float:
         """Price a call by the longest entry that the model's name begins with; 0 where there is none."""
-        fitting = [name for name in self.prices if model.startswith(name)]
-        if not fitting:
+        longest = max(filter(model.startswith, self.prices), key=len, default=None)
+        if longest is None:
             return 0.0
-        chosen = self.prices[max(fitting, key=len)]
+        chosen = self.prices[longest]
         return (prompt_tokens * chosen.prompt + completion_tokens * chosen.completion) / 1_000_000
 
     def knows(self, model: str) -> bool:
         """Whether a model has a price."""
-        return any(model.startswith(name) for name in self.prices)
+        return model.startswith(tuple(self.prices))
 
 
 def read_prices(path: Path | None) -> PriceTable:

@@ -6,10 +6,9 @@ from urllib.parse import quote
 
 from hopgraph.state import RunError
 from hopgraph.tools.apps.evaluation.batch.run_manifest import GoldBy
-from hopgraph.tools.apps.evaluation.batch.scores import gold_names
-from hopgraph.tools.apps.evaluation.comparison import Comparison, ScoredMethod, retrieved_names
+from hopgraph.tools.apps.evaluation.batch.scores import gold_names, retrieved_names
+from hopgraph.tools.apps.evaluation.comparison import Comparison, ScoredMethod
 
-QRELS = "qrels"
 _UNSAFE = re.compile(r"[\s%]")
 
 
@@ -25,19 +24,18 @@ def format_trec_files(comparison: Comparison) -> dict[str, str]:
     Raises:
         RunError: gold passages are unknown, or known in two ways, or passages were renamed in some of the runs.
     """
-    ways: list[GoldBy] = list({method.reader.manifest.corpus.gold_by: None for method in comparison.methods})
-    if len(ways) > 1:
+    gold_by = comparison.methods[0].reader.manifest.corpus.gold_by
+    if any(method.reader.manifest.corpus.gold_by != gold_by for method in comparison.methods):
         raise RunError("some of these runs have gold passages by id, others by title; write each --trec by itself")
     if len({method.renaming for method in comparison.methods}) > 1:
         raise RunError("some of these runs have other names in their passages; write each --trec by itself")
-    gold_by = ways[0]
     relevant = "".join(_qrels_lines(comparison, gold_by))
     if not relevant:
         raise RunError("no TREC files: the data set has no gold passages, or the corpus does not have them")
     runs = {
         f"{method.name.replace('/', '-')}.run": "".join(_run_lines(method, gold_by)) for method in comparison.methods
     }
-    return {**runs, QRELS: relevant}
+    return {**runs, "qrels": relevant}
 
 
 def safe_id(name: str) -> str:

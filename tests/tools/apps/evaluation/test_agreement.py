@@ -1,6 +1,6 @@
 import pytest
 
-from hopgraph.tools.apps.evaluation.agreement import measure_agreement
+from hopgraph.tools.apps.evaluation.statistics import measure_agreement
 
 
 def test_kappa_worked_by_hand() -> None:
@@ -17,8 +17,3 @@ def test_kappa_is_one_for_the_same_verdicts_and_minus_one_for_opposite_ones() ->
 
 def test_kappa_is_not_told_where_chance_agrees_always() -> None:
     assert measure_agreement([(True, True)] * 3) == (3, 1.0, None)
-
-
-def test_no_case_has_no_agreement() -> None:
-    with pytest.raises(ValueError, match="at least one"):
-        measure_agreement([])

@@ -212,9 +212,6 @@ def test_a_bad_record_is_named_by_file_and_line(tmp_path: Path, record: Any, mes
     path = write(tmp_path, HOTPOT, record, HOTPOT)
     with pytest.raises(BadRecordError, match=message):
         list(read_questions(path))
-    reading = CorpusReading(skip_bad=True)
-    assert len(list(read_questions(path, reading=reading))) == 2
-    assert reading.skipped == 1
 
 
 def test_a_missing_file_an_unknown_file_and_an_unknown_format_are_refused(tmp_path: Path) -> None:

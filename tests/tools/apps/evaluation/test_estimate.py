@@ -8,12 +8,10 @@ import pytest
 from rich.console import Console
 
 from hopgraph.graphs import METHODS
-from hopgraph.state import SettingsError
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_estimate
 from hopgraph.tools.apps.evaluation.batch.local_engine import RunEngine, RunTally
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunWriter
-from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun, list_jobs, prepare_run
-from hopgraph.tools.apps.evaluation.batch.run_spec import RunSpec
+from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun, RunSpec, list_jobs, prepare_run
 from hopgraph.tools.apps.evaluation.batch.summary import summarize_run
 from hopgraph.tools.apps.evaluation.cost_estimate import MethodEstimate, RunEstimate, choose_stand_in, estimate_run
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
@@ -56,7 +54,7 @@ def left_for(prepared: PreparedRun) -> dict[str, int]:
 async def test_it_pays_nothing_and_counts_what_the_stand_in_takes(dataset: Path, tmp_path: Path) -> None:
     prepared = prepared_for(dataset, tmp_path / "run")
     found = await estimate_run(
-        prepared.methods, prepared.questions, left_for(prepared), stand_in="offline:extractive", prices=PRICES, first=3
+        prepared.methods, prepared.questions[:3], left_for(prepared), stand_in="offline:extractive", prices=PRICES
     )
     by_name = {each.method: each for each in found.methods}
     assert list(by_name) == list(NAMES)
@@ -72,11 +70,11 @@ async def test_it_pays_nothing_and_counts_what_the_stand_in_takes(dataset: Path,
 async def test_the_estimate_from_all_questions_is_what_the_run_then_takes(dataset: Path, tmp_path: Path) -> None:
     prepared = prepared_for(dataset, tmp_path / "run", None)
     found = await estimate_run(
-        prepared.methods, prepared.questions, left_for(prepared), stand_in="offline:extractive", prices=PRICES, first=5
+        prepared.methods, prepared.questions, left_for(prepared), stand_in="offline:extractive", prices=PRICES
     )
     with RunWriter(tmp_path / "run", prepared.manifest, prepared.questions) as directory:
-        jobs = list(list_jobs(prepared, directory, keep_traces=False))
-        await RunEngine(directory, RunTally(len(jobs)), PRICES.price).run(jobs)
+        jobs = list_jobs(prepared, directory, keep_traces=False, retry_failed=False)
+        await RunEngine(directory, RunTally(len(jobs)), PRICES).run(jobs)
         summary = summarize_run(directory)
     for each in found.methods:
         taken = summary[each.method]
@@ -101,7 +99,7 @@ async def test_each_role_is_priced_by_the_model_that_will_play_it(dataset: Path,
 async def test_models_that_score_are_left_out_and_named(dataset: Path, tmp_path: Path) -> None:
     prepared = prepared_for(dataset, tmp_path / "run", reranker=f"model:{PAID}")
     found = await estimate_run(
-        prepared.methods, prepared.questions, {"direct": 5}, stand_in="offline:extractive", prices=PRICES, first=1
+        prepared.methods, prepared.questions[:1], {"direct": 5}, stand_in="offline:extractive", prices=PRICES
     )
     assert found.left_out == (f"model:{PAID}",)
     assert "Not counted: model:openai:gpt-x" in found.label
@@ -114,7 +112,7 @@ async def test_the_rehearsal_model_stands_in_where_the_data_set_tells_the_way(da
     spec = choose_stand_in(dataset, prepared.questions, rename=None)
     assert spec == f"rehearsal:{dataset}"
     found = await estimate_run(
-        prepared.methods, prepared.questions, left_for(prepared), stand_in=spec, prices=PRICES, first=2
+        prepared.methods, prepared.questions[:2], left_for(prepared), stand_in=spec, prices=PRICES
     )
     assert all(each.tried == 2 and each.calls >= 1 for each in found.methods)
     assert found.label.startswith(f"An estimate from the first 2 questions, answered by {spec}")
@@ -125,14 +123,6 @@ def test_otherwise_the_offline_model_stands_in(dataset: Path) -> None:
     bare = EvalQuestion("q", "Who?", ("Ann",), "", (), ())
     assert choose_stand_in(dataset, [known, bare], rename=None) == "offline:extractive"
     assert choose_stand_in(dataset, [known], rename=7) == f"rehearsal:{dataset}?rename=7"
-
-
-async def test_at_least_one_question_is_tried(dataset: Path, tmp_path: Path) -> None:
-    prepared = prepared_for(dataset, tmp_path / "run")
-    with pytest.raises(SettingsError, match="not 0"):
-        await estimate_run(
-            prepared.methods, prepared.questions, {}, stand_in="offline:extractive", prices=PRICES, first=0
-        )
 
 
 def shown(found: RunEstimate) -> str:

@@ -117,8 +117,8 @@ def test_a_split_that_is_not_there_is_one_clear_line(folder: Path) -> None:
 def test_without_a_network_the_hub_is_not_to_be_had(folder: Path) -> None:
     """In a process of its own, since the packages read the environment when they are imported."""
     code = (
-        "import sys, pathlib; from hopgraph.tools.apps.evaluation.dataset_hub import fetch; "
-        "fetch(sys.argv[1], pathlib.Path('x'))"
+        "import sys, pathlib; from hopgraph.tools.apps.evaluation.dataset_hub import download_dataset; "
+        "download_dataset(sys.argv[1], pathlib.Path('x'))"
     )
     command = [sys.executable, "-c", code, "hub:nobody/nothing"]
     ended = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True, timeout=120)

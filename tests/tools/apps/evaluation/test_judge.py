@@ -59,10 +59,8 @@ async def test_each_different_answer_is_judged_once_and_counts_beside_exact_matc
     server: OpenAIServer, run: RunReader
 ) -> None:
     seen: list[tuple[int, int]] = []
-    done = await judge_run(run, spec(server), progress=lambda *numbers: seen.append(numbers))
-    assert (done.judged, done.known, done.unusable) == (2, 0, 0)
-    assert seen == [(1, 2), (2, 2)]
-    assert done.prompt_tokens > done.completion_tokens > 0
+    await judge_run(run, spec(server), progress=lambda *numbers: seen.append(numbers))
+    assert sorted(seen) == [(1, 2), (2, 2)]
     assert len(server.requests) == 2
     summary = summarize_run(run)
     assert summary["one_step"]["judged"] == pytest.approx((1 + 1 + 0) / 3)  # right, right to be silent, silent
@@ -86,9 +84,9 @@ async def test_what_was_judged_is_kept_through_a_kill_and_not_asked_again(server
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:2]) + lines[2][:9])  # who judges, one judgement, half a judgement
     assert "judged" not in summarize_run(run)["direct"]  # a part is no fair part
-    done = await judge_run(run, spec(server))
-    assert (done.judged, done.known) == (1, 1)
-    assert (await judge_run(run, spec(server)))[:2] == (0, 2)
+    await judge_run(run, spec(server))
+    assert len(server.requests) == 3
+    await judge_run(run, spec(server))
     assert len(server.requests) == 3
     assert summarize_run(run)["direct"]["judged"] == pytest.approx(2 / 3)
 
@@ -98,15 +96,16 @@ async def test_another_judge_judges_anew_and_the_last_one_counts(server: OpenAIS
     with OpenAIServer(ScriptedChatModel(replies=lambda *_: '{"implied": false}')) as strict:
         await judge_run(run, spec(strict))
         assert summarize_run(run)["one_step"]["judged"] == pytest.approx(1 / 3)
-    assert (await judge_run(run, spec(server))).judged == 0
+    before = len(server.requests)
+    await judge_run(run, spec(server))
+    assert len(server.requests) == before
     assert read_judgements(run).judge == spec(server)
     assert summarize_run(run)["one_step"]["judged"] == pytest.approx(2 / 3)
 
 
 async def test_a_reply_that_cannot_be_used_counts_as_wrong(run: RunReader) -> None:
     with OpenAIServer(ScriptedChatModel(replies=lambda *_: "I would rather not say.")) as server:
-        done = await judge_run(run, spec(server))
-    assert done.unusable == 2
+        await judge_run(run, spec(server))
     assert summarize_run(run)["one_step"]["judged"] == pytest.approx(1 / 3)
 
 

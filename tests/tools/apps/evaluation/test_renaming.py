@@ -14,16 +14,15 @@ from hopgraph.state import RunError, SettingsError
 from hopgraph.tools.apps.cli.evaluation.compare_command import run_compare
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
 from hopgraph.tools.apps.evaluation.batch.local_engine import RunEngine, RunTally
-from hopgraph.tools.apps.evaluation.batch.run_corpus import CORPUS
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, RunWriter
-from hopgraph.tools.apps.evaluation.batch.run_setup import list_jobs, prepare_run
-from hopgraph.tools.apps.evaluation.batch.run_spec import RunSpec
+from hopgraph.tools.apps.evaluation.batch.run_setup import CORPUS, RunSpec, list_jobs, prepare_run
 from hopgraph.tools.apps.evaluation.batch.summary import summarize_run
 from hopgraph.tools.apps.evaluation.comparison import compare_runs
 from hopgraph.tools.apps.evaluation.datasets import read_questions
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop, GoldSentence
 from hopgraph.tools.apps.evaluation.named_titles import base_of, is_written_as_a_name, words_of
 from hopgraph.tools.apps.evaluation.new_names import NameKind, candidate_names
+from hopgraph.tools.apps.evaluation.prices import PriceTable
 from hopgraph.tools.apps.evaluation.question_sampling import QuestionSample
 from hopgraph.tools.apps.evaluation.renaming import NAME_MAP, Renamer, build_renamer, rename_records
 from hopgraph.tools.apps.evaluation.trec import format_trec_files
@@ -240,8 +239,8 @@ def test_a_run_on_renamed_questions(dataset: Path, tmp_path: Path) -> None:
     prepared = prepare_run(wanted(dataset, out))
     assert prepared.manifest.dataset.renamed == 7
     with RunWriter(out, prepared.manifest, prepared.questions) as directory:
-        jobs = list(list_jobs(prepared, directory, keep_traces=False))
-        run_in_background(RunEngine(directory, RunTally(len(jobs)), lambda *_: 0.0).run(jobs))
+        jobs = list_jobs(prepared, directory, keep_traces=False, retry_failed=False)
+        run_in_background(RunEngine(directory, RunTally(len(jobs)), PriceTable()).run(jobs))
         summary = summarize_run(directory)
     renamed = prepared.questions[0]
     assert "Young" not in renamed.question

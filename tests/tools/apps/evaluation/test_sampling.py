@@ -72,8 +72,6 @@ def test_the_interval_of_a_mean_is_that_of_the_normal_distribution_for_many_valu
     low, high = bootstrap(values.tolist())
     assert (low, high) == pytest.approx((values.mean() - 1.96 * 0.1, values.mean() + 1.96 * 0.1), abs=0.03)
     assert bootstrap([3.0]) == (3.0, 3.0)
-    with pytest.raises(ValueError, match="at least one"):
-        bootstrap([])
 
 
 def test_the_paired_test_counts_signs_exactly() -> None:
@@ -81,8 +79,6 @@ def test_the_paired_test_counts_signs_exactly() -> None:
     assert permutation_test([1.0] * 8) == pytest.approx(2 / 256, abs=0.003)
     assert permutation_test([1.0, -1.0] * 10) == 1.0
     assert permutation_test([0.0, 0.0]) == 1.0
-    with pytest.raises(ValueError, match="at least one"):
-        permutation_test([])
 
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=40))

@@ -16,15 +16,13 @@ from hopgraph.tools.apps.cli.evaluation.run_tables import print_estimate, print_
 from hopgraph.tools.apps.cli.progress_bars import progress_on
 from hopgraph.tools.apps.cli.settings_options import corpus_spec, method_named, settings_for
 from hopgraph.tools.apps.evaluation.answer_judge import judge_run
-from hopgraph.tools.apps.evaluation.batch.local_engine import JobRunner, RunEngine, RunLimits, RunTally, unfinished_jobs
+from hopgraph.tools.apps.evaluation.batch.local_engine import JobRunner, RunEngine, RunTally
 from hopgraph.tools.apps.evaluation.batch.process_engine import choose_process_count, process_workers
 from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob, answer_question
 from hopgraph.tools.apps.evaluation.batch.ray_engine import ray_workers
 from hopgraph.tools.apps.evaluation.batch.run_directory import DOWNLOADED, RunWriter
-from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun, list_jobs, prepare_run
-from hopgraph.tools.apps.evaluation.batch.run_spec import RunSpec
+from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun, RunSpec, list_jobs, prepare_run
 from hopgraph.tools.apps.evaluation.batch.summary import summarize_run
-from hopgraph.tools.apps.evaluation.batch.worker_protocol import WorkerPool
 from hopgraph.tools.apps.evaluation.cost_estimate import choose_stand_in, estimate_run
 from hopgraph.tools.apps.evaluation.dataset_hub import PREFIX, download_dataset
 from hopgraph.tools.apps.evaluation.prices import PriceTable, read_prices
@@ -46,18 +44,12 @@ def run_eval(options: EvalOptions) -> None:
     prices = prices_of(options)
     prepared = checked_and_prepared(spec)
     with RunWriter(spec.out, prepared.manifest, prepared.questions) as directory:
-        jobs = list(
-            unfinished_jobs(
-                list_jobs(prepared, directory, keep_traces=spec.keep_traces),
-                directory,
-                retry_failed=options.retry_failed,
-            )
-        )
+        jobs = list_jobs(prepared, directory, keep_traces=not options.no_traces, retry_failed=options.retry_failed)
         _print_cost(options, spec, prepared, prices, jobs)
         if options.estimate_only:
             return
-        with _workers(options, prepared.methods, len(jobs)) if jobs else nullcontext() as workers:
-            answer_all(options, prepared, directory, prices, jobs, workers.answer if workers else answer_question)
+        with _workers(options, prepared.methods, len(jobs)) as answering:
+            answer_all(options, prepared, directory, prices, jobs, answering)
         if options.judge:
             with progress_on(console_on(stderr=True), {"judge": "judging"}) as progress:
                 run_in_background(judge_run(directory, options.judge, progress=partial(progress, "judge")))
@@ -77,7 +69,6 @@ def run_spec(options: EvalOptions, methods: Mapping[str, Context]) -> RunSpec:
         corpus=corpus_spec(options.corpus) if options.corpus else None,
         add_contexts=options.add_contexts,
         repeats=options.repeats,
-        keep_traces=not options.no_traces,
         rename=options.rename,
     )
 
@@ -137,13 +128,11 @@ def _print_cost(
     print_estimate(console_on(stderr=not options.estimate_only), found)
 
 
-def _workers(
-    options: EvalOptions, methods: Mapping[str, Context], questions: int
-) -> AbstractContextManager[WorkerPool | None]:
-    if options.engine == "ray":
+def _workers(options: EvalOptions, methods: Mapping[str, Context], questions: int) -> AbstractContextManager[JobRunner]:
+    if options.engine == "ray" and questions:
         return ray_workers(options.concurrency)
     processes = options.processes or choose_process_count(methods, options.concurrency, questions)
-    return process_workers(processes) if processes > 1 else nullcontext()
+    return process_workers(processes) if processes > 1 and questions else nullcontext(answer_question)
 
 
 def answer_all(
@@ -160,9 +149,10 @@ def answer_all(
     tally = RunTally(total=total, finished=total - len(jobs))
     if tally.finished:
         print_line(errors, f"Resuming: {tally.finished:,} of {total:,} are finished.", "dim")
-    limits = RunLimits(options.max_calls, options.max_cost)
     with run_progress(errors, tally):
-        engine = RunEngine(directory, tally, prices.price, limits, options.concurrency, answering)
+        engine = RunEngine(
+            directory, tally, prices, options.concurrency, options.max_calls, options.max_cost, answering
+        )
         stopped = run_in_background(engine.run(jobs))
     if stopped:
         print_line(errors, f"Stopped: {stopped}. The same command with a higher limit resumes from here.", "yellow")

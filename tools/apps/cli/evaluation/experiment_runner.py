@@ -7,7 +7,6 @@ from hopgraph.state import Context
 from hopgraph.tools.apps.cli.evaluation.eval_command import answer_all, checked_and_prepared, prices_of, run_spec
 from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions
 from hopgraph.tools.apps.cli.settings_options import settings_for
-from hopgraph.tools.apps.evaluation.batch.local_engine import unfinished_jobs
 from hopgraph.tools.apps.evaluation.batch.question_job import run_job
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunWriter
 from hopgraph.tools.apps.evaluation.batch.run_setup import list_jobs
@@ -43,5 +42,5 @@ def run_experiment(options: EvalOptions) -> None:
         annotated_sub_questions(question)  # raises, before the first call, where this data set has none
     work = EXPERIMENTS[options.methods].work
     with RunWriter(spec.out, prepared.manifest, prepared.questions) as directory:
-        jobs = list(unfinished_jobs(list_jobs(prepared, directory, keep_traces=True), directory, retry_failed=True))
+        jobs = list_jobs(prepared, directory, keep_traces=True, retry_failed=True)
         answer_all(options, prepared, directory, prices, jobs, partial(run_job, work))

@@ -17,9 +17,8 @@ from hopgraph.tools.apps.cli.answer_output import print_answer
 from hopgraph.tools.apps.cli.console import console_on, print_hanging
 from hopgraph.tools.apps.cli.run_output import RunDisplay, print_tree
 from hopgraph.tools.apps.cli.settings_options import method_named
-from hopgraph.tools.apps.evaluation.batch.outcome import Outcome, OutcomeKey
-from hopgraph.tools.apps.evaluation.batch.run_corpus import CONTEXTS, CORPUS
-from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
+from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, OutcomeKey, RunReader
+from hopgraph.tools.apps.evaluation.batch.run_setup import CONTEXTS, CORPUS
 from hopgraph.tools.apps.evaluation.batch.scores import gold_names, score_outcome
 from hopgraph.tools.apps.evaluation.batch.simulated_models import describe_simulated
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion

@@ -10,7 +10,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
@@ -21,8 +21,10 @@ from typing import Any
 from langsmith.utils import tracing_is_enabled  # pyright: ignore[reportUnknownVariableType] - half typed
 
 from hopgraph.state import Context, HopgraphError, StepEvent
-from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob
-from hopgraph.tools.apps.evaluation.batch.worker_protocol import JobResult, WorkerLostError, WorkerPool, stream_job
+from hopgraph.state.events import Asked
+from hopgraph.tools.apps.evaluation.batch.local_engine import JobRunner
+from hopgraph.tools.apps.evaluation.batch.question_job import EventListener, JobResult, QuestionJob, answer_question
+from hopgraph.tools.apps.evaluation.batch.worker_protocol import WorkerLostError, WorkerMessage, retry_lost
 from hopgraph.tools.io.background import background_loop
 
 QUESTIONS_PER_PROCESS = 16
@@ -37,21 +39,16 @@ _NOTHING_LOADED = {
 }
 """By setting, the specs of what needs no weights in memory."""
 
-_Message = StepEvent | JobResult | HopgraphError | None
-"""From a worker: a model call, the result, or why no question can be answered; None once the worker is lost."""
+_Message = WorkerMessage | HopgraphError | None
+"""An error is why no question can be answered; None comes once the worker is lost."""
 
 
 def choose_process_count(methods: Mapping[str, Context], concurrency: int, questions: int) -> int:
     """Choose how many processes answer where --processes is not given.
 
-    One for each 16 questions in flight, as far as there are questions and calls are allowed, but no more than
-    cores, and at most 8. Only one where a setting may load weights or an index into memory, and where traces are
-    sent: what a process has not sent yet is lost when it ends.
-
-    Args:
-        methods: the settings of each.
-        concurrency: questions at a time.
-        questions: how many are left to answer, those of all methods together.
+    One for each 16 questions in flight, as far as `questions` are left (of all methods together) and calls are
+    allowed, but no more than cores, and at most 8. Only one where a setting may load weights or an index into memory,
+    and where traces are sent: what a process has not sent yet is lost when it ends.
     """
     if tracing_is_enabled() or not all(_loads_nothing(settings) for settings in methods.values()):
         return 1
@@ -64,11 +61,8 @@ def _loads_nothing(settings: Context) -> bool:
     named: dict[str, list[Any]] = {name: [getattr(settings, name)] for name in _NOTHING_LOADED}
     named["model"] += settings.models.values()
     named["retriever"].append(settings.second_retriever)
-    return all(
-        spec is None or (isinstance(spec, str) and spec.startswith(_NOTHING_LOADED[name]))
-        for name, specs in named.items()
-        for spec in specs
-    )
+    specs = [(name, str(spec)) for name, each in named.items() for spec in each if spec is not None]
+    return all(spec.startswith(_NOTHING_LOADED[name]) for name, spec in specs)
 
 
 def _work(driver: Connection) -> None:
@@ -76,9 +70,12 @@ def _work(driver: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver decides what Ctrl-C ends
 
     async def answer(number: int, job: QuestionJob) -> None:
+        def report(event: StepEvent) -> None:
+            if event["event"] == Asked.event:
+                driver.send((number, event))
+
         try:
-            async for message in stream_job(job):
-                driver.send((number, message))
+            driver.send((number, await answer_question(job, report)))
         except HopgraphError as error:
             driver.send((number, error))
 
@@ -98,46 +95,56 @@ class _Process:
     in_flight: dict[int, asyncio.Queue[_Message]] = field(default_factory=dict[int, asyncio.Queue[_Message]])
     lost: bool = False
 
+    def receive(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Deliver its messages to the questions in flight; runs in a thread of its own."""
 
-class ProcessWorkers(WorkerPool):
-    """Worker processes on this machine; they are started with the first question."""
+        def deliver(number: int, message: Any) -> None:
+            if number in self.in_flight:  # else nothing waits for it any more
+                self.in_flight[number].put_nowait(message)
 
-    kind = "processes"
+        def lose() -> None:
+            self.lost = True
+            for inbox in self.in_flight.values():
+                inbox.put_nowait(None)
 
-    def __init__(self, processes: int) -> None:
-        """Prepare a pool of this size."""
-        self.size = processes
-        self._processes: list[_Process] = []
+        with suppress(EOFError, OSError):
+            while True:
+                loop.call_soon_threadsafe(deliver, *self.pipe.recv())
+        loop.call_soon_threadsafe(lose)
+
+
+class _ProcessPool:
+    """Worker processes on this machine; they are started with the first question, and replaced when lost."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.processes: list[_Process] = []
         self._numbers = count()
 
-    async def stream(self, job: QuestionJob) -> AsyncGenerator[StepEvent | JobResult]:
-        """Have the least busy process answer a question; see `WorkerPool.stream`."""
-        worker, number, inbox = self._least_busy(), next(self._numbers), asyncio.Queue[_Message]()
-        worker.in_flight[number] = inbox
+    async def answer(self, job: QuestionJob, listen: EventListener) -> JobResult:
+        """Have the least busy process answer a question.
+
+        Raises:
+            WorkerLostError: the process died. HopgraphError: as `answer_question` does.
+        """
+        alive = [worker for worker in self.processes if not worker.lost]
+        while len(alive) < self.size:
+            alive.append(self._start())
+        worker, number = min(alive, key=lambda each: len(each.in_flight)), next(self._numbers)
+        inbox = worker.in_flight[number] = asyncio.Queue[_Message]()
         try:
             worker.pipe.send((number, job))
             while (message := await inbox.get()) is not None:
                 if isinstance(message, HopgraphError):
                     raise message
-                yield message
+                if isinstance(message, tuple):
+                    return message
+                listen(message)
         except BrokenPipeError:
             worker.lost = True
         finally:
             worker.in_flight.pop(number, None)
         raise WorkerLostError("it ended; if memory is short, try --processes 1")
-
-    def close(self) -> None:
-        """Kill all processes."""
-        for worker in self._processes:
-            worker.process.kill()
-            worker.process.join()
-            worker.pipe.close()
-
-    def _least_busy(self) -> _Process:
-        alive = [worker for worker in self._processes if not worker.lost]
-        while len(alive) < self.size:
-            alive.append(self._start())
-        return min(alive, key=lambda each: len(each.in_flight))
 
     def _start(self) -> _Process:
         context = multiprocessing.get_context("spawn")  # a fork would share locks and loops
@@ -147,27 +154,9 @@ class ProcessWorkers(WorkerPool):
             process.start()
         theirs.close()  # so that its end is seen here
         worker = _Process(process, ours)
-        self._processes.append(worker)
-        threading.Thread(target=_receive, args=(worker, asyncio.get_running_loop()), daemon=True).start()
+        self.processes.append(worker)
+        threading.Thread(target=worker.receive, args=(asyncio.get_running_loop(),), daemon=True).start()
         return worker
-
-
-def _receive(worker: _Process, loop: asyncio.AbstractEventLoop) -> None:
-    """Deliver a worker's messages to the questions in flight; runs in a thread of its own."""
-
-    def deliver(number: int, message: Any) -> None:
-        if number in worker.in_flight:  # else nothing waits for it any more
-            worker.in_flight[number].put_nowait(message)
-
-    def lose() -> None:
-        worker.lost = True
-        for inbox in worker.in_flight.values():
-            inbox.put_nowait(None)
-
-    with suppress(EOFError, OSError):
-        while True:
-            loop.call_soon_threadsafe(deliver, *worker.pipe.recv())
-    loop.call_soon_threadsafe(lose)
 
 
 @contextmanager
@@ -183,10 +172,13 @@ def _interrupts_blocked() -> Generator[None]:
 
 
 @contextmanager
-def process_workers(processes: int) -> Generator[ProcessWorkers]:
+def process_workers(processes: int) -> Generator[JobRunner]:
     """Prepare the processes of a run; they end with the block."""
-    workers = ProcessWorkers(processes)
+    pool = _ProcessPool(processes)
     try:
-        yield workers
+        yield retry_lost(pool.answer, "processes", processes)
     finally:
-        workers.close()
+        for worker in pool.processes:
+            worker.process.kill()
+            worker.process.join()
+            worker.pipe.close()

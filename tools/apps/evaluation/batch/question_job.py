@@ -4,19 +4,20 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from hopgraph.graphs import METHODS
 from hopgraph.state import Context, HopgraphError, ModelError, Passage, StepEvent
 from hopgraph.state.events import event_order
-from hopgraph.tools.apps.evaluation.batch.outcome import Outcome
-from hopgraph.tools.apps.evaluation.batch.run_directory import compress_record
+from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, compress_record
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.runs.answer_record import answer_record
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.resources import get_entailment_checker
 
 EventListener = Callable[[StepEvent], None]
+JobResult = tuple[Outcome, bytes | None]
+"""The outcome, and the compressed record of all steps where it is to be kept."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,12 @@ JobWork = Callable[[QuestionJob, EventListener], Awaitable[Mapping[str, Any]]]
 """Works on one question and gives the state at the end, as a graph does."""
 
 
-async def answer_question(job: QuestionJob, watch: EventListener) -> tuple[Outcome, bytes | None]:
+async def answer_question(job: QuestionJob, watch: EventListener) -> JobResult:
     """Run a method on a question; see `run_job`."""
     return await run_job(_final_state, job, watch)
 
 
-async def run_job(work: JobWork, job: QuestionJob, watch: EventListener) -> tuple[Outcome, bytes | None]:
+async def run_job(work: JobWork, job: QuestionJob, watch: EventListener) -> JobResult:
     """Run a job and return its outcome.
 
     Args:
@@ -50,8 +51,7 @@ async def run_job(work: JobWork, job: QuestionJob, watch: EventListener) -> tupl
         watch: called with each step event as it happens.
 
     Returns:
-        The outcome, and the compressed record of all steps when it is to be kept. A model that fails for
-        good, and any exception of a custom retriever or model, is an outcome.
+        A model that fails for good, and any exception of a custom retriever or model, is an outcome.
 
     Raises:
         HopgraphError: settings, prompts or a corpus that no question can be answered with.
@@ -66,23 +66,21 @@ async def run_job(work: JobWork, job: QuestionJob, watch: EventListener) -> tupl
     try:
         state = await work(job, see)
     except ModelError as error:
-        return failed_outcome(job, str(error), time.perf_counter() - began), None
+        return make_outcome(job, began, error=str(error)), None
     except HopgraphError:
         raise
     except Exception as error:  # noqa: BLE001 - an error in a custom model or retriever fails its question, not the run
-        return failed_outcome(job, f"{type(error).__name__}: {error}", time.perf_counter() - began), None
-    outcome = _finished_outcome(job, state, time.perf_counter() - began)
+        return make_outcome(job, began, error=f"{type(error).__name__}: {error}"), None
+    outcome = make_outcome(job, began, state)
     if job.check_support and outcome["citations"]:
         outcome["supported"] = await _is_supported(job, state)
     if not job.keep_trace:
         return outcome, None
     events.sort(key=event_order)
-    return outcome, await asyncio.to_thread(_record, job, state, events)
-
-
-def _record(job: QuestionJob, state: Mapping[str, Any], events: list[StepEvent]) -> bytes:
     measured = {"measured": state["measured"]} if "measured" in state else {}
-    return compress_record({**answer_record(job.settings, state, events), **measured})
+    return outcome, await asyncio.to_thread(
+        lambda: compress_record({**answer_record(job.settings, state, events), **measured})
+    )
 
 
 async def _final_state(job: QuestionJob, see: EventListener) -> Mapping[str, Any]:
@@ -106,40 +104,24 @@ def requires_gold(method: str) -> bool:
     return found is not None and "gold_passages" in found.graph.builder.input_schema.__annotations__
 
 
-def _finished_outcome(job: QuestionJob, state: Mapping[str, Any], seconds: float) -> Outcome:
-    passages = cast("list[Passage]", state["passages"])
-    return {
-        **_empty_outcome(job, seconds),
-        "answer": state["answer"],
-        "explanation": state["explanation"],
-        "citations": state["citations"],
-        "retrieved": [passage["id"] for passage in passages],
-        "titles": [passage["title"] for passage in passages],
-        "stop_reason": state["stop_reason"],
-        "usage": state["usage"],
-    }
-
-
-def failed_outcome(job: QuestionJob, reason: str, seconds: float) -> Outcome:
-    """Make the outcome of a question that failed after so many seconds; keys are redacted from the reason."""
-    return {**_empty_outcome(job, seconds), "error": " ".join(redact(reason).split())[:500] or "failed"}
-
-
-def _empty_outcome(job: QuestionJob, seconds: float) -> Outcome:
+def make_outcome(job: QuestionJob, began: float, state: Mapping[str, Any] | None = None, *, error: str = "") -> Outcome:
+    """Make the outcome of a question that began at this `time.perf_counter()`: of its last state, or of its error."""
+    state = state or {}
+    passages: list[Passage] = state.get("passages", [])
     return Outcome(
         method=job.settings.method,
         id=job.question.id,
         repeat=job.repeat,
-        answer="",
-        explanation="",
-        citations=[],
-        retrieved=[],
-        titles=[],
+        answer=state.get("answer", ""),
+        explanation=state.get("explanation", ""),
+        citations=state.get("citations", []),
+        retrieved=[passage["id"] for passage in passages],
+        titles=[passage["title"] for passage in passages],
         supported=None,
-        stop_reason="failed",
-        usage=None,
-        seconds=round(seconds, 6),
-        error="",
+        stop_reason=state.get("stop_reason", "failed"),
+        usage=state.get("usage"),
+        seconds=round(time.perf_counter() - began, 6),
+        error=" ".join(redact(error).split())[:500],
         trace=[],
     )
 

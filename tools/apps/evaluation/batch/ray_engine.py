@@ -21,8 +21,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from hopgraph.state import RunError, SettingsError, StepEvent
-from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob
-from hopgraph.tools.apps.evaluation.batch.worker_protocol import JobResult, WorkerLostError, WorkerPool, stream_job
+from hopgraph.state.events import Asked
+from hopgraph.tools.apps.evaluation.batch.local_engine import JobRunner
+from hopgraph.tools.apps.evaluation.batch.question_job import EventListener, JobResult, QuestionJob, answer_question
+from hopgraph.tools.apps.evaluation.batch.worker_protocol import WorkerLostError, WorkerMessage, retry_lost
+from hopgraph.tools.io.background import background_loop, run_on
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.scoring.weights import require
 
@@ -53,10 +56,23 @@ class Worker:
         """Return the name of its machine and its version of hopgraph."""
         return socket.gethostname(), version("hopgraph")
 
-    async def answer(self, job: QuestionJob) -> AsyncGenerator[StepEvent | JobResult]:
-        """Answer a question; see `stream_job`."""
-        async for message in stream_job(job):
-            yield message
+    async def answer(self, job: QuestionJob) -> AsyncGenerator[WorkerMessage]:
+        """Answer a question on the background loop, where the connections to models are.
+
+        Raises:
+            HopgraphError: settings, prompts or a corpus that no question can be answered with.
+        """
+        here, calls = asyncio.get_running_loop(), asyncio.Queue[StepEvent | None]()
+
+        def listen(event: StepEvent) -> None:
+            if event["event"] == Asked.event:
+                here.call_soon_threadsafe(calls.put_nowait, event)
+
+        work = asyncio.ensure_future(run_on(background_loop(), answer_question(job, listen)))
+        work.add_done_callback(lambda _: calls.put_nowait(None))
+        while event := await calls.get():
+            yield event
+        yield work.result()
 
 
 @dataclass(eq=False)
@@ -66,26 +82,34 @@ class _Actor:
     in_flight: int = 0
 
 
-class RayWorkers(WorkerPool):
-    """Workers on a Ray cluster: as many as it has CPUs, and no more than questions are in flight at once."""
+class _ActorPool:
+    """Workers on a Ray cluster: as many as it has CPUs, and no more than questions are in flight at once.
 
-    kind = "Ray workers"
+    They are started with the first question, and replaced when lost.
+    """
 
     def __init__(self, ray: Any, concurrency: int) -> None:
-        """Prepare the pool; its workers are started with the first question."""
         self._ray = ray
         self.size = max(1, min(int(ray.cluster_resources().get("CPU", 1)), concurrency))
         # One worker may be the only one for a while: it takes all.
         self._new_actor = ray.remote(num_cpus=1, max_concurrency=concurrency + 1)(Worker)
         self._actors: list[_Actor] = []
 
-    async def stream(self, job: QuestionJob) -> AsyncGenerator[StepEvent | JobResult]:
-        """Have the least busy worker answer a question; see `WorkerPool.stream`."""
+    async def answer(self, job: QuestionJob, listen: EventListener) -> JobResult:
+        """Have the least busy worker answer a question.
+
+        Raises:
+            WorkerLostError: the worker died. HopgraphError: as `answer_question` does.
+            RunError: no worker can be started.
+        """
         errors, actor = self._ray.exceptions, await self._least_busy()
         actor.in_flight += 1
         try:
             async for reference in actor.handle.answer.remote(job):
-                yield await reference
+                message: WorkerMessage = await reference
+                if isinstance(message, tuple):
+                    return message
+                listen(message)
         except errors.RayTaskError as error:
             raise error.cause from None
         except errors.RayError as error:
@@ -94,6 +118,7 @@ class RayWorkers(WorkerPool):
             raise WorkerLostError(_first_line(error)) from None
         finally:
             actor.in_flight -= 1
+        raise WorkerLostError("it ended without a result")
 
     async def _least_busy(self) -> _Actor:
         while len(self._actors) < self.size:
@@ -120,11 +145,10 @@ class RayWorkers(WorkerPool):
 
 
 @contextmanager
-def ray_workers(concurrency: int) -> Generator[RayWorkers]:
+def ray_workers(concurrency: int) -> Generator[JobRunner]:
     """Join the cluster that RAY_ADDRESS names, else start one on this machine for as long as the block runs.
 
-    Args:
-        concurrency: how many questions are in flight at once, over all workers.
+    `concurrency` questions are in flight at once, over all workers.
 
     Raises:
         SpecError: Ray is not installed.
@@ -146,7 +170,8 @@ def ray_workers(concurrency: int) -> Generator[RayWorkers]:
     except (OSError, RuntimeError, ValueError) as error:
         raise RunError(f"the Ray cluster {address!r} cannot be used: {_first_line(error)}") from None
     try:
-        yield RayWorkers(ray, concurrency)
+        pool = _ActorPool(ray, concurrency)
+        yield retry_lost(pool.answer, "Ray workers", pool.size)
     finally:
         ray.shutdown()
 

@@ -16,21 +16,94 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, Self, cast
+from typing import Any, Literal, NamedTuple, Self, cast
 
 from pydantic import TypeAdapter, ValidationError
+from typing_extensions import TypedDict
 
-from hopgraph.state import RunError
-from hopgraph.tools.apps.evaluation.batch.outcome import Outcome, OutcomeKey, outcome_key
+from hopgraph.state import Citation, RunError, StopReason, Usage
 from hopgraph.tools.apps.evaluation.batch.run_manifest import MANIFEST, RunManifest, merge_manifests, read_run_manifest
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
+from hopgraph.tools.io.atomic_files import write_files
 from hopgraph.tools.io.file_lock import HAS_LOCKS, try_lock
 
-SUMMARY = "summary.json"
 DOWNLOADED = "dataset-"
 """The beginning of the name of a data set's file that was downloaded from the hub."""
 _LOCK, _QUESTIONS, _RESULTS, _TRACES, _CACHE = ".lock", "questions.jsonl", "results", "traces", "cache"
+_SETUP_FILES = frozenset({_QUESTIONS, _RESULTS, _TRACES, _CACHE, "corpus", "corpus.jsonl", "renaming.json"})
 _QUESTION = TypeAdapter(EvalQuestion)
+
+
+class OutcomeKey(NamedTuple):
+    """Identifies an outcome in a run."""
+
+    method: str
+    id: str
+    """The question's."""
+    repeat: int
+    """From 0."""
+
+
+class Outcome(TypedDict):
+    """One question that a method has finished, with an answer, without one, or by failing: one line of the results."""
+
+    method: str
+    id: str
+    repeat: int
+    answer: str
+    """Empty when there is none."""
+    explanation: str
+    citations: list[Citation]
+    retrieved: list[str]
+    """Ids of the passages, best first, those of model knowledge left out."""
+    titles: list[str]
+    """Their titles."""
+    supported: bool | None
+    """Whether the cited passages entail the answer; None where gold passages decide it, or nothing is cited."""
+    stop_reason: StopReason | Literal["failed"]
+    usage: Usage | None
+    """None when it failed."""
+    seconds: float
+    """Wall time; small where replies came from the cache."""
+    error: str
+    """Why it failed, in one line; else empty."""
+    trace: list[int]
+    """Offset and length in bytes of its trace in the file of traces; empty when none was kept."""
+
+
+def outcome_key(outcome: Outcome) -> OutcomeKey:
+    """Return the key of an outcome."""
+    return OutcomeKey(outcome["method"], outcome["id"], outcome["repeat"])
+
+
+def read_json_lines(path: Path) -> Iterator[Any]:
+    """Read a file that grows by lines; a last line that is being written, or was cut off by a kill, is left out.
+
+    Raises:
+        RunError: another line is damaged.
+    """
+    if not path.exists():
+        return
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                yield json.loads(line)
+            except ValueError:
+                raise RunError(f"{path}:{number}: not valid JSON; remove this line to ask again") from None
+
+
+def append_json_line(path: Path, record: Mapping[str, object]) -> None:
+    """Append a record to a file of lines; blocks until the operating system has it."""
+    with path.open("ab") as file:
+        file.write(f"{json.dumps(record)}\n".encode("ascii"))
+
+
+def truncate_partial_line(path: Path) -> None:
+    """Remove a last line that a kill left half-written."""
+    if path.exists():
+        os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
 
 
 class RunReader:
@@ -64,17 +137,7 @@ class RunReader:
         Raises:
             RunError: a line that is not the last one is damaged.
         """
-        path = self._results(method)
-        if not path.exists():
-            return
-        with path.open("rb") as lines:
-            for number, line in enumerate(lines, 1):
-                if not line.endswith(b"\n"):
-                    return  # being written, or cut off by a kill
-                try:
-                    yield cast("Outcome", json.loads(line))
-                except ValueError:
-                    raise RunError(f"{path}:{number}: not valid JSON; remove this line to ask again") from None
+        return read_json_lines(self._results(method))
 
     def latest(self, method: str) -> dict[OutcomeKey, Outcome]:
         """Read what a method has finished; of a retried question the last outcome counts."""
@@ -89,12 +152,13 @@ class RunReader:
         if not outcome["trace"]:
             raise RunError(f"{outcome['method']} {outcome['id']}: the run kept no steps (--no-traces)")
         offset, length = outcome["trace"]
+        path = self._traces(outcome["method"])
         try:
-            with self._traces(outcome["method"]).open("rb") as file:
+            with path.open("rb") as file:
                 file.seek(offset)
                 return cast("Mapping[str, Any]", json.loads(gzip.decompress(file.read(length))))
         except (OSError, EOFError, ValueError) as error:
-            raise RunError(f"{self._traces(outcome['method'])}: cannot be read: {error}") from None
+            raise RunError(f"{path}: cannot be read: {error}") from None
 
     def _results(self, method: str) -> Path:
         return self.folder / _RESULTS / f"{method}.jsonl"
@@ -114,11 +178,13 @@ class RunWriter(RunReader):
             OSError: it cannot be written.
         """
         self.folder = folder
+        self._check_folder()
         for part in (_RESULTS, _TRACES):
-            (self._check_folder() / part).mkdir(parents=True, exist_ok=True)
-        self._files: dict[Path, BinaryIO] = {}
-        self._lock = self._acquire_lock()
+            (folder / part).mkdir(parents=True, exist_ok=True)
+        self._lock = (folder / _LOCK).open("wb")
         try:
+            if HAS_LOCKS and not try_lock(self._lock):
+                raise RunError(f"{folder}: another evaluation is writing it; wait for it to end")
             self.manifest = self._write_manifest(manifest, questions)
             self.finished = self._truncate_partial()
             """Finished questions, and whether each failed."""
@@ -131,81 +197,59 @@ class RunWriter(RunReader):
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close its files and release the lock."""
-        for file in (*self._files.values(), self._lock):
-            file.close()
+        """Release the lock."""
+        self._lock.close()
 
     def cache(self, repeat: int) -> str:
-        """Return the folder of a repeat's replies."""
-        return str(self.folder / _CACHE / str(repeat))
+        """Return the folder of a repeat's replies, the same from every process."""
+        return str((self.folder / _CACHE / str(repeat)).resolve())
 
     def add(self, outcome: Outcome, record: bytes | None) -> None:
         """Write a finished question; blocks until the operating system has it.
 
         Args:
             outcome: what came of it; `trace` is filled in here.
-            record: its compressed record, as `packed` makes it.
+            record: its record, compressed by `compress_record`.
 
         Raises:
             OSError: the disk is full or gone.
         """
         if record:
-            file = self._append_to(self._traces(outcome["method"]))
-            outcome["trace"] = [file.tell(), len(record)]
-            file.write(record)
-            file.flush()
-        results = self._append_to(self._results(outcome["method"]))
-        results.write(f"{json.dumps(outcome)}\n".encode("ascii"))
-        results.flush()
+            with self._traces(outcome["method"]).open("ab") as file:
+                outcome["trace"] = [file.tell(), len(record)]
+                file.write(record)
+        append_json_line(self._results(outcome["method"]), outcome)
         self.finished[outcome_key(outcome)] = bool(outcome["error"])
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Write the scores in place of earlier ones."""
-        _write_whole(self.folder / SUMMARY, f"{json.dumps(summary, indent=2)}\n".encode("ascii"))
+        write_files({self.folder / "summary.json": f"{json.dumps(summary, indent=2)}\n".encode("ascii")})
+
+    def _check_folder(self) -> None:
+        """Refuse a folder with anything but what an interrupted setup leaves."""
+        if self.folder.exists() and not (self.folder / MANIFEST).exists():
+            names = sorted({path.name for path in self.folder.iterdir()} - _SETUP_FILES)
+            if other := next((name for name in names if not name.startswith((".", DOWNLOADED))), None):
+                raise RunError(f"{self.folder} is not an evaluation run (it has {other}); choose another --out")
 
     def _write_manifest(self, manifest: RunManifest, questions: list[EvalQuestion]) -> RunManifest:
+        files: dict[Path, bytes] = {}
         if (self.folder / MANIFEST).exists():
             manifest = merge_manifests(read_run_manifest(self.folder), manifest)
         else:
-            lines = b"".join(_QUESTION.dump_json(question) + b"\n" for question in questions)
-            _write_whole(self.folder / _QUESTIONS, lines)
-        _write_whole(self.folder / MANIFEST, f"{manifest.model_dump_json(indent=2)}\n".encode())
+            files[self.folder / _QUESTIONS] = b"".join(_QUESTION.dump_json(question) + b"\n" for question in questions)
+        write_files({**files, self.folder / MANIFEST: f"{manifest.model_dump_json(indent=2)}\n".encode()})
         return manifest
-
-    def _append_to(self, path: Path) -> BinaryIO:
-        if path not in self._files:
-            self._files[path] = path.open("ab")
-        return self._files[path]
-
-    def _check_folder(self) -> Path:
-        if self.folder.exists() and not (self.folder / MANIFEST).exists():
-            setup_files = {"corpus", "corpus.jsonl", "renaming.json"}
-            own = {_LOCK, _QUESTIONS, _RESULTS, _TRACES, _CACHE, *setup_files}
-            names = [path.name for path in self.folder.iterdir() if path.name not in own]
-            others = sorted(name for name in names if not name.startswith(DOWNLOADED))
-            if others:
-                raise RunError(f"{self.folder} is not an evaluation run (it has {others[0]}); choose another --out")
-        return self.folder
-
-    def _acquire_lock(self) -> BinaryIO:
-        lock = (self.folder / _LOCK).open("wb")
-        if HAS_LOCKS and not try_lock(lock):
-            lock.close()
-            raise RunError(f"{self.folder}: another evaluation is writing it; wait for it to end")
-        return lock
 
     def _truncate_partial(self) -> dict[OutcomeKey, bool]:
         """Truncate what a kill left half-written; return what is finished."""
         finished: dict[OutcomeKey, bool] = {}
         for method in self.manifest.methods:
-            kept = traced = 0
-            path = self._results(method)
+            traced = 0
             for outcome in self.outcomes(method):
                 finished[outcome_key(outcome)] = bool(outcome["error"])
                 traced = max(traced, sum(outcome["trace"]))
-            if path.exists():
-                kept = path.read_bytes().rfind(b"\n") + 1
-                os.truncate(path, kept)
+            truncate_partial_line(self._results(method))
             if self._traces(method).exists():
                 os.truncate(self._traces(method), traced)
         return finished
@@ -214,9 +258,3 @@ class RunWriter(RunReader):
 def compress_record(record: Mapping[str, Any]) -> bytes:
     """Compress a question's record; call it in a thread."""
     return gzip.compress(json.dumps(record, ensure_ascii=True).encode("ascii"), compresslevel=3, mtime=0)
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    part = path.with_suffix(".part")
-    part.write_bytes(content)
-    part.replace(path)

@@ -16,10 +16,7 @@ from hopgraph.tools.io.redact import redact
 from hopgraph.tools.prompts import read_demonstrations, read_prompt
 
 MANIFEST = "manifest.json"
-FORMAT_VERSION = 1
 _LIBRARIES = ("hopgraph", "langgraph", "langchain-core", "langchain-openai", "bm25s", "numpy")
-_NOT_FROZEN = (settings_group("Operation"),)
-"""Settings that shape no result: how fast requests are sent, how often they are retried."""
 
 GoldBy = Literal["ids", "titles", "none"]
 
@@ -59,7 +56,7 @@ class RunManifest(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    format_version: Literal[1] = FORMAT_VERSION
+    format_version: Literal[1] = 1
     dataset: DatasetFacts
     corpus: CorpusSource
     repeats: int
@@ -73,9 +70,9 @@ class RunManifest(BaseModel):
 def frozen_settings(settings: Context) -> dict[str, JsonValue]:
     """Return the settings that shape a result; objects as their class name, without keys.
 
-    The retriever is left out: a run has one, in `corpus`.
+    How fast requests are sent and how often they are retried shapes none; the retriever is in `corpus`.
     """
-    record = record_settings(settings, without=_NOT_FROZEN)
+    record = record_settings(settings, without=(settings_group("Operation"),))
     del record["retriever"]
     return cast("dict[str, JsonValue]", _redacted(record))
 
@@ -94,14 +91,14 @@ def prompt_hashes(settings: Context) -> dict[str, str]:
     Raises:
         PromptError: one of them cannot be used.
     """
-    return {step: _prompt_hash(f"{settings.method}/{step}", settings) for step in sorted(settings.steps)}
-
-
-def _prompt_hash(role: str, settings: Context) -> str:
-    prompt = read_prompt(role, settings.prompts_dir)
-    examples = read_demonstrations(role, settings.demonstrations, settings.prompts_dir)
-    content = [prompt.instructions, prompt.input, *map(repr, examples)]
-    return hashlib.sha256(json.dumps(content).encode("ascii")).hexdigest()
+    hashes: dict[str, str] = {}
+    for step in sorted(settings.steps):
+        role = f"{settings.method}/{step}"
+        prompt = read_prompt(role, settings.prompts_dir)
+        examples = read_demonstrations(role, settings.demonstrations, settings.prompts_dir)
+        content = [prompt.instructions, prompt.input, *map(repr, examples)]
+        hashes[step] = hashlib.sha256(json.dumps(content).encode("ascii")).hexdigest()
+    return hashes
 
 
 def library_versions() -> dict[str, str]:
@@ -119,8 +116,7 @@ def file_hash(path: Path) -> str:
     files = [path] if path.is_file() else [path / "queries.jsonl", *sorted((path / "qrels").glob("*.tsv"))]
     for each in files:
         with each.open("rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
+            hashlib.file_digest(file, lambda: digest)
     return digest.hexdigest()
 
 
@@ -148,14 +144,16 @@ def merge_manifests(old: RunManifest, new: RunManifest) -> RunManifest:
     Raises:
         RunError: another difference; names the first few with their values.
     """
-    known = {name: new.methods[name] for name in new.methods if name in old.methods}
-    prompts = {name: new.prompts[name] for name in known}
-    same = new.model_copy(update={"methods": known, "prompts": prompts, "libraries": old.libraries})
-    before = old.model_copy(
-        update={"methods": {name: old.methods[name] for name in known}, "prompts": {n: old.prompts[n] for n in known}}
+    known = old.methods.keys() & new.methods.keys()
+    shared = {"methods": known, "prompts": known}
+    before, after = (
+        {
+            **each.model_dump(mode="json", exclude={"libraries", *shared}),
+            **each.model_dump(mode="json", include=shared),
+        }
+        for each in (old, new)
     )
-    differences = list(_differences(before.model_dump(mode="json"), same.model_dump(mode="json")))
-    if differences:
+    if differences := list(_differences(before, after)):
         shown = "; ".join(differences[:3]) + (f"; and {len(differences) - 3} more" if len(differences) > 3 else "")
         raise RunError(
             f"this run was started with other settings: {shown}. Give the same settings, or choose another --out"
@@ -168,9 +166,4 @@ def _differences(old: JsonValue, new: JsonValue, place: str = "") -> Iterator[st
         for key in dict.fromkeys([*old, *new]):
             yield from _differences(old.get(key), new.get(key), f"{place}.{key}" if place else str(key))
     elif old != new:
-        yield f"{place} was {_short(old)}, is now {_short(new)}"
-
-
-def _short(value: JsonValue) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}…"
+        yield f"{place} was {old!r:.60}, is now {new!r:.60}"

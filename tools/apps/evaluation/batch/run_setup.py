@@ -1,45 +1,75 @@
-"""From a run's specification to its jobs: questions, corpus, manifest."""
+"""From a run's specification to its jobs: questions, corpus, manifest.
+
+The corpus is the data set's own contexts, renamed or as they are, an index of the user's, or both.
+"""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+
+from langchain_core.retrievers import BaseRetriever
 
 from hopgraph.state import Context, SettingsError
 from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob, requires_gold
-from hopgraph.tools.apps.evaluation.batch.run_corpus import (
-    CORPUS,
-    corpus_fingerprint,
-    detect_gold_key,
-    make_corpus,
-    require_contexts,
-)
-from hopgraph.tools.apps.evaluation.batch.run_directory import RunWriter
+from hopgraph.tools.apps.evaluation.batch.run_directory import OutcomeKey, RunWriter
 from hopgraph.tools.apps.evaluation.batch.run_manifest import (
     CorpusSource,
     DatasetFacts,
+    GoldBy,
     RunManifest,
     file_hash,
     frozen_settings,
     library_versions,
     prompt_hashes,
 )
-from hopgraph.tools.apps.evaluation.batch.run_spec import RunSpec
 from hopgraph.tools.apps.evaluation.batch.scores import gold_names
-from hopgraph.tools.apps.evaluation.datasets import read_questions
+from hopgraph.tools.apps.evaluation.datasets import add_gold_texts, read_questions
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
-from hopgraph.tools.apps.evaluation.gold_texts import add_gold_texts
-from hopgraph.tools.apps.evaluation.question_sampling import select_questions
+from hopgraph.tools.apps.evaluation.question_sampling import QuestionSample, select_questions
 from hopgraph.tools.apps.evaluation.renaming import (
     NAME_MAP,
     Renamer,
     build_renamer,
     read_name_map_seed,
+    rename_records,
     write_name_map,
 )
-from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
+from hopgraph.tools.retrieval import build_index, open_index, resolve_retriever
+from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, open_corpus
 from hopgraph.tools.retrieval.index_builder import Progress
-from hopgraph.tools.retrieval.index_manifest import is_index
-from hopgraph.tools.retrieval.resolve import resolve_retriever
+from hopgraph.tools.retrieval.index_manifest import is_index, read_manifest
+from hopgraph.tools.retrieval.passage_store import StoredPassage
+
+CORPUS = "corpus"
+"""The folder of a run that holds the index of the data set's own contexts."""
+CONTEXTS = "contexts"
+"""What a manifest calls them."""
+_PROBES = 20
+_PROBE_LENGTH = 300
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """What a run measures."""
+
+    dataset: Path
+    methods: Mapping[str, Context]
+    """Settings by method; their retriever is set by the run."""
+    out: Path
+    sample: QuestionSample = field(default_factory=QuestionSample)
+    format_name: str | None = None
+    corpus: str | None = None
+    """A retriever's spec; None for the pooled contexts of the data set."""
+    rename: int | None = None
+    """The seed with which people, places and works are renamed; None: they are not."""
+    add_contexts: bool = False
+    """Add the data set's contexts to the corpus: MIGRES's oracle setting."""
+    repeats: int = 1
+    keep_contexts: bool = False
+    """Keep all passages that come with a question in the run, not the gold ones alone."""
 
 
 @dataclass(frozen=True)
@@ -63,29 +93,33 @@ def prepare_run(spec: RunSpec, progress: Progress | None = None) -> PreparedRun:
     questions = select_questions(read_questions(spec.dataset, spec.format_name), spec.sample)
     if not questions:
         raise SettingsError(f"{spec.dataset}: no questions to ask")
-    _check_same_names(spec)
     questions = list(add_gold_texts(spec.dataset, questions))
-    renaming = _make_renamer(spec, questions)
-    retriever_spec, recorded = make_corpus(spec, questions, renaming, progress)
+    _check_corpus(spec, questions)
+    renaming = None if spec.rename is None else _make_renamer(spec, spec.rename)
+    retriever_spec, recorded = _make_corpus(spec, renaming, progress)
     retriever = resolve_retriever(retriever_spec)
-    questions = [renaming.question(each) for each in questions] if renaming else questions
+    if renaming:
+        questions = [renaming.question(each) for each in questions]
     if not spec.keep_contexts:
-        questions = [_with_gold_only(each) for each in questions]
+        questions = [
+            replace(each, contexts=tuple(own for own in each.contexts if own.id in each.gold)) for each in questions
+        ]
     methods = {name: each.model_copy(update={"retriever": retriever_spec}) for name, each in spec.methods.items()}
     _check_gold_passages(methods, questions)
+    ids = "\n".join(each.id for each in questions)
     manifest = RunManifest(
         dataset=DatasetFacts(
             name=spec.dataset.name,
             sha256=file_hash(spec.dataset),
             sample=str(spec.sample),
             questions=len(questions),
-            ids=_hash([each.id for each in questions]),
+            ids=hashlib.sha256(ids.encode("utf-8", "surrogatepass")).hexdigest(),
             renamed=spec.rename,
         ),
         corpus=CorpusSource(
             retriever=recorded,
-            fingerprint=corpus_fingerprint(retriever_spec),
-            gold_by=detect_gold_key(spec, retriever, questions),
+            fingerprint=_corpus_fingerprint(retriever_spec),
+            gold_by=_detect_gold_key(spec, retriever, questions),
         ),
         repeats=spec.repeats,
         methods={name: frozen_settings(each) for name, each in methods.items()},
@@ -95,47 +129,111 @@ def prepare_run(spec: RunSpec, progress: Progress | None = None) -> PreparedRun:
     return PreparedRun(manifest, questions, methods)
 
 
-def list_jobs(prepared: PreparedRun, directory: RunWriter, *, keep_traces: bool) -> Iterator[QuestionJob]:
-    """Yield each question for each method, the methods of a question together, so that partial results compare."""
+def list_jobs(
+    prepared: PreparedRun, directory: RunWriter, *, keep_traces: bool, retry_failed: bool
+) -> list[QuestionJob]:
+    """List what is not finished, and with `retry_failed` what failed.
+
+    Each question for each method, the methods of a question together, so that partial results compare. Each repeat has
+    replies and a seed of its own.
+    """
     gold_by = prepared.manifest.corpus.gold_by
+    jobs: list[QuestionJob] = []
     for repeat in range(prepared.manifest.repeats):
-        methods = [_for_repeat(settings, directory, repeat) for settings in prepared.methods.values()]
+        methods = [
+            each.model_copy(
+                update={"cache_dir": directory.cache(repeat), "seed": None if each.seed is None else each.seed + repeat}
+            )
+            for each in prepared.methods.values()
+        ]
         for question in prepared.questions:
             for settings in methods:
-                yield QuestionJob(question, settings, repeat, keep_traces, not gold_names(question, gold_by))
+                failed = directory.finished.get(OutcomeKey(settings.method, question.id, repeat))
+                if failed is None or (failed and retry_failed):
+                    jobs.append(QuestionJob(question, settings, repeat, keep_traces, not gold_names(question, gold_by)))
+    return jobs
 
 
-def _for_repeat(settings: Context, directory: RunWriter, repeat: int) -> Context:
-    """Give each repeat replies and a seed of its own."""
-    seed = None if settings.seed is None else settings.seed + repeat
-    return settings.model_copy(update={"cache_dir": directory.cache(repeat), "seed": seed})
-
-
-def _make_renamer(spec: RunSpec, questions: Sequence[EvalQuestion]) -> Renamer | None:
-    """Make the map of names, and write it to the run's folder; None where nothing is renamed."""
-    if spec.rename is None:
-        return None
-    if spec.corpus is not None:
+def _check_corpus(spec: RunSpec, questions: Sequence[EvalQuestion]) -> None:
+    """Refuse a corpus with other names, which an unfinished setup may have left, and one that cannot be renamed."""
+    seed = read_name_map_seed(spec.out / NAME_MAP)
+    if is_index(spec.out / CORPUS) and seed != spec.rename:
+        had = "not renamed" if seed is None else f"renamed with the seed {seed}"
+        raise SettingsError(f"the passages in {spec.out} are {had}; use the same --rename, or choose another --out")
+    if spec.rename is not None and spec.corpus is not None:
         raise SettingsError("--rename renames the passages that come with the data set; leave --corpus out")
-    require_contexts(spec, questions, ", which --rename needs; choose another data set")
-    renaming = build_renamer(open_corpus(spec.dataset, None).records(CorpusReading()), spec.rename)
+    if spec.corpus is None and not spec.dataset.is_dir() and not questions[0].contexts:
+        advice = "; name a corpus with --corpus"
+        if spec.rename is not None:
+            advice = ", which --rename needs; choose another data set"
+        raise SettingsError(f"{spec.dataset.name} has no passages of its own{advice}")
+
+
+def _make_renamer(spec: RunSpec, seed: int) -> Renamer:
+    """Make the map of names, and write it to the run's folder."""
+    renaming = build_renamer(open_corpus(spec.dataset, None).records(CorpusReading()), seed)
     if not is_index(spec.out / CORPUS):
         spec.out.mkdir(parents=True, exist_ok=True)
         write_name_map(spec.out / NAME_MAP, renaming)
     return renaming
 
 
-def _check_same_names(spec: RunSpec) -> None:
-    """Refuse to ask with some names in a corpus with others, which an unfinished setup may have left."""
-    seed = read_name_map_seed(spec.out / NAME_MAP)
-    if is_index(spec.out / CORPUS) and seed != spec.rename:
-        had = "not renamed" if seed is None else f"renamed with the seed {seed}"
-        raise SettingsError(f"the passages in {spec.out} are {had}; use the same --rename, or choose another --out")
+def _make_corpus(spec: RunSpec, renaming: Renamer | None, progress: Progress | None) -> tuple[str, str]:
+    """Make the corpus where there is none yet; return the retriever's spec and its name in the manifest."""
+    own = spec.out / CORPUS
+    if spec.corpus and not spec.add_contexts:
+        return spec.corpus, spec.corpus
+    if not is_index(own):
+        if spec.corpus or renaming:
+            _build_from(_corpus_passages(spec, renaming), own, progress)
+        else:
+            build_index(spec.dataset, own, progress=progress)
+    return f"bm25:{own}", f"{spec.corpus} + {CONTEXTS}" if spec.corpus else CONTEXTS
 
 
-def _with_gold_only(question: EvalQuestion) -> EvalQuestion:
-    """Drop the contexts that are no longer needed."""
-    return replace(question, contexts=tuple(each for each in question.contexts if each.id in question.gold))
+def _corpus_passages(spec: RunSpec, renaming: Renamer | None) -> Iterator[StoredPassage | SourceRecord]:
+    """Chain the passages of a local index, if one is named, and the contexts of the data set."""
+    if spec.corpus:
+        kind, _, folder = spec.corpus.partition(":")
+        if kind != "bm25":
+            raise SettingsError(f"--add-contexts adds to a local index (bm25:DIR), not to {spec.corpus!r}")
+        stored = open_index(Path(folder)).passages
+        yield from (stored[number] for number in range(len(stored)))
+    records = open_corpus(spec.dataset, None).records(CorpusReading())
+    yield from rename_records(renaming, records) if renaming else records
+
+
+def _build_from(passages: Iterable[StoredPassage | SourceRecord], own: Path, progress: Progress | None) -> None:
+    """Index passages; of several with the same id the first is kept."""
+    own.parent.mkdir(parents=True, exist_ok=True)
+    source = own.parent / "corpus.jsonl"
+    seen: set[str] = set()
+    with source.open("w", encoding="ascii") as file:
+        for each in passages:
+            if each.id not in seen:
+                seen.add(each.id)
+                file.write(json.dumps({"_id": each.id, "title": each.title, "text": each.text}) + "\n")
+    build_index(source, own, format="beir", progress=progress)
+    source.unlink()
+
+
+def _corpus_fingerprint(retriever: str) -> str:
+    """Return the fingerprint of a local index's corpus; empty for any other retriever."""
+    kind, _, folder = retriever.partition(":")
+    path = Path(folder).expanduser()
+    return read_manifest(path).corpus.fingerprint if kind in {"bm25", "faiss", "hybrid"} and is_index(path) else ""
+
+
+def _detect_gold_key(spec: RunSpec, retriever: BaseRetriever, questions: Sequence[EvalQuestion]) -> GoldBy:
+    """Detect whether the corpus has the gold passages under the data set's ids, else under their titles."""
+    if spec.corpus is None or spec.add_contexts:
+        return "ids"
+    gold = (each for question in questions for each in question.contexts)
+    for passage in islice(gold, _PROBES):
+        found = retriever.invoke(f"{passage.title} {passage.text}"[:_PROBE_LENGTH])
+        if passage.id in {document.id for document in found}:
+            return "ids"
+    return "titles" if any(question.gold_titles for question in questions) else "none"
 
 
 def _check_gold_passages(methods: Mapping[str, Context], questions: Sequence[EvalQuestion]) -> None:
@@ -145,7 +243,3 @@ def _check_gold_passages(methods: Mapping[str, Context], questions: Sequence[Eva
                 f"method {name!r} is given the gold passages, but the data set has none "
                 f"for {without.id!r}; leave it out"
             )
-
-
-def _hash(ids: Sequence[str]) -> str:
-    return hashlib.sha256("\n".join(ids).encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,9 +1,9 @@
 """Score the outcomes of a run, question by question."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from hopgraph.state import Citation
-from hopgraph.tools.apps.evaluation.batch.outcome import Outcome
+from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome
 from hopgraph.tools.apps.evaluation.batch.run_manifest import GoldBy
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.metrics import (
@@ -16,21 +16,13 @@ from hopgraph.tools.apps.evaluation.metrics import (
     recall_at,
 )
 
-RECALLS = tuple(recall_at(k) for k in (2, 5, 10, 15))
-ANSWER_SCORES = {"em": EXACT_MATCH, "f1": F1, "acc": COVER_EM}
+_ANSWER_SCORES = {"em": EXACT_MATCH, "f1": F1, "acc": COVER_EM}
 """Names in a summary to metrics; `acc` is the papers' cover exact match."""
-GROUNDED = {"grounded_em": "em", "grounded_f1": "f1"}
-
-Scores = Mapping[str, float]
+_RANKING_SCORES = (*(recall_at(k) for k in (2, 5, 10, 15)), PRECISION, S_PRECISION)
 
 
 def score_outcome(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> dict[str, float]:
-    """Score one outcome.
-
-    Args:
-        outcome: a failure has blank answers and no passages.
-        question: with its gold answers and passages.
-        gold_by: how gold passages are recognized among the retrieved ones.
+    """Score one outcome, with the gold passages recognized among the retrieved ones by `gold_by`.
 
     Returns:
         Answer scores where the data set has answers; retrieval scores where it has gold passages, over the passages
@@ -39,21 +31,28 @@ def score_outcome(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> 
         of the metrics).
     """
     found: dict[str, float] = {}
-    failed = bool(outcome["error"])
     if question.answers is not None:
-        for name, metric in ANSWER_SCORES.items():
-            found[name] = 0.0 if failed else metric(outcome["answer"], question.answers)
-        grounded = is_grounded(outcome, question, gold_by)
-        found.update({name: found[base] * grounded for name, base in GROUNDED.items()})
-    gold = gold_names(question, gold_by)
-    if gold:
-        ranked = _names(outcome["retrieved"], outcome["titles"], gold_by)
-        found.update({metric.name: metric(ranked, gold) for metric in RECALLS})
-        found.update({metric.name: metric(ranked, gold) for metric in (PRECISION, S_PRECISION)})
-    return {**found, **sentence_scores(outcome["citations"], question, gold_by)}
+        for name, metric in _ANSWER_SCORES.items():
+            found[name] = 0.0 if outcome["error"] else metric(outcome["answer"], question.answers)
+        grounded = _is_grounded(outcome, question, gold_by)
+        found |= {f"grounded_{name}": found[name] * grounded for name in ("em", "f1")}
+    if gold := gold_names(question, gold_by):
+        ranked = retrieved_names(outcome, gold_by)
+        found |= {metric.name: metric(ranked, gold) for metric in _RANKING_SCORES}
+    return {**found, **_sentence_scores(outcome["citations"], question, gold_by)}
 
 
-def is_grounded(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> bool:
+def gold_names(question: EvalQuestion, gold_by: GoldBy) -> Sequence[str]:
+    """Return the gold passages as this corpus names them; empty where it does not."""
+    return {"ids": question.gold, "titles": question.gold_titles, "none": ()}[gold_by]
+
+
+def retrieved_names(outcome: Outcome, gold_by: GoldBy) -> Sequence[str]:
+    """Name what was retrieved as gold passages are named in this corpus, best first."""
+    return outcome["titles"] if gold_by == "titles" else outcome["retrieved"]
+
+
+def _is_grounded(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> bool:
     """Whether an answer's citations support it.
 
     They do when one of them is a gold passage; without gold passages, when the entailment checker said so. To a
@@ -65,29 +64,15 @@ def is_grounded(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> bo
     if not gold:
         return bool(outcome["supported"])
     cited = [each for each in outcome["citations"] if each["kind"] == "passage"]
-    names = _names([each["passage_id"] for each in cited], [each["title"] for each in cited], gold_by)
-    return not frozenset(names).isdisjoint(gold)
+    return any((each["title"] if gold_by == "titles" else each["passage_id"]) in gold for each in cited)
 
 
-def gold_names(question: EvalQuestion, gold_by: GoldBy) -> Sequence[str]:
-    """Return the gold passages as this corpus names them; empty where it does not."""
-    return {"ids": question.gold, "titles": question.gold_titles, "none": ()}[gold_by]
-
-
-def _names(ids: Sequence[str], titles: Sequence[str], gold_by: GoldBy) -> Sequence[str]:
-    return titles if gold_by == "titles" else ids
-
-
-def sentence_scores(citations: Sequence[Citation], question: EvalQuestion, gold_by: GoldBy) -> dict[str, float]:
+def _sentence_scores(citations: Sequence[Citation], question: EvalQuestion, gold_by: GoldBy) -> dict[str, float]:
     """Score quotes against the supporting sentences (METHODS, Metrics; HotpotQA's supporting facts).
 
     A quote and a gold sentence of the same passage are the same when one of them lies within the other, white
     space apart: the data sets split sentences in other places than we do. A quote over two gold
-    sentences finds both.
-
-    Returns:
-        `sentence_precision` and `sentence_recall`, each from 0 to 1, 0 without quotes; empty where the data set
-        has no sentences, or the corpus does not know the gold passages.
+    sentences finds both. Empty where the data set has no sentences, or the corpus does not know the gold passages.
     """
     if not question.sentences or gold_by == "none":
         return {}

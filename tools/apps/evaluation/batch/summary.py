@@ -2,16 +2,15 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from itertools import compress
 from statistics import fmean
 from typing import Any, cast
 
-from hopgraph.tools.apps.evaluation.agreement import measure_agreement
 from hopgraph.tools.apps.evaluation.answer_judge import Judgements, read_judgements
-from hopgraph.tools.apps.evaluation.batch.outcome import Outcome
-from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
+from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, RunReader
 from hopgraph.tools.apps.evaluation.batch.scores import score_outcome
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
-from hopgraph.tools.apps.evaluation.statistics import bootstrap
+from hopgraph.tools.apps.evaluation.statistics import bootstrap, measure_agreement
 
 COSTS = ("llm_calls", "prompt_tokens", "completion_tokens", "retrievals", "iterations", "passages", "parse_failures")
 """Per question, from a method's usage; a replayed reply counts as the call that it once was."""
@@ -28,34 +27,34 @@ def score_questions(reader: RunReader, method: str, questions: Mapping[str, Eval
     return _average_repeats(_score_outcomes(reader, method, questions, read_judgements(reader)), questions)
 
 
-_ScoredOutcomes = list[tuple[Outcome, dict[str, float]]]
-
-
 def _score_outcomes(
     reader: RunReader, method: str, questions: Mapping[str, EvalQuestion], judged: Judgements
-) -> _ScoredOutcomes:
-    """Score each outcome of a method; by the judge too, once every answer is judged: a part is not a fair sample."""
-    gold_by = reader.manifest.corpus.gold_by
+) -> list[tuple[str, dict[str, float]]]:
+    """Return a method's outcomes as question ids and scores.
+
+    The judge's scores are among them once every answer is judged: a part is not a fair sample.
+    """
     outcomes = [(each, questions[each["id"]]) for each in reader.latest(method).values() if each["id"] in questions]
     verdicts = [judged.verdict(outcome, question) for outcome, question in outcomes]
-    has_answers = [question.answers is not None for _, question in outcomes]
-    complete = all(verdict is not None for verdict, known in zip(verdicts, has_answers, strict=True) if known)
-    found: _ScoredOutcomes = []
+    known = [question.answers is not None for _, question in outcomes]
+    complete = all(verdict is not None for verdict in compress(verdicts, known))
+    found: list[tuple[str, dict[str, float]]] = []
     for (outcome, question), verdict in zip(outcomes, verdicts, strict=True):
         own = {"judged": float(verdict)} if complete and verdict is not None else {}
-        found.append((outcome, {**score_outcome(outcome, question, gold_by), **own, **question_costs(outcome)}))
+        scores = score_outcome(outcome, question, reader.manifest.corpus.gold_by)
+        found.append((question.id, {**scores, **own, **_costs(outcome)}))
     return found
 
 
-def _average_repeats(scored: _ScoredOutcomes, questions: Iterable[str]) -> PerQuestion:
+def _average_repeats(scored: Iterable[tuple[str, dict[str, float]]], questions: Iterable[str]) -> PerQuestion:
     rows: dict[str, list[dict[str, float]]] = defaultdict(list)
-    for outcome, scores in scored:
-        rows[outcome["id"]].append(scores)
+    for name, scores in scored:
+        rows[name].append(scores)
     return {name: _means(rows[name]) for name in questions if name in rows}
 
 
-def question_costs(outcome: Outcome) -> dict[str, float]:
-    """Return what one question cost; a failed one has no calls and tokens, which are unknown."""
+def _costs(outcome: Outcome) -> dict[str, float]:
+    """Return what one question cost; the calls and tokens of a failed one are unknown."""
     usage = cast("Mapping[str, float] | None", outcome["usage"])
     return {
         **({} if usage is None else {name: float(usage.get(name, 0)) for name in COSTS}),
@@ -98,13 +97,8 @@ def summarize_run(reader: RunReader) -> dict[str, dict[str, Any]]:
 def gap_closed(rows: Mapping[str, PerQuestion], method: str) -> float | None:
     """Return a method's share of the F1 gap between one-step retrieval and the reader with the gold passages.
 
-    Args:
-        rows: method → its questions; a run that is not finished may lack other questions for each of them.
-        method: the one in question.
-
-    Returns:
-        Over the questions that all three have finished: 0 as good as one-step, 1 as the bound, below 0 or above 1
-        beyond them. None where one of the three is missing, or the bound is no better than one-step.
+    Over the questions that all three have finished: 0 as good as one-step, 1 as the bound, below 0 or above 1 beyond
+    them. None where one of the three is missing, or the bound is no better than one-step.
     """
     three = [rows.get(name, {}) for name in (method, BASE, BOUND)]
     common = [name for name in three[0] if all("f1" in each.get(name, {}) for each in three)]
@@ -114,7 +108,7 @@ def gap_closed(rows: Mapping[str, PerQuestion], method: str) -> float | None:
     return (own - low) / (high - low) if high > low else None
 
 
-def _summary(scored: _ScoredOutcomes, rows: PerQuestion, judge: str) -> dict[str, Any]:
+def _summary(scored: list[tuple[str, dict[str, float]]], rows: PerQuestion, judge: str) -> dict[str, Any]:
     if not rows:
         return {"n": 0}
     counted: dict[str, Any] = {

@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from hopgraph.tools.apps.evaluation.datasets import read_questions
-from hopgraph.tools.apps.evaluation.gold_texts import add_gold_texts
+from hopgraph.tools.apps.evaluation.datasets import add_gold_texts, read_questions
 from hopgraph.tools.apps.evaluation.rehearsal.chance import Chance
 from hopgraph.tools.apps.evaluation.rehearsal.plan_derivation import derive_plan
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import Plan, PlanHop, word_key, wordings

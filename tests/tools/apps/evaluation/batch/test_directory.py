@@ -8,8 +8,13 @@ import pytest
 
 from hopgraph.graphs import METHODS
 from hopgraph.state import RunError
-from hopgraph.tools.apps.evaluation.batch.outcome import Outcome, OutcomeKey
-from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, RunWriter, compress_record
+from hopgraph.tools.apps.evaluation.batch.run_directory import (
+    Outcome,
+    OutcomeKey,
+    RunReader,
+    RunWriter,
+    compress_record,
+)
 from hopgraph.tools.apps.evaluation.batch.run_manifest import (
     CorpusSource,
     DatasetFacts,

@@ -14,13 +14,12 @@ from typing import Any
 
 import pytest
 
-from hopgraph.graphs import migres
-from hopgraph.state import CorpusError, SettingsError
+from hopgraph.state import CorpusError
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
-from hopgraph.tools.apps.evaluation.batch.process_engine import ProcessWorkers, process_workers
+from hopgraph.tools.apps.evaluation.batch.local_engine import JobRunner
+from hopgraph.tools.apps.evaluation.batch.process_engine import process_workers
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.batch.summary import summarize_run
-from hopgraph.tools.apps.evaluation.batch.worker_protocol import portable_settings
 from hopgraph.tools.models.offline import OfflineExtractive
 from support.paths import SAMPLE
 from support.servers.openai_server import OpenAIServer
@@ -50,7 +49,7 @@ def summary(out: Path) -> dict[str, Any]:
     }
 
 
-def _counted(began: list[int], count: int) -> AbstractContextManager[ProcessWorkers]:
+def _counted(began: list[int], count: int) -> AbstractContextManager[JobRunner]:
     began.append(count)
     return process_workers(count)
 
@@ -122,8 +121,3 @@ def test_what_no_question_can_be_answered_with_is_told(server: OpenAIServer, tmp
     with pytest.raises(CorpusError):
         run_eval(options(tmp_path / "run", server, processes=2, corpus=str(corpus)))
     assert not multiprocessing.active_children()
-
-
-def test_ready_objects_stay_where_they_are() -> None:
-    with pytest.raises(SettingsError, match="'model': a ready object"):
-        portable_settings(migres.Context(model=OfflineExtractive()), 2)
