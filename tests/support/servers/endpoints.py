@@ -2,13 +2,14 @@
 
 import asyncio
 import json
-import subprocess
-import sys
-from contextlib import AbstractAsyncContextManager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, redirect_stdout
 from dataclasses import replace
 from functools import cache
+from io import StringIO
 from typing import Any
 
+from hopgraph.tools.apps.cli import main
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import Service
 from support.servers.web_app import WebApp, open_app
@@ -39,8 +40,6 @@ async def until_active(service: Service, number: int, seconds: float) -> None:
 @cache
 def asked(question: str = QUESTION, method: str = "migres") -> dict[str, Any]:
     """Give what `hopgraph ask --json` prints for a question."""
-    command = [sys.executable, "-c", "from hopgraph.tools.apps.cli import main; raise SystemExit(main())"]
-    printed = subprocess.run(
-        [*command, "ask", question, "--method", method, "--json"], capture_output=True, text=True, check=True
-    ).stdout
-    return json.loads(printed)
+    with redirect_stdout(StringIO()) as printed, ThreadPoolExecutor(1) as thread:  # the test's own loop is running
+        assert thread.submit(main, ("ask", question, "--method", method, "--json")).result() == 0
+    return json.loads(printed.getvalue())

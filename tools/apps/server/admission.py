@@ -18,13 +18,9 @@ class Admission:
         """Allow `running` turns at once and `waiting` others to wait."""
         self._slots = asyncio.Semaphore(running)
         self._limit = running + waiting
-        self._active = 0
-        self._threads = set[str]()
-
-    @property
-    def active(self) -> int:
+        self.active = 0
         """How many turns run or wait."""
-        return self._active
+        self._threads = set[str]()
 
     def is_busy(self, thread: str) -> bool:
         """Whether a turn of a thread runs or waits, or the thread is otherwise in use."""
@@ -53,11 +49,11 @@ class Admission:
             BusyError: too many are waiting already, or the thread's last turn has not ended.
         """
         with self.exclusive(thread) if thread else nullcontext():
-            if self._active >= self._limit:
-                raise BusyError(f"{self._active} questions are being answered or are waiting; try again in a moment")
-            self._active += 1
+            if self.active >= self._limit:
+                raise BusyError(f"{self.active} questions are being answered or are waiting; try again in a moment")
+            self.active += 1
             try:
                 async with self._slots:
                     yield
             finally:
-                self._active -= 1
+                self.active -= 1

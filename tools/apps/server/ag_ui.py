@@ -12,7 +12,7 @@ thread id as the caller's own, writes what the caller sends as `forwardedProps` 
 prompts and whole states along as `RAW` events, and passes the chat a context that its settings refuse.
 """
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, cast
 
@@ -44,7 +44,7 @@ from hopgraph.state import HopgraphError, SettingsError, StepEvent
 from hopgraph.state.chat import ChatContext
 from hopgraph.tools.apps.server.admission import BusyError
 from hopgraph.tools.apps.server.answer_payload import answer_payload, replace_surrogates
-from hopgraph.tools.apps.server.relay import IDLE_SECONDS, EventStream, relay_steps, while_connected
+from hopgraph.tools.apps.server.relay import KEEP_ALIVE, relay_steps, stream_events
 from hopgraph.tools.apps.server.server_options import OWNER
 from hopgraph.tools.apps.server.service import AUTO, Service
 from hopgraph.tools.apps.server.storage import StorageError
@@ -56,80 +56,62 @@ AG_UI_PATH = "/ag-ui"
 
 _OURS = "hopgraph"
 """The key of `forwardedProps` under which a client may set `method` and the settings of a turn."""
+_ENCODER = EventEncoder()
+_STATUS: dict[type[Exception], int] = {
+    BusyError: 429,
+    SettingsError: 422,
+    StorageError: 503,
+    HopgraphError: 502,
+    TimeoutError: 504,
+    Exception: 500,
+}
+"""The status of a refusal, by the first kind that the error is of."""
 
 
-def ag_ui_routes(service: Callable[[Request], Service]) -> APIRouter:
-    """Create the endpoint; `service` finds the open service of a request."""
-    router = APIRouter()
-
-    @router.post(AG_UI_PATH)
-    async def run(request: Request) -> Response:
-        """Run a turn of the chat on one of the user's threads."""
-        try:
-            run_input = RunAgentInput.model_validate_json(await request.body())
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(map(str, first["loc"]))
-            return _refusal(400, f"this is no RunAgentInput: {where + ': ' if where else ''}{first['msg']}")
-        user = request.scope.get("state", {}).get("user", OWNER)
-        events = _events(service(request), user, run_input)
-        try:
-            # A turn that cannot start is refused by the status of the reply, which must be known before its body.
-            first = await while_connected(request, anext(events))
-        except Exception as error:  # noqa: BLE001 - `error_line` logs unexpected ones
-            line = error_line(error, service(request).options.turn_seconds)
-            return _refusal(_status(error), line, {"Retry-After": "1"} if isinstance(error, BusyError) else None)
-        if first is None:  # the client has disconnected
-            await events.aclose()
-            return Response(status_code=499)
-        return EventStream(_encode(first, events, service(request)))
-
-    return router
+router = APIRouter()
+"""The endpoint; `app.state.service` is the open service."""
 
 
-def _refusal(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+@router.post(AG_UI_PATH)
+async def run_agent(request: Request) -> Response:
+    """Run a turn of the chat on one of the user's threads."""
+    service: Service = request.app.state.service
+    seconds = service.options.turn_seconds
+    try:
+        run_input = RunAgentInput.model_validate_json(await request.body())
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        return _refusal(400, f"this is no RunAgentInput: {where + ': ' if where else ''}{first['msg']}")
+    user = request.scope.get("state", {}).get("user", OWNER)
+
+    def describe_failure(error: Exception) -> str:
+        return _ENCODER.encode(RunErrorEvent(message=error_line(error, seconds), code=type(error).__name__))
+
+    try:
+        return await stream_events(request, _encode(_events(service, user, run_input)), describe_failure)
+    except Exception as error:  # noqa: BLE001 - `error_line` logs unexpected ones
+        status = next(status for kind, status in _STATUS.items() if isinstance(error, kind))
+        return _refusal(status, error_line(error, seconds))
+
+
+def _refusal(status: int, message: str) -> JSONResponse:
+    headers = {"Retry-After": "1"} if status == _STATUS[BusyError] else {}
     return JSONResponse({"detail": redact(sanitize_line(message))}, status, headers)
 
 
-def _status(error: Exception) -> int:
-    match error:
-        case BusyError():
-            return 429
-        case SettingsError():
-            return 422
-        case StorageError():
-            return 503
-        case HopgraphError():
-            return 502
-        case TimeoutError():
-            return 504
-        case _:
-            return 500
-
-
-async def _encode(first: BaseEvent, events: AsyncGenerator[BaseEvent | None], service: Service) -> AsyncGenerator[str]:
-    """Encode events for the wire; a run that fails ends with an event that says so."""
-    encoder = EventEncoder()
+async def _encode(events: AsyncGenerator[BaseEvent | None]) -> AsyncGenerator[str]:
     async with aclosing(events):
-        yield encoder.encode(first)
-        try:
-            async for event in events:
-                yield encoder.encode(event) if event else ": still at work\n\n"
-        except Exception as error:  # noqa: BLE001 - `error_line` logs unexpected ones
-            line = error_line(error, service.options.turn_seconds)
-            yield encoder.encode(RunErrorEvent(message=line, code=type(error).__name__))
+        async for event in events:
+            yield _ENCODER.encode(event) if event else KEEP_ALIVE
 
 
 async def _events(service: Service, user: str, run_input: RunAgentInput) -> AsyncGenerator[BaseEvent | None]:
-    """Run the turn; the first event comes when it has started, and None after a long time without any.
-
-    Raises:
-        HopgraphError: it cannot start, or fails. TimeoutError: it takes longer than a turn may.
-    """
+    """Run the turn; the first event comes when it has started, and None after a long time without any."""
     settings = _settings(service, run_input.forwarded_props)
     turn = service.run_on_thread(user, run_input.thread_id, await _graph_input(service, user, run_input), settings)
     node = ""
-    async with aclosing(relay_steps(turn, service.options.turn_seconds, IDLE_SECONDS)) as steps:
+    async with aclosing(relay_steps(turn, service.options.turn_seconds)) as steps:
         step = await anext(steps)
         yield RunStartedEvent(thread_id=run_input.thread_id, run_id=run_input.run_id)
         while not isinstance(step, TurnEnd):
@@ -151,11 +133,7 @@ async def _events(service: Service, user: str, run_input: RunAgentInput) -> Asyn
 
 
 def _settings(service: Service, props: Any) -> ChatContext:
-    """Read the settings of a turn: `{"hopgraph": {"method": …, SETTING: …}}`; other forwarded props are ignored.
-
-    Raises:
-        SettingsError: an unknown method or setting, or one that is not the caller's.
-    """
+    """Read the settings of a turn: `{"hopgraph": {"method": …, SETTING: …}}`; other forwarded props are ignored."""
     ours = cast("Mapping[str, Any]", props).get(_OURS) if isinstance(props, Mapping) else None
     if ours is not None and not isinstance(ours, Mapping):
         raise SettingsError(f"forwardedProps.{_OURS}: write an object, as {{'method': 'migres'}}")
@@ -171,17 +149,13 @@ async def _graph_input(service: Service, user: str, run_input: RunAgentInput) ->
 
     A client sends its whole conversation each time. Of a stored thread only the new message is taken; if the user's
     last message is an earlier one, the thread continues from there.
-
-    Raises:
-        SettingsError: the thread's id is malformed, or the last message is not the user's.
     """
     config = service.threads.config(user, run_input.thread_id)
     if run_input.resume:
-        return Command(
-            resume={
-                each.interrupt_id: each.payload if each.status == "resolved" else "reject" for each in run_input.resume
-            }
-        )
+        answers = {
+            each.interrupt_id: each.payload if each.status == "resolved" else "reject" for each in run_input.resume
+        }
+        return Command(resume=answers)
     messages = [message for each in run_input.messages if (message := _message(each))]
     if not messages or not isinstance(messages[-1], HumanMessage):
         raise SettingsError("the last message is not the user's; send one of role user")
@@ -230,12 +204,11 @@ def _reply_events(end: TurnEnd, run_input: RunAgentInput) -> list[BaseEvent]:
 
 def _run_finished(run_input: RunAgentInput, paused: Sequence[GraphInterrupt]) -> RunFinishedEvent:
     finished = RunFinishedEvent(thread_id=run_input.thread_id, run_id=run_input.run_id)
-    if paused:
-        finished.outcome = RunFinishedInterruptOutcome(interrupts=[_interrupt(each) for each in paused])
+    interrupts: list[Interrupt] = []
+    for pause in paused:
+        payload = cast("Mapping[str, Any]", replace_surrogates(pause.value))
+        reason, message = f"review_{payload['kind']}", payload["instructions"]
+        interrupts.append(Interrupt(id=pause.id, reason=reason, message=message, metadata={_OURS: dict(payload)}))
+    if interrupts:
+        finished.outcome = RunFinishedInterruptOutcome(interrupts=interrupts)
     return finished
-
-
-def _interrupt(pause: GraphInterrupt) -> Interrupt:
-    payload = cast("Mapping[str, Any]", replace_surrogates(pause.value))
-    reason, message = f"review_{payload['kind']}", payload["instructions"]
-    return Interrupt(id=pause.id, reason=reason, message=message, metadata={_OURS: dict(payload)})

@@ -31,7 +31,6 @@ from mcp_types import (
     ToolAnnotations,
 )
 from pydantic import TypeAdapter
-from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from hopgraph.graphs import METHODS
@@ -43,7 +42,7 @@ from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.apps.server.answer_payload import AnswerPayload, answer_payload, replace_surrogates
 from hopgraph.tools.apps.server.server_options import OWNER
 from hopgraph.tools.apps.server.service import AUTO, MODEL_NAMES, Service
-from hopgraph.tools.apps.server.turn import TurnEnd, TurnStep, error_line, step_lines
+from hopgraph.tools.apps.server.turn import TurnEnd, error_line, step_lines
 
 MCP_PATH = "/mcp"
 
@@ -122,14 +121,13 @@ def describe_tool(name: str) -> Tool:
 
 
 async def _call(service: Service, name: str, arguments: Mapping[str, Any], report: ReportProgress) -> CallToolResult:
-    """Run a tool to its end.
-
-    Raises:
-        HopgraphError: it is refused, or fails. TimeoutError: it took longer than a turn may.
-    """
     if name not in MODEL_NAMES:
         raise SettingsError(f"tool {name!r:.80} is unknown; there are: {', '.join(MODEL_NAMES)}")
-    steps = _run(service, name, _question(arguments))
+    question = _question(arguments)
+    if name == AUTO:
+        steps = service.answer_messages([HumanMessage(question)], service.settings(AUTO, {}))
+    else:
+        steps = service.run_method(name, question)
     narrator, number = Narrator(), 0
     async with asyncio.timeout(service.options.turn_seconds), aclosing(steps):
         async for step in steps:
@@ -153,12 +151,6 @@ def _question(arguments: Mapping[str, Any]) -> str:
     return checked_question(question)
 
 
-def _run(service: Service, name: str, question: str) -> AsyncGenerator[TurnStep]:
-    if name == AUTO:
-        return service.answer_messages([HumanMessage(question)], service.settings(AUTO, {}))
-    return service.run_method(name, question)
-
-
 def _result(name: str, end: TurnEnd) -> CallToolResult:
     if name == AUTO:
         text, method = end.state["messages"][-1].text, end.state["chosen"] or ""
@@ -175,38 +167,25 @@ class McpOverHttp:
     user gets "not found".
     """
 
-    def __init__(self) -> None:
-        self._sessions: StreamableHTTPSessionManager | None = None
+    _sessions: StreamableHTTPSessionManager
 
     @asynccontextmanager
     async def running(self, service: Service) -> AsyncGenerator[None]:
         """Serve until the context ends; what then still runs is cancelled."""
         # Hosts and origins are checked by the guards, which know the names under which the app is reached.
-        sessions = StreamableHTTPSessionManager(
+        self._sessions = StreamableHTTPSessionManager(
             mcp_server(service),
             max_request_body_size=service.options.max_body_bytes,
             max_sessions=_MAX_SESSIONS,
         )
-        async with sessions.run():
-            self._sessions = sessions
-            try:
-                yield
-            finally:
-                self._sessions = None
+        async with self._sessions.run():
+            yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request of the protocol."""
-        if self._sessions is None:
-            raise RuntimeError("the MCP server is not running; enter `running` in the app's lifespan")
         user = scope.get("state", {}).get("user", OWNER)
         authenticated = AuthenticatedUser(AccessToken(token="", client_id=user, scopes=[]))
         await self._sessions.handle_request({**scope, "user": authenticated}, receive, send)
-
-
-def mcp_over_http() -> tuple[McpOverHttp, Route]:
-    """Create the server and its route, which also accepts the path without a trailing slash."""
-    server = McpOverHttp()
-    return server, Route(MCP_PATH, endpoint=server)
 
 
 async def run_stdio(service: Service) -> None:

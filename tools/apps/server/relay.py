@@ -1,20 +1,24 @@
 """Running a turn in a task of its own, so that its reader can wait, be slow, or disconnect."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, TypeVar
 
 from fastapi import Request
-from fastapi.responses import StreamingResponse
+from fastapi.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 from typing_extensions import override
 
 from hopgraph.tools.apps.server.turn import TurnStep
 
 ResultT = TypeVar("ResultT")
-IDLE_SECONDS = 15.0
-"""After so long without a step a stream sends a comment, or a proxy would close it."""
+KEEP_ALIVE = ": working\n\n"
+"""The comment that a stream sends while nothing happens."""
+_IDLE_SECONDS = 15.0
+"""After so long without a byte a proxy would close the stream."""
+_CLIENT_LEFT = 499
+"""For the log; the client does not read it."""
 
 
 @asynccontextmanager
@@ -23,11 +27,8 @@ async def run_in_task(
 ) -> AsyncGenerator[tuple[asyncio.Task[None], asyncio.Queue[TurnStep | None]]]:
     """Run a turn in a task of its own; leaving the block cancels it.
 
-    The turn does not wait for its reader, so that a slow reader does not occupy a slot.
-
-    Args:
-        steps: the turn.
-        seconds: how long it may take; then the task fails with a TimeoutError.
+    The turn does not wait for its reader, so that a slow reader does not occupy a slot. After so many `seconds` the
+    task fails with a TimeoutError.
 
     Yields:
         The task, and the queue in which its steps arrive: None comes after the last, however it ended.
@@ -48,23 +49,16 @@ async def run_in_task(
         await asyncio.wait([task])
 
 
-async def relay_steps(
-    steps: AsyncGenerator[TurnStep], seconds: float, idle: float | None = None
-) -> AsyncGenerator[TurnStep | None]:
-    """Yield the steps of a turn as they happen; closing the generator cancels the turn.
-
-    Args:
-        steps: the turn.
-        seconds: how long it may take.
-        idle: after so long without a step None is yielded instead; None: never.
+async def relay_steps(steps: AsyncGenerator[TurnStep], seconds: float) -> AsyncGenerator[TurnStep | None]:
+    """Yield the steps of a turn as they happen, and None after a long time without any; closing it cancels the turn.
 
     Raises:
-        TimeoutError: the turn takes longer than it may. And whatever the turn raises.
+        TimeoutError: the turn takes longer than so many `seconds`. And whatever the turn raises.
     """
     async with run_in_task(steps, seconds) as (turn, arrived):
         while True:
             try:
-                async with asyncio.timeout(idle):
+                async with asyncio.timeout(_IDLE_SECONDS):
                     step = await arrived.get()
             except TimeoutError:
                 yield None
@@ -96,17 +90,47 @@ async def while_connected(request: Request, work: Coroutine[Any, Any, ResultT]) 
         await asyncio.wait({working, leaving})
 
 
-class EventStream(StreamingResponse):
-    """A stream of server-sent events; however it ends, the generator of the events is closed."""
+def client_left() -> Response:
+    """Return the reply to a client that has disconnected."""
+    return Response(status_code=_CLIENT_LEFT)
 
-    def __init__(self, events: AsyncGenerator[str]) -> None:
-        """Send the events as they are; each ends with its blank line."""
-        super().__init__(
-            events, media_type="text/event-stream", headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        )
-        self._events = events
+
+async def stream_events(
+    request: Request, events: AsyncGenerator[str], describe_failure: Callable[[Exception], str], last: str = ""
+) -> Response:
+    """Send server-sent events, each with its blank line; however the stream ends, their generator is closed.
+
+    A turn that cannot start is refused by the status of the reply, so its first event is awaited; a later failure is
+    sent as the event that `describe_failure` writes. `last` ends every stream.
+
+    Raises:
+        Whatever is raised before the first event.
+    """
+    first = await while_connected(request, anext(events))
+    if first is None:
+        await events.aclose()
+        return client_left()
+
+    async def send_on() -> AsyncGenerator[str]:
+        yield first
+        try:
+            async for event in events:
+                yield event
+        except Exception as error:  # noqa: BLE001 - `describe_failure` logs unexpected ones
+            yield describe_failure(error)
+        yield last
+
+    return _EventStream(send_on(), events)
+
+
+class _EventStream(StreamingResponse):
+    def __init__(self, content: AsyncGenerator[str], events: AsyncGenerator[str]) -> None:
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(content, media_type="text/event-stream", headers=headers)
+        self._events = content, events
 
     @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with aclosing(self._events):
+        content, events = self._events
+        async with aclosing(events), aclosing(content):
             await super().__call__(scope, receive, send)

@@ -44,9 +44,20 @@ LIMITS = ("max_llm_calls", "max_tokens", "deadline_seconds")
 _log = logging.getLogger(__name__)
 
 
-def resolve_alias(name: str) -> str:
-    """Return the name in `MODEL_NAMES` that an alias, as `tor`, means; any other stays as it is."""
-    return METHOD_ALIASES.get(name, name)
+class UnknownMethodError(SettingsError):
+    """A caller named a method that there is not."""
+
+
+def resolve_name(name: str) -> str:
+    """Return the name in `MODEL_NAMES` that a caller means by itself or by an alias, as `tor`.
+
+    Raises:
+        UnknownMethodError: there is none.
+    """
+    resolved = METHOD_ALIASES.get(name, name)
+    if resolved not in MODEL_NAMES:
+        raise UnknownMethodError(f"method {name!r:.80} is unknown; there are: {', '.join(MODEL_NAMES)}")
+    return resolved
 
 
 @dataclass(frozen=True)
@@ -70,9 +81,7 @@ class Service:
         Raises:
             SettingsError: an unknown method or setting, a value out of range, or a setting that is the owner's.
         """
-        name = resolve_alias(name)
-        if name not in MODEL_NAMES:
-            raise SettingsError(f"model {name!r:.80} is unknown; there are: {', '.join(MODEL_NAMES)}")
+        name = resolve_name(name)
         if not owner:
             self._check_caller(changes)
         of_method = {key: value for key, value in changes.items() if key not in ChatContext.model_fields}
@@ -142,7 +151,6 @@ class Service:
             if not acquired:
                 raise BusyError("this thread is being answered by another process; wait for its reply")
             await self.threads.create(user, _first_title(given), thread=thread)
-            await self.threads.touch(user, thread)
             async with aclosing(run_turn(self.chat, given, config, settings)) as run:
                 async for step in run:
                     yield step

@@ -8,16 +8,17 @@ that was deleted meanwhile. Every database error, the checkpointer's included, i
 
 import asyncio
 import hashlib
+import math
 import re
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.base import CheckpointTuple
 from typing_extensions import override
 
 from hopgraph.state import HopgraphError, SettingsError
@@ -42,9 +43,10 @@ class StorageError(HopgraphError, RuntimeError):
 class Database(ABC):
     """An open database with its checkpointer; every method may raise a StorageError."""
 
-    def __init__(self, saver: Any) -> None:
+    def __init__(self, saver: Any, place: str) -> None:
         """Take over the checkpointer: from now on it raises database errors as a StorageError, too."""
-        self.saver: BaseCheckpointSaver[Any] = saver
+        self.saver: Any = saver
+        self._place = place
         for name in ("aget_tuple", "aput", "aput_writes", "adelete_thread", "aprune"):
             setattr(saver, name, self._translated(getattr(saver, name)))
         list_checkpoints = saver.alist
@@ -69,21 +71,25 @@ class Database(ABC):
     def translate_errors(self) -> AbstractAsyncContextManager[None]:
         """Raise the database's own errors as a StorageError."""
 
+    def _failure(self, error: Exception, advice: str) -> StorageError:
+        return StorageError(f"threads at {_mask_password(self._place)} cannot be used: {_one_line(error)}; {advice}")
+
     @abstractmethod
     async def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
         """Run a statement with `?` for each value; return its rows, none for a statement without any."""
 
-    @abstractmethod
     async def create_table(self, sql: str) -> None:
         """Run a `CREATE TABLE IF NOT EXISTS`; processes that do so at the same time wait for each other."""
+        await self.rows(sql)
 
-    @abstractmethod
-    def lock(self, key: str) -> AbstractAsyncContextManager[bool]:
+    @asynccontextmanager
+    async def lock(self, key: str) -> AsyncGenerator[bool]:
         """Lock a thread against other processes, as far as the database can.
 
         Yields:
             False where it is locked already. SQLite does not see other processes: always True.
         """
+        yield True
 
     @abstractmethod
     async def prune(self, key: str, checkpoint: str) -> None:
@@ -91,10 +97,6 @@ class Database(ABC):
 
 
 class _SqliteDatabase(Database):
-    def __init__(self, saver: Any, path: Path) -> None:
-        super().__init__(saver)
-        self._lock, self._connection, self._path = saver.lock, saver.conn, path
-
     @override
     @asynccontextmanager
     async def translate_errors(self) -> AsyncGenerator[None]:
@@ -103,29 +105,18 @@ class _SqliteDatabase(Database):
         except sqlite3.Error as error:
             # A transaction left open would keep its view of the file, and no later change could be written.
             with suppress(sqlite3.Error, ValueError):
-                async with self._lock:
-                    await self._connection.rollback()
+                async with self.saver.lock:
+                    await self.saver.conn.rollback()
             busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
-            advice = (
-                "another process is using the file; end it, or try again" if busy else "check the file and its disk"
-            )
-            raise _storage_error(str(self._path), error, advice) from None
+            in_use, broken = "another process is using the file; end it, or try again", "check the file and its disk"
+            raise self._failure(error, in_use if busy else broken) from None
 
     @override
     async def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
-        async with self.translate_errors(), self._lock, self._connection.execute(sql, values) as cursor:
+        async with self.translate_errors(), self.saver.lock, self.saver.conn.execute(sql, values) as cursor:
             found = list(await cursor.fetchall())
-            await self._connection.commit()
+            await self.saver.conn.commit()
             return found
-
-    @override
-    async def create_table(self, sql: str) -> None:
-        await self.rows(sql)
-
-    @override
-    @asynccontextmanager
-    async def lock(self, key: str) -> AsyncGenerator[bool]:
-        yield True
 
     @override
     async def prune(self, key: str, checkpoint: str) -> None:
@@ -142,20 +133,15 @@ async def open_sqlite(path: Path) -> AsyncGenerator[Database]:
         SpecError: a package is missing. SettingsError: the file cannot be opened.
     """
     aiosqlite, checkpoints = require("aiosqlite", "chat"), require("langgraph.checkpoint.sqlite.aio", "chat")
-    try:
-        await asyncio.to_thread(_create_private, path)
-        connection = await aiosqlite.connect(path)
-    except (OSError, aiosqlite.Error) as error:
-        raise _cannot_open(str(path), error) from None
-    try:
-        saver = checkpoints.AsyncSqliteSaver(connection)
+    async with AsyncExitStack() as opened:
         try:
+            await asyncio.to_thread(_create_private, path)
+            connection = await opened.enter_async_context(aiosqlite.connect(path))
+            saver = checkpoints.AsyncSqliteSaver(connection)
             await saver.setup()  # with a write-ahead log
-        except aiosqlite.Error as error:
+        except (OSError, aiosqlite.Error) as error:
             raise _cannot_open(str(path), error) from None
-        yield _SqliteDatabase(saver, path)
-    finally:
-        await connection.close()
+        yield _SqliteDatabase(saver, str(path))
 
 
 def _create_private(path: Path) -> None:
@@ -166,14 +152,9 @@ def _create_private(path: Path) -> None:
 class _PostgresDatabase(Database):
     """A server; its locks are advisory locks on one connection, and end with it at the latest."""
 
-    def __init__(self, saver: Any, address: str) -> None:
-        super().__init__(saver)
-        psycopg = require("psycopg", "postgres")
-        self._pool, self._address = saver.conn, address
-        self._connect: Callable[..., Awaitable[Any]] = psycopg.AsyncConnection.connect
-        self._error: type[Exception] = psycopg.Error
-        self._connection: Any = None
-        self._connecting = asyncio.Lock()
+    def __init__(self, saver: Any, place: str, error: type[Exception], lock_pool: Any) -> None:
+        super().__init__(saver, place)
+        self._error, self._lock_pool = error, lock_pool
         self._locked = set[str]()
 
     @override
@@ -182,11 +163,11 @@ class _PostgresDatabase(Database):
         try:
             yield
         except self._error as error:
-            raise _storage_error(self._address, error, "check whether the server is up, and try again") from None
+            raise self._failure(error, "check whether the server is up, and try again") from None
 
     @override
     async def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
-        async with self.translate_errors(), self._pool.connection() as connection, connection.cursor() as cursor:
+        async with self.translate_errors(), self.saver.conn.connection() as connection, connection.cursor() as cursor:
             await cursor.execute(sql.replace("?", "%s"), values)
             return [tuple(row.values()) for row in await cursor.fetchall()] if cursor.description else []
 
@@ -213,55 +194,29 @@ class _PostgresDatabase(Database):
             yield False
             return
         self._locked.add(key)
-        acquired: bool | None = None
+        acquired = True  # also where the call fails: the server may have granted it
         try:
             async with self.translate_errors():
-                acquired = await self._try_lock(key)
+                acquired = await self._call_lock_function("pg_try_advisory_lock", key)
             yield acquired
         finally:
-            try:
-                if acquired is not False:  # None: it failed, perhaps after the server had granted it
-                    await self._unlock(key)
-            finally:
-                self._locked.discard(key)
+            self._locked.discard(key)
+            if acquired:
+                with suppress(self._error):
+                    await self._call_lock_function("pg_advisory_unlock", key)
 
-    async def _try_lock(self, key: str) -> bool:
-        async with self._connecting:
-            if self._connection and not self._connection.closed:
-                try:
-                    return await self._try_on_connection(key)
-                except self._error:
-                    if not self._connection.closed:
-                        raise
-            await self.connect()
-            return await self._try_on_connection(key)
-
-    async def _try_on_connection(self, key: str) -> bool:
-        cursor = await self._connection.execute("SELECT pg_try_advisory_lock(%s::bigint)", (_lock_number(key),))
-        return bool((await cursor.fetchone())[0])
-
-    async def _unlock(self, key: str) -> None:
-        if self._connection and not self._connection.closed:
-            with suppress(self._error):
-                await self._connection.execute("SELECT pg_advisory_unlock(%s::bigint)", (_lock_number(key),))
-
-    async def connect(self) -> None:
-        """Open the connection that holds the locks."""
-        self._connection = await self._connect(self._address, autocommit=True, connect_timeout=_CONNECT_SECONDS)
-
-    async def close(self) -> None:
-        """Close that connection, which releases all locks."""
-        if self._connection:
-            await self._connection.close()
+    async def _call_lock_function(self, function: str, key: str) -> bool:
+        digest = hashlib.blake2b(key.encode(), digest_size=8, person=b"hopgraph").digest()
+        async with self._lock_pool.connection() as connection:
+            cursor = await connection.execute(
+                f"SELECT {function}(%s::bigint)",
+                (int.from_bytes(digest, signed=True),),
+            )
+            return bool((await cursor.fetchone())[0])
 
     @override
     async def prune(self, key: str, checkpoint: str) -> None:
         await self.saver.aprune([key], strategy="keep_latest")
-
-
-def _lock_number(key: str) -> int:
-    digest = hashlib.blake2b(key.encode(), digest_size=8, person=b"hopgraph").digest()
-    return int.from_bytes(digest, signed=True)
 
 
 @asynccontextmanager
@@ -273,41 +228,35 @@ async def open_postgres(address: str) -> AsyncGenerator[Database]:
     """
     psycopg, pools = require("psycopg", "postgres"), require("psycopg_pool", "postgres")
     checkpoints = require("langgraph.checkpoint.postgres.aio", "postgres")
-    pool = pools.AsyncConnectionPool(
-        address,
-        min_size=1,
-        max_size=_MAX_POOL_SIZE,
-        kwargs={"autocommit": True, "prepare_threshold": 0, "row_factory": psycopg.rows.dict_row},
-        check=pools.AsyncConnectionPool.check_connection,
-        open=False,
+    common = {"check": pools.AsyncConnectionPool.check_connection, "timeout": _CONNECT_SECONDS, "open": False}
+    parameters = {"autocommit": True, "prepare_threshold": 0, "row_factory": psycopg.rows.dict_row}
+    pool = pools.AsyncConnectionPool(address, min_size=1, max_size=_MAX_POOL_SIZE, kwargs=parameters, **common)
+    # One connection for good: a lock ends with the connection that holds it.
+    lock_pool = pools.AsyncConnectionPool(
+        address, min_size=1, max_size=1, max_lifetime=math.inf, kwargs={"autocommit": True}, **common
     )
-    database = _PostgresDatabase(checkpoints.AsyncPostgresSaver(pool), address)
-    try:
+    async with AsyncExitStack() as opened:
         try:
-            # First, so that a wrong address is reported at once; the pool would try it again and again.
-            await database.connect()
-            await pool.open(wait=True, timeout=_CONNECT_SECONDS)
+            # First, so that a wrong address is reported at once; the pools would try it again and again.
+            await (await psycopg.AsyncConnection.connect(address, connect_timeout=_CONNECT_SECONDS)).close()
+            for each in (pool, lock_pool):
+                await opened.enter_async_context(each)
+            saver = checkpoints.AsyncPostgresSaver(pool)
+            database = _PostgresDatabase(saver, address, psycopg.Error, lock_pool)
             async with database.setup_lock():
-                await checkpoints.AsyncPostgresSaver(pool).setup()
+                await saver.setup()
         except psycopg.Error as error:
             raise _cannot_open(address, error) from None
         yield database
-    finally:
-        await database.close()
-        await pool.close()
 
 
 def _cannot_open(place: str, error: Exception) -> SettingsError:
-    return SettingsError(f"threads at {_without_password(place)} cannot be opened: {_one_line(error)}")
-
-
-def _storage_error(place: str, error: Exception, advice: str) -> StorageError:
-    return StorageError(f"threads at {_without_password(place)} cannot be used: {_one_line(error)}; {advice}")
+    return SettingsError(f"threads at {_mask_password(place)} cannot be opened: {_one_line(error)}")
 
 
 def _one_line(error: Exception) -> str:
-    return _without_password(" ".join(str(error).split()) or type(error).__name__)
+    return _mask_password(" ".join(str(error).split()) or type(error).__name__)
 
 
-def _without_password(text: str) -> str:
+def _mask_password(text: str) -> str:
     return redact(_PASSWORD.sub(lambda found: f"{found[1] or found[2]}[key]", text))

@@ -14,7 +14,7 @@ import re
 import sys
 import time
 import uuid
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,7 +49,7 @@ class Thread(TypedDict):
     created: float
     """Seconds since the epoch."""
     changed: float
-    """When it was created, renamed or touched last."""
+    """When it was created, renamed or asked in last."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +81,13 @@ class Threads:
         return self.database.lock(thread_key(user, thread))
 
     async def create(self, user: str, title: str = "", *, thread: str | None = None) -> str:
-        """Create a thread and return its id; an id that the user has already changes nothing."""
+        """Create a thread and return its id; one that the user has already only comes first in the list."""
         thread = thread or uuid.uuid4().hex
         _check_names(user, thread)
         now = time.time()
         await self.database.rows(
-            "INSERT INTO hopgraph_threads VALUES (?, ?, ?, ?, ?) ON CONFLICT (owner, thread) DO NOTHING",
+            "INSERT INTO hopgraph_threads VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT (owner, thread) DO UPDATE SET changed = excluded.changed",
             (user, thread, _clean_title(title), now, now),
         )
         return thread
@@ -103,11 +104,13 @@ class Threads:
 
     async def rename(self, user: str, thread: str, title: str) -> None:
         """Give a thread another title; a SettingsError where the user has no such thread."""
-        await self._update(user, thread, "title = ?, changed = ?", (_clean_title(title), time.time()))
-
-    async def touch(self, user: str, thread: str) -> None:
-        """Put a thread first in the user's list; a SettingsError where the user has no such thread."""
-        await self._update(user, thread, "changed = ?", (time.time(),))
+        _check_names(user, thread)
+        found = await self.database.rows(
+            "UPDATE hopgraph_threads SET title = ?, changed = ? WHERE owner = ? AND thread = ? RETURNING thread",
+            (_clean_title(title), time.time(), user, thread),
+        )
+        if not found:
+            raise SettingsError(f"thread {thread!r} is unknown; it may have been deleted")
 
     async def delete(self, user: str, thread: str) -> None:
         """Delete a thread and its messages; nothing happens if there is none."""
@@ -127,15 +130,6 @@ class Threads:
         channels = latest.checkpoint["channel_values"]
         if not any(name == START or name.startswith("branch:") for name in channels):  # no node is still to run
             await self.database.prune(key, latest.checkpoint["id"])
-
-    async def _update(self, user: str, thread: str, change: str, values: Sequence[object]) -> None:
-        _check_names(user, thread)
-        found = await self.database.rows(
-            f"UPDATE hopgraph_threads SET {change} WHERE owner = ? AND thread = ? RETURNING thread",  # noqa: S608 - `change` is ours
-            (*values, user, thread),
-        )
-        if not found:
-            raise SettingsError(f"thread {thread!r} is unknown; it may have been deleted")
 
 
 def thread_key(user: str, thread: str) -> str:

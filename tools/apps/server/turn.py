@@ -67,17 +67,12 @@ async def run_turn(
     yield TurnEnd(state, tuple(sorted(paused, key=lambda each: each.id)))
 
 
-def timeout_message(seconds: float) -> str:
-    """Return the line for a turn that was ended because it took longer than it may."""
-    return f"the answer took longer than {seconds:g} seconds and was ended"
-
-
 def error_line(error: BaseException, seconds: float) -> str:
     """Return in one line why a turn failed; of an unexpected error only its type, the rest is logged."""
     if isinstance(error, HopgraphError):
         return redact(sanitize_line(str(error)))
     if isinstance(error, TimeoutError):
-        return timeout_message(seconds)
+        return f"the answer took longer than {seconds:g} seconds and was ended"
     _log.error("a turn failed", exc_info=error)
     return f"something failed that should not ({type(error).__name__}); the app's log says more"
 

@@ -13,17 +13,17 @@ from importlib.metadata import version
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
 
-from hopgraph.tools.apps.server.ag_ui import AG_UI_PATH, ag_ui_routes
+from hopgraph.tools.apps.server import ag_ui, openai_api
 from hopgraph.tools.apps.server.guards import Guards
-from hopgraph.tools.apps.server.mcp_server import mcp_over_http
-from hopgraph.tools.apps.server.openai_api import OPENAI_PATH, openai_routes
+from hopgraph.tools.apps.server.mcp_server import MCP_PATH, McpOverHttp
 from hopgraph.tools.apps.server.page import mount_page, page_open
 from hopgraph.tools.apps.server.server_options import PAGE_PATH, ServingOptions
 from hopgraph.tools.apps.server.service import Service, open_service
 
 _HEALTH_PATH = "/health"
-_GUARDED_PATHS = (PAGE_PATH, OPENAI_PATH, AG_UI_PATH, _HEALTH_PATH)
+_GUARDED_PATHS = (PAGE_PATH, openai_api.OPENAI_PATH, ag_ui.AG_UI_PATH, _HEALTH_PATH)
 
 
 def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
@@ -37,7 +37,7 @@ def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
         SettingsError: an address beyond loopback without a key.
     """
     options.validate()
-    mcp, mcp_route = mcp_over_http()
+    mcp = McpOverHttp()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
@@ -48,11 +48,11 @@ def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
 
     # No OpenAPI pages: they load their scripts from other hosts.
     app = FastAPI(title="hopgraph", version=version("hopgraph"), lifespan=lifespan, openapi_url=None)
-    app.include_router(openai_routes(_service))
-    app.include_router(ag_ui_routes(_service))
+    app.include_router(openai_api.router)
+    app.include_router(ag_ui.router)
     app.add_api_route(_HEALTH_PATH, _health, methods=["GET"])
     if alone:
-        app.router.routes.append(mcp_route)
+        app.router.routes.append(Route(MCP_PATH, endpoint=mcp))  # also without a trailing slash
         app.add_api_route("/", _start if options.page else _health, methods=["GET"])
         app.add_api_route("/favicon.ico", _no_icon, methods=["GET"])
     if options.page:
@@ -62,12 +62,8 @@ def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
     return app
 
 
-def _service(request: Request) -> Service:
-    return request.app.state.service
-
-
 async def _health(request: Request) -> Response:
-    service = _service(request)
+    service: Service = request.app.state.service
     return JSONResponse({"status": "ok", "turns": service.admission.active})
 
 

@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 from hopgraph.graphs import chat
 from hopgraph.nodes.core.step_events import STEP_EVENT
 from hopgraph.state import StepEvent
-from hopgraph.tools.apps.server.ag_ui import ag_ui_routes
+from hopgraph.tools.apps.server.ag_ui import router
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import open_service
 from hopgraph.tools.models.offline import OfflineExtractive
@@ -364,8 +364,9 @@ async def test_what_nobody_foresaw_ends_a_run_that_has_begun(tmp_path: Path, cap
     graph.add_node("fails", fail_on_the_way)
     graph.add_edge(START, "fails")
     async with open_service(ServingOptions(threads=tmp_path / "t.sqlite")) as service:
-        app, failing = FastAPI(), replace(service, chat=graph.compile(checkpointer=service.threads.saver))
-        app.include_router(ag_ui_routes(lambda _: failing))
+        app = FastAPI()
+        app.include_router(router)
+        app.state.service = replace(service, chat=graph.compile(checkpointer=service.threads.saver))
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://app") as client:
             reply = await client.post("/ag-ui", json=body(QUESTION))
         assert service.admission.active == 0

@@ -188,7 +188,7 @@ async def test_a_model_may_be_named_by_its_short_name(client: openai.AsyncOpenAI
 @pytest.mark.parametrize(
     ("fields", "status", "said"),
     [
-        ({"model": "gpt-4"}, 404, "the model 'gpt-4' does not exist; there are: auto, migres"),
+        ({"model": "gpt-4"}, 404, "method 'gpt-4' is unknown; there are: auto, migres"),
         ({"model": None}, 400, "model"),
         ({"messages": []}, 400, "messages"),
         ({"messages": [{"role": "assistant", "content": "Yes."}]}, 400, "the last message must be the user's"),
@@ -322,7 +322,7 @@ async def test_the_client_raises_what_a_stream_tells_late(tmp_path: Path) -> Non
 def test_an_earlier_reply_is_read_back() -> None:
     def read(text: str) -> Any:
         messages = [*GUERNICA, {"role": "assistant", "content": text}, *GUERNICA]
-        return read_request(json.dumps(wanted(messages=messages)).encode()).messages[1].additional_kwargs
+        return read_request(json.dumps(wanted(messages=messages)).encode()).conversation()[1].additional_kwargs
 
     text = "Pablo\\_Picasso [1][2]\n\n[1] Guernica \\[1937\\]: “He: “painted” it.”\n\n[2] untitled"
     cited = [{"title": "Guernica [1937]"}, {"title": "untitled"}]

@@ -48,7 +48,7 @@ async def test_a_callers_settings_join_those_of_the_method(service: Service) -> 
     assert settings.use_method == "migres"
     with pytest.raises(SettingsError, match="'max_iterations' is unknown for the chat"):
         service.settings("auto", {"max_iterations": 2})
-    with pytest.raises(SettingsError, match="model 'gpt-9' is unknown"):
+    with pytest.raises(SettingsError, match="method 'gpt-9' is unknown"):
         service.settings("gpt-9", {})
 
 

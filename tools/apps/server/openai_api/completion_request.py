@@ -1,8 +1,6 @@
 """Parsing a request for a chat completion."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -28,6 +26,11 @@ class _Message(BaseModel):
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[_Part] | None = None
 
+    @property
+    def text(self) -> str:
+        content = self.content or ""
+        return content if isinstance(content, str) else "\n".join(part.text for part in content if part.text)
+
 
 class _StreamOptions(BaseModel):
     include_usage: bool = False
@@ -37,10 +40,11 @@ class _ResponseFormat(BaseModel):
     type: str = "text"
 
 
-class _Body(BaseModel):
+class CompletionRequest(BaseModel):
     """What is read of a body; `temperature`, `max_tokens` and all others are ignored."""
 
     model: str
+    """As the caller wrote it; not validated yet."""
     messages: list[_Message] = Field(min_length=1)
     stream: bool | None = False
     stream_options: _StreamOptions | None = None
@@ -48,47 +52,41 @@ class _Body(BaseModel):
     response_format: _ResponseFormat | None = None
     tool_choice: str | dict[str, Any] | None = None
     hopgraph: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    """The caller's own settings; not validated yet."""
 
+    @property
+    def spoken(self) -> list[_Message]:
+        """The last messages of the user and the assistant; clients send those of the system and tools unasked."""
+        said = [each for each in self.messages if each.role == "user" or (each.role == "assistant" and each.text)]
+        return said[-_MAX_MESSAGES:]
 
-@dataclass(frozen=True)
-class CompletionRequest:
-    """A valid request."""
-
-    model: str
-    """As the caller wrote it; not validated yet."""
-    messages: Sequence[BaseMessage]
-    """The conversation's last turns, of the user and the assistant; the last message is the user's."""
-    settings: dict[str, JsonValue]
-    """The caller's own, from the field `hopgraph`; not validated yet."""
-    stream: bool
-    include_usage: bool
-    """End a stream with a chunk that has the usage."""
+    def conversation(self) -> list[BaseMessage]:
+        """Return the last turns of the user and the assistant; the last message is the user's."""
+        return [
+            HumanMessage(each.text)
+            if each.role == "user"
+            else AIMessage(each.text, additional_kwargs=_parse_reply(each.text))
+            for each in self.spoken
+        ]
 
 
 def read_request(body: bytes) -> CompletionRequest:
     """Parse a body.
 
-    System messages, tool results and parameters of language models are ignored: clients send them unasked.
-
     Raises:
         RequestError: it is no JSON, lacks something, or asks for something unsupported.
     """
     try:
-        read = _Body.model_validate_json(body)
+        read = CompletionRequest.model_validate_json(body)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
         raise RequestError(f"{where + ': ' if where else 'the body is no request: '}{first['msg']}", where) from None
     _refuse_unsupported(read)
-    messages = [message for each in read.messages if (message := _message(each))][-_MAX_MESSAGES:]
-    if not messages or not isinstance(messages[-1], HumanMessage):
-        raise RequestError("the last message must be the user's; send one of role user", "messages")
-    _refuse_other_content(next(each for each in reversed(read.messages) if each.role == "user"))
-    options = read.stream_options or _StreamOptions()
-    return CompletionRequest(read.model, messages, read.hopgraph, bool(read.stream), options.include_usage)
+    return read
 
 
-def _refuse_unsupported(read: _Body) -> None:
+def _refuse_unsupported(read: CompletionRequest) -> None:
     if read.n not in (None, 1):
         raise RequestError("n: one answer is given to a question; leave n out, or set it to 1", "n")
     if read.response_format and read.response_format.type != "text":
@@ -96,17 +94,12 @@ def _refuse_unsupported(read: _Body) -> None:
         raise RequestError(f"response_format: {kind} is not supported; leave it out", "response_format")
     if read.tool_choice not in (None, "auto", "none"):
         raise RequestError("tool_choice: the caller's tools are not called; leave it out, or set it to auto", "tools")
-
-
-def _message(message: _Message) -> BaseMessage | None:
-    """Convert a message of the user's or the assistant's; None for others."""
-    if message.role not in ("user", "assistant"):
-        return None
-    content = message.content or ""
-    text = content if isinstance(content, str) else "\n".join(part.text for part in content if part.text)
-    if message.role == "user":
-        return HumanMessage(text)
-    return AIMessage(text, additional_kwargs=_parse_reply(text)) if text else None
+    if not read.spoken or read.spoken[-1].role != "user":
+        raise RequestError("the last message must be the user's; send one of role user", "messages")
+    content = read.spoken[-1].content
+    for part in content if isinstance(content, list) else []:
+        if part.type not in ("text", "input_text"):
+            raise RequestError(f"messages: content of type {part.type!r:.40} cannot be read; send text", "messages")
 
 
 def _parse_reply(text: str) -> dict[str, JsonValue]:
@@ -117,9 +110,3 @@ def _parse_reply(text: str) -> dict[str, JsonValue]:
         return {}
     titles = [unescape_markup(found[1]) for each in sources if (found := _SOURCE.match(each))]
     return {"answer": unescape_markup(answer[1]), "citations": [{"title": title} for title in titles]}
-
-
-def _refuse_other_content(question: _Message) -> None:
-    for part in question.content if isinstance(question.content, list) else []:
-        if part.type not in ("text", "input_text"):
-            raise RequestError(f"messages: content of type {part.type!r:.40} cannot be read; send text", "messages")

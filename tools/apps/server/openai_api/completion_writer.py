@@ -18,15 +18,9 @@ _MARKS = {"•": "", "-": "✗"}
 """Replacements for marks that Markdown would read as lists."""
 
 
-@dataclass
-class ReasoningWriter:
-    """Writes the steps of a turn in words, as reasoning."""
-
-    _narrator: Narrator = field(default_factory=Narrator)
-
-    def write(self, step: TurnStep) -> str:
-        """Return the Markdown lines that a step adds; may be empty."""
-        return replace_surrogates("".join(_markdown(line) for line in step_lines(step, self._narrator)))
+def write_reasoning(step: TurnStep, narrator: Narrator) -> str:
+    """Return the Markdown lines, as reasoning, that a step adds to what the narrator told; may be empty."""
+    return replace_surrogates("".join(_markdown(line) for line in step_lines(step, narrator)))
 
 
 def _markdown(line: Line) -> str:
