@@ -41,11 +41,10 @@ def annotated_sub_questions(question: EvalQuestion) -> list[KnownSubQuestion]:
             "2WikiMultihopQA"
         )
     plan = derive_plan(question)
-    names = plan.gold_answers()
     ids = {(each.title, each.text): each.id for each in question.contexts}
     return [
         KnownSubQuestion(
-            hop.filled_with(names), hop.answers, tuple(filter(None, (ids.get((p.title, p.text)) for p in hop.passages)))
+            plan.question_of(hop), hop.answers, tuple(filter(None, (ids.get((p.title, p.text)) for p in hop.passages)))
         )
         for hop in plan.asked
         if hop.answer

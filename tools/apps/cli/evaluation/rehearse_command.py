@@ -34,7 +34,7 @@ def run_rehearse(dataset: Path, port: int, options: RehearsalOptions, log: Path 
     """
     uvicorn = require("uvicorn", "rehearse")
     require("starlette", "rehearse")
-    from hopgraph.tools.apps.evaluation.rehearsal.model_server import ChatServer
+    from hopgraph.tools.apps.evaluation.rehearsal.model_server import chat_app
 
     book = read_book(dataset.expanduser(), options.rename)
     model = RehearsalModel(book=book, options=options)
@@ -47,7 +47,7 @@ def run_rehearse(dataset: Path, port: int, options: RehearsalOptions, log: Path 
         print_line(console, f"Playing from {questions} (a simulation, no language model); stop with Ctrl-C.", "dim")
         spec = f"openai:{name}?base_url=http://{HOST}:{listener.getsockname()[1]}/v1"
         console.print(Text(f"--model '{spec}'"), soft_wrap=True)
-        app = ChatServer(model, name, file).asgi
+        app = chat_app(model, name, file)
         config: Any = uvicorn.Config(app, log_level="warning", lifespan="off", timeout_graceful_shutdown=1)
         uvicorn.Server(config).run(sockets=[listener])
 

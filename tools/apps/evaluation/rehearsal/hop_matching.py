@@ -3,13 +3,7 @@
 import re
 from functools import lru_cache
 
-from hopgraph.tools.apps.evaluation.rehearsal.question_plan import (
-    GoldPassage,
-    PlanHop,
-    contains_words,
-    without_mark,
-    word_key,
-)
+from hopgraph.tools.apps.evaluation.rehearsal.question_plan import GoldPassage, PlanHop, contains_words, without_mark
 from hopgraph.tools.models.offline.prompt_blocks import PromptPassage
 from hopgraph.tools.models.offline.statements import write
 from hopgraph.tools.text import content_terms, split_sentences
@@ -34,19 +28,16 @@ def answer_after(question: str, line: str) -> str | None:
     return "" if said.casefold() in {"unknown", UNANSWERABLE} else said
 
 
-def quotes_evidence(line: str, gold: GoldPassage, hop: PlanHop) -> bool:
-    """Whether a line repeats a sentence of a gold passage that has the hop's answer."""
-    return any(contains_words(line, each) for each in _sentences(gold.text) if hop.is_answered_by(gold, each))
-
-
 @lru_cache(maxsize=4_096)
-def _sentences(text: str) -> tuple[str, ...]:
+def sentences_of(text: str) -> tuple[str, ...]:
+    """Split a text into its sentences."""
     return tuple(text[start:end] for start, end in split_sentences(text))
 
 
-def is_right(answer: str, accepted: tuple[str, ...]) -> bool:
-    """Whether an answer is an accepted one, but for case and punctuation."""
-    return any(word_key(answer) == word_key(each) for each in accepted)
+def quotes_evidence(line: str, hop: PlanHop) -> bool:
+    """Whether a line repeats a sentence of a gold passage that has the hop's answer."""
+    evidence = (each for gold in hop.passages for each in sentences_of(gold.text) if hop.is_answered_by(gold, each))
+    return any(contains_words(line, each) for each in evidence)
 
 
 def sentence_for(hop: PlanHop, gold: GoldPassage | None, passage: PromptPassage) -> str:
@@ -58,5 +49,5 @@ def sentence_for(hop: PlanHop, gold: GoldPassage | None, passage: PromptPassage)
         supports = any(contains_words(sentence, each) for each in (gold.sentences if gold else ()))
         return answers, supports, len(wanted & frozenset(content_terms(sentence)))
 
-    sentences = (each.strip(" …") for each in _sentences(passage.text))
+    sentences = (each.strip(" …") for each in sentences_of(passage.text))
     return write(passage.title, max(filter(None, sentences), key=worth, default=passage.text))

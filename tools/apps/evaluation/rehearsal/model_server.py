@@ -4,15 +4,15 @@ import hashlib
 import json
 import time
 import uuid
-from collections.abc import Iterator
 from typing import Any, Literal, TextIO
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, convert_to_messages
-from pydantic import BaseModel, Field, JsonValue, ValidationError
+from langchain_core.messages.ai import UsageMetadata
+from pydantic import BaseModel, Field, ValidationError
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from hopgraph.tools.models.offline.prompt_blocks import role_of
@@ -49,88 +49,62 @@ class _Body(BaseModel):
         return self.tools[0].function.name if self.tool_choice == "required" and self.tools else ""
 
 
-class ChatServer:
-    """The ASGI application `asgi` around one model, which is served by any name.
+def chat_app(model: BaseChatModel, name: str, log: TextIO | None = None) -> Starlette:
+    """Make the ASGI application around a model, which is listed as `name` and answers to any.
 
     Each answered request is one line of JSON in the log, at once: `role`, `sha256` of the request's body, `time` of
     the answer in seconds since the epoch, and the `seconds` that it took. A request that was refused, or aborted by
     the client, has none.
     """
 
-    def __init__(self, model: BaseChatModel, name: str, log: TextIO | None = None) -> None:
-        """Serve `model`, listed as `name`."""
-        self._model, self._name, self._log = model, name, log
-        self.asgi = Starlette(
-            routes=[
-                Route("/v1/models", self.list_models, methods=["GET"]),
-                Route("/v1/chat/completions", self.complete, methods=["POST"]),
-            ]
-        )
-
-    async def list_models(self, _request: Request) -> Response:
-        """Answer `GET /v1/models`."""
-        listed = {"id": self._name, "object": "model", "created": 0, "owned_by": "hopgraph"}
+    async def list_models(_request: Request) -> Response:
+        listed = {"id": name, "object": "model", "created": 0, "owned_by": "hopgraph"}
         return JSONResponse({"object": "list", "data": [listed]})
 
-    async def complete(self, request: Request) -> Response:
-        """Answer `POST /v1/chat/completions`; a request that cannot be read gets status 400 and the reason."""
+    async def complete(request: Request) -> Response:
         began, raw = time.time(), await request.body()
         try:
             body = _Body.model_validate_json(raw)
             messages = convert_to_messages(body.messages)
         except ValidationError as error:
             first = error.errors()[0]
-            return _refuse(first["msg"], ".".join(str(part) for part in first["loc"]))
+            return _refuse(first["msg"], ".".join(map(str, first["loc"])))
         except (ValueError, TypeError, KeyError) as error:
             return _refuse(f"messages cannot be read: {error}", "messages")
-        reply = await self._model.ainvoke(messages)
-        self._write_log(role_of(messages), raw, began)
-        head = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(began), "model": body.model}
-        if body.stream:
-            return StreamingResponse(_events(head, body, reply), media_type="text/event-stream")
-        choice = {"index": 0, "message": _message(body, reply), "finish_reason": _finish_reason(body)}
-        return JSONResponse({**head, "object": "chat.completion", "choices": [choice], "usage": _usage(reply)})
+        reply, now = await model.ainvoke(messages), time.time()
+        line = {"role": role_of(messages), "sha256": hashlib.sha256(raw).hexdigest(), "time": round(now, 6)}
+        if log:
+            print(json.dumps({**line, "seconds": round(now - began, 6)}), file=log, flush=True)
+        return _completion(body, reply, int(began))
 
-    def _write_log(self, role: str, raw: bytes, began: float) -> None:
-        if self._log:
-            now, digest = time.time(), hashlib.sha256(raw).hexdigest()
-            line = {"role": role, "sha256": digest, "time": round(now, 6), "seconds": round(now - began, 6)}
-            self._log.write(json.dumps(line) + "\n")
-            self._log.flush()
+    completions = Route("/v1/chat/completions", complete, methods=["POST"])
+    return Starlette(routes=[Route("/v1/models", list_models, methods=["GET"]), completions])
 
 
-def _events(head: dict[str, Any], body: _Body, reply: AIMessage) -> Iterator[str]:
-    """Write the reply as server-sent events; its usage comes last, where it was asked for."""
-    message = _message(body, reply)
-    deltas: list[tuple[JsonValue, str | None]] = [
-        ({"role": "assistant"}, None),
-        ({name: value for name, value in message.items() if value is not None and name != "role"}, None),
-        ({}, _finish_reason(body)),
+def _completion(body: _Body, reply: AIMessage, created: int) -> Response:
+    """Write the reply whole, or as server-sent events; there its usage comes last, where it was asked for."""
+    said: dict[str, Any] = {"content": reply.text}
+    if body.forced_tool:
+        function = {"name": body.forced_tool, "arguments": reply.text}
+        said = {
+            "tool_calls": [{"index": 0, "id": f"call_{uuid.uuid4().hex}", "type": "function", "function": function}]
+        }
+    end = "tool_calls" if body.forced_tool else "stop"
+    counts = reply.usage_metadata or UsageMetadata(input_tokens=0, output_tokens=0, total_tokens=0)
+    usage = {"prompt_tokens": counts["input_tokens"], "completion_tokens": counts["output_tokens"]}
+    usage["total_tokens"] = counts["total_tokens"]
+    head = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": created, "model": body.model}
+    if not body.stream:
+        choice = {"index": 0, "message": {"role": "assistant", "content": None, **said}, "finish_reason": end}
+        return JSONResponse({**head, "object": "chat.completion", "choices": [choice], "usage": usage})
+    deltas: list[tuple[dict[str, Any], str | None]] = [({"role": "assistant"}, None), (said, None), ({}, end)]
+    chunks: list[dict[str, Any]] = [
+        {"choices": [{"index": 0, "delta": delta, "finish_reason": why}]} for delta, why in deltas
     ]
-    frame = {**head, "object": "chat.completion.chunk"}
-    frames = [{**frame, "choices": [{"index": 0, "delta": delta, "finish_reason": end}]} for delta, end in deltas]
     if body.stream_options and body.stream_options.include_usage:
-        frames.append({**frame, "choices": [], "usage": _usage(reply)})
-    yield from (f"data: {json.dumps(each)}\n\n" for each in frames)
-    yield "data: [DONE]\n\n"
-
-
-def _message(body: _Body, reply: AIMessage) -> dict[str, JsonValue]:
-    if not body.forced_tool:
-        return {"role": "assistant", "content": reply.text}
-    function: JsonValue = {"name": body.forced_tool, "arguments": reply.text}
-    call: JsonValue = {"index": 0, "id": f"call_{uuid.uuid4().hex}", "type": "function", "function": function}
-    return {"role": "assistant", "content": None, "tool_calls": [call]}
-
-
-def _finish_reason(body: _Body) -> str:
-    return "tool_calls" if body.forced_tool else "stop"
-
-
-def _usage(reply: AIMessage) -> dict[str, int]:
-    usage = reply.usage_metadata or {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
-    names = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens", "total_tokens": "total_tokens"}
-    return {name: usage[key] for name, key in names.items()}
+        chunks.append({"choices": [], "usage": usage})
+    events = [json.dumps({**head, "object": "chat.completion.chunk", **each}) for each in chunks]
+    return Response("".join(f"data: {each}\n\n" for each in (*events, "[DONE]")), media_type="text/event-stream")
 
 
 def _refuse(message: str, param: str) -> Response:

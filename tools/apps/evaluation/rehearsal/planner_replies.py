@@ -3,8 +3,6 @@
 import re
 from collections.abc import Callable
 
-from pydantic import JsonValue
-
 from hopgraph.tools.apps.evaluation.rehearsal import reader_replies as reader
 from hopgraph.tools.apps.evaluation.rehearsal.hop_matching import UNANSWERABLE
 from hopgraph.tools.apps.evaluation.rehearsal.prompt_case import PromptCase
@@ -43,10 +41,8 @@ def _guess(case: PromptCase, asked: str) -> str:
     """Answer a sub-question from memory; empty where it is not known."""
     if case.errs("guess"):
         return case.made_up("guess")
-    found = case.book.find(asked)
-    if found is None or found.hop is None or case.target is None or found.plan is not case.target.plan:
-        return ""
-    return case.remembered().get(found.hop.number, "")
+    plan, hop = case.book.find(asked)
+    return case.remembered().get(hop.number, "") if hop and plan is case.target.plan else ""
 
 
 def act(case: PromptCase) -> Reply:
@@ -55,7 +51,7 @@ def act(case: PromptCase) -> Reply:
     thought = reader.reason(case, known)
     if case.is_enough(known):
         action = f"finish[{case.conclude(known)}]"
-        return {"thought": thought, "action": action, "used_passages": reader.cited_passages(case, known)}
+        return {"thought": thought, "action": action, "used_passages": reader.numbers_with(known, case.by_passage)}
     query = _BRACKETS.sub("", case.next_question(known, _SEARCHED.findall(case.block("history"))))
     action = f"search[{query}]" if query else f"finish[{UNANSWERABLE}]"
     return {"thought": thought, "action": action, "used_passages": []}
@@ -67,7 +63,7 @@ def next_thought(case: PromptCase) -> Reply:
     thoughts = [text for _, text in case.prompt.items("thoughts")]
     new = [each for each in case.statements(known) if not any(contains_words(text, each) for text in thoughts)]
     if new:
-        return {"thought": reader.wrong_fact(case, new[0].partition(": ")[0]) if case.errs("fact") else new[0]}
+        return {"thought": reader.fact_or_error(case, new[0].partition(": ")[0], new[0])}
     if case.is_enough(known):
         return {"thought": f"{CONCLUSION}{case.conclude(known)}."}
     query = case.next_question(known, [text.removeprefix(_NEEDED).rstrip(".") for text in thoughts])
@@ -76,17 +72,14 @@ def next_thought(case: PromptCase) -> Reply:
 
 def decompose(case: PromptCase) -> Reply:
     """Break the question down into its hops, each in a self-contained question; empty for a single hop."""
-    target = case.target
-    if target is None or target.hop is not None or len(target.plan.asked) < 2:
-        return {"sub_questions": []}
-    hops = target.plan.asked[: case.prompt.at_most]
-    asked = [case.or_wrong(target.plan.self_contained(hop), number) for number, hop in enumerate(hops)]
-    return {"sub_questions": list[JsonValue](asked)}
+    plan, part = case.target
+    hops = plan.asked[: case.prompt.at_most] if part is None and len(plan.asked) > 1 else ()
+    return {"sub_questions": [case.or_wrong(plan.self_contained(hop), number) for number, hop in enumerate(hops)]}
 
 
 def route(case: PromptCase) -> Reply:
     """Distinguish a bridge from a comparison by the hops; by rules where the question is not known."""
-    if case.target is None:
+    if not case.hops:
         return OFFLINE_STEPS["route"](case.prompt)
     hops = case.target.plan.asked if case.target.hop is None else case.hops
     bridge = any(hop.needs for hop in hops)
@@ -95,19 +88,21 @@ def route(case: PromptCase) -> Reply:
 
 _BY_RULES = ("contextualise", "name_topic", "select_passages", "shorten")
 """Steps that take no knowledge of the question: the offline model's replies."""
-_REPLIES: tuple[Callable[[PromptCase], Reply], ...] = (
+_Step = Callable[[PromptCase], Reply]
+_REPLIES: tuple[_Step, ...] = (
     *(act, decompose, deduce, follow_up, generate_queries, next_thought, route),
     *(reader.answer, reader.complete, reader.compress, reader.decide, reader.extract, reader.final_answer, reader.fuse),
     *(reader.ground, reader.judge_alignment, reader.judge_entailment, reader.judge_relevance, reader.judge_usefulness),
-    *(reader.recall_knowledge, reader.review, reader.score_relevance, reader.self_knowledge, reader.weigh_passages),
-    reader.write_passage,
+    *(reader.review, reader.score_relevance, reader.self_knowledge, reader.weigh_passages),
 )
 """Each is named after its step."""
-_STEPS = {
+_STEPS: dict[str, _Step] = {
     **{each.__name__: each for each in _REPLIES},
+    "recall_knowledge": lambda case: {"knowledge": reader.recall(case)},
     "review_directly": reader.review,
     "snippet": reader.compress,
     "summarise": reader.compress,
+    "write_passage": lambda case: {"passage": reader.recall(case)},
 }
 
 

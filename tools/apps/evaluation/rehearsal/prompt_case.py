@@ -1,18 +1,36 @@
 """One prompt as the rehearsal model understands it: what is asked, what is shown, what is known by it."""
 
-from collections.abc import Iterable, Mapping
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
-from hopgraph.tools.apps.evaluation.rehearsal.chance import Chance, draw
-from hopgraph.tools.apps.evaluation.rehearsal.hop_matching import answer_after, is_right, quotes_evidence, sentence_for
+from langchain_core.messages import BaseMessage
+
+from hopgraph.tools.apps.evaluation.rehearsal.hop_matching import answer_after, quotes_evidence, sentence_for
 from hopgraph.tools.apps.evaluation.rehearsal.plan_book import PlanBook, Target
-from hopgraph.tools.apps.evaluation.rehearsal.question_plan import PlanHop, contains_words, word_key, wordings
+from hopgraph.tools.apps.evaluation.rehearsal.question_plan import (
+    Plan,
+    PlanHop,
+    contains_words,
+    is_among,
+    word_key,
+    wordings,
+)
 from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_options import RehearsalOptions
-from hopgraph.tools.models.offline.prompt_blocks import Prompt, PromptPassage, unescape
+from hopgraph.tools.models.offline.prompt_blocks import Prompt, PromptPassage, read_prompt, unescape
 
 _LISTS = ("history", "sub_answers", "thoughts", "information", "assertions")
+_DRAWS = 20
+"""How many questions are drawn to find one with another answer."""
+
+
+def draw(*parts: object) -> float:
+    """Return a number from 0 (included) to 1 (excluded); the same parts always give the same."""
+    digest = hashlib.blake2b("\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest) / 2**64
 
 
 class HopAnswer(NamedTuple):
@@ -29,25 +47,29 @@ class HopAnswer(NamedTuple):
 class PromptCase:
     """A prompt with everything that a reply is made of."""
 
-    prompt: Prompt
+    messages: Sequence[BaseMessage]
     book: PlanBook
     options: RehearsalOptions
-    chance: Chance
 
     @cached_property
-    def target(self) -> Target | None:
-        """What the question is; None when no plan knows it."""
+    def prompt(self) -> Prompt:
+        """The messages, read."""
+        return read_prompt(self.messages)
+
+    @cached_property
+    def target(self) -> Target:
+        """What the question is."""
         return self.book.find(self.prompt.question)
 
     @property
     def hops(self) -> tuple[PlanHop, ...]:
         """The hops that the answer needs; none for an unknown question."""
-        return self.target.hops if self.target else ()
+        return self.target.hops
 
     @cached_property
     def _has_gold(self) -> bool:
         """Whether the data set names passages for the question."""
-        return self.target is not None and any(hop.passages for hop in self.target.plan.hops)
+        return any(hop.passages for hop in self.target.plan.hops)
 
     def block(self, name: str) -> str:
         """Return a block of the prompt as plain text; empty when it is missing."""
@@ -73,11 +95,10 @@ class PromptCase:
             if gold and hop.is_answered_by(gold, passage.text):
                 found.append(HopAnswer(hop, hop.answer, sentence_for(hop, gold, passage)))
         found = found or self.found_in_text(passage.text)
-        if found or self.target is None or self._has_gold or self.target.plan.is_yes_no:
+        if found or self._has_gold or self.target.plan.is_yes_no:
             return found
-        hop = self.hops[-1]
-        has_answer = any(contains_words(passage.text, each) for each in hop.answers)
-        return [HopAnswer(hop, hop.answer, sentence_for(hop, None, passage))] if has_answer else []
+        last = (hop for hop in self.hops[-1:] if any(contains_words(passage.text, each) for each in hop.answers))
+        return [HopAnswer(hop, hop.answer, sentence_for(hop, None, passage)) for hop in last]
 
     def found_in_text(self, text: str) -> list[HopAnswer]:
         """Return what a text says of the hops: by question and answer, or with a sentence of a gold passage.
@@ -91,16 +112,13 @@ class PromptCase:
         said = self._answer_to(hop, line, self._names)
         if said is not None:
             return said
-        return hop.answer if any(quotes_evidence(line, gold, hop) for gold in hop.passages) else ""
+        return hop.answer if quotes_evidence(line, hop) else ""
 
     def _answer_to(self, hop: PlanHop, line: str, names: Mapping[int, str]) -> str | None:
         """Find a hop's question in a line: with the right names, with those given before, or with descriptions."""
-        if self.target is None:
-            return None
         plan = self.target.plan
-        filled = (hop.filled_with(plan.gold_answers()), hop.filled_with(names), plan.self_contained(hop))
-        ways = (wording for question in dict.fromkeys(filled) for wording in wordings(question))
-        return next((said for wording in ways if (said := answer_after(wording, line)) is not None), None)
+        ways = wordings(plan.question_of(hop), hop.filled_with(names), plan.self_contained(hop))
+        return next((said for way in ways if (said := answer_after(way, line)) is not None), None)
 
     @cached_property
     def _names(self) -> dict[int, str]:
@@ -117,9 +135,8 @@ class PromptCase:
 
         What follows from other hops is known when they are.
         """
-        sources = [*self.by_passage.values(), *(found for name in lists for found in self.by_item(name).values())]
         known: dict[int, str] = {}
-        for each in (each for found in sources for each in found):
+        for each in chain(*self.by_passage.values(), *(said for name in lists for said in self.by_item(name).values())):
             known.setdefault(each.hop.number, each.answer)
         return self._with_conclusions(known)
 
@@ -128,7 +145,7 @@ class PromptCase:
 
         Nothing where names were renamed: what it knows it knows of the old ones.
         """
-        if self.options.rename is not None or self.target is None:
+        if self.options.rename is not None:
             return {}
         seed, plan, rate = self.options.seed, self.target.plan.id, self.options.knowledge
         known = {
@@ -144,13 +161,26 @@ class PromptCase:
                 every.setdefault(hop.number, hop.answer)
         return every
 
+    @cached_property
+    def _fingerprint(self) -> str:
+        text = "".join(f"{message.type}\x1f{message.text}\x1e" for message in self.messages)
+        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+    def chance(self, *decision: object) -> float:
+        """Draw a number from 0 to 1 for a decision; decisions and prompts are independent of one another."""
+        return draw(self.options.seed, self._fingerprint, *decision)
+
     def errs(self, decision: str, number: int = 0) -> bool:
         """Whether a decision is wrong; `number` tells decisions of one kind apart."""
-        return self.chance.happens(self.options.error, decision, number)
+        return self.chance(decision, number) < self.options.error
+
+    def covers(self, known: Mapping[int, str]) -> bool:
+        """Whether every hop of the question is known; False for an unknown question."""
+        return bool(self.hops) and all(hop.number in known for hop in self.hops)
 
     def answers(self, known: Mapping[int, str]) -> bool:
         """Whether what is known answers the question."""
-        return self.target is not None and bool(self.target.answers) and all(hop.number in known for hop in self.hops)
+        return bool(self.target.answers) and self.covers(known)
 
     def is_enough(self, known: Mapping[int, str]) -> bool:
         """Judge whether what is known answers the question."""
@@ -160,28 +190,37 @@ class PromptCase:
         """Whether a judgement of all that is shown is wrong: by itself, or because some passage misleads."""
         idle = sum(each.number not in self.by_passage for each in self.prompt.passages)
         right = (1.0 - self.options.error) * (1.0 - self.options.distraction) ** idle
-        return self.chance.happens(1.0 - right, decision)
+        return self.chance(decision, 0) < 1.0 - right
 
     def conclude(self, known: Mapping[int, str]) -> str:
         """Return the answer that follows from what is known; made up where it does not, and in an error."""
         target = self.target
-        if target is None or not self.answers(known) or self._is_misled("answer"):
+        if not self.answers(known) or self._is_misled("answer"):
             return self.made_up("answer")
         if target.hop is not None:
             return known[target.hop.number]
-        if all(is_right(known[hop.number], hop.answers) for hop in target.hops):
+        if all(is_among(known[hop.number], hop.answers) for hop in target.hops):
             return target.plan.answer
         return known[target.hops[-1].number] if target.plan.last_decides else self.made_up("answer")
 
     def made_up(self, choice: str) -> str:
-        """Return a wrong answer, taken from elsewhere."""
-        return self.book.wrong_answer(self.target, self.chance, choice)
+        """Return a wrong answer: the other of yes and no, else the answer to another question."""
+        plan = self.target.plan
+        if self.target.hop is None and plan.is_yes_no:
+            return "no" if plan.answer.casefold() == "yes" else "yes"
+        others = (each.answer for each in self._drawn_plans(choice) if each.answer and not each.is_yes_no)
+        return next((each for each in others if not is_among(each, self.target.answers)), "something else")
 
     def or_wrong(self, question: str, number: int) -> str:
-        """Return a question to ask, or in an error one about something else."""
-        if self.errs("query", number):
-            return self.book.wrong_question(self.target, self.chance, f"query:{number}")
-        return question
+        """Return a question to ask, or in an error one that belongs to another question."""
+        if not self.errs("query", number):
+            return question
+        others = (plan for plan in self._drawn_plans(f"query:{number}") if plan is not self.target.plan)
+        return next((plan.self_contained(plan.asked[0]) for plan in others), "What is something else?")
+
+    def _drawn_plans(self, choice: str) -> Iterator[Plan]:
+        plans = self.book.plans
+        return (plans[int(self.chance(f"{choice}:{number}") * len(plans))] for number in range(_DRAWS))
 
     def open_questions(self, known: Mapping[int, str], asked: Iterable[str] = ()) -> list[str]:
         """Ask for each hop that is not known and can be asked now, in words in which it was not asked before.
@@ -189,17 +228,25 @@ class PromptCase:
         An unknown question is asked again in other words.
         """
         before = tuple(word_key(text) for text in asked)
-        wanted = _questions_for(self.target, known) if self.target else [self.prompt.question]
-        found = (_first_new(wordings(text), before) for text in wanted)
-        return [self.or_wrong(text, number) for number, text in enumerate(found) if text]
+        found: list[str] = []
+        for number, question in enumerate(self._unknown_parts(known)):
+            new = [each for each in wordings(question) if not any(said.startswith(word_key(each)) for said in before)]
+            found += [self.or_wrong(each, number) for each in new[:1]]
+        return found
+
+    def _unknown_parts(self, known: Mapping[int, str]) -> list[str]:
+        """Write the open hops of a question as questions; a part of a question with the right names."""
+        plan, part = self.target
+        if not self.hops:
+            return [self.prompt.question]
+        if part is not None:
+            return [] if part.number in known else [plan.question_of(part)]
+        ready = (hop for hop in plan.asked if all(number in known for number in hop.needs))
+        return [hop.filled_with(known) for hop in ready if hop.number not in known]
 
     def next_question(self, known: Mapping[int, str], asked: Iterable[str] = ()) -> str:
         """Return the first of the open questions; empty for none."""
         return next(iter(self.open_questions(known, asked)), "")
-
-    def question_of(self, hop: PlanHop) -> str:
-        """Return a hop's question with the right names."""
-        return hop.filled_with(self.target.plan.gold_answers() if self.target else {})
 
     def statements(self, known: Mapping[int, str]) -> list[str]:
         """Write what is known as self-contained sentences, in the order of the hops."""
@@ -209,16 +256,3 @@ class PromptCase:
             for hop in self.hops
             if hop.number in names and hop.passages
         ]
-
-
-def _questions_for(target: Target, known: Mapping[int, str]) -> list[str]:
-    """Write the open hops of a question as questions; a part of a question with the right names."""
-    if target.hop is not None:
-        return [target.hop.filled_with(target.plan.gold_answers())] if target.hop.number not in known else []
-    ready = (hop for hop in target.plan.asked if all(number in known for number in hop.needs))
-    return [hop.filled_with(known) for hop in ready if hop.number not in known]
-
-
-def _first_new(ways: Iterable[str], before: tuple[str, ...]) -> str:
-    """Return the first way to ask that begins none of the texts before; empty without one."""
-    return next((each for each in ways if not any(text.startswith(word_key(each)) for text in before)), "")

@@ -1,7 +1,7 @@
 """How a question is answered, hop by hop, according to the gold annotations."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -20,6 +20,11 @@ def word_key(text: str) -> str:
 def contains_words(text: str, part: str) -> bool:
     """Whether a text has the words of another, in sequence; a part without words is in no text."""
     return bool(word_key(part).strip()) and word_key(part) in word_key(text)
+
+
+def is_among(text: str, others: Iterable[str]) -> bool:
+    """Whether a text is one of others, but for case and punctuation."""
+    return any(word_key(text) == word_key(each) for each in others)
 
 
 def without_mark(question: str) -> str:
@@ -111,19 +116,27 @@ class Plan:
     @property
     def last_decides(self) -> bool:
         """Whether the last hop's answer is the question's; if not, it follows from all of them."""
-        return any(word_key(each) == word_key(self.hops[-1].answer) for each in self.answers)
+        return bool(self.hops) and is_among(self.hops[-1].answer, self.answers)
+
+    @cached_property
+    def gold_answers(self) -> dict[int, str]:
+        """The right answer of each hop."""
+        return {hop.number: hop.answer for hop in self.hops if hop.answer}
+
+    def question_of(self, hop: PlanHop) -> str:
+        """Return a hop's question with the right names."""
+        return hop.filled_with(self.gold_answers)
 
     def self_contained(self, hop: PlanHop) -> str:
         """Return a hop's question with descriptions for the answers that it needs, so that it can be asked first."""
         needed = [self.hops[number - 1] for number in hop.needs if number < hop.number]
         return hop.filled_with({each.number: f"“{without_mark(self.self_contained(each))}”" for each in needed})
 
-    def gold_answers(self) -> dict[int, str]:
-        """Return the right answer of each hop."""
-        return {hop.number: hop.answer for hop in self.hops if hop.answer}
 
-
-def wordings(question: str) -> tuple[str, ...]:
-    """Return the ways in which a question is asked: as it is, then as search words, if those are more than a name."""
-    words = [word for word in WORD.findall(question) if term(word)]
-    return (question, " ".join(words)) if any(word[0].islower() for word in words) else (question,)
+def wordings(*questions: str) -> list[str]:
+    """List the ways in which questions are asked: as they are, then as search words, if those are more than a name."""
+    ways: list[str] = []
+    for question in dict.fromkeys(questions):
+        words = [word for word in WORD.findall(question) if term(word)]
+        ways += [question, " ".join(words)] if any(word[0].islower() for word in words) else [question]
+    return ways

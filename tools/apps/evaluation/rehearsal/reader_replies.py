@@ -5,11 +5,11 @@ from collections.abc import Collection, Mapping
 
 from pydantic import JsonValue
 
-from hopgraph.tools.apps.evaluation.rehearsal.hop_matching import UNANSWERABLE, UNKNOWN
+from hopgraph.tools.apps.evaluation.rehearsal.hop_matching import UNANSWERABLE, UNKNOWN, sentences_of
 from hopgraph.tools.apps.evaluation.rehearsal.prompt_case import HopAnswer, PromptCase
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import contains_words, without_mark, word_key
 from hopgraph.tools.models.offline.prompt_blocks import PromptPassage
-from hopgraph.tools.text import content_terms, split_sentences
+from hopgraph.tools.text import content_terms
 
 Reply = dict[str, JsonValue]
 CONCLUSION = "So the answer is: "
@@ -22,20 +22,20 @@ def _relevant(case: PromptCase, useful: Collection[int]) -> list[PromptPassage]:
     return [each for each in case.prompt.passages if (each.number in useful) != case.errs("relevant", each.number)]
 
 
-def _numbers_with(known: Mapping[int, str], found: Mapping[int, list[HopAnswer]]) -> list[JsonValue]:
+def numbers_with(known: Mapping[int, str], found: Mapping[int, list[HopAnswer]]) -> list[JsonValue]:
     """Return the numbers of the texts that say what is known."""
     return [*sorted(number for number, answers in found.items() if any(each.hop.number in known for each in answers))]
-
-
-def cited_passages(case: PromptCase, known: Mapping[int, str]) -> list[JsonValue]:
-    """Return the numbers of the passages that say what is known."""
-    return _numbers_with(known, case.by_passage)
 
 
 def reason(case: PromptCase, known: Mapping[int, str]) -> str:
     """Write a chain of thought: what is known, and what has to be found next."""
     left = [f"It is not known yet: {each}" for each in case.open_questions(known)[:1]]
     return " ".join([*case.statements(known), *left])[:MAX_QUOTE]
+
+
+def fact_or_error(case: PromptCase, question: str, fact: str, number: int = 0) -> str:
+    """Return a fact, or in an error make up what the question asks for."""
+    return f"{without_mark(question)}: {case.made_up(f'fact:{number}')}." if case.errs("fact", number) else fact
 
 
 def answer(case: PromptCase) -> Reply:
@@ -46,28 +46,19 @@ def answer(case: PromptCase) -> Reply:
         return {"reasoning": reason(case, known), "answer": UNANSWERABLE, "used_passages": []}
     said = case.conclude(known)
     reasoning = " ".join([*case.statements(known), f"{CONCLUSION}{said}."])[-MAX_QUOTE:]
-    return {"reasoning": reasoning, "answer": said, "used_passages": cited_passages(case, known)}
+    return {"reasoning": reasoning, "answer": said, "used_passages": numbers_with(known, case.by_passage)}
 
 
 def extract(case: PromptCase) -> Reply:
     """Collect what each relevant passage says; in an error it is made up, or irrelevant."""
     found: list[JsonValue] = []
     for passage in _relevant(case, case.by_passage):
-        facts = {each.statement: case.question_of(each.hop) for each in case.by_passage.get(passage.number, [])}
-        for statement, question in (facts or {_beginning(passage): case.prompt.question}).items():
-            info = wrong_fact(case, question, len(found)) if case.errs("fact", len(found)) else statement
+        said = case.by_passage.get(passage.number, [])
+        facts = {each.statement: case.target.plan.question_of(each.hop) for each in said}
+        for fact, question in (facts or {sentences_of(passage.text)[0]: case.prompt.question}).items():
+            info = fact_or_error(case, question, fact, len(found))
             found.append({"info": info, "support_passages": [passage.number]})
     return {"useful_information": found}
-
-
-def wrong_fact(case: PromptCase, question: str, number: int = 0) -> str:
-    """Make up what a question asks for."""
-    return f"{without_mark(question)}: {case.made_up(f'fact:{number}')}."
-
-
-def _beginning(passage: PromptPassage) -> str:
-    spans = split_sentences(passage.text)
-    return passage.text[: spans[0][1]] if spans else passage.text
 
 
 def compress(case: PromptCase) -> Reply:
@@ -75,33 +66,22 @@ def compress(case: PromptCase) -> Reply:
     texts: list[str] = []
     for passage in _relevant(case, case.by_passage):
         found = case.by_passage.get(passage.number, [])
-        texts += [each.statement.removeprefix(f"{passage.title}: ") for each in found] or [_beginning(passage)]
+        texts += [each.statement.removeprefix(f"{passage.title}: ") for each in found] or sentences_of(passage.text)[:1]
     return {"text": " … ".join(dict.fromkeys(texts))[: 4 * MAX_QUOTE] or "irrelevant"}
 
 
-def recall_knowledge(case: PromptCase) -> Reply:
+def recall(case: PromptCase) -> str:
     """Write what is known from memory, one fact to a line."""
-    return {"knowledge": _memory(case)}
-
-
-def write_passage(case: PromptCase) -> Reply:
-    """Write what is known from memory as a passage."""
-    return {"passage": _memory(case)}
-
-
-def _memory(case: PromptCase) -> str:
-    if case.errs("fact"):
-        return wrong_fact(case, case.question_of(case.hops[0]) if case.hops else case.prompt.question)
-    return "\n".join(case.statements(case.remembered())) or UNKNOWN
+    question = case.target.plan.question_of(case.hops[0]) if case.hops else case.prompt.question
+    return fact_or_error(case, question, "\n".join(case.statements(case.remembered())) or UNKNOWN)
 
 
 def complete(case: PromptCase) -> Reply:
     """Supply the next fact that is missing, if it is known from memory."""
     known, shown = case.known(), case.statements(case.known())
     missing = case.next_question(known) or case.prompt.question
-    recalled = [each for each in case.statements({**case.remembered(), **known}) if each not in shown]
-    passage = wrong_fact(case, missing) if case.errs("fact") else next(iter(recalled), UNKNOWN)
-    return {"missing": missing, "passage": passage}
+    recalled = (each for each in case.statements({**case.remembered(), **known}) if each not in shown)
+    return {"missing": missing, "passage": fact_or_error(case, missing, next(recalled, UNKNOWN))}
 
 
 def decide(case: PromptCase) -> Reply:
@@ -111,9 +91,9 @@ def decide(case: PromptCase) -> Reply:
 
 def final_answer(case: PromptCase) -> Reply:
     """Answer, also when the information has only the hop that has the answer."""
-    known, target = case.known("information"), case.target
-    if target and target.hop is None and target.plan.last_decides and target.hops[-1].number in known:
-        known = {**target.plan.gold_answers(), **known}
+    known, (plan, part) = case.known("information"), case.target
+    if part is None and plan.last_decides and plan.hops[-1].number in known:
+        known = {**plan.gold_answers, **known}
     return _decision(case, known)
 
 
@@ -124,7 +104,7 @@ def _decision(case: PromptCase, known: Mapping[int, str]) -> Reply:
         "answer": {"text": case.conclude(known) if enough else UNANSWERABLE, "confidence": 5 if enough else 1},
         "explanation": " ".join(case.statements(known))[:MAX_QUOTE],
         "missing_information": missing,
-        "used_information": _numbers_with(known, case.by_item("information")) if enough else [],
+        "used_information": numbers_with(known, case.by_item("information")) if enough else [],
     }
 
 
@@ -134,15 +114,14 @@ def ground(case: PromptCase) -> Reply:
     if not case.is_enough(known) or not case.prompt.passages:
         return {"ref": "Empty", "revise": ""}
     cited = [each.statement for found in case.by_passage.values() for each in found]
-    ref = cited[0] if cited else _beginning(case.prompt.passages[0])
+    ref = cited[0] if cited else sentences_of(case.prompt.passages[0].text)[0]
     return {"ref": ref[:MAX_QUOTE], "revise": case.conclude(known)}
 
 
 def judge_relevance(case: PromptCase) -> Reply:
     """Name the relevant passages, if together they are enough to answer."""
-    needed = {hop.number for hop in case.hops}
-    enough = bool(needed) and needed <= case.known().keys()
-    return {"relevant": [each.number for each in _relevant(case, case.by_passage if enough else ())]}
+    useful = case.by_passage if case.covers(case.known()) else ()
+    return {"relevant": [each.number for each in _relevant(case, useful)]}
 
 
 def weigh_passages(case: PromptCase) -> Reply:
@@ -174,7 +153,7 @@ def fuse(case: PromptCase) -> Reply:
     """Take the answer that the passages have; where they are not shown or not enough the one most often asserted."""
     asserted = {number: said for number, text in case.prompt.items("assertions") if (said := _asserted_in(text))}
     known = case.known()
-    proven = case.conclude(known) if case.target and all(hop.number in known for hop in case.hops) else ""
+    proven = case.conclude(known) if case.covers(known) else ""
     most = Counter(word_key(text) for text in asserted.values()).most_common(1)
     agreed = next((text for text in asserted.values() if most and word_key(text) == most[0][0]), "")
     chosen = proven or (case.made_up("answer") if agreed and case.errs("answer") else agreed)

@@ -6,20 +6,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
 from pydantic import ConfigDict, Field, SkipValidation
 from typing_extensions import override
 
-from hopgraph.tools.apps.evaluation.rehearsal.chance import Chance, draw, fingerprint
 from hopgraph.tools.apps.evaluation.rehearsal.plan_book import PlanBook, read_book
 from hopgraph.tools.apps.evaluation.rehearsal.planner_replies import reply
 from hopgraph.tools.apps.evaluation.rehearsal.prompt_case import PromptCase
 from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_options import RehearsalOptions, parse_rehearsal
 from hopgraph.tools.models.offline.offline_model import as_result
-from hopgraph.tools.models.offline.prompt_blocks import read_prompt
 
 
 class RehearsalModel(BaseChatModel):
@@ -43,36 +40,22 @@ class RehearsalModel(BaseChatModel):
 
     def reply_to(self, messages: list[BaseMessage]) -> str:
         """Return the text of the reply to a prompt."""
-        seed, prompt = self.options.seed, fingerprint(messages)
-        text = json.dumps(
-            reply(PromptCase(read_prompt(messages), self.book, self.options, Chance(seed, prompt))), ensure_ascii=False
-        )
-        if draw(seed, prompt, "malformed") >= self.options.parse_failure:
+        case = PromptCase(messages, self.book, self.options)
+        text = json.dumps(reply(case), ensure_ascii=False)
+        if case.chance("malformed") >= self.options.parse_failure:
             return text
         # Prose, JSON cut off in its first key as at an output limit, nothing, or another type.
         cut_off = text[: min(len(text) - 1, 6)]
         malformed = ("I am sorry, but I cannot tell from what I was given.", cut_off, "", '["unusable", null]')
-        return malformed[int(draw(seed, prompt, "kind") * len(malformed))]
+        return malformed[int(case.chance("kind") * len(malformed))]
 
     @override
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
+    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         time.sleep(self.options.latency)
         return as_result(messages, self.reply_to(messages), "rehearsal")
 
     @override
-    async def _agenerate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
+    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         if self.options.latency:
             await asyncio.sleep(self.options.latency)
         return as_result(messages, self.reply_to(messages), "rehearsal")

@@ -73,6 +73,6 @@ def films_index(films: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     return f"bm25:{folder}"
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def perfect(films: Path) -> RehearsalModel:
     return make_rehearsal(str(films))

@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +11,12 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from hopgraph.graphs import migres
 from hopgraph.nodes.decide import Decision
 from hopgraph.tools.apps.evaluation.rehearsal import RehearsalModel, make_rehearsal
+from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_options import rehearsal_options
 from hopgraph.tools.models import UnusableReplyError, parse_reply
 from support.walks import walk
 
 FILM = "Night Harbour is a drama film that won several prizes. Its director was Ada Brink. It ran for a year."
-MANY = 1_500
+MANY = 500
 QUESTION = "Where was the director of Night Harbour born?"
 
 
@@ -92,11 +91,11 @@ def test_each_idle_passage_misleads_by_itself(films: Path) -> None:
         assert sum(said) / MANY == pytest.approx(misled, abs=0.05)
 
 
-def test_the_share_of_facts_in_memory(films: Path) -> None:
+def test_the_share_of_facts_in_memory(perfect: RehearsalModel) -> None:
     asked = [f"{question}" for question in ("Who is the director of Night Harbour?", "Where was Ada Brink born?")]
     known = 0
     for seed in range(300):
-        model = make_rehearsal(f"{films}?knowledge=0.3&seed={seed}")
+        model = RehearsalModel(book=perfect.book, options=rehearsal_options({"knowledge": 0.3, "seed": seed}))
         for question in asked:
             message = HumanMessage(f"<question>\n{question}\n</question>")
             said = model.reply_to([SystemMessage("Role: ra_isf/self_knowledge"), message])
@@ -104,19 +103,11 @@ def test_the_share_of_facts_in_memory(films: Path) -> None:
     assert known / 600 == pytest.approx(0.3, abs=0.08)
 
 
-def test_the_same_prompt_gets_the_same_reply_in_another_process(films: Path) -> None:
-    spec = f"{films}?error=0.5&parse_failure=0.2&seed=3"
-    script = (
-        "import sys; from langchain_core.messages import HumanMessage, SystemMessage;"
-        "from hopgraph.tools.apps.evaluation.rehearsal import make_rehearsal; m = make_rehearsal(sys.argv[1]);"
-        "print([m.reply_to([SystemMessage(f'Role: a/decide\\n{n}'), HumanMessage('<question>\\nx\\n</question>')])"
-        " for n in range(50)])"
-    )
-    said = [
-        subprocess.run([sys.executable, "-c", script, spec], capture_output=True, text=True, check=True).stdout
-        for _ in range(2)
-    ]
-    assert said[0] == said[1] != ""
+def test_the_same_prompt_gets_the_same_reply_in_every_process_and_version(films: Path) -> None:
+    model = make_rehearsal(f"{films}?error=0.5&parse_failure=0.2&seed=3")
+    said = [model.reply_to(prompt("review", shown("Night Harbour", FILM), number)) for number in range(16)]
+    parsed = [json.loads(each) if each.startswith('{"relevant": ') else {} for each in said]
+    assert "".join(str(each.get("relevant", "-"))[0] for each in parsed) == "-FFTFFF---FTF-TF"
 
 
 def test_seeds_differ(films: Path) -> None:

@@ -3,21 +3,25 @@
 import hashlib
 import io
 import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
+import uvicorn
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_openai import ChatOpenAI
 from pydantic import BaseModel
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
 from hopgraph.graphs import genground
 from hopgraph.tools.apps.cli import main
 from hopgraph.tools.apps.evaluation.rehearsal import RehearsalModel
-from hopgraph.tools.apps.evaluation.rehearsal.model_server import ChatServer
+from hopgraph.tools.apps.evaluation.rehearsal.model_server import chat_app
 from hopgraph.tools.models.structured import bind
 from support.servers.loopback import LoopbackServer
 from support.walks import walk
@@ -38,7 +42,7 @@ class Deduced(BaseModel):
 class Served:
     def __init__(self, model: RehearsalModel) -> None:
         self.log = io.StringIO()
-        self.server = LoopbackServer(ChatServer(model, "rehearsal-films", self.log).asgi)
+        self.server = LoopbackServer(chat_app(model, "rehearsal-films", self.log))
         self.url = f"{self.server.url}/v1"
 
     def client(self, **settings: Any) -> ChatOpenAI:
@@ -134,7 +138,28 @@ def rehearse(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
 
-def test_the_command_serves_and_logs(films: Path, tmp_path: Path) -> None:
+def test_the_command_serves_and_logs(
+    films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def answer_once(server: uvicorn.Server, sockets: list[socket.socket]) -> None:
+        url = f"http://127.0.0.1:{sockets[0].getsockname()[1]}"
+        with TestClient(cast("Starlette", server.config.app), base_url=url) as client:
+            told = client.post(
+                "/v1/chat/completions", json={"model": "m", "messages": [{"role": "user", "content": "?"}]}
+            )
+        assert told.status_code == 200
+
+    monkeypatch.setattr(uvicorn.Server, "run", answer_once)
+    log = tmp_path / "requests.jsonl"
+    assert main(["rehearse", str(films), "--port", "0", "--log", str(log)]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert "8 questions" in lines[0]
+    assert lines[1].startswith("--model 'openai:rehearsal-films?base_url=http://127.0.0.1:")
+    assert [json.loads(line)["role"] for line in log.read_text().splitlines()] == [""]
+
+
+@pytest.mark.slow
+def test_the_command_serves_in_a_process_of_its_own(films: Path, tmp_path: Path) -> None:
     log = tmp_path / "requests.jsonl"
     with rehearse(str(films), "--port", "0", "--log", str(log)) as process:
         assert process.stderr is not None

@@ -86,7 +86,7 @@ def test_names_of_all_methods_do_not_cover_one_another(tmp_path: Path) -> None:
     ]
     comparison = compare_runs([write_run(tmp_path, QUESTIONS, outcomes, {name: {} for name in names})])
     with drawing():
-        figure = quality_figure(comparison, "llm_calls", "model calls per question")
+        figure = quality_figure(comparison, "model calls per question", "llm_calls")
         figure.draw_without_rendering()
         (axes,) = figure.axes
         boxes = {text.get_text(): text.get_window_extent() for text in axes.texts}

@@ -1,7 +1,7 @@
 """The figures of a comparison, as PNG and SVG files."""
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,6 @@ from hopgraph.tools.io.atomic_files import write_files
 _RESOLUTION = 160
 """Dots per inch of the PNG files."""
 
-Draw = Callable[[], Any]
-
 
 def draw_figures(comparison: Comparison, folder: Path) -> list[Path]:
     """Draw every figure that the runs have numbers for; each as NAME.png and NAME.svg.
@@ -29,26 +27,23 @@ def draw_figures(comparison: Comparison, folder: Path) -> list[Path]:
     """
     contents: dict[Path, bytes] = {}
     with drawing():
-        for name, draw in _figures(comparison):
-            figure = draw()
-            if figure is None:
-                continue
-            for ending in ("png", "svg"):
+        for name, figure in _figures(comparison):
+            # Without a date the same runs give the same files.
+            for ending, meta in (("png", None), ("svg", {"Date": None})) if figure else ():
                 out = io.BytesIO()
-                # Without a date the same runs give the same files.
-                meta = {"Date": None} if ending == "svg" else None
                 figure.savefig(out, format=ending, dpi=_RESOLUTION, metadata=meta)
                 contents[folder / f"{name}.{ending}"] = out.getvalue()
     write_files(contents)
     return list(contents)
 
 
-def _figures(comparison: Comparison) -> Iterator[tuple[str, Draw]]:
-    """List the figures by name; each draws itself, or gives None where there is nothing to draw."""
-    yield "quality-by-calls", lambda: quality_figure(comparison, "llm_calls", "model calls per question")
-    yield "quality-by-tokens", lambda: quality_figure(comparison, "tokens", "tokens per question, prompt and reply")
-    yield "calls", lambda: calls_figure(comparison)
-    yield "losses", lambda: losses_figure(comparison)
-    yield "workload", lambda: workload_figure(comparison)
-    yield "errors", lambda: error_figure(comparison)
+def _figures(comparison: Comparison) -> Iterator[tuple[str, Any]]:
+    """Draw the figures by name; None where there is nothing to draw."""
+    yield "quality-by-calls", quality_figure(comparison, "model calls per question", "llm_calls")
+    tokens = ("prompt_tokens", "completion_tokens")
+    yield "quality-by-tokens", quality_figure(comparison, "tokens per question, prompt and reply", *tokens)
+    yield "calls", calls_figure(comparison)
+    yield "losses", losses_figure(comparison)
+    yield "workload", workload_figure(comparison)
+    yield "errors", error_figure(comparison)
     yield from sweep_figures(comparison)

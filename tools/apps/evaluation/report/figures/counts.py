@@ -3,13 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hopgraph.tools.apps.evaluation.comparison import LOSSES, Comparison, Loss
+import numpy as np
+
+from hopgraph.tools.apps.evaluation.comparison import LOSSES, Comparison
 from hopgraph.tools.apps.evaluation.report.figures import figure_style as style
 from hopgraph.tools.apps.evaluation.workload import MODULES, count_workload
 
 _ROW, _FRAME = 0.28, 1.6
 """Inches of a method's row, and of what stands around the rows."""
-_LOSS_LOOKS: dict[Loss, tuple[str, str]] = {
+_LOOKS: dict[str, tuple[str, str]] = {
     "right": (style.GREEN, ""),
     "answered wrongly": (style.RED, "////"),
     "not answered": (style.YELLOW, "...."),
@@ -17,31 +19,31 @@ _LOSS_LOOKS: dict[Loss, tuple[str, str]] = {
     "parse failure": (style.PINK, "xxxx"),
     "budget": (style.ORANGE, "----"),
     "failed": (style.GREY, "++++"),
-}
-"""Colour and hatching: either is enough to distinguish them."""
-_MODULE_LOOKS = {
     "self-knowledge": (style.SKY, "...."),
     "passage relevance": (style.BLUE, "\\\\\\\\"),
     "decomposition": (style.ORANGE, "////"),
     "unsolved": (style.GREY, "xxxx"),
 }
-_NUMBER_FROM = 0.06
-"""Parts of a bar from this share on have their number in them."""
+"""Colour and hatching of a part: either is enough to distinguish the parts of a bar."""
+_NUMBER_FROM = 6
+"""Parts of a bar from this percentage on have their number in them."""
+_PLATE = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
 
 
 def calls_figure(comparison: Comparison) -> Any:
     """Draw how many model calls the questions of each method take; None where nothing counted them."""
-    rows = {
+    calls = {
         method.name: sorted(row["llm_calls"] for row in method.rows.values() if "llm_calls" in row)
         for method in comparison.methods
     }
-    rows = {name: values for name, values in rows.items() if values}
+    rows = {name: values for name, values in calls.items() if values}
     if not rows:
         return None
     figure = style.new_figure(comparison, "Model calls per question", _FRAME + _ROW * len(rows))
     (axes,) = figure.axes
     axes.boxplot(
         list(rows.values()),
+        positions=range(len(rows)),
         orientation="horizontal",
         whis=(5, 95),
         widths=0.6,
@@ -54,7 +56,7 @@ def calls_figure(comparison: Comparison) -> Any:
         whiskerprops={"color": style.SOFT},
         capprops={"color": style.SOFT},
     )
-    _name_rows(axes, list(rows), from_one=True)
+    _name_rows(axes, list(rows))
     axes.set_xlim(left=0)
     axes.set_xlabel("model calls: median in the box of the middle half, whiskers from 5 to 95 %, ◇ mean")
     return figure
@@ -65,10 +67,9 @@ def losses_figure(comparison: Comparison) -> Any:
     rows = {method.name: comparison.lost(method) for method in comparison.methods if method.losses}
     if not rows:
         return None
-    shown: list[Loss] = [name for name in LOSSES if any(lost[name] for lost in rows.values())]
-    counts = {name: [lost[name] for lost in rows.values()] for name in shown}
+    counts = {loss: numbers for loss in LOSSES if any(numbers := [lost[loss] for lost in rows.values()])}
     figure = style.new_figure(comparison, "Where questions are lost", _FRAME + 0.35 + _ROW * len(rows))
-    _stack(figure, list(rows), counts, {name: _LOSS_LOOKS[name] for name in shown})
+    _stack(figure, list(rows), counts)
     figure.axes[0].set_xlabel("share of the questions, in percent; the numbers are questions")
     return figure
 
@@ -81,12 +82,11 @@ def workload_figure(comparison: Comparison) -> Any:
     works = [work for method in comparison.methods if (work := count_workload(method))]
     if not works:
         return None
+    title, height = "Which of RA-ISF's modules settles a question", _FRAME + 0.6 + 0.55 * len(works)
+    figure = style.new_figure(comparison, title, height)
     counts = {name: [work.questions[name] for work in works] for name in MODULES}
-    texts = {name: [f"{work.questions[name]}\n{work.right[name]} right" for work in works] for name in MODULES}
-    figure = style.new_figure(
-        comparison, "Which of RA-ISF's modules settles a question", _FRAME + 0.6 + 0.55 * len(works)
-    )
-    _stack(figure, [work.name for work in works], counts, _MODULE_LOOKS, texts)
+    right = {name: [f"\n{work.right[name]} right" for work in works] for name in MODULES}
+    _stack(figure, [work.name for work in works], counts, right)
     figure.axes[0].set_xlabel("share of the questions, in percent; the numbers are questions, and how many are right")
     return figure
 
@@ -95,54 +95,29 @@ def _stack(
     figure: Any,
     names: Sequence[str],
     counts: Mapping[Any, Sequence[int]],
-    looks: Mapping[Any, tuple[str, str]],
-    texts: Mapping[Any, Sequence[str]] | None = None,
+    notes: Mapping[Any, Sequence[str]] | None = None,
 ) -> None:
-    """Draw horizontal bars of parts that add up to all questions of a row."""
+    """Draw horizontal bars of parts that add up to all questions of a row; notes follow the numbers in them."""
     (axes,) = figure.axes
-    totals = [sum(row) or 1 for row in zip(*counts.values(), strict=True)]
-    starts = [0.0] * len(names)
-    for part, numbers in counts.items():
-        widths = [100 * number / total for number, total in zip(numbers, totals, strict=True)]
-        colour, hatch = looks[part]
-        axes.barh(
-            range(len(names)),
-            widths,
-            left=starts,
-            height=0.74,
-            color=colour,
-            hatch=hatch,
-            edgecolor="white",
-            linewidth=0.8,
-            label=part,
-        )
-        for row, width in enumerate(widths):
-            if width >= 100 * _NUMBER_FROM:
-                text = texts[part][row] if texts else f"{numbers[row]}"
-                _write_on(axes, starts[row] + width / 2, row, text)
-        starts = [start + width for start, width in zip(starts, widths, strict=True)]
+    numbers = np.array(list(counts.values()), dtype=float)
+    shares = 100 * numbers / np.maximum(numbers.sum(axis=0), 1)
+    starts = shares.cumsum(axis=0) - shares
+    for part, widths, left in zip(counts, shares, starts, strict=True):
+        colour, hatch = _LOOKS[part]
+        looks = {"color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.8}
+        bars = axes.barh(range(len(names)), widths, left=left, height=0.74, label=part, **looks)
+        told = zip(widths, counts[part], notes[part] if notes else [""] * len(names), strict=True)
+        texts = [f"{number}{note}" if width >= _NUMBER_FROM else "" for width, number, note in told]
+        axes.bar_label(bars, texts, label_type="center", fontsize=7.5, bbox=_PLATE, linespacing=1.05)
     _name_rows(axes, names)
     axes.set_xlim(0, 100)
     axes.grid(visible=False, axis="y")
-    axes.legend(
-        loc="lower left",
-        bbox_to_anchor=(0, 1.0),
-        borderaxespad=0.4,
-        ncols=4,
-        frameon=False,
-        fontsize=8.5,
-        handlelength=1.8,
-    )
+    place = {"loc": "lower left", "bbox_to_anchor": (0, 1.0), "borderaxespad": 0.4}
+    axes.legend(**place, ncols=4, frameon=False, fontsize=8.5, handlelength=1.8)
 
 
-def _write_on(axes: Any, x: float, y: float, text: str) -> None:
-    plate = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
-    axes.text(x, y, text, ha="center", va="center", fontsize=7.5, bbox=plate, linespacing=1.05)
-
-
-def _name_rows(axes: Any, names: Sequence[str], *, from_one: bool = False) -> None:
+def _name_rows(axes: Any, names: Sequence[str]) -> None:
     """Name rows, the first on top."""
-    first = int(from_one)
-    axes.set_yticks(range(first, first + len(names)), names)
-    axes.set_ylim(first + len(names) - 0.4, first - 0.6)
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)

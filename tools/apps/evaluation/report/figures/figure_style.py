@@ -1,28 +1,19 @@
 """The style of the figures: a palette for colour-blind readers, quiet axes, room for names."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 from hopgraph.tools.apps.evaluation.comparison import Comparison
 from hopgraph.tools.apps.evaluation.report.tables import stand_in_kinds
 from hopgraph.tools.io.optional_packages import require
 
-BLUE, ORANGE, GREEN, RED, SKY, PINK, YELLOW, GREY = (
-    "#0072b2",
-    "#e69f00",
-    "#009e73",
-    "#d55e00",
-    "#56b4e9",
-    "#cc79a7",
-    "#f0e442",
-    "#999999",
-)
-"""The palette of Okabe and Ito (2008), which colour-blind readers can distinguish."""
+# The palette of Okabe and Ito (2008), which colour-blind readers can distinguish.
+BLUE, ORANGE, GREEN, RED = "#0072b2", "#e69f00", "#009e73", "#d55e00"
+SKY, PINK, YELLOW, GREY = "#56b4e9", "#cc79a7", "#f0e442", "#999999"
 INK, SOFT = "#222222", "#666666"
-WIDTH = 8.0
+_WIDTH = 8.0
 """Inches."""
-_RC: dict[str, Any] = {
+_STYLE: dict[str, Any] = {
     "figure.facecolor": "white",
     "savefig.facecolor": "white",
     "font.size": 9.5,
@@ -47,21 +38,17 @@ _RC: dict[str, Any] = {
 }
 
 
-@contextmanager
-def drawing() -> Generator[None]:
+def drawing() -> AbstractContextManager[None]:
     """Draw in our style within the block, whatever the user's matplotlib is set to.
 
     Raises:
         SpecError: matplotlib is missing.
     """
-    matplotlib = require("matplotlib", "figures")
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_RC)
-        yield
+    require("matplotlib", "figures")
+    return require("matplotlib.style", "figures").context(_STYLE, after_reset=True)
 
 
-def new_figure(comparison: Comparison, title: str, height: float, width: float = WIDTH, columns: int = 1) -> Any:
+def new_figure(comparison: Comparison, title: str, height: float, columns: int = 1) -> Any:
     """Make a figure with axes side by side, its title, and below them the questions and the model.
 
     It is made without pyplot, which keeps figures and may open windows.
@@ -69,8 +56,7 @@ def new_figure(comparison: Comparison, title: str, height: float, width: float =
     Returns:
         The figure; its axes are `figure.axes`.
     """
-    figure: Any = require("matplotlib.figure", "figures").Figure(figsize=(width, height), layout="constrained")
-    require("matplotlib.backends.backend_agg", "figures").FigureCanvasAgg(figure)
+    figure: Any = require("matplotlib.figure", "figures").Figure(figsize=(_WIDTH, height), layout="constrained")
     figure.subplots(1, columns)
     figure.suptitle(title, x=0.01, ha="left", fontsize=11.5, fontweight="bold")
     facts = comparison.methods[0].reader.manifest.dataset

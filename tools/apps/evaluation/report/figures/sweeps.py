@@ -1,8 +1,7 @@
 """How scores and calls move with a setting: depth and width, and how often a rehearsal model errs."""
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
@@ -14,11 +13,19 @@ from hopgraph.tools.apps.evaluation.report.figures.figure_style import BLUE, GRE
 
 _HEIGHT = 4.6
 _REHEARSAL = "rehearsal:"
-_TREES = ("tree_of_reviews", "ra_isf")
-_CHAINS = ("chain_of_reviews", "ircot", "react", "iter_retgen", "self_ask", "genground", "migres")
+_TREE, _CHAIN, _OTHER = ("tree", BLUE, "-"), ("chain", ORANGE, "--"), ("other", GREY, ":")
+_KINDS = {
+    **dict.fromkeys(("tree_of_reviews", "ra_isf"), _TREE),
+    **dict.fromkeys(("chain_of_reviews", "ircot", "react", "iter_retgen", "self_ask", "genground", "migres"), _CHAIN),
+}
+"""Method → its kind, with the kind's colour and line."""
 _PAIR = ("tree_of_reviews", "chain_of_reviews")
 """The same review on a tree and on a chain: the comparison of the Tree of Reviews paper, drawn thicker."""
 _MARKERS = "osD^vPX*<>hp"
+_SCORES = (("em", "EM", BLUE, "o", -0.06), ("f1", "F1", ORANGE, "s", 0.0), ("recall@15", "R@15", RED, "^", 0.06))
+"""Of a sweep: score, name, colour, marker, and how far it is moved aside so that intervals stay apart."""
+Points = list[tuple[Any, ScoredMethod]]
+"""Value of a setting → the method with it, in order of the values."""
 
 
 class Setting(NamedTuple):
@@ -26,53 +33,42 @@ class Setting(NamedTuple):
 
     method: str
     name: str
-    points: list[tuple[JsonValue, ScoredMethod]]
-    """Value → the method with it, in order of the values."""
+    points: Points
 
 
 def settings_swept(comparison: Comparison) -> list[Setting]:
     """Find the methods that several runs have, with settings that differ in nothing but one."""
-    found: list[Setting] = []
-    for name, several in _by_method(comparison).items():
-        groups: dict[tuple[str, str], list[tuple[JsonValue, ScoredMethod]]] = defaultdict(list)
-        for setting in several[0].settings:
-            for each in several:
-                groups[setting, _all_but(setting, each, several)].append((each.settings.get(setting), each))
-        for (setting, _), points in groups.items():
-            values = {repr(value): (value, each) for value, each in points}
-            if len(values) > 1 and setting != "model":
-                found.append(Setting(name, setting, sorted(values.values(), key=lambda point: _order(point[0]))))
-    return found
+    return [
+        Setting(method, name, points)
+        for method, several in _by_method(comparison).items()
+        for name in several[0].settings
+        if name != "model"
+        for points in _group_points(name, [(each.settings.get(name), each) for each in several])
+    ]
 
 
-def sweep_figures(comparison: Comparison) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """List a figure for each setting that was swept, by name: `sweep-METHOD-SETTING`."""
-    drawn: set[str] = set()
+def sweep_figures(comparison: Comparison) -> Iterator[tuple[str, Any]]:
+    """Draw a figure for each setting that was swept, by name: `sweep-METHOD-SETTING`."""
+    drawn: Counter[str] = Counter()
     for setting in settings_swept(comparison):
-        base = name = f"sweep-{setting.method}-{setting.name}"
-        while name in drawn:  # the same setting under other settings
-            name = f"{base}-{len(drawn)}"
-        drawn.add(name)
-        yield name, partial(_sweep_figure, comparison, setting)
+        name = f"sweep-{setting.method}-{setting.name}"
+        again = f"-{drawn[name]}" if drawn[name] else ""  # the same setting under other settings
+        drawn[name] += 1
+        yield f"{name}{again}", _sweep_figure(comparison, setting)
 
 
 def _sweep_figure(comparison: Comparison, setting: Setting) -> Any:
     word = setting.name.replace("_", " ")
     figure = new_figure(comparison, f"{setting.method}: {word}", _HEIGHT, columns=2)
     quality, cost = figure.axes
-    labels = [_label(value) for value, _ in setting.points]
     methods = [method for _, method in setting.points]
     for axes in figure.axes:
-        axes.set_xticks(range(len(labels)), labels)
+        axes.set_xticks(range(len(methods)), [_label(value) for value, _ in setting.points])
         axes.set_xlabel(word)
         axes.margins(x=0.1)
-    for score, name, colour, marker, shift in (
-        ("em", "EM", BLUE, "o", -0.06),
-        ("f1", "F1", ORANGE, "s", 0.0),
-        ("recall@15", "R@15", RED, "^", 0.06),
-    ):
-        xs = [number + shift for number in range(len(methods))]
-        _line(quality, comparison, list(zip(xs, methods, strict=True)), score, name, colour, marker)
+    for score, name, colour, marker, shift in _SCORES:
+        points = [(number + shift, method) for number, method in enumerate(methods)]
+        _line(quality, comparison, points, score, label=name, color=colour, marker=marker, linewidth=1.6)
     quality.set_ylabel("percent, with the 95 % interval")
     quality.set_ylim(0, 103)
     quality.legend(frameon=False, loc="best")
@@ -95,13 +91,12 @@ def error_figure(comparison: Comparison) -> Any:
     # Moved a little apart, so that the intervals at one rate can be told from one another.
     spread = 0.2 * min(later - rate for points in lines.values() for (rate, _), (later, _) in pairwise(points))
     for number, (name, points) in enumerate(lines.items()):
-        shift = spread * (number - (len(lines) - 1) / 2) / max(len(lines), 1)
-        moved = [(rate + shift, each) for rate, each in points]
+        shift = spread * (number - (len(lines) - 1) / 2) / len(lines)
         method = points[0][1].method
-        colour, style = _kind(method)
-        kind = "tree" if method in _TREES else "chain" if method in _CHAINS else "other"
-        marker = _MARKERS[number % len(_MARKERS)]
-        _line(axes, comparison, moved, "em", f"{name} ({kind})", colour, marker, style, 2.6 if method in _PAIR else 1.4)
+        kind, colour, style = _KINDS.get(method, _OTHER)
+        looks = {"color": colour, "linestyle": style, "marker": _MARKERS[number % len(_MARKERS)]}
+        looks |= {"label": f"{name} ({kind})", "linewidth": 2.6 if method in _PAIR else 1.4}
+        _line(axes, comparison, [(rate + shift, each) for rate, each in points], "em", **looks)
     axes.set_xlabel("how often a judgement of the model is wrong")
     axes.set_ylabel("EM, in percent, with the 95 % interval")
     axes.set_ylim(0, 103)
@@ -110,16 +105,12 @@ def error_figure(comparison: Comparison) -> Any:
     return figure
 
 
-def _by_error_rate(comparison: Comparison) -> dict[str, list[tuple[float, ScoredMethod]]]:
+def _by_error_rate(comparison: Comparison) -> dict[str, Points]:
     """Find the methods that ran at several error rates with nothing else changed, in order of the rates."""
-    found: dict[str, list[tuple[float, ScoredMethod]]] = {}
+    found: dict[str, Points] = {}
     for name, several in _by_method(comparison).items():
-        groups: dict[str, dict[float, ScoredMethod]] = defaultdict(dict)
-        for each in several:
-            rate = error_rate(each.model)
-            if rate is not None and comparison.mean(each, "em") is not None:
-                groups[_all_but("model", each, several)][rate] = each
-        lines = [sorted(points.items()) for points in groups.values() if len(points) > 1]
+        rates = [(error_rate(each.model), each) for each in several if comparison.mean(each, "em") is not None]
+        lines = _group_points("model", [(rate, each) for rate, each in rates if rate is not None])
         # Of a method that was swept under several settings each line is named after the first of its runs.
         found.update({name if len(lines) == 1 else points[0][1].name: points for points in lines})
     return found
@@ -132,14 +123,17 @@ def _by_method(comparison: Comparison) -> dict[str, list[ScoredMethod]]:
     return by_method
 
 
-def _all_but(setting: str, method: ScoredMethod, several: Sequence[ScoredMethod]) -> str:
-    """Write down everything that shapes a method's results but one setting.
+def _group_points(setting: str, points: Points) -> list[Points]:
+    """Put points together that differ in nothing but one setting; without those that are alone.
 
-    What not all of `several` know is left out: a setting that came with a later version has its default before.
+    Settings that not all of them know are left out: one that came with a later version has its default before.
     """
-    known = frozenset[str].intersection(*(frozenset(each.settings) for each in several))
-    rest = {key: value for key, value in method.settings.items() if key in known and key != setting}
-    return repr((rest, method.reader.manifest.corpus))
+    known = frozenset[str].intersection(*(frozenset(each.settings) for _, each in points)) if points else ()
+    groups: dict[str, dict[str, tuple[Any, ScoredMethod]]] = defaultdict(dict)
+    for value, each in points:
+        rest = {key: chosen for key, chosen in each.settings.items() if key in known and key != setting}
+        groups[repr((rest, each.reader.manifest.corpus))][repr(value)] = (value, each)
+    return [sorted(group.values(), key=lambda point: _order(point[0])) for group in groups.values() if len(group) > 1]
 
 
 def error_rate(model: str) -> float | None:
@@ -149,47 +143,24 @@ def error_rate(model: str) -> float | None:
     return float(dict(parse_qsl(model.partition("?")[2])).get("error", 0.0))
 
 
-def _kind(method: str) -> tuple[str, str]:
-    """Choose colour and line: trees solid, chains dashed, others dotted."""
-    if method in _TREES:
-        return (BLUE, "-")
-    return (ORANGE, "--") if method in _CHAINS else (GREY, ":")
-
-
-def _line(
-    axes: Any,
-    comparison: Comparison,
-    points: Sequence[tuple[float, ScoredMethod]],
-    score: str,
-    label: str,
-    colour: str,
-    marker: str,
-    style: str = "-",
-    width: float = 1.6,
-) -> None:
+def _line(axes: Any, comparison: Comparison, points: Points, score: str, **looks: Any) -> None:
     """Draw a score over points with its intervals; nothing where one lacks it."""
-    means = [comparison.mean(method, score) for _, method in points]
-    intervals = [comparison.interval(method, score) for _, method in points]
-    xs = [x for x, _ in points]
-    if any(mean is None for mean in means):
-        return
-    values = [100 * (mean or 0.0) for mean in means]
-    for x, interval in zip(xs, intervals, strict=True):
-        if interval:
-            axes.plot([x, x], [100 * interval.low, 100 * interval.high], color=colour, alpha=0.35, linewidth=1.5)
-    axes.plot(xs, values, color=colour, marker=marker, markersize=5.5, linestyle=style, label=label, linewidth=width)
+    means = [mean for _, method in points if (mean := comparison.mean(method, score)) is not None]
+    ends = [interval for _, method in points if (interval := comparison.interval(method, score))]
+    if len(means) == len(ends) == len(points):
+        xs = [x for x, _ in points]
+        lows, highs = ([100 * end for end in side] for side in zip(*ends, strict=True))
+        axes.vlines(xs, lows, highs, color=looks["color"], alpha=0.35, linewidth=1.5)
+        axes.plot(xs, [100 * mean for mean in means], markersize=5.5, **looks)
 
 
 def _label(value: JsonValue) -> str:
-    return (
-        ", ".join(map(str, value)) if isinstance(value, list) else str(value).lower() if value is None else str(value)
-    )
+    return ", ".join(map(str, value)) if isinstance(value, list) else "none" if value is None else str(value)
 
 
-def _order(value: JsonValue) -> tuple[float, Sequence[float], str]:
+def _order(value: JsonValue) -> tuple[int, int, Sequence[Any], str]:
     """Order numbers by size, lists by length and then by their numbers, all else as text behind them."""
-    if isinstance(value, bool | int | float):
-        return (0.0, (float(value),), "")
-    if isinstance(value, list) and all(isinstance(each, int | float) for each in value):
-        return (1.0, (float(len(value)), *(float(each) for each in value if isinstance(each, int | float))), "")
-    return (2.0, (), str(value))
+    numbers = value if isinstance(value, list) else [value]
+    if all(isinstance(each, int | float) for each in numbers):
+        return 0, len(numbers), numbers, ""
+    return 1, 0, (), str(value)
