@@ -16,8 +16,9 @@ WORD = re.compile(r"[^\W_]+")
 SENTENCE_END = re.compile(r"[.!?:;\"“”\n]|^\s*$")
 
 
-def _words(text: str) -> list[str]:
-    return text.split()
+def words_of(text: str) -> list[str]:
+    """Split a text into its words and numbers."""
+    return WORD.findall(text)
 
 
 _ASIDE = re.compile(r"\s*\([^()]*\)\s*$")
@@ -30,7 +31,7 @@ _LEAD_LENGTH = 400
 _FEWER = 0.05
 """A word is a name when at most this share of its occurrences is in lower case."""
 _NO_NAMES = frozenset(
-    _words(
+    words_of(
         "monday tuesday wednesday thursday friday saturday sunday january february march april may june july "
         "august september october november december christmas easter latin arabic hindi hebrew urdu tamil "
         "telugu bengali punjabi malayalam kannada marathi jewish christian catholic protestant orthodox "
@@ -42,9 +43,9 @@ _NO_NAMES = frozenset(
 _GENERIC = ("place", "place_name", "group", "organisation", "person", "date", "month", "number", "digit", "ordinal")
 _FUNCTION = frozenset(FUNCTION_WORDS.split())
 _COMMON = frozenset(COMMON_WORDS.split())
-_CONTRACTIONS = frozenset(_words("s t ll re ve d m n"))
+_CONTRACTIONS = frozenset({"s", "t", "ll", "re", "ve", "d", "m", "n"})
 """What stands behind an apostrophe."""
-_IN = frozenset(_words("in near from at to"))
+_IN = frozenset({"in", "near", "from", "at", "to"})
 _PLACE_SHARE = 0.15
 """A title of one word, whose kind no passage states, is a place when it follows `in` or `near` this often."""
 _KIND_WORDS: dict[TitleKind, str] = {
@@ -58,19 +59,15 @@ _KIND_WORDS: dict[TitleKind, str] = {
 }
 """Words beyond those of the lexicon."""
 _KIND_OF_WORD: dict[str, TitleKind] = {word: kind for kind, words in _KIND_WORDS.items() for word in words.split()}
-_CLASSES: dict[TitleKind, tuple[str, ...]] = {
-    "person": ("person",),
-    "work": ("work",),
-    "place": ("place", "place_name"),
-    "group": ("group",),
-}
-"""Kind → its classes in the lexicon, in the order in which they are tried."""
+_CLASSES: tuple[tuple[TitleKind, str], ...] = (
+    ("person", "person"),
+    ("work", "work"),
+    ("place", "place"),
+    ("place", "place_name"),
+    ("group", "group"),
+)
+"""Kinds with their classes in the lexicon, in the order in which they are tried."""
 _DEMONYM_ENDS = ("ian", "ese", "ish")
-
-
-def words_of(text: str) -> list[str]:
-    """Split a text into its words and numbers."""
-    return WORD.findall(text)
 
 
 def base_of(title: str) -> str:
@@ -201,6 +198,6 @@ def _last_kind(phrase: str) -> TitleKind | None:
     """Return the kind of the last word that has one: a film director is a person."""
     found: TitleKind | None = None
     for word in words_of(phrase.casefold()):
-        in_lexicon: list[TitleKind] = [kind for kind, classes in _CLASSES.items() if in_class(word, *classes)]
+        in_lexicon: list[TitleKind] = [kind for kind, name in _CLASSES if in_class(word, name)]
         found = _KIND_OF_WORD.get(word) or (in_lexicon[0] if in_lexicon else found)
     return found

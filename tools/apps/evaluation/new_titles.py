@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import count, islice
 from typing import NamedTuple
 
 from hopgraph.tools.apps.evaluation.named_titles import (
@@ -39,8 +39,8 @@ class NameMap:
     """The words of each renamed title, without its aside → as many new ones."""
     written: dict[Words, Words] = field(default_factory=dict[Words, Words])
     """Those of them that the map of words does not make, as they are written in the title."""
-    surnames: dict[Words, tuple[str, str]] = field(default_factory=dict[Words, tuple[str, str]])
-    """Person → the surname that is a common word (`young`), and its new form."""
+    surnames: dict[Words, dict[str, str]] = field(default_factory=dict[Words, dict[str, str]])
+    """Person → the surname that is a common word (`young`) with its new form."""
 
 
 def casefold_words(words: Sequence[str]) -> Words:
@@ -61,15 +61,30 @@ def build_name_map(vocabulary: Vocabulary, seed: int) -> NameMap:
         if is_written_as_a_name(words := words_of(title)) and not title.startswith(("List of", "Outline of"))
     ]
     names = NameMap(seed)
-    _rename_words(names, named, vocabulary)
-    taken = {casefold_words(words_of(title)) for title in vocabulary.titles}
-    common = _CommonWords(names, vocabulary, taken)
+    coin = _NameCoiner(vocabulary, seed)
+    _rename_words(names, named, vocabulary, coin)
+    common = _CommonWords(names, {casefold_words(words_of(title)) for title in vocabulary.titles}, coin)
     for each in named:
         common.rename(each.words, each.kind)
     return names
 
 
-def _rename_words(names: NameMap, named: Sequence[_Title], vocabulary: Vocabulary) -> None:
+class _NameCoiner:
+    """Makes names that are no word of a corpus, each only once."""
+
+    def __init__(self, vocabulary: Vocabulary, seed: int) -> None:
+        self.vocabulary, self.seed = vocabulary, seed
+        self._used: set[str] = set()
+
+    def __call__(self, kind: NameKind, key: str) -> str:
+        """Return the first candidate that is free; candidates never end."""
+        folds = ((each, each.casefold()) for each in candidate_names(kind, key, self.seed))
+        new, fold = next((each, fold) for each, fold in folds if fold not in self.vocabulary and fold not in self._used)
+        self._used.add(fold)
+        return new
+
+
+def _rename_words(names: NameMap, named: Sequence[_Title], vocabulary: Vocabulary, coin: _NameCoiner) -> None:
     """Give each name word of the titles a new one of the kind that it most often is."""
     votes: dict[str, Counter[NameKind]] = defaultdict(Counter)
     for each in named:
@@ -78,18 +93,9 @@ def _rename_words(names: NameMap, named: Sequence[_Title], vocabulary: Vocabular
         for place, word in enumerate(each.words):
             if vocabulary.is_name_word(word) and not is_generic(word) and not is_function_word(word):
                 votes[word.casefold()][_kind_of_word(each, place)] += 1
-    used: set[str] = set()
     for word in sorted(votes):
         kind = max(sorted(votes[word]), key=lambda kind: votes[word][kind])
-        new = _unused(kind, word, names.seed, vocabulary, used)
-        used.add(new.casefold())
-        names.words[word] = new
-
-
-def _unused(kind: NameKind, key: str, seed: int, vocabulary: Vocabulary, used: set[str]) -> str:
-    """Return the first candidate that is no word of the corpus and no other new name; candidates never end."""
-    folds = ((each, each.casefold()) for each in candidate_names(kind, key, seed))
-    return next(each for each, fold in folds if fold not in vocabulary and fold not in used)
+        names.words[word] = coin(kind, word)
 
 
 def _kind_of_word(title: _Title, place: int) -> NameKind:
@@ -107,10 +113,9 @@ def _kind_of_word(title: _Title, place: int) -> NameKind:
 class _CommonWords:
     """Renames the common words of titles, each within its title."""
 
-    def __init__(self, names: NameMap, vocabulary: Vocabulary, taken: set[Words]) -> None:
-        self.names, self.vocabulary, self.taken = names, vocabulary, taken
+    def __init__(self, names: NameMap, taken: set[Words], coin: _NameCoiner) -> None:
+        self.names, self.taken, self.coin = names, taken, coin
         self._surnames: dict[str, str] = {}
-        self._used = {word.casefold() for word in names.words.values()}
 
     def rename(self, words: list[str], kind: TitleKind) -> None:
         """Find a title's new words, and record them if any differs."""
@@ -118,16 +123,12 @@ class _CommonWords:
         if old in self.names.titles:
             return
         common = self._to_rename(words, kind)
-        start = [self.names.words.get(word, written) for word, written in zip(old, words, strict=True)]
-        attempt = 0
-        while True:
-            new = [
-                self._substitute(words, place, kind, attempt) if place in common else word
-                for place, word in enumerate(start)
-            ]
+        new = [self.names.words.get(word, written) for word, written in zip(old, words, strict=True)]
+        for attempt in count():
+            for place in sorted(common):
+                new[place] = self._substitute(words, place, kind, attempt)
             if not common or casefold_words(new) not in self.taken:
                 break
-            attempt += 1
         if casefold_words(new) == old:
             return
         self.taken.add(casefold_words(new))
@@ -136,7 +137,7 @@ class _CommonWords:
             self.names.written[old] = tuple(words)
             last = len(words) - 1
             if kind == "person" and last in common and last:
-                self.names.surnames[old] = (old[last], new[last])
+                self.names.surnames[old] = {old[last]: new[last]}
 
     def _to_rename(self, words: list[str], kind: TitleKind) -> set[int]:
         """Choose the places of the common words that are renamed."""
@@ -157,20 +158,11 @@ class _CommonWords:
 
     def _substitute(self, words: list[str], place: int, kind: TitleKind, attempt: int) -> str:
         word = words[place].casefold()
-        if kind == "work":
-            return self._nth("title", f"{' '.join(words)}/{place}/{words[place]}", attempt)
+        if kind == "work":  # real words, which may occur elsewhere too
+            candidates = candidate_names("title", f"{' '.join(words)}/{place}/{words[place]}", self.names.seed)
+            return next(islice(candidates, attempt, None))
         if kind == "person" and place == len(words) - 1:
             if word not in self._surnames:
-                self._surnames[word] = self._coined("surname", word)
+                self._surnames[word] = self.coin("surname", word)
             return self._surnames[word]
-        return self._coined("given" if kind == "person" else "place", f"{' '.join(words)}/{place}/{attempt}")
-
-    def _nth(self, kind: NameKind, key: str, attempt: int) -> str:
-        """Return the candidate of this number; title words are real words, which may occur elsewhere too."""
-        return next(islice(candidate_names(kind, key, self.names.seed), attempt, None))
-
-    def _coined(self, kind: NameKind, key: str) -> str:
-        """Return the first candidate that is no word of the corpus and no other new name."""
-        new = _unused(kind, key, self.names.seed, self.vocabulary, self._used)
-        self._used.add(new.casefold())
-        return new
+        return self.coin("given" if kind == "person" else "place", f"{' '.join(words)}/{place}/{attempt}")

@@ -10,7 +10,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from re import Match
 from typing import NamedTuple
@@ -26,6 +26,7 @@ from hopgraph.tools.apps.evaluation.named_titles import (
     words_of,
 )
 from hopgraph.tools.apps.evaluation.new_titles import NameMap, Words, build_name_map, casefold_words
+from hopgraph.tools.io.atomic_files import write_files
 from hopgraph.tools.retrieval.corpora import SourceRecord, hash_passage
 
 NAME_MAP = "renaming.json"
@@ -53,13 +54,6 @@ class _Phrase(NamedTuple):
     new: Words
 
 
-@dataclass
-class _Scope:
-    """What is known while one text is read: surnames that are common words, of people who were named in full."""
-
-    surnames: dict[str, str] = field(default_factory=dict[str, str])
-
-
 class Renamer:
     """Renames texts by a map of names."""
 
@@ -83,80 +77,63 @@ class Renamer:
     def title(self, title: str) -> str:
         """Rename a passage's title, and the names in its aside."""
         base = base_of(title)
-        return self._whole(base) + self.text(title[len(base) :])
+        return (self._as_title(base) or self.text(base)) + self.text(title[len(base) :])
 
     def answer(self, answer: str, gold: Iterable[ContextPassage] = ()) -> str:
         """Rename an answer: as the title that it is, else as it is in a gold passage; yes and no stay."""
-        if answer.strip().casefold() in _CLOSED:
+        if not answer.strip() or answer.strip().casefold() in _CLOSED:
             return answer
         base = base_of(answer)
-        if (whole := self._as_title(base)) is not None:
+        if whole := self._as_title(base):
             return whole + self.text(answer[len(base) :])
-        whole_words = re.compile(rf"(?<!\w){re.escape(answer)}(?!\w)") if answer.strip() else None
+        whole_words = re.compile(rf"(?<!\w){re.escape(answer)}(?!\w)")
         for passage in gold:
-            if whole_words and (found := whole_words.search(passage.text)):
-                return self._cut(passage, found.start(), found.end())
+            if found := whole_words.search(passage.text):
+                return self._cut(passage, *found.span())
         return self.text(answer)
 
-    def _whole(self, base: str) -> str:
-        renamed = self._as_title(base)
-        return self.text(base) if renamed is None else renamed
-
-    def _as_title(self, base: str) -> str | None:
-        """Rename a text that is a title, with or without its article; None for another text."""
+    def _as_title(self, base: str) -> str:
+        """Rename a text that is a title, with or without its article; empty for another text."""
         words = casefold_words(words_of(base))
-        for extra in ((), ("the",)):
-            new = self.names.titles.get((*extra, *words))
-            if new is not None:
-                matches = list(WORD.finditer(base))
-                wanted = new[len(extra) :]
-                return _apply(
-                    base, [_Edit(*m.span(), _match_case(w, m[0])) for m, w in zip(matches, wanted, strict=True)]
-                )
-        return None
+        new = self.names.titles.get(words) or self.names.titles.get(("the", *words), ())[1:]
+        return _apply(base, list(map(_edit, WORD.finditer(base), new))) if new else ""
 
-    def passage(self, title: str, text: str) -> tuple[str, str]:
-        """Rename a passage: (title, text)."""
-        return self.title(title), self.text(text, about=(title,))
-
-    def record_id(self, old: str, title: str, text: str) -> str:
-        """Return a passage's new id: a hash of the new text; the data set's own ids stay."""
-        return hash_passage(*self.passage(title, text)) if old == hash_passage(title, text) else old
+    def passage(self, passage: ContextPassage) -> ContextPassage:
+        """Rename a passage; an id that is a hash of the text becomes that of the new text, the data set's own stay."""
+        title, text = self.title(passage.title), self.text(passage.text, about=(passage.title,))
+        is_hashed = passage.id == hash_passage(passage.title, passage.text)
+        return ContextPassage(hash_passage(title, text) if is_hashed else passage.id, title, text)
 
     def question(self, question: EvalQuestion) -> EvalQuestion:
         """Rename a question with everything that it carries."""
-        about = question.gold_titles
+        about, texts = question.gold_titles, {each.id: each for each in question.contexts}
         gold = [each for each in question.contexts if each.id in question.gold]
-        ids = {each.id: self.record_id(each.id, each.title, each.text) for each in question.contexts}
-        texts = {each.id: each for each in question.contexts}
+        contexts = tuple(map(self.passage, question.contexts))
+        ids = {old.id: new.id for old, new in zip(question.contexts, contexts, strict=True)}
+
+        def new_ids(names: Iterable[str]) -> tuple[str, ...]:
+            return tuple(ids.get(name, name) for name in names)
+
+        hops = (
+            GoldHop(self.text(hop.question, about=about), self.answer(hop.answer, gold), new_ids(hop.passage_ids))
+            for hop in question.hops
+        )
+        triples = ((self.answer(one, gold), name, self.answer(other, gold)) for one, name, other in question.triples)
+        answers = dict.fromkeys(self.answer(each, gold) for each in question.answers or ())
         return replace(
             question,
             question=self.text(question.question, about=about),
-            answers=None
-            if question.answers is None
-            else tuple(dict.fromkeys(self.answer(each, gold) for each in question.answers)),
-            gold=tuple(ids.get(name, name) for name in question.gold),
+            answers=None if question.answers is None else tuple(answers),
+            gold=new_ids(question.gold),
             gold_titles=tuple(map(self.title, about)),
             sentences=tuple(
                 GoldSentence(ids.get(each.passage_id, each.passage_id), self._sentence(each, texts))
                 for each in question.sentences
             ),
-            hops=tuple(
-                GoldHop(
-                    self.text(hop.question, about=about),
-                    self.answer(hop.answer, gold),
-                    tuple(ids.get(name, name) for name in hop.passage_ids),
-                )
-                for hop in question.hops
-            ),
-            triples=tuple(
-                (self.answer(one, gold), relation, self.answer(other, gold))
-                for one, relation, other in question.triples
-            ),
+            hops=tuple(hops),
+            triples=tuple(triples),
             facts=tuple(self.text(fact, about=about) for fact in question.facts),
-            contexts=tuple(
-                ContextPassage(ids[each.id], *self.passage(each.title, each.text)) for each in question.contexts
-            ),
+            contexts=contexts,
         )
 
     def _sentence(self, sentence: GoldSentence, texts: Mapping[str, ContextPassage]) -> str:
@@ -169,45 +146,35 @@ class Renamer:
 
     def _cut(self, passage: ContextPassage, start: int, end: int) -> str:
         """Rename a passage and cut out what was a part of it; parts begin and end between words."""
-        edits = [
-            each for each in self._edits(passage.text, (passage.title,)) if start <= each.start and each.end <= end
-        ]
-        moved = [_Edit(each.start - start, each.end - start, each.new) for each in edits]
-        return _apply(passage.text[start:end], moved)
+        return _apply(passage.text, self._edits(passage.text, (passage.title,)), start, end)
 
     def _edits(self, text: str, about: Iterable[str] = ()) -> list[_Edit]:
         words = list(WORD.finditer(text))
         uncased = not any(word[0][0].isupper() for word in words[1:])
-        scope = _Scope()
+        surnames: dict[str, str] = {}  # those that are common words, of people who were named in full
         for title in about:
-            self._learn_surname(scope, casefold_words(words_of(base_of(title))))
+            surnames |= self.names.surnames.get(casefold_words(words_of(base_of(title))), {})
         edits: list[_Edit] = []
         place = 0
         while place < len(words):
-            phrase = self._phrase_at(text, words, place, uncased=uncased)
-            if phrase:
-                found = words[place : place + len(phrase.old)]
-                edits += [_Edit(*m.span(), _match_case(new, m[0])) for m, new in zip(found, phrase.new, strict=True)]
-                self._learn_surname(scope, phrase.old)
-                place += len(phrase.old)
-                continue
-            word = words[place][0]
-            if (word[0].isupper() or uncased) and (new := self._word(word, scope)):
-                edits.append(_Edit(*words[place].span(), _match_case(new, word)))
-            place += 1
+            if phrase := self._phrase_at(text, words, place, uncased=uncased):
+                new = phrase.new
+                surnames |= self.names.surnames.get(phrase.old, {})
+            else:
+                new = self._word(words[place][0], surnames, uncased=uncased)
+            edits += map(_edit, words[place : place + len(new)], new)
+            place += max(1, len(new))
         return edits
 
-    def _learn_surname(self, scope: _Scope, title: Words) -> None:
-        if surname := self.names.surnames.get(title):
-            scope.surnames[surname[0]] = surname[1]
-
-    def _word(self, word: str, scope: _Scope) -> str | None:
-        """Find a word's new form; the plural's too, as in `the Kennedys`."""
-        small = word.casefold()
-        if new := self.names.words.get(small) or (scope.surnames.get(small) if word[0].isupper() else None):
-            return new
+    def _word(self, word: str, surnames: Mapping[str, str], *, uncased: bool) -> Words:
+        """Find a word's new form, the plural's too, as in `the Kennedys`; empty for a word that stays."""
+        small, capital = word.casefold(), word[0].isupper()
+        if not (capital or uncased):
+            return ()
+        if new := self.names.words.get(small) or (surnames.get(small) if capital else None):
+            return (new,)
         singular = self.names.words.get(small[:-1]) if small.endswith("s") and len(small) > 4 else None
-        return f"{singular}s" if singular else None
+        return (f"{singular}s",) if singular else ()
 
     def _phrase_at(self, text: str, words: Sequence[Match[str]], place: int, *, uncased: bool) -> _Phrase | None:
         for phrase in self._phrases.get(words[place][0].casefold(), ()):
@@ -240,20 +207,23 @@ def _stands_alone(text: str, words: Sequence[Match[str]], place: int) -> bool:
     return not (is_in_name or (following[:1].isupper() and after.startswith(f" {following}")))
 
 
-def _match_case(new: str, old: str) -> str:
+def _edit(word: Match[str], new: str) -> _Edit:
     """Write a new word as the old one was: ALL IN CAPITALS, all small, or as it is."""
+    old = word[0]
     if len(old) > 1 and old.isupper():
-        return new.upper()
-    return new.lower() if old.islower() else new
+        new = new.upper()
+    return _Edit(*word.span(), new.lower() if old.islower() else new)
 
 
-def _apply(text: str, edits: Sequence[_Edit]) -> str:
+def _apply(text: str, edits: Sequence[_Edit], start: int = 0, end: int | None = None) -> str:
+    """Change the part of a text from `start` to `end` by the edits that lie in it, which are in order."""
     parts: list[str] = []
-    end = 0
+    end = len(text) if end is None else end
     for edit in edits:
-        parts += [text[end : edit.start], edit.new]
-        end = edit.end
-    return "".join([*parts, text[end:]])
+        if start <= edit.start and edit.end <= end:
+            parts += [text[start : edit.start], edit.new]
+            start = edit.end
+    return "".join([*parts, text[start:end]])
 
 
 def build_renamer(records: Iterable[SourceRecord], seed: int) -> Renamer:
@@ -264,9 +234,7 @@ def build_renamer(records: Iterable[SourceRecord], seed: int) -> Renamer:
 def rename_records(renaming: Renamer, records: Iterable[SourceRecord]) -> Iterator[SourceRecord]:
     """Rename the passages of a corpus, in its order."""
     for each in records:
-        title, text = renaming.passage(each.title, each.text)
-        new = hash_passage(title, text) if each.id == hash_passage(each.title, each.text) else each.id
-        yield each._replace(id=new, title=title, text=text)
+        yield each._replace(**renaming.passage(ContextPassage(each.id, each.title, each.text))._asdict())
 
 
 def write_name_map(path: Path, renaming: Renamer) -> None:
@@ -276,14 +244,9 @@ def write_name_map(path: Path, renaming: Renamer) -> None:
         OSError: it cannot be written.
     """
     names = renaming.names
-    record = {
-        "seed": names.seed,
-        "words": names.words,
-        "titles": [{"old": " ".join(old), "new": " ".join(new)} for old, new in names.titles.items()],
-    }
-    part = path.with_suffix(".part")
-    part.write_text(f"{json.dumps(record, ensure_ascii=False, indent=1)}\n", encoding="utf-8")
-    part.replace(path)
+    titles = [{"old": " ".join(old), "new": " ".join(new)} for old, new in names.titles.items()]
+    record = {"seed": names.seed, "words": names.words, "titles": titles}
+    write_files({path: f"{json.dumps(record, ensure_ascii=False, indent=1)}\n".encode()})
 
 
 def read_name_map_seed(path: Path) -> int | None:

@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
@@ -59,6 +60,10 @@ def new_word(renaming: Renamer, word: str) -> str:
     return renaming.names.words[word]
 
 
+def renamed_text(renaming: Renamer, title: str) -> str:
+    return next(rename_records(renaming, [record(title, TEXTS[title])])).text
+
+
 def test_a_person_keeps_one_name_whole_or_in_part_in_any_form(renaming: Renamer) -> None:
     john, kennedy = new_word(renaming, "john"), new_word(renaming, "kennedy")
     assert renaming.title("John Kennedy") == f"{john} {kennedy}"
@@ -69,7 +74,7 @@ def test_a_person_keeps_one_name_whole_or_in_part_in_any_form(renaming: Renamer)
 def test_a_surname_that_is_a_common_word_changes_where_the_person_is_spoken_of(renaming: Renamer) -> None:
     neil, young = renaming.title("Neil Young").split()
     assert young != "Young"
-    _, text = renaming.passage("Neil Young", TEXTS["Neil Young"])
+    text = renamed_text(renaming, "Neil Young")
     assert text.startswith(f"{neil} {young} (born November 12, 1945) is a Canadian singer.")
     assert text.endswith(f"{young} lives in {new_word(renaming, 'toronto')}.")
     assert renaming.text("A young man met Young.") == "A young man met Young."
@@ -81,7 +86,7 @@ def test_a_work_changes_as_a_whole_and_its_words_stay_elsewhere(renaming: Rename
     name = base_of(film)
     assert (film, novel) == (f"{name} (1999 film)", f"{name} (novel)")
     assert not {"dark", "harvest"} & {word.lower() for word in words_of(name)}
-    _, text = renaming.passage("Dark Harvest (1999 film)", TEXTS["Dark Harvest (1999 film)"])
+    text = renamed_text(renaming, "Dark Harvest (1999 film)")
     toronto = new_word(renaming, "toronto")
     assert text == f"{name} is a 1999 film about the harvest. The dark harvest begins in {toronto}'s north."
     assert renaming.text("DARK HARVEST") == name.upper()
@@ -138,8 +143,7 @@ names = st.lists(st.sampled_from([*words_of(" ".join(TEXTS.values())), "'s", "-"
 
 
 @given(names)
-def test_only_words_change_never_what_stands_between_them(parts: list[str]) -> None:
-    renaming = build_renamer(RECORDS, 7)
+def test_only_words_change_never_what_stands_between_them(renaming: Renamer, parts: list[str]) -> None:
     text = " ".join(parts)
     assert re.sub(r"[^\W_]+", "x", renaming.text(text)) == re.sub(r"[^\W_]+", "x", text)
 
@@ -166,9 +170,17 @@ FILES = (
 )
 
 
-@pytest.fixture(params=FILES)
-def real(request: pytest.FixtureRequest, shared_data: Path) -> Path:
-    return shared_data / str(request.param)
+class RealData(NamedTuple):
+    records: list[SourceRecord]
+    questions: list[EvalQuestion]
+    renaming: Renamer
+
+
+@pytest.fixture(params=FILES, scope="module")
+def real(request: pytest.FixtureRequest, shared_data: Path) -> RealData:
+    path = shared_data / str(request.param)
+    records = list(open_corpus(path).records(CorpusReading()))
+    return RealData(records, list(read_questions(path)), build_renamer(records, 7))
 
 
 def holds_an_answer(question: EvalQuestion) -> bool:
@@ -177,13 +189,11 @@ def holds_an_answer(question: EvalQuestion) -> bool:
     return any(f" {normalize_answer(answer)} " in text for answer in question.answers or ())
 
 
-def test_on_real_data_nothing_that_a_question_rests_on_is_lost(real: Path) -> None:
-    records = list(open_corpus(real).records(CorpusReading()))
-    renaming = build_renamer(records, 7)
+def test_on_real_data_nothing_that_a_question_rests_on_is_lost(real: RealData) -> None:
+    records, questions, renaming = real
     renamed = list(rename_records(renaming, records))
     assert len({each.id for each in renamed}) == len(records)
     texts = {each.id: each for each in renamed}
-    questions = list(read_questions(real))
     kept = had = 0
     for question in questions:
         new = renaming.question(question)
@@ -195,13 +205,12 @@ def test_on_real_data_nothing_that_a_question_rests_on_is_lost(real: Path) -> No
     assert kept == had > 0.5 * len(questions)
 
 
-def test_on_real_data_names_are_gone_from_questions_and_stay_apart(real: Path) -> None:
-    records = list(open_corpus(real).records(CorpusReading()))
-    renaming = build_renamer(records, 7)
+def test_on_real_data_names_are_gone_from_questions_and_stay_apart(real: RealData) -> None:
+    records, questions, renaming = real
     titles = {each.title for each in records}
     assert len({renaming.title(title).casefold() for title in titles}) == len({title.casefold() for title in titles})
     named = left = 0
-    for question in read_questions(real):
+    for question in questions:
         before, after = (
             f" {normalize_answer(text)} " for text in (question.question, renaming.text(question.question))
         )
