@@ -5,6 +5,8 @@ and import packages, and are cached by spec; ready objects pass through.
 """
 
 import asyncio
+from collections.abc import Callable
+from typing import TypeVar
 
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.retrievers import BaseRetriever
@@ -16,6 +18,7 @@ from hopgraph.tools.retrieval.resolve import resolve_retriever
 from hopgraph.tools.scoring.entailment.resolve import resolve_entailment
 from hopgraph.tools.scoring.rerankers.resolve import resolve_reranker
 
+_ResourceT = TypeVar("_ResourceT")
 _rerankers: dict[str, Reranker] = {}
 _checkers: dict[str, EntailmentChecker] = {}
 
@@ -53,12 +56,7 @@ async def get_reranker(settings: Context) -> Reranker:
     Raises:
         SpecError: the spec cannot be resolved.
     """
-    given = settings.reranker
-    if not isinstance(given, str):
-        return given
-    if given not in _rerankers:
-        _rerankers[given] = await asyncio.to_thread(resolve_reranker, given)
-    return _rerankers[given]
+    return await _resolve_once(settings.reranker, resolve_reranker, _rerankers)
 
 
 async def get_entailment_checker(settings: Context) -> EntailmentChecker:
@@ -67,18 +65,21 @@ async def get_entailment_checker(settings: Context) -> EntailmentChecker:
     Raises:
         SpecError: the spec cannot be resolved.
     """
-    given = settings.entailment
+    return await _resolve_once(settings.entailment, resolve_entailment, _checkers)
+
+
+async def _resolve_once(
+    given: str | _ResourceT, resolve: Callable[[str], _ResourceT], cache: dict[str, _ResourceT]
+) -> _ResourceT:
     if not isinstance(given, str):
         return given
-    if given not in _checkers:
-        _checkers[given] = await asyncio.to_thread(resolve_entailment, given)
-    return _checkers[given]
+    if given not in cache:
+        cache[given] = await asyncio.to_thread(resolve, given)
+    return cache[given]
 
 
 def describe_settings(settings: Context) -> tuple[str, str]:
     """Return the names of the model and the retriever, for display."""
     retriever = settings.retriever or DEFAULT_RETRIEVER
-    return (
-        model_name(settings.model or DEFAULT_MODEL),
-        retriever if isinstance(retriever, str) else type(retriever).__name__,
-    )
+    shown = retriever if isinstance(retriever, str) else type(retriever).__name__
+    return model_name(settings.model or DEFAULT_MODEL), shown

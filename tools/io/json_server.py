@@ -1,30 +1,34 @@
-"""JSON over HTTP to a model server: retried, limited, with one-line errors that show no key.
+"""JSON over HTTP: retried, limited, with one-line errors that show no key.
 
 The client lives on the background loop, like those of language models, so that every event loop of the
 process shares its connections.
 """
 
 import asyncio
+import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, TypeVar
+from importlib.metadata import version
+from typing import Any, Literal, TypeVar
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 import httpx
+from pydantic import ValidationError
 
-from hopgraph.state import ModelError, SpecError
+from hopgraph.state import HopgraphError, ModelError, SpecError
 from hopgraph.tools.io.background import background_loop, run_on
 from hopgraph.tools.io.http_retries import retrying, status_of
 from hopgraph.tools.io.redact import redact
 
-TIMEOUT_SECONDS = 60.0
 ATTEMPTS = 5
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
 """Seconds before the first retry, doubled for each further one, and at most; the server's Retry-After comes first."""
 PARALLEL = 4
 """Requests in flight at once, per server."""
+LARGEST_ANSWER = 256 * 1024**2
+"""Bytes; more is no answer to what is asked here."""
 
 ResultT = TypeVar("ResultT")
 
@@ -34,9 +38,18 @@ class JsonServer:
     """A server at one address."""
 
     url: str
-    key_variable: str
+    key_variable: str = ""
     """The environment variable with its key; unset for a server without one."""
-    _limit: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(PARALLEL))
+    key_header: str = ""
+    """The header that takes the key as it is; empty: `Authorization: Bearer KEY`."""
+    name: str = ""
+    """In messages, in place of the address."""
+    error: type[HopgraphError] = ModelError
+    seconds: float = 60.0
+    """Time limit of one request, for the whole answer."""
+    retries: int | None = None
+    """After a rate limit, a server error or a lost connection; None: ATTEMPTS in all."""
+    _limit: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(PARALLEL), repr=False)
 
     def __post_init__(self) -> None:
         """Check the address.
@@ -49,46 +62,83 @@ class JsonServer:
             raise SpecError(f"{redact(self.url)!r} is not an address such as http://127.0.0.1:8080")
 
     async def post(self, body: dict[str, Any], parse: Callable[[Any], ResultT]) -> ResultT:
+        """Send `body` as JSON and parse the answer, as `request` does."""
+        return await self.request("POST", parse, json=body)
+
+    async def request(self, method: Literal["GET", "POST"], parse: Callable[[Any], ResultT], **content: Any) -> ResultT:
         """Send a request and parse its answer.
 
         Args:
-            body: sent as JSON.
-            parse: takes the decoded answer; raises ValueError, KeyError, TypeError or IndexError for one of
-                another form.
+            method: of HTTP.
+            parse: takes the decoded answer; raises ValueError, LookupError or TypeError for one of another form.
+            content: `json` or `params`, as httpx takes them.
 
         Raises:
-            ModelError: refused, unreachable, still failing after the retries, or an answer of another form.
+            HopgraphError: of the class `error`: refused, unreachable, still failing after the retries, or an answer
+                of another form.
         """
-        answer = await run_on(background_loop(), self._post_with_retries(body))
+        answer = await run_on(background_loop(), self._send_with_retries(method, content))
         try:
             return parse(answer)
-        except (ValueError, KeyError, TypeError, IndexError) as error:
-            reason = f"{type(error).__name__}: {error}"[:120]
-            raise ModelError(
-                f"{redact(self.url)}: the answer has another form than expected ({reason}): {str(answer)[:120]}"
-            ) from None
+        except (ValueError, LookupError, TypeError) as error:
+            shown = redact(f"{_reason(error)}: {answer!r:.120}")
+            raise self._failure(f"the answer is not as expected: {shown}") from None
 
-    async def _post_with_retries(self, body: dict[str, Any]) -> Any:
+    async def _send_with_retries(self, method: str, content: dict[str, Any]) -> Any:
+        attempts = ATTEMPTS if self.retries is None else self.retries + 1
         try:
             async with self._limit:
-                return await retrying(ATTEMPTS, FIRST_WAIT, LONGEST_WAIT)(self._post_once, body)
+                return await retrying(attempts, FIRST_WAIT, LONGEST_WAIT)(self._send, method, content)
         except httpx.HTTPStatusError as error:
-            reason = " ".join(redact(error.response.text).split())[:200]
-            hint = f"; set {self.key_variable}" if error.response.status_code in {401, 403} else ""
-            raise ModelError(f"{redact(self.url)}: HTTP {status_of(error)}: {reason}{hint}") from None
-        except httpx.TimeoutException:
-            raise ModelError(f"{redact(self.url)}: no answer in {TIMEOUT_SECONDS:g} s") from None
+            status, reason = status_of(error), " ".join(redact(str(error)).split())[:200]
+            hint = (
+                f"; {'check' if self._key() else 'set'} {self.key_variable}"
+                if self.key_variable and status in {401, 403}
+                else ""
+            )
+            raise self._failure(f"HTTP {status}: {reason}{hint}") from None
+        except (httpx.TimeoutException, TimeoutError):
+            raise self._failure(f"no answer in {self.seconds:g} s") from None
         except httpx.TransportError:
-            raise ModelError(f"cannot reach {redact(self.url)}; is the server running?") from None
-        except ValueError:
-            raise ModelError(f"{redact(self.url)}: the answer is not JSON") from None
+            lead = f"{self.name}: " if self.name else ""
+            raise self.error(f"{lead}cannot reach {redact(self.url)}; is the server running?") from None
+        except (ValueError, RecursionError):
+            raise self._failure("the answer is not JSON") from None
 
-    async def _post_once(self, body: dict[str, Any]) -> Any:
-        key = os.environ.get(self.key_variable)
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        response = await _client().post(self.url, json=body, headers=headers)
-        response.raise_for_status()
-        return response.json()
+    async def _send(self, method: str, content: dict[str, Any]) -> Any:
+        key = self._key()
+        authorization = {self.key_header: key} if self.key_header else {"Authorization": f"Bearer {key}"}
+        # The time limit is for the whole answer; httpx's own is for each piece of it.
+        async with (
+            asyncio.timeout(self.seconds),
+            _client().stream(method, self.url, headers=authorization if key else {}, **content) as response,
+        ):
+            received = bytearray()
+            async for piece in response.aiter_bytes():
+                received += piece
+                if len(received) > LARGEST_ANSWER:
+                    raise self._failure(f"the answer is larger than {LARGEST_ANSWER:,} bytes")
+            if response.is_redirect:
+                raise self._failure(
+                    f"HTTP {response.status_code}: it redirects, which is not followed; fix the address"
+                )
+            if response.is_error:
+                message = bytes(received[:2000]).decode(errors="replace")
+                raise httpx.HTTPStatusError(message, request=response.request, response=response)
+            return json.loads(received)
+
+    def _key(self) -> str:
+        return os.environ.get(self.key_variable, "").strip()
+
+    def _failure(self, what: str) -> HopgraphError:
+        return self.error(f"{self.name or redact(self.url)}: {what}")
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return ": ".join([*map(str, first["loc"]), first["msg"]])
+    return str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
 
 
 def split_address(address: str, option: str) -> tuple[SplitResult, str | None]:
@@ -102,7 +152,7 @@ def split_address(address: str, option: str) -> tuple[SplitResult, str | None]:
 @cache
 def _client() -> httpx.AsyncClient:
     """Return the client that all servers share, on the background loop, for as long as the process lives."""
-    return httpx.AsyncClient(timeout=TIMEOUT_SECONDS)
+    return httpx.AsyncClient(headers={"User-Agent": f"hopgraph/{version('hopgraph')}"}, timeout=None)  # noqa: S113
 
 
 if hasattr(os, "register_at_fork"):

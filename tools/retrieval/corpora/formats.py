@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hopgraph.state import CorpusError, SettingsError
-from hopgraph.tools.retrieval.corpora.dpr import has_dpr_header, read_dpr
-from hopgraph.tools.retrieval.corpora.json_corpora import read_beir, read_pooled
 from hopgraph.tools.retrieval.corpora.json_values import read_first_bytes, read_json_values
 from hopgraph.tools.retrieval.corpora.question_contexts import (
     Object,
@@ -16,27 +14,25 @@ from hopgraph.tools.retrieval.corpora.question_contexts import (
     read_hotpotqa_context,
     read_musique_paragraphs,
 )
+from hopgraph.tools.retrieval.corpora.readers import DPR_COLUMNS, read_beir, read_dpr, read_pooled
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord
 from hopgraph.tools.retrieval.corpora.text_files import SUFFIXES, list_text_files, read_text_files
-
-Reader = Callable[[Path, CorpusReading], Iterator[SourceRecord]]
 
 
 class CorpusFormat(NamedTuple):
     """One format of a corpus."""
 
-    read: Reader
+    read: Callable[[Path, CorpusReading], Iterator[SourceRecord]]
     keys: tuple[str, ...] = ()
     """The keys by which its first object is recognised; empty when it is not JSON."""
 
 
+_HOTPOTQA = partial(read_pooled, paragraphs_of=read_hotpotqa_context)
 FORMATS: dict[str, CorpusFormat] = {
     "musique": CorpusFormat(partial(read_pooled, paragraphs_of=read_musique_paragraphs), ("question", "paragraphs")),
     "nq": CorpusFormat(partial(read_pooled, paragraphs_of=read_dpr_contexts), ("question", "ctxs")),
-    "2wikimultihopqa": CorpusFormat(
-        partial(read_pooled, paragraphs_of=read_hotpotqa_context), ("question", "context", "evidences")
-    ),
-    "hotpotqa": CorpusFormat(partial(read_pooled, paragraphs_of=read_hotpotqa_context), ("question", "context")),
+    "2wikimultihopqa": CorpusFormat(_HOTPOTQA, ("question", "context", "evidences")),
+    "hotpotqa": CorpusFormat(_HOTPOTQA, ("question", "context")),
     "beir": CorpusFormat(read_beir, ("_id", "text")),
     "dpr": CorpusFormat(read_dpr),
     "text": CorpusFormat(read_text_files),
@@ -105,7 +101,9 @@ def _open_folder(folder: Path, format_name: str | None) -> Corpus:
 
 
 def _detect_format(path: Path) -> str:
-    if has_dpr_header(path):
+    with path.open("rb") as file:
+        header = file.readline(200).decode("utf-8-sig", errors="replace")
+    if header.strip().replace('"', "").split("\t") == DPR_COLUMNS:
         return "dpr"
     if path.suffix.lower() in SUFFIXES:
         return "text"
@@ -127,8 +125,7 @@ def _first_object(path: Path) -> tuple[Object, str]:
     if start not in (b"{", b"["):
         return {}, "it does not begin as JSON does" if start else "it is empty"
     reading = CorpusReading(skip_bad=True)
-    values = (value for _, value in read_json_values(path, reading))
-    for value in values:
+    for _, value in read_json_values(path, reading):
         if isinstance(value, dict) and value:
             return value, ""
     return {}, (reading.first_skipped or ["it has no JSON object"])[0]

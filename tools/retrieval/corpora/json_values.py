@@ -10,7 +10,7 @@ from typing import BinaryIO
 from pydantic import JsonValue
 
 from hopgraph.state import BadRecordError
-from hopgraph.tools.retrieval.corpora.source_records import CorpusReading
+from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, read_lines
 
 _CHUNK = 1 << 20
 _LONGEST_TOKEN = 16
@@ -32,9 +32,10 @@ def read_json_values(path: Path, reading: CorpusReading) -> Iterator[tuple[int, 
         OSError: the file cannot be read.
     """
     start = read_first_bytes(path, 64)
-    if start[:1] == b"[":
-        return _list_values(path, reading)
-    return _list_values(path, reading, wrapped=True) if _WRAPPED.match(start) else _line_values(path, reading)
+    wrapped = _WRAPPED.match(start) is not None
+    if wrapped or start[:1] == b"[":
+        return _list_values(path, reading, wrapped)
+    return _line_values(path, reading)
 
 
 def read_first_bytes(path: Path, count: int) -> bytes:
@@ -51,24 +52,20 @@ def read_first_bytes(path: Path, count: int) -> bytes:
 
 
 def _line_values(path: Path, reading: CorpusReading) -> Iterator[tuple[int, JsonValue]]:
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            reading.bytes_read += len(line)
-            if not line.strip():
-                continue
-            try:
-                value = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-            except UnicodeDecodeError as error:
-                reading.reject(path, number, f"byte {error.start + 1} of the line is not UTF-8")
-            except json.JSONDecodeError as error:
-                reading.reject(path, number, f"not valid JSON: {error.msg} at character {error.pos + 1}")
-            except (ValueError, RecursionError) as error:  # a huge number, a deep nesting
-                reading.reject(path, number, f"not usable JSON: {error}")
-            else:
-                yield number, value
+    for number, line in read_lines(path, reading):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except json.JSONDecodeError as error:
+            reading.reject(path, number, f"not valid JSON: {error.msg} at character {error.pos + 1}")
+        except (ValueError, RecursionError) as error:  # a huge number, a deep nesting
+            reading.reject(path, number, f"not usable JSON: {error}")
+        else:
+            yield number, value
 
 
-def _list_values(path: Path, reading: CorpusReading, *, wrapped: bool = False) -> Iterator[tuple[int, JsonValue]]:
+def _list_values(path: Path, reading: CorpusReading, wrapped: bool) -> Iterator[tuple[int, JsonValue]]:
     with path.open("rb") as file:
         scanner = _Scanner(file, path, reading)
         if wrapped:
@@ -120,9 +117,10 @@ class _Scanner:
             try:
                 value, end = self._json.raw_decode(self._text, self._position)
             except json.JSONDecodeError as error:
-                if self._may_be_cut(error) and self._read_on():
+                cut = error.msg.startswith("Unterminated string") or error.pos >= len(self._text) - _LONGEST_TOKEN
+                if cut and self._read_on():
                     continue
-                raise self.error(f"{error.msg}", error.pos) from None
+                raise self.error(error.msg, error.pos) from None
             except (ValueError, RecursionError) as error:  # a huge number, a deep nesting
                 raise self.error(str(error)) from None
             if end == len(self._text) and self._read_on():
@@ -140,9 +138,6 @@ class _Scanner:
 
     def _line(self, position: int) -> int:
         return self._lines_before + self._text.count("\n", 0, position) + 1
-
-    def _may_be_cut(self, error: json.JSONDecodeError) -> bool:
-        return error.msg.startswith("Unterminated string") or error.pos >= len(self._text) - _LONGEST_TOKEN
 
     def _read_on(self) -> bool:
         """Drop what was consumed and read more, as much as there is at least; False at the end of the file."""

@@ -81,9 +81,5 @@ def _list(value: Object, key: str) -> list[JsonValue]:
 
 def _string(value: JsonValue, name: str) -> str:
     if not isinstance(value, str):
-        raise MalformedError(f"{name} is {_kind(value)}, not text")
+        raise MalformedError(f"{name} is {'missing' if value is None else f'a {type(value).__name__}'}, not text")
     return value
-
-
-def _kind(value: JsonValue) -> str:
-    return "missing" if value is None else f"a {type(value).__name__}"

@@ -1,5 +1,6 @@
 """What every reader of a corpus yields, and how it reports what it cannot read."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -19,11 +20,6 @@ class SourceRecord(NamedTuple):
     file: Path
     line: int
     """Where the record begins in the file, from 1."""
-
-    @property
-    def place(self) -> str:
-        """The file and the line, for messages."""
-        return f"{self.file}:{self.line}"
 
 
 @dataclass
@@ -52,3 +48,18 @@ class CorpusReading:
 
 class MalformedError(ValueError):
     """A value that is valid JSON but no record; readers turn it into a bad record with its place."""
+
+
+def read_lines(path: Path, reading: CorpusReading) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a UTF-8 file, with or without a byte order mark, each with its number from 1.
+
+    Raises:
+        BadRecordError: a line that is not UTF-8, unless bad records are skipped. OSError: the file cannot be read.
+    """
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            reading.bytes_read += len(line)
+            try:
+                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                reading.reject(path, number, f"byte {error.start + 1} of the line is not UTF-8")

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord
+from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord, read_lines
 from hopgraph.tools.text import split_sentences
 
 SUFFIXES = frozenset({".txt", ".md"})
@@ -69,7 +69,7 @@ def _blocks(path: Path, reading: CorpusReading) -> Iterator[Block]:
     """Yield the paragraphs of a file; headings and blank lines part them."""
     lines: list[str] = []
     start, length = 1, 0
-    for number, line in _lines(path, reading):
+    for number, line in read_lines(path, reading):
         is_break = not line.strip() or _HEADING.match(line) is not None
         if lines and (is_break or length > _LONGEST_BLOCK):
             yield start, "".join(lines)
@@ -80,16 +80,6 @@ def _blocks(path: Path, reading: CorpusReading) -> Iterator[Block]:
             length += len(line)
     if lines:
         yield start, "".join(lines)
-
-
-def _lines(path: Path, reading: CorpusReading) -> Iterator[tuple[int, str]]:
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            reading.bytes_read += len(line)
-            try:
-                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError as error:
-                reading.reject(path, number, f"byte {error.start + 1} of the line is not UTF-8")
 
 
 def _passages(blocks: Iterable[Block]) -> Iterator[Block]:

@@ -8,7 +8,7 @@ trying things out and for examples; it is far too small and too clean for a scor
 import json
 from collections.abc import Iterator
 from importlib.resources import files
-from typing import Literal, cast
+from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
@@ -43,25 +43,15 @@ class SampleQuestion(TypedDict):
 def read_sample_passages() -> Iterator[SamplePassage]:
     """Read the passages one by one, in the order of the file."""
     for record in _records("corpus.jsonl"):
-        passage = cast("dict[str, str]", record)
-        yield SamplePassage(id=passage["_id"], title=passage["title"], text=passage["text"])
+        yield SamplePassage(id=record["_id"], title=record["title"], text=record["text"])
 
 
 def read_sample_questions() -> Iterator[SampleQuestion]:
     """Read the questions one by one, in the order of the file, which goes by type."""
     for record in _records("queries.jsonl"):
-        labels = cast("SampleQuestion", record["metadata"])
-        yield SampleQuestion(
-            id=cast("str", record["_id"]),
-            text=cast("str", record["text"]),
-            answers=labels["answers"],
-            type=labels["type"],
-            hops=labels["hops"],
-            supporting=labels["supporting"],
-        )
+        yield SampleQuestion(id=record["_id"], text=record["text"], **record["metadata"])
 
 
-def _records(name: str) -> Iterator[dict[str, object]]:
+def _records(name: str) -> Iterator[dict[str, Any]]:
     with files("hopgraph.tools.retrieval.sample").joinpath(name).open(encoding="utf-8") as lines:
-        for line in lines:
-            yield cast("dict[str, object]", json.loads(line))
+        yield from map(json.loads, lines)

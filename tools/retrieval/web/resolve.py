@@ -73,16 +73,12 @@ def resolve_web(spec: str) -> WebRetriever:
     """
     retriever = _resolve(spec.strip())
     if isinstance(retriever.engine, Serper):
-        _check_key(spec, retriever.engine)
+        key = os.environ.get(KEY_VARIABLE, "").strip()
+        if retriever.engine.url == SERPER and not key:
+            raise SpecError(f"{redact(spec)!r} needs a key of serper.dev: set the environment variable {KEY_VARIABLE}")
+        if not key.isascii() or not key.isprintable():
+            raise SpecError(f"the environment variable {KEY_VARIABLE} holds characters that no key has")
     return retriever
-
-
-def _check_key(spec: str, engine: Serper) -> None:
-    key = os.environ.get(KEY_VARIABLE, "").strip()
-    if engine.url == SERPER and not key:
-        raise SpecError(f"{redact(spec)!r} needs a key of serper.dev: set the environment variable {KEY_VARIABLE}")
-    if not key.isascii() or not key.isprintable():
-        raise SpecError(f"the environment variable {KEY_VARIABLE} holds characters that no key has")
 
 
 @cache
@@ -97,24 +93,20 @@ def _resolve(spec: str) -> WebRetriever:
     try:
         options = _OPTIONS[kind].model_validate(given)
     except ValidationError as error:
-        option = str(error.errors()[0]["loc"][0])
-        raise _bad_option(spec, option, given[option], _OPTIONS[kind]) from None
+        option, valid = str(error.errors()[0]["loc"][0]), _OPTIONS[kind].model_fields
+        if option not in valid:
+            problem = f"option {option!r:.40} of {redact(spec)!r} is unknown; valid: {', '.join(valid)}"
+        else:
+            problem = f"{option} of {redact(spec)!r} must be {valid[option].description}, got {given[option]!r:.40}"
+        raise SpecError(problem) from None
     cache = WebCache(options.cache.expanduser(), options.cache_days * _DAY) if options.cache else None
     return WebRetriever(engine=_make_engine(options, class_name), cache=cache)
 
 
-def _bad_option(spec: str, name: str, value: str, kind: type[WebOptions]) -> SpecError:
-    valid = kind.model_fields
-    if name not in valid:
-        return SpecError(f"option {name!r:.40} of {redact(spec)!r} is unknown; valid: {', '.join(valid)}")
-    return SpecError(f"{name} of {redact(spec)!r} must be {valid[name].description}, got {value!r:.40}")
-
-
 def _make_engine(options: WebOptions, class_name: str) -> WebEngine:
     if isinstance(options, SerperOptions):
-        country, language = options.country, options.lang
         url = options.base_url or SERPER
-        return Serper(url, options.timeout, options.retries, country=country, language=language)
+        return Serper(url, options.timeout, options.retries, options.country, options.lang)
     if isinstance(options, WikipediaOptions):
         url = options.base_url or f"https://{options.lang}.wikipedia.org/w/api.php"
         return Wikipedia(url, options.timeout, options.retries)

@@ -61,7 +61,7 @@ def test_transient_failures_are_retried(served: EmbeddingApp, address: str) -> N
         (PlainTextResponse("{", 200), "not JSON"),
         (JSONResponse({"data": []}), "0 vectors for 1 texts"),
         (JSONResponse({"data": [{"index": 0, "embedding": []}]}), "gave 1 vectors of"),
-        (JSONResponse({"data": [{"index": 0, "embedding": ["x"]}]}), "another form"),
+        (JSONResponse({"data": [{"index": 0, "embedding": ["x"]}]}), "could not convert string to float"),
     ],
 )
 def test_an_unusable_answer_is_a_one_line_error(

@@ -13,8 +13,8 @@ from hopgraph.graphs import METHODS
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.state import CorpusError, Query, SettingsError, SpecError
 from hopgraph.state.migres import MigresContext
+from hopgraph.tools.io import json_server
 from hopgraph.tools.retrieval import resolve_retriever
-from hopgraph.tools.retrieval.web import http_engines as web_client
 from support.servers.search_server import Fault, SearchServer, article
 
 KEY = "3f9a1c7be2d04568a1b2c3d4e5f60718"
@@ -31,7 +31,8 @@ def server() -> Iterator[SearchServer]:
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SERPER_API_KEY", KEY)
-    monkeypatch.setattr(web_client, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(json_server, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(json_server, "LARGEST_ANSWER", 1_000_000)
 
 
 def serper(server: SearchServer, options: str = "") -> Any:
@@ -155,7 +156,7 @@ async def test_what_passes_is_tried_again(server: SearchServer, faults: list[Fau
             1,
             "the answer is not as expected: organic: 0: Input should be a valid dictionary",
         ),
-        (Fault(body=b" " * 17_000_000), 1, "the answer is larger than 16,777,216 bytes"),
+        (Fault(body=b" " * 1_000_001), 1, "the answer is larger than 1,000,000 bytes"),
     ],
 )
 async def test_what_does_not_pass_is_one_line_without_the_key(

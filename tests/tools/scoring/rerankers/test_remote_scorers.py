@@ -87,7 +87,7 @@ def test_wrong_servers_are_one_line_errors(
     app: ScoringApp, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(json_server, "ATTEMPTS", 2)
-    with pytest.raises(ModelError, match=r"/odd: the answer has another form than expected \(KeyError: 'results'\)"):
+    with pytest.raises(ModelError, match=r"/odd: the answer is not as expected: KeyError: 'results'"):
         resolve_reranker(f"{server.url}/odd").score(pairs(1))
     with pytest.raises(ModelError, match="HTTP 404"):
         resolve_reranker(f"{server.url}/none").score(pairs(1))

@@ -1,12 +1,15 @@
-"""Corpora in JSON: BEIR's passages, and question sets whose contexts are pooled into one corpus."""
+"""Corpora by record: BEIR's and DPR's passages, and question sets whose contexts are pooled into one corpus."""
 
-from collections.abc import Callable, Iterator
+import csv
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
 
 from hopgraph.tools.retrieval.corpora.json_values import read_json_values
 from hopgraph.tools.retrieval.corpora.question_contexts import Object, Paragraph
-from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, MalformedError, SourceRecord
+from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, MalformedError, SourceRecord, read_lines
+
+DPR_COLUMNS = ["id", "text", "title"]
 
 
 def read_beir(path: Path, reading: CorpusReading) -> Iterator[SourceRecord]:
@@ -16,13 +19,21 @@ def read_beir(path: Path, reading: CorpusReading) -> Iterator[SourceRecord]:
         BadRecordError: a record of another shape, unless bad records are skipped.
         OSError: the file cannot be read.
     """
+    return _read_objects(path, reading, lambda value, line: [_passage(value, path, line)])
+
+
+def _read_objects(
+    path: Path, reading: CorpusReading, records_of: Callable[[Object, int], Iterable[SourceRecord]]
+) -> Iterator[SourceRecord]:
     for line, value in read_json_values(path, reading):
         try:
             if not isinstance(value, dict):
                 raise MalformedError(f"expected an object, found a {type(value).__name__}")
-            yield _passage(value, path, line)
+            records = list(records_of(value, line))
         except MalformedError as error:
             reading.reject(path, line, str(error))
+        else:
+            yield from records
 
 
 def _passage(value: Object, path: Path, line: int) -> SourceRecord:
@@ -51,19 +62,36 @@ def read_pooled(
         OSError: the file cannot be read.
     """
     seen: set[str] = set()
-    for line, value in read_json_values(path, reading):
-        try:
-            if not isinstance(value, dict):
-                raise MalformedError(f"expected a question, found a {type(value).__name__}")
-            paragraphs = list(paragraphs_of(value))
-        except MalformedError as error:
-            reading.reject(path, line, str(error))
-            continue
-        for title, text in paragraphs:
+
+    def new_paragraphs(question: Object, line: int) -> Iterator[SourceRecord]:
+        for title, text in list(paragraphs_of(question)):  # a bad one spoils its question before any is noted
             name = hash_passage(title, text)
             if text and name not in seen:
                 seen.add(name)
                 yield SourceRecord(name, title, text, path, line)
+
+    return _read_objects(path, reading, new_paragraphs)
+
+
+def read_dpr(path: Path, reading: CorpusReading) -> Iterator[SourceRecord]:
+    """Read DPR's `psgs_w100.tsv`: id, text and title between tabs; a field in quotation marks has its own ones doubled.
+
+    Each line is read by itself, so that a stray quotation mark spoils no more than its own line.
+
+    Raises:
+        BadRecordError: a line without exactly three fields or not in UTF-8, unless bad records are skipped.
+        OSError: the file cannot be read.
+    """
+    for number, line in read_lines(path, reading):
+        try:
+            (columns,) = csv.reader([line.rstrip("\r\n")], delimiter="\t", strict=True)
+        except csv.Error as error:
+            reading.reject(path, number, f"not tab-separated fields: {error}")
+            continue
+        if len(columns) not in (0, len(DPR_COLUMNS)):
+            reading.reject(path, number, f"expected 3 fields (id, text, title), found {len(columns)}")
+        elif columns and not (number == 1 and columns == DPR_COLUMNS):
+            yield SourceRecord(columns[0], columns[2], columns[1], path, number)
 
 
 def hash_passage(title: str, text: str) -> str:
