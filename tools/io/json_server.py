@@ -152,7 +152,7 @@ def split_address(address: str, option: str) -> tuple[SplitResult, str | None]:
 @cache
 def _client() -> httpx.AsyncClient:
     """Return the client that all servers share, on the background loop, for as long as the process lives."""
-    return httpx.AsyncClient(headers={"User-Agent": f"hopgraph/{version('hopgraph')}"}, timeout=None)  # noqa: S113
+    return httpx.AsyncClient(headers={"User-Agent": f"hopgraph/{version('hopgraph')}"}, timeout=None)  # noqa: S113 - see `_send`
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,13 +1,12 @@
 """Dense retrieval: the passages of an index by their vectors, alone or together with BM25."""
 
 import asyncio
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
-from pydantic import InstanceOf
 
 from hopgraph.state import CorpusError, SpecError
 from hopgraph.tools.io.background import in_search_thread
@@ -17,33 +16,23 @@ from hopgraph.tools.retrieval.embeddings.remote import untrusted_address
 from hopgraph.tools.retrieval.faiss_store import VectorStore
 from hopgraph.tools.retrieval.fusion import DEPTH, fuse_rankings
 from hopgraph.tools.retrieval.index import Hit, Index, open_index
-from hopgraph.tools.retrieval.index_manifest import DenseFacts, read_manifest
-from hopgraph.tools.retrieval.passage_retriever import PassageRetriever, to_documents
+from hopgraph.tools.retrieval.index_manifest import DenseFacts, damaged, read_manifest
+from hopgraph.tools.retrieval.passage_retriever import IndexRetriever
 from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore
-from hopgraph.tools.retrieval.ranking import RANKS
+from hopgraph.tools.retrieval.ranking import load_ranks
 from hopgraph.tools.retrieval.spec_options import split_options
 from hopgraph.tools.retrieval.staging import recover_stages
 
 
+@dataclass(frozen=True)
 class DenseIndex:
     """Passages and their vectors. Any number of threads may search it at once."""
 
-    def __init__(
-        self,
-        source: str,
-        passages: PassageStore,
-        store: VectorStore,
-        model: EmbeddingModel,
-        ranks: NDArray[np.int32],
-    ) -> None:
-        self.source = source
-        """What it is called in the passages' metadata, as `faiss:DIR`."""
-        self.passages, self.model = passages, model
-        self._store, self._ranks = store, ranks
-
-    def __len__(self) -> int:
-        """Return the number of passages."""
-        return len(self.passages)
+    source: str
+    passages: PassageStore
+    store: VectorStore
+    model: EmbeddingModel
+    ranks: NDArray[np.int32]
 
     async def search(self, query: str, k: int) -> list[Hit]:
         """Find the passages whose vectors are nearest to the query's; concurrent queries are embedded together.
@@ -56,8 +45,23 @@ class DenseIndex:
         """
         if not query.strip() or k < 1:
             return []
-        rows = await in_search_thread(self._store.search, await self.model.aquery(query), k, self._ranks)
+        rows = await in_search_thread(self.store.search, await self.model.aquery(query), k, self.ranks)
         return [Hit(self.passages[row], score) for row, score in rows]
+
+
+@dataclass(frozen=True)
+class HybridIndex:
+    """BM25 and vectors, searched concurrently and merged by reciprocal rank fusion."""
+
+    source: str
+    bm25: Index
+    dense: DenseIndex
+
+    async def search(self, query: str, k: int) -> list[Hit]:
+        """Find the best of the fused ranking."""
+        depth = max(k, DEPTH)
+        found = await asyncio.gather(search_in_pool(self.bm25, query, depth), self.dense.search(query, depth))
+        return fuse_rankings(found, k)
 
 
 def open_dense(path: Path, model: str | Embeddings | None = None, source: str | None = None) -> DenseIndex:
@@ -80,10 +84,9 @@ def open_dense(path: Path, model: str | Embeddings | None = None, source: str | 
     if facts is None:
         raise CorpusError(f"{path}: this index has no vectors; make them: hopgraph index SOURCE --out {path} --dense …")
     try:
-        passages = PassageFile(path)
-        ranks = np.asarray(np.load(path / RANKS, mmap_mode="r", allow_pickle=False))
+        passages, ranks = PassageFile(path), load_ranks(path)
     except (OSError, ValueError) as error:
-        raise CorpusError(f"{path}: the index is damaged ({error}); build it again with `hopgraph index`") from None
+        raise damaged(path, error) from None
     store = VectorStore(path, facts.kind, facts.embedding.dimension, manifest.corpus.passages)
     return DenseIndex(source or f"faiss:{path}", passages, store, load_query_model(path, facts, model), ranks)
 
@@ -105,46 +108,16 @@ def load_query_model(path: Path, facts: DenseFacts, given: str | Embeddings | No
     return model.with_recorded_settings(recorded, keep_query_prefix=given is not None and "query_prefix=" in model.spec)
 
 
-class DenseRetriever(PassageRetriever):
-    """Finds passages by their vectors."""
-
-    index: InstanceOf[DenseIndex]
-
-    async def find(self, query: str, k: int) -> list[Document]:
-        """Return the passages nearest to the query."""
-        return to_documents(await self.index.search(query, k), self.index.source)
-
-
-class HybridRetriever(PassageRetriever):
-    """Finds passages by BM25 and by vectors concurrently, merged by reciprocal rank fusion."""
-
-    bm25: InstanceOf[Index]
-    dense: InstanceOf[DenseIndex]
-    source: str
-    """The source in the passages' metadata, as `hybrid:DIR`."""
-
-    async def find(self, query: str, k: int) -> list[Document]:
-        """Return the fused ranking."""
-        depth = max(k, DEPTH)
-        found = await asyncio.gather(search_in_pool(self.bm25, query, depth), self.dense.search(query, depth))
-        return to_documents(fuse_rankings(found, k), self.source)
-
-
-def open_dense_retriever(spec: str) -> DenseRetriever | HybridRetriever:
+def open_dense_retriever(spec: str) -> IndexRetriever:
     """Open `faiss:DIR` or `hybrid:DIR`, each with `?model=SPEC` to embed queries by another copy of the model.
 
     Raises:
         SpecError: no folder, or an unknown option. CorpusError: as `open_dense` raises it.
     """
-    path_spec, options = split_options(spec, ("model",))
-    kind, _, place = path_spec.partition(":")
+    source, options = split_options(spec, ("model",))
+    kind, _, place = source.partition(":")
     if not place:
         raise SpecError(f"retriever {spec!r}: the folder's name is missing; write {kind}:DIR or {kind}:DIR?model=SPEC")
     path = Path(place).expanduser()
-    source = f"{kind}:{place}"
     dense = open_dense(path, options.get("model"), source)
-    return (
-        DenseRetriever(index=dense)
-        if kind == "faiss"
-        else HybridRetriever(bm25=open_index(path, source), dense=dense, source=source)
-    )
+    return IndexRetriever(index=dense if kind == "faiss" else HybridIndex(source, open_index(path, source), dense))

@@ -15,13 +15,14 @@ builds of `hnsw` link a few neighbours differently; `flat` is the same to the by
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopgraph.state import CorpusError, SettingsError
+from hopgraph.state import SettingsError
 from hopgraph.tools.retrieval.embeddings.embedding_model import Vector
+from hopgraph.tools.retrieval.index_manifest import damaged
 from hopgraph.tools.retrieval.shards import Shards
 from hopgraph.tools.scoring.weights import require
 
@@ -39,9 +40,6 @@ _LEARNT_FROM = 39
 _SHARE_OF_LISTS = 32
 _SPARE = 16
 
-VectorProgress = Callable[[int, int], None]
-"""Called with how many vectors are in, and of how many."""
-
 
 def choose_kind(passages: int, asked: str | None = None) -> Kind:
     """Choose the kind of index for a number of passages, or check the requested one.
@@ -55,28 +53,34 @@ def choose_kind(passages: int, asked: str | None = None) -> Kind:
         raise SettingsError(f"FAISS index {asked!r} is unknown; use one of: {', '.join(KINDS)}")
     if asked == "ivfpq" and passages < IVFPQ_FROM:
         raise SettingsError(f"ivfpq needs {IVFPQ_FROM:,} passages to learn from, got {passages:,}; use flat or hnsw")
-    return "flat" if asked == "flat" else "hnsw" if asked == "hnsw" else "ivfpq"
+    return cast("Kind", asked)
 
 
-def build_store(folder: Path, kind: Kind, shards: Shards, report: VectorProgress) -> None:
-    """Write vectors to a new file.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    index = _empty(kind, shards.facts.dimension, shards.count)
-    if kind == "ivfpq":
-        index.train(shards.sample(_TRAINED_PER_LIST * index.nlist))
-    _fill(index, shards, folder, report)
-
-
-def extend_store(old: Path, folder: Path, shards: Shards, report: VectorProgress) -> None:
-    """Write the vectors of an old index and more after them to a new file.
+def build_store(
+    folder: Path, kind: Kind, shards: Shards, report: Callable[[int, int], object], *, extends: Path | None = None
+) -> None:
+    """Write vectors to a new file, after those of the index `extends`, if there is one.
 
     Raises:
         CorpusError: the old file is damaged. OSError: the new one cannot be written.
     """
-    _fill(_read(old / FILE, 0), shards, folder, report)
+    if extends:
+        index = _read(extends / FILE, 0)
+    else:
+        index = _empty(kind, shards.facts.dimension, shards.count)
+        if kind == "ivfpq":
+            index.train(shards.sample(_TRAINED_PER_LIST * index.nlist))
+    done = 0
+    report(done, shards.count)
+    for vectors in shards:
+        index.add(vectors)
+        done += len(vectors)
+        report(done, shards.count)
+    (folder / FOLDER).mkdir()
+    try:
+        require("faiss").write_index(index, str(folder / FILE))
+    except RuntimeError as error:
+        raise OSError(" ".join(str(error).split())[-120:]) from None
 
 
 def _empty(kind: Kind, dimension: int, passages: int) -> Any:
@@ -94,26 +98,11 @@ def _empty(kind: Kind, dimension: int, passages: int) -> Any:
     return index
 
 
-def _fill(index: Any, shards: Shards, folder: Path, report: VectorProgress) -> None:
-    done = 0
-    report(done, shards.count)
-    for vectors in shards:
-        index.add(vectors)
-        done += len(vectors)
-        report(done, shards.count)
-    (folder / FOLDER).mkdir()
-    try:
-        require("faiss").write_index(index, str(folder / FILE))
-    except RuntimeError as error:
-        raise OSError(" ".join(str(error).split())[-120:]) from None
-
-
 def _read(path: Path, flags: int) -> Any:
     try:
         return require("faiss").read_index(str(path), flags)
     except RuntimeError as error:
-        said = " ".join(str(error).split())[-160:]
-        raise CorpusError(f"{path} is damaged ({said}); build the index again with `hopgraph index`") from None
+        raise damaged(path, " ".join(str(error).split())[-160:]) from None
 
 
 class VectorStore:
@@ -126,28 +115,21 @@ class VectorStore:
             CorpusError: it is damaged, or of another kind, dimension or number of vectors than its manifest says.
             SpecError: FAISS is not installed.
         """
-        faiss = require("faiss")
+        faiss, path = require("faiss"), folder / FILE
         # Lists are mapped by the one flag, codes and graphs by the other.
-        self._index = _read(folder / FILE, faiss.IO_FLAG_MMAP if kind == "ivfpq" else faiss.IO_FLAG_MMAP_IFC)
+        self._index = index = _read(path, faiss.IO_FLAG_MMAP if kind == "ivfpq" else faiss.IO_FLAG_MMAP_IFC)
         self._exact = kind == "flat"
-        self._check(folder / FILE, kind, dimension, passages)
-        if kind == "hnsw":
-            self._index.hnsw.efSearch = _HNSW_SEARCH
-        if kind == "ivfpq":
-            self._index.nprobe = max(1, self._index.nlist // _SHARE_OF_LISTS)
-
-    def _check(self, path: Path, kind: Kind, dimension: int, passages: int) -> None:
-        faiss, index = require("faiss"), self._index
         classes = {"flat": faiss.IndexFlat, "hnsw": faiss.IndexHNSWFlat, "ivfpq": faiss.IndexIVFPQ}
-        problem = ""
         if not isinstance(index, classes[kind]) or index.metric_type != faiss.METRIC_INNER_PRODUCT:
-            problem = f"is no {kind} index by inner product"
-        elif index.d != dimension:
-            problem = f"has vectors of {index.d} numbers instead of {dimension}"
-        elif index.ntotal != passages:
-            problem = f"has {index.ntotal:,} vectors instead of {passages:,}"
-        if problem:
-            raise CorpusError(f"{path} {problem}; build the index again with `hopgraph index`")
+            raise damaged(path, f"it is no {kind} index by inner product")
+        if index.d != dimension:
+            raise damaged(path, f"it has vectors of {index.d} numbers instead of {dimension}")
+        if index.ntotal != passages:
+            raise damaged(path, f"it has {index.ntotal:,} vectors instead of {passages:,}")
+        if kind == "hnsw":
+            index.hnsw.efSearch = _HNSW_SEARCH
+        if kind == "ivfpq":
+            index.nprobe = max(1, index.nlist // _SHARE_OF_LISTS)
 
     def search(self, vector: Vector, k: int, ranks: NDArray[np.int32]) -> list[tuple[int, float]]:
         """Find the rows whose vectors have the greatest inner product with one.

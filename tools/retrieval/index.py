@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval.corpora import SourceRecord
-from hopgraph.tools.retrieval.index_manifest import load_analyser, read_manifest
-from hopgraph.tools.retrieval.passage_store import PassageFile, PassageList, PassageStore, StoredPassage
+from hopgraph.tools.retrieval.index_manifest import damaged, load_analyser, read_manifest
+from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore, StoredPassage
 from hopgraph.tools.retrieval.ranking import Ranking, compute_ranking, load_ranking
 from hopgraph.tools.retrieval.staging import recover_stages
 from hopgraph.tools.retrieval.term_ids import TermIds
@@ -33,7 +33,7 @@ class Index:
         self.passages = passages
         self.analyser = analyser
         """Of passages and queries."""
-        self._ranking = ranking
+        self.ranking = ranking
 
     def __len__(self) -> int:
         """Return the number of passages."""
@@ -49,7 +49,7 @@ class Index:
 
     def search_rows(self, query: str, k: int) -> list[tuple[int, float]]:
         """Return the row and the score of each passage that `search` finds."""
-        return self._ranking.search(self.analyser.terms(query), k)
+        return self.ranking.search(self.analyser.terms(query), k)
 
 
 def open_index(path: Path, source: str | None = None) -> Index:
@@ -70,7 +70,7 @@ def open_index(path: Path, source: str | None = None) -> Index:
         analyser = load_analyser(path, read_manifest(path).analyser)
         passages, ranking = PassageFile(path), load_ranking(path)
     except (OSError, ValueError, KeyError) as error:
-        raise CorpusError(f"{path}: the index is damaged ({error}); build it again with `hopgraph index`") from None
+        raise damaged(path, error) from None
     return Index(source or f"bm25:{path}", passages, ranking, analyser)
 
 
@@ -89,7 +89,7 @@ def index_in_memory(records: Iterable[SourceRecord], source: str, analyser: Anal
         term_ids.add(searchable_text(passage))
     if not term_ids.vocab:
         raise CorpusError(f"{source}: no word that could be searched for")
-    return Index(source, PassageList(passages), compute_ranking(term_ids, ids), analyser)
+    return Index(source, passages, compute_ranking(term_ids, ids), analyser)
 
 
 def searchable_text(passage: StoredPassage) -> str:

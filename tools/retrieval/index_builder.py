@@ -1,7 +1,7 @@
 """Building an index on disk: one pass over the source, the scores of the numbered terms, then the vectors."""
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from langchain_core.embeddings import Embeddings
@@ -9,11 +9,11 @@ from langchain_core.embeddings import Embeddings
 from hopgraph.state import CorpusError, SettingsError
 from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, SourceRecord, open_corpus
 from hopgraph.tools.retrieval.faiss_store import FOLDER as FAISS
+from hopgraph.tools.retrieval.faiss_store import choose_kind
 from hopgraph.tools.retrieval.index import searchable_text
 from hopgraph.tools.retrieval.index_manifest import (
     COLBERT,
     MANIFEST,
-    Bm25Facts,
     CorpusFacts,
     DenseFacts,
     Manifest,
@@ -26,10 +26,10 @@ from hopgraph.tools.retrieval.passage_store import (
     OFFSETS,
     PASSAGES,
     PassageFile,
-    PassageList,
     PassageStore,
     PassageWriter,
     StoredPassage,
+    write_passages,
 )
 from hopgraph.tools.retrieval.progress import Progress, ignore_progress
 from hopgraph.tools.retrieval.ranking import FOLDER, RANKS, compute_ranking
@@ -115,28 +115,34 @@ def build_index(
     return replace(report, seconds=time.perf_counter() - started)
 
 
+@dataclass
 class _Build:
     """One build in a folder of its own."""
 
-    def __init__(
-        self, corpus: Corpus, folder: Path, analyser: Analyser, reading: CorpusReading, progress: Progress
-    ) -> None:
-        self.corpus, self.folder, self.reading, self.progress = corpus, folder, reading, progress
-        self.analyser = analyser
-        self.rows: dict[str, int] = {}
-        """Id → line in the source, 0 for a passage of the old index; in the order of the rows."""
-        self.old_rows: dict[str, int] = {}
-        """Id → row in the old index."""
-        self.known = 0
-        """Records that the old index has already."""
-        self.term_ids = TermIds(analyser)
+    corpus: Corpus
+    folder: Path
+    analyser: Analyser
+    reading: CorpusReading
+    progress: Progress
+    rows: dict[str, int] = field(default_factory=dict[str, int])
+    """Id → line in the source, 0 for a passage of the old index; in the order of the rows."""
+    old_rows: dict[str, int] = field(default_factory=dict[str, int])
+    """Id → row in the old index."""
+    known: int = 0
+    """Records that the old index has already."""
+
+    def __post_init__(self) -> None:
+        self.term_ids = TermIds(self.analyser)
 
     def run(self, goal: Path, plan: VectorPlan | None, old: Manifest | None) -> IndexReport:
         """Write every file of the index."""
-        fingerprint = self.read(PassageFile(goal) if old else PassageList([]))
+        fingerprint = self.read(PassageFile(goal) if old else [])
         if plan:
-            plan.check(len(self.rows))
-        terms = self.score()
+            choose_kind(len(self.rows), plan.kind)  # fails before anything is embedded
+        self.progress("score", 0, None)
+        ranking = compute_ranking(self.term_ids, list(self.rows))
+        self.progress("save", 0, None)
+        ranking.save(self.folder)
         dense, reused = plan.build(goal, self.folder, self.progress) if plan else (None, 0)
         before = old.corpus if old else None
         facts = CorpusFacts(
@@ -146,7 +152,8 @@ class _Build:
             skipped=self.reading.skipped + (before.skipped if before else 0),
             fingerprint=fingerprint,
         )
-        write_manifest(self.folder, facts, Bm25Facts(terms=terms), self.analyser, dense)
+        terms = len(self.term_ids.vocab)
+        write_manifest(self.folder, facts, terms, self.analyser, dense)
         return IndexReport(
             path=goal,
             format=self.corpus.format,
@@ -163,51 +170,42 @@ class _Build:
 
     def read(self, old: PassageStore) -> str:
         """Write the old index's passages and every good record's, number their terms; return their fingerprint."""
-        with PassageWriter(self.folder) as writer:
+        with write_passages(self.folder) as writer:
             for row in range(len(old)):
                 self.old_rows[old[row].id] = row
                 self._write(old[row], 0, writer)
             for count, record in enumerate(self.corpus.records(self.reading)):
                 if count % _EVERY == 0:
                     self.progress("read", self.reading.bytes_read, self.corpus.size)
-                self._add(record, old, writer)
+                if problem := self._add(record, old, writer):
+                    self.reading.reject(record.file, record.line, problem)
             if not self.term_ids.vocab:
                 raise CorpusError(f"{self.corpus.path}: no passage with a word that could be searched for")
         self.progress("read", self.corpus.size, self.corpus.size)
         return writer.fingerprint()
 
-    def _add(self, record: SourceRecord, old: PassageStore, writer: PassageWriter) -> None:
+    def _add(self, record: SourceRecord, old: PassageStore, writer: PassageWriter) -> str:
+        """Add a record, unless the old index has it; return what is wrong with it, empty when nothing is."""
         passage = StoredPassage(record.id, record.title, record.text)
-        problem = ""
         if not record.text.strip() or not record.id.strip():
-            problem = f"the passage {record.id!r} has no text or no id"
-        elif record.id in self.old_rows:
-            if old[self.old_rows[record.id]] == passage:
-                self.known += 1
-            else:
-                problem = f"the id {record.id!r} is in the index already, with another text"
-        elif (first := self.rows.get(record.id)) is not None:
-            problem = f"the id {record.id!r} is that of line {first}, too"
+            return f"the passage {record.id!r} has no text or no id"
+        if record.id in self.old_rows:
+            if old[self.old_rows[record.id]] != passage:
+                return f"the id {record.id!r} is in the index already, with another text"
+            self.known += 1
+        elif record.id in self.rows:
+            return f"the id {record.id!r} is that of line {self.rows[record.id]}, too"
         else:
             try:
                 self._write(passage, record.line, writer)
             except UnicodeEncodeError:
-                problem = f"the passage {record.id!r} is not valid UTF-8"
-        if problem:
-            self.reading.reject(record.file, record.line, problem)
+                return f"the passage {record.id!r} is not valid UTF-8"
+        return ""
 
     def _write(self, passage: StoredPassage, line: int, writer: PassageWriter) -> None:
         writer.add(passage)
         self.rows[passage.id] = line
         self.term_ids.add(searchable_text(passage))
-
-    def score(self) -> int:
-        """Compute and save the scores; return the number of distinct terms."""
-        self.progress("score", 0, None)
-        ranking = compute_ranking(self.term_ids, list(self.rows))
-        self.progress("save", 0, None)
-        ranking.save(self.folder)
-        return ranking.terms
 
 
 def _read_index_to_extend(goal: Path, language: str | None) -> Manifest:

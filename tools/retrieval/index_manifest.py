@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
@@ -15,10 +15,10 @@ from hopgraph.tools.text import Analyser, get_analyser
 MANIFEST = "manifest.json"
 COLBERT = "colbert"
 """The folder of the token vectors, which are added to a complete index."""
-KIND = "hopgraph-index"
-FORMAT_VERSION = 1
-"""Grows whenever an older hopgraph could not read, or would misread, a new index."""
+REBUILD = "build the index again with `hopgraph index`"
 _LIBRARIES = ("hopgraph", "bm25s", "numpy", "PyStemmer")
+
+FactsT = TypeVar("FactsT", bound=BaseModel)
 
 
 class CorpusFacts(BaseModel):
@@ -64,8 +64,9 @@ class Manifest(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    kind: Literal["hopgraph-index"] = KIND
-    format_version: Literal[1] = FORMAT_VERSION
+    kind: Literal["hopgraph-index"]
+    format_version: Literal[1]
+    """Grows whenever an older hopgraph could not read, or would misread, a new index."""
     corpus: CorpusFacts
     analyser: dict[str, JsonValue]
     bm25: Bm25Facts
@@ -77,106 +78,83 @@ class Manifest(BaseModel):
     """Bytes of each file of the index, so that a damaged one is noticed when it is opened."""
 
 
-def library_versions() -> dict[str, str]:
-    """Return the versions of what an index depends on."""
-    return {name: version(name) for name in _LIBRARIES}
-
-
-def write_manifest(
-    folder: Path, corpus: CorpusFacts, bm25: Bm25Facts, analyser: Analyser, dense: DenseFacts | None = None
-) -> None:
+def write_manifest(folder: Path, corpus: CorpusFacts, terms: int, analyser: Analyser, dense: DenseFacts | None) -> None:
     """Write the manifest of an index whose other files are complete.
 
     Raises:
         OSError: the file cannot be written.
     """
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MANIFEST)
     manifest = Manifest(
+        kind="hopgraph-index",
+        format_version=1,
         corpus=corpus,
         analyser=analyser.describe(),
-        bm25=bm25,
+        bm25=Bm25Facts(terms=terms),
         dense=dense,
-        libraries=library_versions(),
-        files={name: (folder / name).stat().st_size for name in file_names(folder)},
+        libraries={name: version(name) for name in _LIBRARIES},
+        files={path.relative_to(folder).as_posix(): path.stat().st_size for path in files},
     )
     text = manifest.model_dump_json(indent=2, exclude=None if dense else {"dense"})
     (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 
-def file_names(folder: Path) -> list[str]:
-    """List the files of an index but its manifest, as paths within it, sorted."""
-    files = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    return sorted(name for name in files if name != MANIFEST)
-
-
 def is_index(folder: Path) -> bool:
     """Whether a folder has the manifest of an index, of any version."""
     try:
-        return _parse(folder).get("kind") == KIND
+        content: JsonValue = json.loads((folder / MANIFEST).read_bytes())
     except (OSError, ValueError, RecursionError):
         return False
+    return isinstance(content, dict) and content.get("kind") == "hopgraph-index"
 
 
 def read_manifest(folder: Path) -> Manifest:
     """Read and check the manifest of an index.
 
     Raises:
-        CorpusError: no index, a corrupt manifest, another format version, or a file of the index that is
+        CorpusError: no index, a damaged manifest, another format version, or a file of the index that is
             missing or of another size than when it was built.
     """
-    content = _content(folder)
-    found = content.get("format_version")
-    if found != FORMAT_VERSION:
-        raise CorpusError(
-            f"{folder}: an index of format version {found!r}, this hopgraph reads version {FORMAT_VERSION}; "
-            "build it again with `hopgraph index`"
-        )
+    path = folder / MANIFEST
     try:
-        manifest = Manifest.model_validate_json(json.dumps(content))
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise _corrupt(folder, f"{place}: {first['msg']}") from None
-    _check_files(folder, manifest)
-    return manifest
-
-
-def _content(folder: Path) -> dict[str, JsonValue]:
-    try:
-        content = _parse(folder)
+        content = path.read_bytes()
     except FileNotFoundError:
         what = "not an index: it has no manifest.json" if folder.exists() else "no such index"
         raise CorpusError(f"{folder}: {what}; build one with `hopgraph index SOURCE --out {folder}`") from None
     except NotADirectoryError:
         raise CorpusError(f"{folder} is a file; an index is a folder made by `hopgraph index`") from None
     except OSError as error:
-        raise CorpusError(f"{folder / MANIFEST}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:
-        raise _corrupt(folder, str(error)) from None
-    if content.get("kind") != KIND:
-        raise _corrupt(folder, f"its kind is not {KIND!r}")
-    return content
+        raise CorpusError(f"{path}: cannot be read: {error.strerror or error}") from None
+    manifest = parse_facts(Manifest, content, str(path))
+    for name, size in manifest.files.items():
+        file = folder / name
+        found = file.stat().st_size if file.is_file() else None
+        if found != size:
+            raise damaged(file, "it is missing" if found is None else f"it has {found} bytes instead of {size}")
+    return manifest
 
 
-def _parse(folder: Path) -> dict[str, JsonValue]:
-    content: JsonValue = json.loads((folder / MANIFEST).read_bytes())
-    if not isinstance(content, dict):
-        raise ValueError("not an object")
-    return content
+def parse_facts(kind: type[FactsT], content: bytes | str, place: str, remedy: str = REBUILD) -> FactsT:
+    """Parse the facts stored with a corpus; `place` is where they are, for messages.
+
+    Raises:
+        CorpusError: they are damaged, or of another version.
+    """
+    try:
+        return kind.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        reason = ": ".join([".".join(map(str, first["loc"])) or "content", first["msg"]])
+        raise CorpusError(f"{place}: damaged, or of another version of hopgraph ({reason}); {remedy}") from None
 
 
-def _corrupt(folder: Path, reason: str) -> CorpusError:
-    return CorpusError(f"{folder / MANIFEST} is corrupt: {reason}; build the index again with `hopgraph index`")
+def damaged(place: Path, reason: object) -> CorpusError:
+    """Make the error for an index, or a file of one, that cannot be used."""
+    return CorpusError(f"{place}: damaged ({reason}); {REBUILD}")
 
 
-def load_analyser(
-    place: Path | str, recorded: Mapping[str, JsonValue], remedy: str = "build it again with `hopgraph index`"
-) -> Analyser:
-    """Return the analyser that an index or a collection was built with, for its queries.
-
-    Args:
-        place: where the corpus is, for messages.
-        recorded: `Analyser.describe` as it was stored.
-        remedy: what to do about another version.
+def load_analyser(place: Path | str, recorded: Mapping[str, JsonValue], remedy: str = REBUILD) -> Analyser:
+    """Return the analyser that a corpus was built with, for its queries; `place` and `remedy` are for messages.
 
     Raises:
         CorpusError: this hopgraph has no such analyser, or another version of it, or lacks its package.
@@ -189,17 +167,6 @@ def load_analyser(
         raise CorpusError(f"{place}: its analyser cannot be loaded: {error}{hint}") from None
     names = sorted(name for name in ours.keys() | recorded.keys() if ours.get(name) != recorded.get(name))
     if names:
-        raise CorpusError(
-            f"{place}: built with another version of the analyser ({', '.join(names)}), which would miss "
-            f"passages; {remedy}"
-        )
+        what = f"built with another version of the analyser ({', '.join(names)}), which would miss passages"
+        raise CorpusError(f"{place}: {what}; {remedy}")
     return analyser
-
-
-def _check_files(folder: Path, manifest: Manifest) -> None:
-    for name, size in manifest.files.items():
-        path = folder / name
-        found = path.stat().st_size if path.is_file() else None
-        if found != size:
-            what = "is missing" if found is None else f"has {found} bytes instead of {size}"
-            raise CorpusError(f"{path} {what}; build the index again with `hopgraph index`")

@@ -1,24 +1,29 @@
 """Retrieval by late interaction: `colbert:DIR`, an index to which a ColBERT model's vectors were added."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from langchain_core.documents import Document
-from numpy.typing import NDArray
-from pydantic import SkipValidation
 
 from hopgraph.state import CorpusError, SpecError
 from hopgraph.tools.io.background import in_search_thread
 from hopgraph.tools.retrieval.index import Hit, Index, open_index, searchable_text
-from hopgraph.tools.retrieval.index_manifest import COLBERT, read_manifest
-from hopgraph.tools.retrieval.late_interaction_model import MODEL_OPTIONS, LateInteractionModel, load_late_interaction
-from hopgraph.tools.retrieval.late_interaction_store import TokenVectors, TokenVectorWriter, read_late_interaction_facts
-from hopgraph.tools.retrieval.passage_retriever import PassageRetriever, to_documents
+from hopgraph.tools.retrieval.index_manifest import COLBERT, REBUILD, damaged, read_manifest
+from hopgraph.tools.retrieval.late_interaction_model import (
+    MODEL_OPTIONS,
+    LateInteractionModel,
+    Vectors,
+    load_late_interaction,
+)
+from hopgraph.tools.retrieval.late_interaction_store import (
+    TokenVectors,
+    read_late_interaction_facts,
+    write_token_vectors,
+)
+from hopgraph.tools.retrieval.passage_retriever import IndexRetriever
 from hopgraph.tools.retrieval.passage_store import PassageFile
-from hopgraph.tools.retrieval.progress import Progress
-from hopgraph.tools.retrieval.ranking import RANKS
+from hopgraph.tools.retrieval.progress import Progress, ignore_progress
 from hopgraph.tools.retrieval.spec_options import split_options
 from hopgraph.tools.retrieval.staging import stage_folder
 
@@ -29,7 +34,7 @@ CANDIDATES = 1000
 _PASSAGES_AT_ONCE = 256
 
 
-def add_late_interaction(folder: Path, model: LateInteractionModel, progress: Progress | None = None) -> int:
+def add_late_interaction(folder: Path, model: LateInteractionModel, progress: Progress = ignore_progress) -> int:
     """Add the vectors of all passages to an index; earlier ones are replaced once all are made.
 
     Args:
@@ -45,17 +50,18 @@ def add_late_interaction(folder: Path, model: LateInteractionModel, progress: Pr
     """
     facts = read_manifest(folder).corpus
     passages = PassageFile(folder)
+
+    def encoded() -> Iterator[Vectors]:
+        for start in range(0, len(passages), _PASSAGES_AT_ONCE):
+            progress("encode", start, len(passages))
+            rows = range(start, min(start + _PASSAGES_AT_ONCE, len(passages)))
+            yield from model.passages([searchable_text(passages[row]) for row in rows])
+
     try:
-        with stage_folder(folder / COLBERT) as new, TokenVectorWriter(new, model, facts.fingerprint) as writer:
-            for start in range(0, len(passages), _PASSAGES_AT_ONCE):
-                if progress:
-                    progress("encode", start, len(passages))
-                rows = range(start, min(start + _PASSAGES_AT_ONCE, len(passages)))
-                for vectors in model.passages([searchable_text(passages[row]) for row in rows]):
-                    writer.add(vectors)
+        with stage_folder(folder / COLBERT) as new:
+            return write_token_vectors(new, encoded(), model, facts.fingerprint)
     except OSError as error:
         raise CorpusError(f"{folder}: the vectors cannot be written: {error.strerror or error}") from None
-    return read_late_interaction_facts(folder).tokens
 
 
 @dataclass(frozen=True)
@@ -65,10 +71,13 @@ class LateInteractionIndex:
     index: Index
     vectors: TokenVectors
     model: LateInteractionModel
-    ranks: NDArray[np.int32]
-    """The place of each passage in the order of the ids, which decides between equal scores."""
     candidates: int | None
     """How many passages BM25 proposes; None to score all."""
+
+    @property
+    def source(self) -> str:
+        """What it is called in the passages' metadata."""
+        return self.index.source
 
     async def search(self, query: str, k: int) -> list[Hit]:
         """Find the passages with the highest MaxSim score.
@@ -81,31 +90,19 @@ class LateInteractionIndex:
         encoded = await self.model.query(query)
         return await in_search_thread(self._best, query, encoded, k)
 
-    def _best(self, query: str, encoded: NDArray[np.float32], k: int) -> list[Hit]:
+    def _best(self, query: str, encoded: Vectors, k: int) -> list[Hit]:
         if self.candidates is None:
             scores = self.vectors.score_all(encoded)
             rows = np.arange(len(scores))
         else:
             rows = np.array([row for row, _ in self.index.search_rows(query, max(k, self.candidates))], dtype=np.int64)
             scores = self.vectors.score_rows(encoded, rows.tolist())
-        order = np.lexsort((self.ranks[rows], -scores))[:k]
-        return [
-            Hit(self.index.passages[row], float(score))
-            for row, score in zip(rows[order].tolist(), scores[order], strict=True)
-        ]
+        order = np.lexsort((self.index.ranking.ranks[rows], -scores))[:k]
+        best = zip(rows[order].tolist(), scores[order].tolist(), strict=True)
+        return [Hit(self.index.passages[row], score) for row, score in best]
 
 
-class LateInteractionRetriever(PassageRetriever):
-    """Finds passages by MaxSim."""
-
-    index: SkipValidation[LateInteractionIndex]
-
-    async def find(self, query: str, k: int) -> list[Document]:
-        """Return the passages with the highest MaxSim score."""
-        return to_documents(await self.index.search(query, k), self.index.index.source)
-
-
-def open_late_interaction(spec: str) -> LateInteractionRetriever:
+def open_late_interaction(spec: str) -> IndexRetriever:
     """Open `colbert:DIR?option=value&…`; loads the model.
 
     Options: `candidates`, how many passages BM25 proposes, or `all` to score every passage, which is what an
@@ -116,39 +113,30 @@ def open_late_interaction(spec: str) -> LateInteractionRetriever:
         SpecError: an unknown option, or the model cannot be loaded.
         CorpusError: no index, no vectors in it, or vectors of another corpus or another model.
     """
-    path_spec, options = split_options(spec.strip(), ("candidates", "model", *MODEL_OPTIONS))
-    place = path_spec.removeprefix("colbert:")
-    if not place:
+    source, options = split_options(spec.strip(), ("candidates", "model", *MODEL_OPTIONS))
+    folder = Path(source.removeprefix("colbert:")).expanduser()
+    if source == "colbert:":
         raise SpecError(f"{spec!r}: the folder is missing; write colbert:DIR")
-    folder = Path(place).expanduser()
-    index = open_index(folder, f"colbert:{place}")
+    index = open_index(folder, source)
     facts = read_late_interaction_facts(folder)
     if facts.corpus_fingerprint != read_manifest(folder).corpus.fingerprint:
-        raise CorpusError(f"{folder / COLBERT}: made from other passages; build the index again with `hopgraph index`")
+        raise CorpusError(f"{folder / COLBERT}: made from other passages; {REBUILD}")
     try:
         vectors = TokenVectors(folder / COLBERT, facts)
-        ranks = np.asarray(np.load(folder / RANKS, mmap_mode="r", allow_pickle=False))
     except (OSError, ValueError) as error:
-        raise CorpusError(
-            f"{folder / COLBERT}: damaged ({error}); build the index again with `hopgraph index`"
-        ) from None
-    model = load_late_interaction(_model_spec(facts.model, options))
+        raise damaged(folder / COLBERT, error) from None
+    chosen = "&".join(f"{name}={options[name]}" for name in MODEL_OPTIONS if name in options)
+    model = load_late_interaction(f"{options.get('model', facts.model)}{'?' if chosen else ''}{chosen}")
     if model.fingerprint != facts.model_fingerprint:
         raise CorpusError(
             f"{folder}: its vectors were made by {facts.model!r}, and {model.name!r} has other weights or settings; "
-            "use the same model, or build the index again with `hopgraph index`"
+            f"use the same model, or {REBUILD}"
         )
-    candidates = _candidates(spec, options, vectors.tokens)
-    return LateInteractionRetriever(index=LateInteractionIndex(index, vectors, model, ranks, candidates))
+    candidates = _candidates(spec, options.get("candidates"), vectors.tokens)
+    return IndexRetriever(index=LateInteractionIndex(index, vectors, model, candidates))
 
 
-def _model_spec(recorded: str, options: Mapping[str, str]) -> str:
-    chosen = "&".join(f"{name}={options[name]}" for name in MODEL_OPTIONS if name in options)
-    return f"{options.get('model', recorded)}{'?' if chosen else ''}{chosen}"
-
-
-def _candidates(spec: str, options: Mapping[str, str], tokens: int) -> int | None:
-    text = options.get("candidates")
+def _candidates(spec: str, text: str | None, tokens: int) -> int | None:
     if text is None:
         return None if tokens <= EXACT_TOKENS else CANDIDATES
     if text == "all":

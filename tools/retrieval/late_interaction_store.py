@@ -5,17 +5,16 @@ a number: exact, where PLAID compresses, and so some 25 GB for a million passage
 """
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from hopgraph.state import CorpusError
-from hopgraph.tools.retrieval.index_manifest import COLBERT
+from hopgraph.tools.retrieval.index_manifest import COLBERT, parse_facts
 from hopgraph.tools.retrieval.late_interaction_model import LateInteractionModel, Vectors
 
 FACTS, _VECTORS, _ENDS = "facts.json", "vectors.f16", "ends.npy"
@@ -43,47 +42,37 @@ class LateInteractionFacts(BaseModel):
     """That of the index's passages."""
 
 
-class TokenVectorWriter:
-    """Writes passages' vectors as they come; memory grows by eight bytes for each passage."""
+def write_token_vectors(
+    folder: Path, passages: Iterable[Vectors], model: LateInteractionModel, corpus_fingerprint: str
+) -> int:
+    """Write each passage's vectors, at least one, as they come; return how many vectors there are.
 
-    def __init__(self, folder: Path, model: LateInteractionModel, corpus_fingerprint: str) -> None:
-        self._folder, self._model, self._corpus = folder, model, corpus_fingerprint
-        self._file = (folder / _VECTORS).open("wb")
-        self._ends = array("q")
-        self._tokens = 0
+    Memory grows by eight bytes for each passage.
 
-    def add(self, vectors: Vectors) -> None:
-        """Append a passage's vectors, at least one.
-
-        Raises:
-            OSError: the file cannot be written.
-        """
-        vectors.astype(np.float16).tofile(self._file)
-        self._tokens += len(vectors)
-        self._ends.append(self._tokens)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._file.close()
-        if error is None:
-            np.save(self._folder / _ENDS, np.frombuffer(self._ends, dtype=np.int64), allow_pickle=False)
-            facts = LateInteractionFacts(
-                model=self._model.name,
-                model_fingerprint=self._model.fingerprint,
-                dimension=self._model.dimension,
-                passages=len(self._ends),
-                tokens=self._tokens,
-                corpus_fingerprint=self._corpus,
-            )
-            (self._folder / FACTS).write_text(facts.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    Raises:
+        OSError: a file cannot be written.
+    """
+    ends, tokens = array("q"), 0
+    with (folder / _VECTORS).open("wb") as file:
+        for vectors in passages:
+            vectors.astype(np.float16).tofile(file)
+            tokens += len(vectors)
+            ends.append(tokens)
+    np.save(folder / _ENDS, np.frombuffer(ends, dtype=np.int64), allow_pickle=False)
+    facts = LateInteractionFacts(
+        model=model.name,
+        model_fingerprint=model.fingerprint,
+        dimension=model.dimension,
+        passages=len(ends),
+        tokens=tokens,
+        corpus_fingerprint=corpus_fingerprint,
+    )
+    (folder / FACTS).write_text(facts.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    return tokens
 
 
 class TokenVectors:
-    """What a `TokenVectorWriter` wrote; any number of threads may search it."""
+    """What `write_token_vectors` wrote; any number of threads may search it."""
 
     def __init__(self, folder: Path, facts: LateInteractionFacts) -> None:
         """Map the files into memory.
@@ -161,16 +150,11 @@ def read_late_interaction_facts(folder: Path) -> LateInteractionFacts:
     """
     path = folder / COLBERT / FACTS
     try:
-        return LateInteractionFacts.model_validate_json(path.read_bytes())
+        content = path.read_bytes()
     except FileNotFoundError:
         raise CorpusError(
             f"{folder}: it has no vectors for colbert; build it with `hopgraph index SOURCE --out DIR --colbert MODEL`"
         ) from None
     except OSError as error:
         raise CorpusError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise CorpusError(
-            f"{path} is damaged or of another version ({'.'.join(map(str, first['loc']))}: {first['msg']}); "
-            "build the index again with `hopgraph index`"
-        ) from None
+    return parse_facts(LateInteractionFacts, content, str(path))

@@ -1,11 +1,12 @@
 """What the retrievers of this package share: one coroutine that searches, and how many documents it returns."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, SkipValidation
 
 from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.retrieval.index import Hit
@@ -32,6 +33,29 @@ class PassageRetriever(BaseRetriever):
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int | None = None
     ) -> list[Document]:
         return await self.find(query, self.k if k is None else k)
+
+
+class SearchableIndex(Protocol):
+    """Passages that are searched by a coroutine."""
+
+    @property
+    def source(self) -> str:
+        """What it is called in the passages' metadata, as `faiss:DIR`."""
+        ...
+
+    async def search(self, query: str, k: int) -> list[Hit]:
+        """Find at most k passages, best first, equal scores by id; none for a blank query."""
+        ...
+
+
+class IndexRetriever(PassageRetriever):
+    """Finds passages in an index by vectors, by token vectors, or by several rankings."""
+
+    index: SkipValidation[SearchableIndex]
+
+    async def find(self, query: str, k: int) -> list[Document]:
+        """Return the passages that the index finds."""
+        return to_documents(await self.index.search(query, k), self.index.source)
 
 
 def to_documents(hits: Sequence[Hit], source: str) -> list[Document]:

@@ -3,16 +3,16 @@
 import json
 import mmap
 from array import array
-from collections.abc import Iterable
+from collections.abc import Generator
+from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple, Protocol, Self
+from typing import BinaryIO, NamedTuple, Protocol
 
 import numpy as np
 
-from hopgraph.state import CorpusError
+from hopgraph.tools.retrieval.index_manifest import damaged
 
 PASSAGES, OFFSETS = "passages.jsonl", "passages.offsets.npy"
 _REMEMBERED = 4096
@@ -29,17 +29,11 @@ class StoredPassage(NamedTuple):
 
 
 class PassageStore(Protocol):
-    """Passages by row, from 0, in the order of the corpus."""
+    """Passages by row, from 0, in the order of the corpus: a list, or a PassageFile."""
 
     def __len__(self) -> int: ...
 
-    def __getitem__(self, row: int) -> StoredPassage:
-        """Return one passage.
-
-        Raises:
-            IndexError: beyond the last. CorpusError: it is damaged on disk.
-        """
-        ...
+    def __getitem__(self, row: int, /) -> StoredPassage: ...
 
 
 def encode_passage(passage: StoredPassage) -> bytes:
@@ -54,14 +48,11 @@ def encode_passage(passage: StoredPassage) -> bytes:
 class PassageWriter:
     """Writes passages as they come; memory grows by eight bytes for each."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._file = (folder / PASSAGES).open("wb")
-        self._offsets = array("q", [0])
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.offsets = array("q", [0])
+        """Where each passage begins, and where the last one ends."""
         self._digest = sha256()
-
-    def __len__(self) -> int:
-        return len(self._offsets) - 1
 
     def add(self, passage: StoredPassage) -> None:
         """Append a passage.
@@ -73,28 +64,27 @@ class PassageWriter:
         line = encode_passage(passage)
         self._file.write(line)
         self._digest.update(line)
-        self._offsets.append(self._offsets[-1] + len(line))
+        self.offsets.append(self.offsets[-1] + len(line))
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of all passages so far, in hexadecimal digits."""
         return self._digest.hexdigest()
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._file.close()
-        if error is None:
-            np.save(self._folder / OFFSETS, np.frombuffer(self._offsets, dtype=np.int64), allow_pickle=False)
+@contextmanager
+def write_passages(folder: Path) -> Generator[PassageWriter]:
+    """Yield the writer of an index's passages; the files are complete once the block has succeeded."""
+    with (folder / PASSAGES).open("wb") as file:
+        writer = PassageWriter(file)
+        yield writer
+    np.save(folder / OFFSETS, np.frombuffer(writer.offsets, dtype=np.int64), allow_pickle=False)
 
 
 class PassageFile:
     """Passages on disk, mapped into memory, read page by page on demand."""
 
     def __init__(self, folder: Path) -> None:
-        """Open what a PassageWriter wrote.
+        """Open what `write_passages` wrote.
 
         Raises:
             OSError, ValueError: a file is missing or damaged.
@@ -111,7 +101,12 @@ class PassageFile:
     def __len__(self) -> int:
         return len(self._offsets) - 1
 
-    def __getitem__(self, row: int) -> StoredPassage:
+    def __getitem__(self, row: int, /) -> StoredPassage:
+        """Return one passage.
+
+        Raises:
+            IndexError: beyond the last. CorpusError: it is damaged on disk.
+        """
         return self._remembered(row)
 
     def _read(self, row: int) -> StoredPassage:
@@ -120,28 +115,12 @@ class PassageFile:
         start, end = self._offsets[row : row + 2].tolist()
         try:
             line = _decode(self._lines[start:end].decode())[0]
-            parts = [line["_id"], line["title"], line["text"]]
-            return StoredPassage(*(_text(part) for part in parts))
+            return StoredPassage(*(_text(line[name]) for name in ("_id", "title", "text")))
         except (ValueError, KeyError, TypeError, RecursionError):
-            raise CorpusError(
-                f"{self._path}: line {row + 1} is damaged; build the index again with `hopgraph index`"
-            ) from None
+            raise damaged(self._path, f"line {row + 1}") from None
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(value)
     return value
-
-
-class PassageList:
-    """Passages in memory, for a small corpus."""
-
-    def __init__(self, passages: Iterable[StoredPassage]) -> None:
-        self._passages = list(passages)
-
-    def __len__(self) -> int:
-        return len(self._passages)
-
-    def __getitem__(self, row: int) -> StoredPassage:
-        return self._passages[row]

@@ -28,13 +28,9 @@ class Ranking:
 
     def __init__(self, scorer: Any, ranks: NDArray[np.int32]) -> None:
         self._scorer = scorer
-        self._ranks = ranks
+        self.ranks = ranks
+        """The place of each passage in the order of the ids, which decides between equal scores."""
         self._number_of: dict[str, int] = scorer.vocab_dict
-
-    @property
-    def terms(self) -> int:
-        """The number of distinct terms."""
-        return len(self._scorer.scores["indptr"]) - 1
 
     def search(self, terms: Sequence[str], k: int) -> list[tuple[int, float]]:
         """Rank the passages with any of the terms; a repeated term counts each time.
@@ -49,7 +45,7 @@ class Ranking:
         scores: NDArray[np.float32] = self._scorer.get_scores_from_ids(numbers)
         rows = _at_least_best(scores, k)
         found = scores[rows]
-        order = np.lexsort((self._ranks[rows], -found))[:k]
+        order = np.lexsort((self.ranks[rows], -found))[:k]
         return list(zip(rows[order].tolist(), found[order].tolist(), strict=True))
 
     def save(self, folder: Path) -> None:
@@ -59,18 +55,14 @@ class Ranking:
             OSError: a file cannot be written.
         """
         self._scorer.save(folder / FOLDER, show_progress=False)
-        np.save(folder / RANKS, self._ranks, allow_pickle=False)
+        np.save(folder / RANKS, self.ranks, allow_pickle=False)
 
 
 def compute_ranking(term_ids: TermIds, ids: Sequence[str]) -> Ranking:
-    """Compute the scores of a corpus.
+    """Compute the scores of a corpus with at least one term; `ids` are those of its passages.
 
     The same numbers as `bm25s.BM25.index` computes passage by passage, to the last bit, in a few steps over
     whole arrays; a test compares the two.
-
-    Args:
-        term_ids: the terms of each passage; there is at least one.
-        ids: the id of each passage.
     """
     lengths = term_ids.lengths()
     norms = K1 * ((1 - B) + B * lengths / lengths.mean())
@@ -148,15 +140,22 @@ def load_ranking(folder: Path) -> Ranking:
     # Plain views of the mapped files: numpy's memmap class makes each slice, so each term, slower.
     arrays = {name: np.asarray(scorer.scores[name]) for name in ("data", "indices", "indptr")}
     scorer.scores.update(arrays)
-    return Ranking(scorer, np.asarray(np.load(folder / RANKS, mmap_mode="r", allow_pickle=False)))
+    return Ranking(scorer, load_ranks(folder))
+
+
+def load_ranks(folder: Path) -> NDArray[np.int32]:
+    """Map the ranks that `Ranking.save` wrote.
+
+    Raises:
+        OSError, ValueError: the file is missing or damaged.
+    """
+    return np.asarray(np.load(folder / RANKS, mmap_mode="r", allow_pickle=False))
 
 
 def _at_least_best(scores: NDArray[np.float32], k: int) -> NDArray[np.intp]:
     """Find the rows of the k best scores above 0, with all that equal the last of them, in any order."""
-    if k >= len(scores):
-        return np.flatnonzero(scores)
     # Many times faster than the argpartition of bm25s where most scores are 0, and it shows all ties.
-    last = np.partition(scores, -k)[-k]
+    last = np.partition(scores, -k)[-k] if k < len(scores) else 0
     return np.flatnonzero(scores >= last) if last > 0 else np.flatnonzero(scores)
 
 

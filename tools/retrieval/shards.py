@@ -9,6 +9,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from glob import escape
 from hashlib import sha256
 from pathlib import Path
 
@@ -127,9 +128,7 @@ def remove_shards(goal: Path) -> None:
 
 def find_shards(goal: Path) -> list[Path]:
     """List the folders with vectors that builds of this index have left behind."""
-    if not goal.parent.is_dir():
-        return []
-    return [path for path in goal.parent.iterdir() if path.name.startswith(_prefix(goal)) and path.is_dir()]
+    return [path for path in goal.parent.glob(f"{escape(_prefix(goal))}*") if path.is_dir()]
 
 
 def _prefix(goal: Path) -> str:

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 
 from hopgraph.state import CorpusError
@@ -22,8 +23,7 @@ def stage_folder(goal: Path) -> Generator[Path]:
     """Yield a new empty folder that replaces `goal` when the block succeeds; else it is removed.
 
     Args:
-        goal: a folder that may exist; its content is replaced as a whole; the caller has checked that it
-            may be.
+        goal: may exist; its content is replaced as a whole, which the caller has checked may be done.
 
     Raises:
         CorpusError: another build of the same goal is running.
@@ -57,10 +57,7 @@ def recover_stages(goal: Path) -> None:
         OSError: the place cannot be written.
     """
     for stage in _stages(goal):
-        with (
-            suppress(FileNotFoundError),
-            (stage / _LOCK).open("rb+") as lock,
-        ):  # its builder may be done by now
+        with suppress(FileNotFoundError), (stage / _LOCK).open("rb+") as lock:  # its builder may be done by now
             if try_lock(lock):  # without such locks every other stage is left alone
                 _bring_back(goal, stage)
                 shutil.rmtree(stage, ignore_errors=True)
@@ -76,7 +73,4 @@ def _prefix(goal: Path) -> str:
 
 
 def _stages(goal: Path) -> list[Path]:
-    if not goal.parent.is_dir():
-        return []
-    beside = (path for path in goal.parent.iterdir() if path.name.startswith(_prefix(goal)))
-    return [path for path in beside if (path / _LOCK).is_file()]
+    return [path for path in goal.parent.glob(f"{escape(_prefix(goal))}*") if (path / _LOCK).is_file()]

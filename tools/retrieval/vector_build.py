@@ -1,6 +1,7 @@
 """The dense part of a build: choose model and kind before anything is read, then embed and store."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from langchain_core.embeddings import Embeddings
@@ -8,7 +9,7 @@ from langchain_core.embeddings import Embeddings
 from hopgraph.state import SettingsError
 from hopgraph.tools.retrieval.dense import load_query_model
 from hopgraph.tools.retrieval.embeddings import EmbeddingModel, resolve_embeddings
-from hopgraph.tools.retrieval.faiss_store import KINDS, build_store, choose_kind, extend_store
+from hopgraph.tools.retrieval.faiss_store import KINDS, build_store, choose_kind
 from hopgraph.tools.retrieval.index_manifest import DenseFacts, Manifest
 from hopgraph.tools.retrieval.passage_store import PassageFile
 from hopgraph.tools.retrieval.progress import Progress
@@ -28,14 +29,6 @@ class VectorPlan:
     old_passages: int = 0
     """How many vectors it has."""
 
-    def check(self, passages: int) -> None:
-        """Check before embedding that the kind has enough passages.
-
-        Raises:
-            SettingsError: too few.
-        """
-        choose_kind(passages, self.kind)
-
     def build(self, goal: Path, folder: Path, progress: Progress) -> tuple[DenseFacts, int]:
         """Embed the passages of `folder` that have no vector yet, and write its FAISS file.
 
@@ -51,34 +44,22 @@ class VectorPlan:
             ModelError: the model failed. OSError: a file cannot be written.
         """
         passages = PassageFile(folder)
-        shards = embed_passages(
-            goal, self.model, passages, self.old_passages, lambda done, total: progress("embed", done, total)
-        )
-
-        def report(done: int, total: int) -> None:
-            progress("faiss", done, total)
-
-        if self.old:
-            extend_store(goal, folder, shards, report)
-            return self.old, shards.reused
-        kind = choose_kind(len(passages), self.kind)
-        build_store(folder, kind, shards, report)
-        return DenseFacts(kind=kind, embedding=shards.facts), shards.reused
+        shards = embed_passages(goal, self.model, passages, self.old_passages, partial(progress, "embed"))
+        kind = self.old.kind if self.old else choose_kind(len(passages), self.kind)
+        build_store(folder, kind, shards, partial(progress, "faiss"), extends=goal if self.old else None)
+        return self.old or DenseFacts(kind=kind, embedding=shards.facts), shards.reused
 
 
 def plan_vectors(
     dense: str | Embeddings | None, kind: str | None, goal: Path, old: Manifest | None
 ) -> VectorPlan | None:
-    """Load the model and check the request, before anything is read.
+    """Load the model and check the request, before anything is read; None for an index without vectors.
 
     Args:
         dense: the embedding model; None for that of the index that is added to, if it has one.
         kind: of FAISS index; None to choose by the number of passages.
         goal: the index's folder.
         old: the manifest of the index that is added to; None for a new one.
-
-    Returns:
-        None for an index without vectors.
 
     Raises:
         SettingsError: an unknown kind, another one than the index has, or a kind without a model.

@@ -12,10 +12,11 @@ import pytest
 
 from hopgraph.state import CorpusError, SettingsError, SpecError
 from hopgraph.tools.retrieval import build_index, open_index, resolve_retriever
-from hopgraph.tools.retrieval.dense import DenseRetriever, HybridRetriever, open_dense
+from hopgraph.tools.retrieval.dense import HybridIndex, open_dense
 from hopgraph.tools.retrieval.faiss_store import FILE, choose_kind
 from hopgraph.tools.retrieval.fusion import fuse_rankings
 from hopgraph.tools.retrieval.index import Hit
+from hopgraph.tools.retrieval.passage_retriever import IndexRetriever
 from hopgraph.tools.retrieval.passage_store import StoredPassage
 from hopgraph.tools.retrieval.sample import read_sample_passages
 from support.hashed_words import HashedWords
@@ -99,8 +100,9 @@ def test_the_kind_follows_from_the_number_of_passages() -> None:
 
 
 async def test_retrievers_answer_alike_sync_and_async(built: Path) -> None:
-    dense = DenseRetriever(index=open_dense(built, HashedWords()), k=7)
-    hybrid = HybridRetriever(bm25=open_index(built), dense=dense.index, source="both", k=7)
+    index = open_dense(built, HashedWords())
+    dense = IndexRetriever(index=index, k=7)
+    hybrid = IndexRetriever(index=HybridIndex("both", open_index(built), index), k=7)
     for retriever in (dense, hybrid):
         here = retriever.invoke(QUERIES[0])
         assert here == await retriever.ainvoke(QUERIES[0])
@@ -147,10 +149,10 @@ def test_damage_is_refused(tmp_path: Path) -> None:
     index = build_index(source, tmp_path / "index", dense=HashedWords()).path
     whole = (index / FILE).read_bytes()
     (index / FILE).write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(CorpusError, match=r"vectors\.faiss has \d+ bytes instead of"):
+    with pytest.raises(CorpusError, match=r"vectors\.faiss: damaged \(it has \d+ bytes instead of"):
         open_dense(index, HashedWords())
     (index / FILE).write_bytes(b"x" * len(whole))
-    with pytest.raises(CorpusError, match=r"vectors\.faiss is damaged"):
+    with pytest.raises(CorpusError, match=r"vectors\.faiss: damaged"):
         open_dense(index, HashedWords())
     other = faiss.IndexFlatIP(16)
     other.add(np.zeros((100, 16), np.float32))

@@ -148,7 +148,7 @@ def test_adding_works_without_vectors_and_can_bring_them(tmp_path: Path) -> None
     assert (report.passages, report.dense) == (40, None)
     assert json.loads((out / "manifest.json").read_text())["analyser"]["language"] == "german"
     build_index(write_corpus(tmp_path / "three.jsonl", range(40, 45)), out, add=True, dense=HashedWords())
-    assert len(open_dense(out, HashedWords())) == 45
+    assert len(open_dense(out, HashedWords()).passages) == 45
 
 
 def test_what_cannot_be_added_is_told_and_harms_nothing(tmp_path: Path) -> None:
@@ -171,5 +171,5 @@ def test_what_cannot_be_added_is_told_and_harms_nothing(tmp_path: Path) -> None:
         build_index(source, tmp_path / "plain", faiss="flat")
     with pytest.raises(SettingsError, match="'tree' is unknown"):
         build_index(source, tmp_path / "plain", dense=HashedWords(), faiss="tree")
-    assert len(open_dense(out, HashedWords())) == 30
+    assert len(open_dense(out, HashedWords()).passages) == 30
     assert hidden(tmp_path) == []

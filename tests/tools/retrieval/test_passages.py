@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopgraph.state import CorpusError
-from hopgraph.tools.retrieval.passage_store import PassageFile, PassageWriter, StoredPassage
+from hopgraph.tools.retrieval.passage_store import PassageFile, StoredPassage, write_passages
 
 TEXTS = st.text(st.characters(codec="utf-8"))
 
@@ -17,7 +17,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @given(st.lists(st.builds(StoredPassage, TEXTS, TEXTS, TEXTS), min_size=1, max_size=8))
 def test_what_is_written_is_read_by_row(folder: Path, passages: list[StoredPassage]) -> None:
-    with PassageWriter(folder) as writer:
+    with write_passages(folder) as writer:
         for passage in passages:
             writer.add(passage)
     stored = PassageFile(folder)
@@ -29,7 +29,7 @@ def test_what_is_written_is_read_by_row(folder: Path, passages: list[StoredPassa
 
 
 def test_a_passage_that_is_no_text_leaves_no_trace(folder: Path) -> None:
-    with PassageWriter(folder) as writer:
+    with write_passages(folder) as writer:
         writer.add(StoredPassage("1", "", "good"))
         before = writer.fingerprint()
         with pytest.raises(UnicodeEncodeError):
@@ -44,20 +44,20 @@ def test_a_passage_that_is_no_text_leaves_no_trace(folder: Path) -> None:
     "damage", [b"\xff" * 40, b'{"_id": "1", "title": "", "text": 5}', b'["a list"]', b'{"_id": "1"}', b"5", b""]
 )
 def test_a_damaged_line_is_named_and_the_others_stay_readable(folder: Path, damage: bytes) -> None:
-    with PassageWriter(folder) as writer:
+    with write_passages(folder) as writer:
         writer.add(StoredPassage("1", "", "good"))
         writer.add(StoredPassage("2", "", "a text that is long enough to be damaged"))
     path = folder / "passages.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(lines[0] + damage.ljust(len(lines[1]) - 1) + b"\n")
     stored = PassageFile(folder)
-    with pytest.raises(CorpusError, match=r"passages\.jsonl: line 2 is damaged; .*hopgraph index"):
+    with pytest.raises(CorpusError, match=r"passages\.jsonl: damaged \(line 2\); .*hopgraph index"):
         stored[1]
     assert stored[0].text == "good"
 
 
 def test_offsets_that_do_not_fit_are_refused(folder: Path) -> None:
-    with PassageWriter(folder) as writer:
+    with write_passages(folder) as writer:
         writer.add(StoredPassage("1", "", "good"))
     with (folder / "passages.jsonl").open("ab") as file:
         file.write(b"more")

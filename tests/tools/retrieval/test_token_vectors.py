@@ -15,7 +15,11 @@ from hopgraph.tools.retrieval import late_interaction_store as store
 from hopgraph.tools.retrieval import resolve_retriever
 from hopgraph.tools.retrieval.index_builder import build_index
 from hopgraph.tools.retrieval.late_interaction_model import LateInteractionModel
-from hopgraph.tools.retrieval.late_interaction_store import TokenVectors, TokenVectorWriter, read_late_interaction_facts
+from hopgraph.tools.retrieval.late_interaction_store import (
+    TokenVectors,
+    read_late_interaction_facts,
+    write_token_vectors,
+)
 from hopgraph.tools.scoring.weights import Batched
 
 SIZE = 8
@@ -33,9 +37,7 @@ def model_named(name: str = "m") -> LateInteractionModel:
 def written(folder: Path, passages: list[Any]) -> TokenVectors:
     place = folder / "colbert"
     place.mkdir(parents=True)
-    with TokenVectorWriter(place, model_named(), "f") as writer:
-        for vectors in passages:
-            writer.add(vectors)
+    assert write_token_vectors(place, passages, model_named(), "f") == sum(map(len, passages))
     return TokenVectors(place, read_late_interaction_facts(folder))
 
 
@@ -99,8 +101,8 @@ def same_corpus(folder: Path) -> None:
     ("damage", "reason"),
     [
         (lambda folder: (folder / "facts.json").unlink(), "it has no vectors for colbert; build it with"),
-        (lambda folder: (folder / "facts.json").write_text("{"), "facts.json is damaged or of another version"),
-        (edit(lambda facts: facts.update(format_version=2)), r"another version \(format_version: "),
+        (lambda folder: (folder / "facts.json").write_text("{"), "facts.json: damaged, or of another version"),
+        (edit(lambda facts: facts.update(format_version=2)), r"another version of hopgraph \(format_version: "),
         (edit(lambda facts: facts.update(dimension=4)), "damaged .vectors.f16 has 48 bytes instead of 24"),
         (lambda folder: (folder / "vectors.f16").write_bytes(b"x" * 47), "vectors.f16 has 47 bytes instead of 48"),
         (lambda folder: np.save(folder / "ends.npy", np.array([2])), "ends.npy does not fit facts.json"),

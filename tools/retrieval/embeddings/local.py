@@ -42,48 +42,24 @@ class _LoadedModel(NamedTuple):
     prefixes: Prefixes
 
 
-def sentence_transformer(spec: str) -> EmbeddingModel:
-    """Return a sentence-transformers model: E5, BGE, GTE, all-MiniLM and many others.
-
-    Prefixes are those of the model's own configuration (`prompts`), else those known by its name. Vectors are
-    normalised unless the model says that it compares by inner product.
+def local_embeddings(spec: str) -> EmbeddingModel:
+    """Return a model of one of the LOADERS.
 
     Raises:
         SpecError: a bad spec, a missing package, or a model that cannot be loaded.
     """
-    return _resolve(spec, _load_sentence_transformer)
-
-
-def contriever(spec: str) -> EmbeddingModel:
-    """Return a Contriever: the mean of the last layer over the text's tokens, compared by inner product.
-
-    Izacard et al. 2022, as in the authors' code; also for other models that are used in this way.
-
-    Raises:
-        SpecError: a bad spec, a missing package, or a model that cannot be loaded.
-    """
-    return _resolve(spec, _load_contriever)
-
-
-def flag(spec: str) -> EmbeddingModel:
-    """Return a BGE model by FlagEmbedding's `FlagModel`: the first token's vector, normalised.
-
-    Raises:
-        SpecError: a bad spec, a missing package, or a model that cannot be loaded.
-    """
-    return _resolve(spec, _load_flag)
-
-
-def _resolve(spec: str, load: Callable[[NamedModel, Path, Placement], _LoadedModel]) -> EmbeddingModel:
     named = read_spec(spec, OPTIONS)
-    folder, place = locate(named), placement_of(named)
+    folder, place, load = locate(named), placement_of(named), LOADERS[named.kind]
     loaded = shared((load.__name__, folder, place, named.limits), lambda: load(named, folder, place))
     known = loaded.prefixes if any(loaded.prefixes) else prefixes_by_name(named.name)
     normalise = named.options.get("normalise")
     if normalise not in (None, "yes", "no"):
         raise SpecError(f"option 'normalise' of {named.spec!r} must be yes or no, got {normalise!r}")
+    # The spec is recorded as it holds in any working directory and on any device.
+    name = str(folder) if Path(named.name).expanduser().is_dir() else named.name
+    options = {key: value for key, value in named.options.items() if key in _VECTOR_OPTIONS}
     return EmbeddingModel(
-        _portable_spec(named, folder),
+        f"{named.kind}:{name}" + (f"?{urlencode(options)}" if options else ""),
         loaded.encoder.acall,
         normalise=loaded.normalise if normalise is None else normalise == "yes",
         query_prefix=named.options.get("query_prefix", known.query),
@@ -91,14 +67,11 @@ def _resolve(spec: str, load: Callable[[NamedModel, Path, Placement], _LoadedMod
     )
 
 
-def _portable_spec(named: NamedModel, folder: Path) -> str:
-    """Return the spec as it holds in any working directory and on any device."""
-    name = str(folder) if Path(named.name).expanduser().is_dir() else named.name
-    options = {key: value for key, value in named.options.items() if key in _VECTOR_OPTIONS}
-    return f"{named.kind}:{name}" + (f"?{urlencode(options)}" if options else "")
-
-
 def _load_sentence_transformer(named: NamedModel, folder: Path, place: Placement) -> _LoadedModel:
+    """Load E5, BGE, GTE, all-MiniLM and many others, with the prefixes of the model's own configuration (`prompts`).
+
+    Vectors are normalised unless the model says that it compares by inner product.
+    """
     model = _open_sentence_transformer(named, folder, place)
     longest = number_option(named, "max_length", 0) or model.max_seq_length or USUAL_LENGTH
     model.max_seq_length = longest
@@ -116,6 +89,10 @@ def _load_sentence_transformer(named: NamedModel, folder: Path, place: Placement
 
 
 def _load_contriever(named: NamedModel, folder: Path, place: Placement) -> _LoadedModel:
+    """Load a model whose vector is the mean of the last layer over the text's tokens, compared by inner product.
+
+    Izacard et al. 2022, as in the authors' code; also for other models that are used in this way.
+    """
     check_weights(named, folder)
     model = _open_sentence_transformer(named, folder, place)
     config = model[0].auto_model.config
@@ -134,6 +111,7 @@ def _load_contriever(named: NamedModel, folder: Path, place: Placement) -> _Load
 
 
 def _load_flag(named: NamedModel, folder: Path, place: Placement) -> _LoadedModel:
+    """Load a BGE model by FlagEmbedding's `FlagModel`: the first token's vector, normalised."""
     check_weights(named, folder)
     with loading(named.spec, str(folder)):
         model: Any = require("FlagEmbedding").FlagModel(
@@ -177,9 +155,8 @@ def _refuse_custom_modules(named: NamedModel, folder: Path) -> None:
         types = [str(each["type"]) for each in json.loads(path.read_text(encoding="utf-8"))]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise SpecError(f"{named.spec!r}: {path} cannot be read ({error})") from None
-    for each in types:
-        if not each.startswith("sentence_transformers."):
-            raise SpecError(f"{named.spec!r}: {path} asks for code of its own ({each}), which is never run")
+    if own := next((each for each in types if not each.startswith("sentence_transformers.")), None):
+        raise SpecError(f"{named.spec!r}: {path} asks for code of its own ({own}), which is never run")
 
 
 def _batched(
@@ -198,3 +175,12 @@ def _batched(
         return [np.asarray(vectors[index], dtype=np.float32) for index in range(len(items))]
 
     return Batched(work, named.spec)
+
+
+LOADERS: dict[str, Callable[[NamedModel, Path, Placement], _LoadedModel]] = {
+    "sentence-transformers": _load_sentence_transformer,
+    "st": _load_sentence_transformer,
+    "contriever": _load_contriever,
+    "flag": _load_flag,
+}
+"""By the kind of spec."""

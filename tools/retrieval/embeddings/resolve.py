@@ -7,15 +7,12 @@ from langchain_core.embeddings import Embeddings
 
 from hopgraph.tools.io.background import background_loop, run_on
 from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingModel, Encoder, Text, Vector
-from hopgraph.tools.retrieval.embeddings.local import contriever, flag, sentence_transformer
+from hopgraph.tools.retrieval.embeddings.local import LOADERS, local_embeddings
 from hopgraph.tools.retrieval.embeddings.remote import openai_embeddings
 from hopgraph.tools.scoring.weights.model_specs import resolve_by_kind
 
 KINDS: dict[str, Callable[[str], EmbeddingModel]] = {
-    "sentence-transformers": sentence_transformer,
-    "st": sentence_transformer,
-    "contriever": contriever,
-    "flag": flag,
+    **dict.fromkeys(LOADERS, local_embeddings),
     "openai": openai_embeddings,
 }
 """The function behind each kind of spec."""
@@ -51,9 +48,6 @@ def _encoder_of(embeddings: Embeddings) -> Encoder:
     It is always used on the background loop, since its HTTP connections belong to the loop of their first request.
     """
 
-    async def encode(items: Sequence[Text]) -> list[Vector]:
-        return await run_on(background_loop(), embed(items))
-
     async def embed(items: Sequence[Text]) -> list[Vector]:
         if items and items[0].is_query:
             vectors = [await embeddings.aembed_query(item.text) for item in items]
@@ -61,4 +55,4 @@ def _encoder_of(embeddings: Embeddings) -> Encoder:
             vectors = await embeddings.aembed_documents([item.text for item in items])
         return [np.asarray(vector, dtype=np.float32) for vector in vectors]
 
-    return encode
+    return lambda items: run_on(background_loop(), embed(items))

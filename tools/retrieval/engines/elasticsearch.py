@@ -20,12 +20,13 @@ from hopgraph.tools.retrieval.engines.engine import (
     CONNECT_SECONDS,
     TERMS,
     VECTOR,
+    EngineFacts,
     EngineRow,
     SearchEngine,
     engine_error,
+    parse_engine_facts,
     sort_hits,
 )
-from hopgraph.tools.retrieval.engines.engine_facts import EngineFacts, parse_engine_facts
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.passage_store import StoredPassage
 
@@ -111,7 +112,7 @@ class ElasticsearchEngine(SearchEngine):
                 "title": row.passage.title,
                 "text": row.passage.text,
                 TERMS: " ".join(row.terms),
-                **({VECTOR: row.vector} if row.vector is not None else {}),
+                **({VECTOR: row.vector} if row.vector else {}),
             }
             for row in rows
         )

@@ -1,14 +1,20 @@
-"""The interface of a search engine, implemented for Milvus and Elasticsearch."""
+"""The interface of a search engine, implemented for Milvus and Elasticsearch, and what is stored with a collection."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.io.redact import redact
+from hopgraph.tools.retrieval.embeddings import EmbeddingFacts
 from hopgraph.tools.retrieval.engines.address import EngineAddress
-from hopgraph.tools.retrieval.engines.engine_facts import EngineFacts
 from hopgraph.tools.retrieval.index import Hit
+from hopgraph.tools.retrieval.index_manifest import CorpusFacts, load_analyser, parse_facts
 from hopgraph.tools.retrieval.passage_store import StoredPassage
+from hopgraph.tools.retrieval.ranking import K1, B
+
+REMEDY = "fill a new collection by `hopgraph index`"
 
 TERMS, VECTOR = "terms", "vector"
 """The names of the fields that are searched, in every engine.
@@ -26,6 +32,49 @@ class EngineRow(NamedTuple):
     passage: StoredPassage
     terms: tuple[str, ...]
     vector: list[float] | None = None
+
+
+class Checkpoint(BaseModel):
+    """How far an unfinished run has come; everything up to here is in the engine."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    """The file or folder, by name."""
+    passages: int = Field(ge=0)
+    fingerprint: str
+    """SHA-256 over these passages."""
+
+
+class EngineFacts(BaseModel):
+    """Everything that a search of a collection depends on; stored with it as JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["hopgraph-collection"] = "hopgraph-collection"
+    format_version: Literal[1] = 1
+    """Grows whenever an older hopgraph could not read, or would misread, a new collection."""
+    analyser: dict[str, JsonValue]
+    k1: float = K1
+    b: float = B
+    embedding: EmbeddingFacts | None = None
+    """The model whose vectors are stored; None for BM25 alone."""
+    corpora: tuple[CorpusFacts, ...] = ()
+    """What was put in completely, in order; empty until the first is."""
+    unfinished: Checkpoint | None = None
+
+
+def parse_engine_facts(place: str, stored: str | None) -> EngineFacts:
+    """Parse and check the facts of a collection; None where it has none, `place` is the engine's address.
+
+    Raises:
+        CorpusError: the collection is not ours, damaged, or of another format version or analyser.
+    """
+    if stored is None:
+        raise CorpusError(f"{place}: this collection was not made by `hopgraph index`; choose another name")
+    facts = parse_facts(EngineFacts, stored, place, REMEDY)
+    load_analyser(place, facts.analyser, REMEDY)
+    return facts
 
 
 class SearchEngine(Protocol):

@@ -5,17 +5,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
+from pathlib import Path
+
+from langchain_core.embeddings import Embeddings
 
 from hopgraph.state import CorpusError
-from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading
-from hopgraph.tools.retrieval.embeddings import EmbeddingModel
-from hopgraph.tools.retrieval.engines.engine import EngineRow, SearchEngine
-from hopgraph.tools.retrieval.engines.engine_facts import Checkpoint, EngineFacts
+from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, open_corpus
+from hopgraph.tools.retrieval.embeddings import EmbeddingModel, resolve_embeddings
+from hopgraph.tools.retrieval.engines.address import parse_address
+from hopgraph.tools.retrieval.engines.engine import Checkpoint, EngineFacts, EngineRow, SearchEngine
+from hopgraph.tools.retrieval.engines.engine_index import connect
 from hopgraph.tools.retrieval.index import searchable_text
 from hopgraph.tools.retrieval.index_manifest import CorpusFacts
 from hopgraph.tools.retrieval.passage_store import StoredPassage, encode_passage
-from hopgraph.tools.retrieval.progress import Progress
-from hopgraph.tools.text import Analyser
+from hopgraph.tools.retrieval.progress import Progress, ignore_progress
+from hopgraph.tools.text import Analyser, get_analyser
 
 _BATCH = 500
 """Passages that go to the engine at once."""
@@ -43,34 +47,55 @@ class FillReport:
     seconds: float
 
 
-def fill_collection(
-    engine: SearchEngine,
-    corpus: Corpus,
-    analyser: Analyser,
-    model: EmbeddingModel | None,
+def index_into(
+    target: str,
+    source: Path,
     *,
-    skip_bad: bool,
-    progress: Progress,
+    dense: str | Embeddings | None = None,
+    format: str | None = None,  # noqa: A002 - the name of the command line's option
+    skip_bad: bool = False,
+    language: str = "en",
+    progress: Progress = ignore_progress,
 ) -> FillReport:
-    """Stream a corpus into a collection, which is created when it is missing. Memory holds one batch.
+    """Stream a corpus into an engine; a passage whose id is there is replaced, all others stay.
+
+    The collection is created when it is missing. Memory holds one batch. An interrupted run resumes when it is
+    started again with the same source.
+
+    Args:
+        target: the engine's spec; its mode does not matter.
+        source: a file or folder in one of the formats of `hopgraph.tools.retrieval.corpora`.
+        dense: an embedding model to make vectors with, or its spec; None for BM25 alone.
+        format: the source's format; None to tell it from the content.
+        skip_bad: pass over bad records and count them.
+        language: the passages' language.
+        progress: called now and then, as by `build_index`.
 
     Raises:
-        CorpusError: the engine cannot be reached or refuses; its collection is not ours, or has other terms or
-            vectors; or there is nothing to search for.
-        BadRecordError: a record that cannot be read or stored; unless `skip_bad`.
+        SettingsError, SpecError: an unknown format, language or spec, or a package is missing.
+        CorpusError: the source or the engine cannot be used, its collection is not ours or has other terms or vectors,
+            or there is nothing to search for.
+        BadRecordError: a record that cannot be read or held; unless `skip_bad`.
     """
+    analyser = get_analyser(language)
+    analyser.describe()  # fails before anything is read where a package is missing
+    corpus = open_corpus(source.expanduser(), format)
+    engine = connect(parse_address(target))
+    model = resolve_embeddings(dense) if dense else None
     started = time.perf_counter()
     facts = _check_or_create(engine, analyser, model)
     if model and facts.embedding:
         model = model.with_recorded_settings(facts.embedding)
-    run = _Run(engine, corpus, analyser, model, CorpusReading(skip_bad), progress)
+    reading = CorpusReading(skip_bad)
+    run = _Run(engine, corpus, analyser, model, reading, progress)
     done = run.already_done(facts.unfinished)
     if not run.store_passages(facts, done):
         raise CorpusError(f"{corpus.path}: no passage with a word that could be searched for")
     progress("save", 0, None)
     total = engine.finish()
-    engine.save_facts(facts.with_corpus(run.corpus_facts()))
-    reading = run.reading
+    stored = CorpusFacts(**run.checkpoint().model_dump(), format=corpus.format, skipped=reading.skipped)
+    others = (each for each in facts.corpora if each.fingerprint != stored.fingerprint)
+    engine.save_facts(facts.model_copy(update={"corpora": (*others, stored), "unfinished": None}))
     return FillReport(
         target=str(engine.address),
         format=corpus.format,
@@ -104,37 +129,36 @@ def _check_or_create(engine: SearchEngine, analyser: Analyser, model: EmbeddingM
     return facts
 
 
+@dataclass
 class _Run:
     """One pass over a source."""
 
-    def __init__(
-        self,
-        engine: SearchEngine,
-        corpus: Corpus,
-        analyser: Analyser,
-        model: EmbeddingModel | None,
-        reading: CorpusReading,
-        progress: Progress,
-    ) -> None:
-        self.engine, self.corpus, self.analyser, self.model = engine, corpus, analyser, model
-        self.reading, self.progress = reading, progress
-        self.passages = 0
+    engine: SearchEngine
+    corpus: Corpus
+    analyser: Analyser
+    model: EmbeddingModel | None
+    reading: CorpusReading
+    progress: Progress
+    passages: int = 0
+
+    def __post_init__(self) -> None:
         self._digest = sha256()
 
     def already_done(self, unfinished: Checkpoint | None) -> int:
         """Return how many passages an interrupted run has stored; 0 unless this source begins with them."""
         if unfinished is None or unfinished.source != self.corpus.path.name:
             return 0
-        digest, count = sha256(), 0
+        digest = sha256()
         for row in islice(self._rows(CorpusReading(skip_bad=True)), unfinished.passages):
             digest.update(encode_passage(row.passage))
-            count += 1
-        return count if digest.hexdigest() == unfinished.fingerprint else 0
+        return unfinished.passages if digest.hexdigest() == unfinished.fingerprint else 0
 
     def store_passages(self, facts: EngineFacts, done: int) -> bool:
         """Store everything after the first `done` passages; return whether there was a term to search for."""
         terms_met = False
-        for number, batch in enumerate(_in_batches(self._rows(self.reading)), start=1):
+        rows = self._rows(self.reading)
+        batches = iter(lambda: list(islice(rows, _BATCH)), [])  # ends with an empty one
+        for number, batch in enumerate(batches, start=1):
             self.progress("read", self.reading.bytes_read, self.corpus.size)
             for row in batch:
                 self._digest.update(encode_passage(row.passage))
@@ -144,7 +168,7 @@ class _Run:
                 continue
             self.engine.upsert(self._with_vectors(batch))
             if number % _CHECKPOINT == 0:
-                self.engine.save_facts(facts.model_copy(update={"unfinished": self._checkpoint()}))
+                self.engine.save_facts(facts.model_copy(update={"unfinished": self.checkpoint()}))
         return terms_met
 
     def _rows(self, reading: CorpusReading) -> Iterator[EngineRow]:
@@ -166,18 +190,9 @@ class _Run:
         vectors = self.model.passages([searchable_text(row.passage) for row in batch]).tolist()
         return [row._replace(vector=vector) for row, vector in zip(batch, vectors, strict=True)]
 
-    def _checkpoint(self) -> Checkpoint:
+    def checkpoint(self) -> Checkpoint:
+        """Return what was stored so far."""
         return Checkpoint(source=self.corpus.path.name, passages=self.passages, fingerprint=self._digest.hexdigest())
-
-    def corpus_facts(self) -> CorpusFacts:
-        """Return what was stored."""
-        return CorpusFacts(
-            source=self.corpus.path.name,
-            format=self.corpus.format,
-            passages=self.passages,
-            skipped=self.reading.skipped,
-            fingerprint=self._digest.hexdigest(),
-        )
 
 
 def _not_unicode(passage: StoredPassage) -> str:
@@ -186,8 +201,3 @@ def _not_unicode(passage: StoredPassage) -> str:
     except UnicodeEncodeError:
         return "it is not valid UTF-8"
     return ""
-
-
-def _in_batches(rows: Iterator[EngineRow]) -> Iterator[list[EngineRow]]:
-    while batch := list(islice(rows, _BATCH)):
-        yield batch

@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from langchain_core.embeddings import FakeEmbeddings
 from typing_extensions import override
 
 from hopgraph.state import CorpusError
@@ -26,12 +27,13 @@ from hopgraph.tools.retrieval.engines.engine import (
     CONNECT_SECONDS,
     TERMS,
     VECTOR,
+    EngineFacts,
     EngineRow,
     SearchEngine,
     engine_error,
+    parse_engine_facts,
     sort_hits,
 )
-from hopgraph.tools.retrieval.engines.engine_facts import EngineFacts, parse_engine_facts
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.passage_store import StoredPassage
 
@@ -74,7 +76,10 @@ class MilvusEngine(SearchEngine):
         self._langchain: Any = require("langchain_milvus", "milvus")
         if not address.remote:
             require("milvus_lite", "milvus")
-        _silence()
+        for name in ("pymilvus.decorators", "milvus_lite.server_manager"):
+            logging.getLogger(
+                name
+            ).disabled = True  # tracebacks of errors that are also raised, and reported as one line
         one = "" if address.remote else "; a local file can be open in one process at a time"
         with self._translated(f"cannot be opened{one}"), _opening:
             self._client: Any = self._milvus.MilvusClient(**self._connection)
@@ -131,24 +136,20 @@ class MilvusEngine(SearchEngine):
 
     @override
     def upsert(self, rows: Sequence[EngineRow]) -> None:
-        data: list[dict[str, Any]] = [
-            {
-                **row.passage._asdict(),
-                TERMS: self._words(row.terms),
-                **({VECTOR: row.vector} if row.vector is not None else {}),
-            }
-            for row in rows
-        ]
+        data = [{**self._strings(row), **({VECTOR: row.vector} if row.vector else {})} for row in rows]
         with self._translated("cannot be written"):
             self._client.upsert(self.address.collection, data, timeout=self._seconds)
 
     @override
     def refusal_reason(self, row: EngineRow) -> str:
-        for name, value in {**row.passage._asdict(), TERMS: self._words(row.terms)}.items():
+        for name, value in self._strings(row).items():
             limit = _LONGEST_ID if name == "id" else _LONGEST_FIELD
             if len(value.encode()) > limit:
                 return f"its {name} has more than {limit:,} bytes, which Milvus cannot hold"
         return ""
+
+    def _strings(self, row: EngineRow) -> dict[str, str]:
+        return {**row.passage._asdict(), TERMS: self._words(row.terms)}
 
     @override
     def finish(self) -> int:
@@ -172,12 +173,10 @@ class MilvusEngine(SearchEngine):
     def _found(self, search: Callable[[], Any]) -> list[Hit]:
         with self._translated("cannot be searched"):
             pairs = search()
-        hits: list[Hit] = []
-        for document, distance in pairs:
-            fields = document.metadata
-            passage = StoredPassage(str(fields["id"]), str(fields["title"]), str(document.page_content))
-            hits.append(Hit(passage, float(distance)))
-        return hits
+        return [
+            Hit(StoredPassage(each.metadata["id"], each.metadata["title"], each.page_content), float(distance))
+            for each, distance in pairs
+        ]
 
     def _words(self, terms: Sequence[str]) -> str:
         return " ".join(terms if self.address.remote else map(_plain, terms))
@@ -188,18 +187,8 @@ class MilvusEngine(SearchEngine):
 
     @cached_property
     def _by_meaning(self) -> Any:
-        from langchain_core.embeddings import Embeddings
-
-        class MadeBeforehand(Embeddings):
-            """What langchain-milvus wants for a model; it is only asked with vectors."""
-
-            def embed_documents(self, texts: list[str]) -> list[list[float]]:
-                raise NotImplementedError
-
-            def embed_query(self, text: str) -> list[float]:
-                raise NotImplementedError
-
-        return self._store(embedding_function=MadeBeforehand(), vector_field=VECTOR, search_params=_DENSE)
+        # It wants a model, but is only asked with vectors.
+        return self._store(embedding_function=FakeEmbeddings(size=1), vector_field=VECTOR, search_params=_DENSE)
 
     def _store(self, **fields: Any) -> Any:
         options = {"embedding_function": None, "primary_field": "id", "text_field": "text", "timeout": self._seconds}
@@ -228,9 +217,3 @@ class MilvusEngine(SearchEngine):
 def _plain(term: str) -> str:
     """Write a term so that Lite's tokeniser, which splits at all but letters, digits and _, leaves it whole."""
     return term if _LETTERS.fullmatch(term) else f"x{term.encode().hex()}"
-
-
-def _silence() -> None:
-    """Keep pymilvus from logging tracebacks of errors that it also raises and that we report as one line."""
-    for name in ("pymilvus.decorators", "milvus_lite.server_manager"):
-        logging.getLogger(name).disabled = True

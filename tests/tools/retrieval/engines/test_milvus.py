@@ -12,7 +12,8 @@ import pytest
 from hopgraph.state import BadRecordError, CorpusError, SpecError
 from hopgraph.tools.retrieval import index_in_memory
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
-from hopgraph.tools.retrieval.engines import EngineRetriever, index_into, resolve_engine
+from hopgraph.tools.retrieval.engines import index_into, resolve_engine
+from hopgraph.tools.retrieval.passage_retriever import IndexRetriever
 from support.hashed_words import HashedWords
 
 pytest.importorskip("langchain_milvus")
@@ -25,7 +26,7 @@ def target(tmp_path: Path) -> str:
     return f"milvus:{tmp_path / 'lite.db'}#passages"
 
 
-def found(retriever: EngineRetriever, query: str, k: int = 10) -> list[tuple[str | None, float]]:
+def found(retriever: IndexRetriever, query: str, k: int = 10) -> list[tuple[str | None, float]]:
     return [(document.id, document.metadata["score"]) for document in retriever.invoke(query, k=k)]
 
 
@@ -57,8 +58,8 @@ def test_dense_is_the_inner_product_and_hybrid_the_fusion_of_both(target: str, s
     # Its index is an approximate one: of the far end of the list it may miss a few.
     assert len({key for key, _ in dense} & set(nearest)) >= 90
     words = found(resolve_engine(f"{target}?mode=bm25", MODEL), query, 100)
-    hybrid = resolve_engine(target, MODEL)
-    assert hybrid.mode == "hybrid"
+    hybrid: Any = resolve_engine(target, MODEL)
+    assert hybrid.index.mode == "hybrid"
     ranks = [{key: rank for rank, (key, _) in enumerate(each, 1)} for each in (dense, words)]
     expected = {key: sum(1 / (60 + rank[key]) for rank in ranks if key in rank) for key in ranks[0] | ranks[1]}
     assert found(hybrid, query, 20) == sorted(expected.items(), key=lambda each: (-each[1], str(each[0])))[:20]
@@ -84,8 +85,8 @@ def test_terms_with_marks_stay_whole(target: str, tmp_path: Path) -> None:
     texts = ["कमल का फूल तालाब में", "काम की किताब", "किताबें पढ़ना"]
     source.write_text("".join(json.dumps({"_id": str(n), "text": text}) + "\n" for n, text in enumerate(texts)))
     index_into(target, source, language="hi")
-    retriever = resolve_engine(target, MODEL)
-    assert retriever.analyser.language == "hindi"
+    retriever: Any = resolve_engine(target, MODEL)
+    assert retriever.index.analyser.language == "hindi"
     assert sorted(key or "" for key, _ in found(retriever, "किताब")) == ["1", "2"]
     assert [key for key, _ in found(retriever, "कमल")] == ["0"]
 
