@@ -40,7 +40,9 @@ def test_beir(tmp_path: Path) -> None:
         assert contents(path) == expected
     (tmp_path / "corpus.jsonl").write_text(lines(values))
     assert contents(tmp_path) == contents(tmp_path, "beir") == expected
-    assert [record.place for record in records(tmp_path)] == [f"{tmp_path}/corpus.jsonl:{n}" for n in (1, 2, 3)]
+    assert [(record.file, record.line) for record in records(tmp_path)] == [
+        (tmp_path / "corpus.jsonl", n) for n in (1, 2, 3)
+    ]
 
 
 HOTPOT = [
