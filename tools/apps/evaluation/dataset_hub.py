@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -21,23 +21,16 @@ from hopgraph.state import CorpusError, SettingsError
 from hopgraph.tools.io.redact import redact
 
 PREFIX = "hub:"
-_OPTIONS = ("config", "split", "revision")
+_OPTIONS = {"config": "name", "split": "split", "revision": "revision"}
+"""What a spec calls the arguments of `load_dataset`."""
 _NESTED = ("context", "supporting_facts", "evidences", "paragraphs", "question_decomposition")
 """Columns that some copies on the hub hold as JSON text."""
 
 
-@dataclass(frozen=True)
-class HubDataset:
-    """A data set on the hub, or a local folder in the hub's layout."""
+def parse_hub_spec(spec: str) -> tuple[str, dict[str, str]]:
+    """Read `hub:NAME?config=…&split=…&revision=…`; return the name and the other arguments of `load_dataset`.
 
-    name: str
-    config: str | None = None
-    split: str = "validation"
-    revision: str | None = None
-
-
-def parse_hub_spec(spec: str) -> HubDataset:
-    """Read `hub:NAME?config=…&split=…&revision=…`.
+    The name is that of a data set on the hub, or of a local folder in the hub's layout.
 
     Raises:
         SettingsError: no name, or an unknown option.
@@ -45,21 +38,18 @@ def parse_hub_spec(spec: str) -> HubDataset:
     name, _, query = spec.removeprefix(PREFIX).partition("?")
     if not name.strip():
         raise SettingsError(f"{spec!r:.80} names no data set; write hub:OWNER/NAME?config=NAME&split=validation")
-    options = dict(parse_qsl(query))
-    for option in options:
-        if option not in _OPTIONS:
-            raise SettingsError(
-                f"option {option!r:.40} of {redact(spec)!r:.80} is unknown; valid: {', '.join(_OPTIONS)}"
-            )
-    return HubDataset(name.strip(), options.get("config"), options.get("split", "validation"), options.get("revision"))
+    given = dict(parse_qsl(query))
+    if unknown := next((option for option in given if option not in _OPTIONS), None):
+        raise SettingsError(f"option {unknown!r:.40} of {redact(spec)!r:.80} is unknown; valid: {', '.join(_OPTIONS)}")
+    return name.strip(), {"split": "validation", **{_OPTIONS[option]: value for option, value in given.items()}}
 
 
 def download_dataset(spec: str, target: Path, *, limit: int | None = None) -> Path:
     """Write a data set's records to a file, unless it is there already. Blocks.
 
     Args:
-        spec: as `parse_hub` reads it.
-        target: the file, as `dataset.jsonl` in the run's folder; complete or absent, whatever happens.
+        spec: as `parse_hub_spec` reads it.
+        target: the file in the run's folder; complete or absent, whatever happens.
         limit: only the first so many; None for all. Nothing else is downloaded then.
 
     Returns:
@@ -70,64 +60,48 @@ def download_dataset(spec: str, target: Path, *, limit: int | None = None) -> Pa
         CorpusError: the data set cannot be had: no network, no such name, configuration or split.
         OSError: the file cannot be written.
     """
-    dataset = parse_hub_spec(spec)
+    name, options = parse_hub_spec(spec)
     if target.is_file():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_suffix(".part")
-    count = 0
     with part.open("w", encoding="ascii") as file:
-        for record in _records(dataset, limit):
-            file.write(f"{json.dumps(_plain(record), default=str)}\n")
-            count += 1
-    if not count:
+        file.writelines(f"{json.dumps(_plain(each), default=str)}\n" for each in _records(name, options, limit))
+    if not part.stat().st_size:
         part.unlink()
-        raise CorpusError(f"{spec}: split {dataset.split!r} holds no record")
+        raise CorpusError(f"{spec}: split {options['split']!r} holds no record")
     os.replace(part, target)
     return target
 
 
-def _records(dataset: HubDataset, limit: int | None) -> Iterable[Mapping[str, Any]]:
+def _records(name: str, options: Mapping[str, str], limit: int | None) -> Iterator[Mapping[str, Any]]:
     try:
         datasets: Any = import_module("datasets")
     except ImportError:
         raise SettingsError("hub: needs the package datasets; install it with pip install 'hopgraph[hub]'") from None
-    options = {"name": dataset.config, "split": dataset.split, "revision": dataset.revision}
     try:
-        found = datasets.load_dataset(dataset.name, streaming=True, **options)
+        found = datasets.load_dataset(name, streaming=True, **options)
         yield from islice(cast("Iterable[Mapping[str, Any]]", found), limit)
     except _failures() as error:
         reason = " ".join(redact(str(error)).split())[:200] or type(error).__name__
-        raise CorpusError(f"{PREFIX}{dataset.name}: cannot be had from the hub: {reason}") from None
+        raise CorpusError(f"{PREFIX}{name}: cannot be had from the hub: {reason}") from None
 
 
 def _failures() -> tuple[type[Exception], ...]:
     """List what the packages raise for a wrong name, a wrong split, no network."""
     errors: Any = import_module("datasets.exceptions")
+    # The hub's package uses one of these HTTP clients, by its version.
+    clients: list[Any] = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
     # OSError: connections, and the hub's HTTP errors; ValueError: names of configurations and splits; RuntimeError:
     # data sets that are scripts, and a client that was closed.
-    return (errors.DatasetsError, OSError, ValueError, RuntimeError, *_http_errors())
-
-
-def _http_errors() -> Iterator[type[Exception]]:
-    """Find the errors of the HTTP clients that the hub's package uses, by its version."""
-    for name in ("httpx", "httpx2"):
-        if name in sys.modules:
-            yield cast("type[Exception]", sys.modules[name].HTTPError)
+    return (errors.DatasetsError, OSError, ValueError, RuntimeError, *(client.HTTPError for client in clients))
 
 
 def _plain(record: Mapping[str, Any]) -> dict[str, JsonValue]:
     """Read the columns that hold JSON as text; leave out those that a data set has for some records only."""
-    plain: dict[str, JsonValue] = {}
-    for name, value in record.items():
-        if value is None:
-            continue
-        plain[name] = _unfolded(value) if name in _NESTED and isinstance(value, str) else value
+    plain: dict[str, JsonValue] = {name: value for name, value in record.items() if value is not None}
+    for name in _NESTED:
+        if isinstance(text := plain.get(name), str):
+            with suppress(ValueError):  # the reader of the record reports what is wrong, by line
+                plain[name] = json.loads(text)
     return plain
-
-
-def _unfolded(text: str) -> JsonValue:
-    try:
-        return cast("JsonValue", json.loads(text))
-    except ValueError:
-        return text  # the reader of the record reports what is wrong, by line

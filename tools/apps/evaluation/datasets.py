@@ -1,50 +1,19 @@
 """Questions with known answers, read from the native files of the data sets."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from pydantic import ValidationError
 
 from hopgraph.state import CorpusError, SettingsError
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion
-from hopgraph.tools.apps.evaluation.question_formats import (
-    Object,
-    from_beir,
-    from_hotpotqa,
-    from_musique,
-    from_open_domain,
-    from_strategyqa,
-    from_triviaqa,
-)
+from hopgraph.tools.apps.evaluation.question_formats import FORMATS, BeirQuery, QuestionRecord
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 from hopgraph.tools.retrieval.corpora.json_values import read_json_values
 from hopgraph.tools.retrieval.corpora.source_records import MalformedError
 
-
-class QuestionFormat(NamedTuple):
-    """One format of a set of questions."""
-
-    read: Callable[[Object, int], EvalQuestion]
-    """(record, line) to question."""
-    keys: tuple[str, ...]
-    """The keys by which its first record is recognized; case and underscores are ignored."""
-
-
-FORMATS: dict[str, QuestionFormat] = {
-    "strategyqa": QuestionFormat(from_strategyqa, ("qid", "question", "answer")),
-    "musique": QuestionFormat(from_musique, ("question", "paragraphs")),
-    "2wikimultihopqa": QuestionFormat(from_hotpotqa, ("question", "context", "evidences")),
-    "hotpotqa": QuestionFormat(from_hotpotqa, ("question", "context", "supporting_facts")),
-    "triviaqa": QuestionFormat(from_triviaqa, ("question", "question_id", "answer")),
-    "nq": QuestionFormat(from_open_domain, ("question",)),
-}
-"""Files of one record per question, in the order in which they are tried; `beir` is a folder."""
-
 BEIR = "beir"
-_QUERIES = "queries.jsonl"
-_SPLITS = ("test", "dev", "train")
 
 
 def read_questions(path: Path, format_name: str | None = None) -> Iterator[EvalQuestion]:
@@ -67,8 +36,7 @@ def read_questions(path: Path, format_name: str | None = None) -> Iterator[EvalQ
         if format_name == BEIR or (format_name is None and path.is_dir()):
             yield from _beir_questions(path, reading)
         else:
-            read = FORMATS[format_name or _detect_file_format(path)].read
-            yield from _questions(path, reading, read)
+            yield from _questions(path, reading, FORMATS[format_name or _detect_file_format(path)].record)
     except OSError as error:
         raise CorpusError(f"{error.filename or path}: cannot be read: {error.strerror or error}") from None
 
@@ -105,14 +73,12 @@ def detect_format(path: Path) -> str:
         raise CorpusError(f"{error.filename or path}: cannot be read: {error.strerror or error}") from None
 
 
-def _questions(
-    path: Path, reading: CorpusReading, read: Callable[[Object, int], EvalQuestion]
-) -> Iterator[EvalQuestion]:
+def _questions(path: Path, reading: CorpusReading, record: type[QuestionRecord]) -> Iterator[EvalQuestion]:
     for line, value in read_json_values(path, reading):
         try:
             if not isinstance(value, dict):
                 raise MalformedError(f"expected a question, found a {type(value).__name__}")
-            question = read(value, line)
+            question = record.model_validate(value).to_question(line)
         except MalformedError as error:
             reading.reject(path, line, str(error))
         except ValidationError as error:
@@ -125,11 +91,13 @@ def _questions(
 
 def _beir_questions(folder: Path, reading: CorpusReading) -> Iterator[EvalQuestion]:
     """Yield the queries that the qrels judge; all of them, without gold passages, where there are no qrels."""
-    judged = next((file for split in _SPLITS if (file := folder / "qrels" / f"{split}.tsv").is_file()), None)
+    judged = next(
+        (file for split in ("test", "dev", "train") if (file := folder / "qrels" / f"{split}.tsv").is_file()), None
+    )
     gold = _read_qrels(judged, reading) if judged else {}
-    for question in _questions(folder / _QUERIES, reading, lambda value, _: from_beir(value, gold)):
+    for question in _questions(folder / "queries.jsonl", reading, BeirQuery):
         if judged is None or question.id in gold:
-            yield question
+            yield replace(question, gold=tuple(gold.get(question.id, ())))
 
 
 def _read_qrels(path: Path, reading: CorpusReading) -> dict[str, list[str]]:
@@ -149,18 +117,12 @@ def _read_qrels(path: Path, reading: CorpusReading) -> dict[str, list[str]]:
 
 
 def _detect_file_format(path: Path) -> str:
-    first: Object = {}
-    for _, value in read_json_values(path, CorpusReading(skip_bad=True)):
-        if isinstance(value, dict):
-            first = value
-            break
+    values = (value for _, value in read_json_values(path, CorpusReading(skip_bad=True)))
+    first = next((value for value in values if isinstance(value, dict)), {})
+    known = {key.lower().replace("_", "") for key in first}
     for name, form in FORMATS.items():
-        if {_normalized_key(key) for key in form.keys} <= {_normalized_key(key) for key in first}:
+        if known.issuperset(key.replace("_", "") for key in form.keys):
             return name
     tried = "; ".join(f"{name}: {', '.join(form.keys)}" for name, form in FORMATS.items())
     found = f"its first record has the keys {', '.join(list(first)[:12])}" if first else "it holds no record"
     raise CorpusError(f"{path}: no known set of questions: {found}; tried {tried}; name the format if it is one")
-
-
-def _normalized_key(key: str) -> str:
-    return key.lower().replace("_", "")

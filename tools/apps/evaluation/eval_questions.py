@@ -40,11 +40,11 @@ class EvalQuestion:
     question: str
     answers: tuple[str, ...] | None
     """The gold answer, then its aliases; empty when the question cannot be answered, None when unknown."""
-    type: str
+    type: str = ""
     """The set's own kind of question, as bridge or 3hop1; empty where it has none."""
-    gold: tuple[str, ...]
+    gold: tuple[str, ...] = ()
     """Ids of the passages that the answer needs, as in an index of the same file; may be empty."""
-    gold_titles: tuple[str, ...]
+    gold_titles: tuple[str, ...] = ()
     """Their titles, without repeats; may be known where the ids are not."""
     sentences: tuple[GoldSentence, ...] = ()
     """The supporting sentences; empty where the set does not have it."""

@@ -11,7 +11,9 @@ Where this differs from the paper:
 * recall is over the annotated passages that are shown: others hold an answer such as "two" or "American" by chance.
 """
 
+import hashlib
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
@@ -28,20 +30,17 @@ from hopgraph.nodes.decide import decide
 from hopgraph.nodes.extract import extract
 from hopgraph.nodes.finish import total
 from hopgraph.nodes.nli_verify import nli_verify
-from hopgraph.state import Call, Evidence, Knowledge, Passage
+from hopgraph.state import Call, Evidence, Knowledge, Passage, SettingsError
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.apps.evaluation.batch.question_job import EventListener, QuestionJob
+from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.metrics import COVER_EM
-from hopgraph.tools.apps.evaluation.preliminary_cases import (
-    KnownSubQuestion,
-    annotated_sub_questions,
-    draw_known_part,
-    draw_passages,
-)
+from hopgraph.tools.apps.evaluation.rehearsal.plan_derivation import derive_plan
+from hopgraph.tools.apps.evaluation.rehearsal.question_plan import without_mark
 from hopgraph.tools.resources import get_retriever
 
-Measures = dict[str, int]
-"""Counts of one question; added up over questions they give the rates."""
+PASSAGES_SHOWN = 5
+"""Passages drawn for each question (section 2.1)."""
 
 
 class ExtractionContext(MigresContext):
@@ -74,23 +73,91 @@ class Alignment(ReplyModel):
     _numbers = field_validator("aligned", mode="before")(read_numbers)
 
 
+@dataclass(frozen=True)
+class KnownSubQuestion:
+    """One step of a question's decomposition, with the right names in it."""
+
+    question: str
+    answers: tuple[str, ...]
+    """The first one is the usual form."""
+    gold: tuple[str, ...] = ()
+    """Ids of the passages that are annotated as its evidence."""
+
+    @property
+    def statement(self) -> str:
+        """The question and its answer as one piece of information."""
+        return f"{without_mark(self.question)}: {self.answers[0]}."
+
+
+def annotated_sub_questions(question: EvalQuestion) -> list[KnownSubQuestion]:
+    """Read the sub-questions from the annotated decomposition, or write them from the evidence triples.
+
+    Raises:
+        SettingsError: the data set has no answers to its steps.
+    """
+    if not question.triples and not any(hop.answer for hop in question.hops):
+        raise SettingsError(
+            f"question {question.id!r} has no annotated sub-answers, which this experiment needs; use MuSiQue or "
+            "2WikiMultihopQA"
+        )
+    plan = derive_plan(question)
+    ids = {(each.title, each.text): each.id for each in question.contexts}
+    return [
+        KnownSubQuestion(
+            plan.question_of(hop), hop.answers, tuple(filter(None, (ids.get((p.title, p.text)) for p in hop.passages)))
+        )
+        for hop in plan.asked
+        if hop.answer
+    ]
+
+
+def draw_passages(question: EvalQuestion, found: Sequence[Passage]) -> list[Passage]:
+    """Draw five passages among those found and those that come with the question; the same ones every time.
+
+    *Ours*: one of them is a gold passage, where the data set has its text; of 60 passages five at random would mostly
+    hold nothing to extract.
+
+    Returns:
+        In an order that is drawn, too; all of them where there are fewer.
+    """
+    own = [
+        Passage(id=each.id, title=each.title, text=each.text, score=0.0, source="data set", hop=1)
+        for each in question.contexts
+    ]
+    pool = list({each["id"]: each for each in [*own, *found]}.values())
+    ordered = sorted(pool, key=lambda each: _draw_key(question.id, each["id"]))
+    sure = next((each for each in ordered if each["id"] in question.gold), None)
+    ordered.sort(key=lambda each: each is not sure)
+    return sorted(ordered[:PASSAGES_SHOWN], key=lambda each: _draw_key(each["id"], question.id))
+
+
+def draw_known_part(key: str, parts: Sequence[KnownSubQuestion]) -> list[KnownSubQuestion]:
+    """Draw the sub-questions that are given with their answers: some or none, never all; in their order."""
+    count = int.from_bytes(_draw_key(key, "how many")[:8]) % len(parts)
+    chosen = sorted(range(len(parts)), key=lambda number: _draw_key(key, str(number)))[:count]
+    return [parts[number] for number in sorted(chosen)]
+
+
+def _draw_key(*parts: str) -> bytes:
+    return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).digest()
+
+
 @dataclass
 class _CaseRun:
     """One question under way: its settings, its event listener, and what it has spent."""
 
     job: QuestionJob
-    runtime: Runtime[MigresContext]
+    listen: EventListener
     began: float = field(default_factory=time.time)
     spent: list[Call] = field(default_factory=list[Call])
 
     @property
-    def state(self) -> dict[str, Any]:
-        """What every node reads of the state; no calls are on record, so no budget is ever reached."""
-        return {"calls": {}, "started_at": self.began, "iteration": 1}
+    def runtime(self) -> Runtime[MigresContext]:
+        return Runtime(context=cast("MigresContext", self.job.settings), stream_writer=self.listen)
 
     async def node(self, node: Callable[..., Awaitable[Mapping[str, Any]]], **state: Any) -> Mapping[str, Any]:
-        """Run a node of the method on a state, and record what it spent."""
-        update = await node({**self.state, **state}, self.runtime)
+        """Run a node of the method; no calls are on record in its state, so no budget is ever reached."""
+        update = await node({"calls": {}, "started_at": self.began, "iteration": 1, **state}, self.runtime)
         self.spent += update.get("calls", {}).values()
         return update
 
@@ -100,8 +167,10 @@ class _CaseRun:
         self.spent += calls_of(answers).values()
         return [each.record for each in answers]
 
-    def final_state(self, measured: Measures, passages: Sequence[Passage] = (), answer: str = "") -> Mapping[str, Any]:
-        """Make the state in which a run of this question ends."""
+    def final_state(
+        self, measured: Mapping[str, int], passages: Sequence[Passage] = (), answer: str = ""
+    ) -> Mapping[str, Any]:
+        """Make the state in which a run of this question ends; `measured`, added up over questions, gives the rates."""
         return {
             "question": self.job.question.question,
             "answer": answer,
@@ -114,64 +183,52 @@ class _CaseRun:
         }
 
 
-def _case(job: QuestionJob, watch: EventListener) -> _CaseRun:
-    return _CaseRun(job, Runtime(context=cast("MigresContext", job.settings), stream_writer=watch))
-
-
 async def run_extraction(job: QuestionJob, watch: EventListener) -> Mapping[str, Any]:
     """Extract from five passages what is useful for the question and for each of its sub-questions (Table 1).
 
     Returns:
         The end state, with `measured`: `statements` and those that are `right` (a passage that they cite holds an
-        answer), `gold` passages shown and those `found` (cited); `entailed`, `entailed_right` and
+        answer), `gold` passages shown and those `found` (cited); `entailed_statements`, `entailed_right` and
         `entailed_found`: the same of the statements that their passages entail; `useful`: how many of these the model
         finds useful.
     """
-    case = _case(job, watch)
-    passages = await _draw_shown(job)
-    parts = annotated_sub_questions(job.question)
-    asked = [_merge_parts(job.question.question, parts), *parts]
+    case, question = _CaseRun(job, watch), job.question
+    retriever = await get_retriever(job.settings.retriever)
+    request = SearchRequest(question.question, job.settings.passages_per_query, frozenset(), 1, "")
+    passages = draw_passages(question, (await search_all([retriever], request)).passages)
+    parts = annotated_sub_questions(question)
+    whole = KnownSubQuestion(
+        question.question,
+        tuple(each for part in parts for each in part.answers),
+        tuple(each for part in parts for each in part.gold),
+    )
+    asked = [whole, *parts]
     excerpts = [whole_excerpt(each, each["score"]) for each in passages]
     knowledge = [Knowledge(query=each.question, excerpts=excerpts) for each in asked]
     drafts = (await case.node(extract, knowledge=knowledge, passages=passages))["drafts"]
-    found: list[Measures] = []
+    measured: Counter[str] = Counter()
     for number, part in enumerate(asked, 1):
         own = [each for each in drafts if each["id"].startswith(f"1.{number}.")]
         kept = (await case.node(nli_verify, drafts=own, evidence=[], passages=passages))["evidence"]
         holding = {each["id"] for each in passages if COVER_EM(f"{each['title']} {each['text']}", part.answers)}
         gold = {each["id"] for each in passages if each["id"] in part.gold}
-        judged = await case.ask([_usefulness(each, part) for each in kept])
-        after = {f"entailed_{name}": count for name, count in _count(kept, holding, gold).items()}
+        variables = [{"statement": each["statement"], "question": part.question} for each in kept]
+        judged = await case.ask(
+            [Ask("judge_usefulness", each, Usefulness, Usefulness(useful=False)) for each in variables]
+        )
+        entailed = {f"entailed_{name}": count for name, count in _count(kept, holding, gold).items()}
         useful = sum(each.useful for each in judged)
-        found.append({**_count(own, holding, gold), **after, "gold": len(gold), "useful": useful})
-    return case.final_state(_sum_measures(found), passages)
+        measured.update({**_count(own, holding, gold), **entailed, "gold": len(gold), "useful": useful})
+    return case.final_state(measured, passages)
 
 
-def _usefulness(statement: Evidence, part: KnownSubQuestion) -> Ask[Usefulness]:
-    variables = {"statement": statement["statement"], "question": part.question}
-    return Ask("judge_usefulness", variables, Usefulness, Usefulness(useful=False))
-
-
-def _merge_parts(question: str, parts: Sequence[KnownSubQuestion]) -> KnownSubQuestion:
-    """Write the question itself as one that every part answers."""
-    answers = tuple(each for part in parts for each in part.answers)
-    return KnownSubQuestion(question, answers, tuple(each for part in parts for each in part.gold))
-
-
-def _count(statements: Sequence[Evidence], holding: set[str], gold: set[str]) -> Measures:
+def _count(statements: Sequence[Evidence], holding: set[str], gold: set[str]) -> dict[str, int]:
     cited = {key for each in statements for key in each["passage_ids"]}
     return {
         "statements": len(statements),
         "right": sum(not holding.isdisjoint(each["passage_ids"]) for each in statements),
         "found": len(gold & cited),
     }
-
-
-async def _draw_shown(job: QuestionJob) -> list[Passage]:
-    """Draw five of the passages that a search for the question finds and of those that come with it."""
-    retriever = await get_retriever(job.settings.retriever)
-    request = SearchRequest(job.question.question, job.settings.passages_per_query, frozenset(), 1, "")
-    return draw_passages(job.question, (await search_all([retriever], request)).passages)
 
 
 async def run_missing_information(job: QuestionJob, watch: EventListener) -> Mapping[str, Any]:
@@ -181,18 +238,15 @@ async def run_missing_information(job: QuestionJob, watch: EventListener) -> Map
         The end state, with `measured`: `all` and `partial` (1 each), `all_right`, `unanswerable` (with a part of the
         information), and of these `aligned`: what the model finds missing fits a sub-question that is left.
     """
-    case = _case(job, watch)
+    case = _CaseRun(job, watch)
     parts = annotated_sub_questions(job.question)
     known = draw_known_part(job.question.id, parts)
-    with_all = await _decide_on(case, parts)
-    with_part = await _decide_on(case, known)
+    with_all, with_part = [await _decide_on(case, given) for given in (parts, known)]
     unanswerable, aligned = not with_part["answer"], False
     if unanswerable:
         left = [each.question for each in parts if each not in known]
-        request = Ask(
-            "judge_alignment", {"missing": with_part["missing"], "candidates": left}, Alignment, Alignment(aligned=[])
-        )
-        (reply,) = await case.ask([request])
+        variables = {"missing": with_part["missing"], "candidates": left}
+        (reply,) = await case.ask([Ask("judge_alignment", variables, Alignment, Alignment(aligned=[]))])
         aligned = any(1 <= number <= len(left) for number in reply.aligned)
     measured = {
         "all": 1,
@@ -209,9 +263,4 @@ async def _decide_on(case: _CaseRun, known: Sequence[KnownSubQuestion]) -> Mappi
         Evidence(id=f"1.1.{number}", statement=each.statement, passage_ids=[], quote="", verified=False)
         for number, each in enumerate(known, 1)
     ]
-    question = case.job.question.question
-    return await case.node(decide, question=question, evidence=information, passages=[])
-
-
-def _sum_measures(counts: Sequence[Measures]) -> Measures:
-    return {name: sum(each[name] for each in counts) for name in counts[0]}
+    return await case.node(decide, question=case.job.question.question, evidence=information, passages=[])

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import floor, inf
 
-from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
 from hopgraph.state import CorpusError, Reranker, SettingsError
 
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+_PASSAGES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,48 +34,29 @@ def calibrate(
     reranker: Reranker,
     *,
     keep: float = 0.8,
-    passages_per_query: int = 50,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] = lambda _: None,
 ) -> Calibration:
-    """Find the largest δ for which more than `keep` of the questions keep at least one passage.
+    """Find the largest δ for which more than `keep` of the training questions keep at least one passage.
 
-    Each question is the query; its passages are reranked, and what counts is the best score (MIGRES,
-    Appendix B and Table 11). δ is itself the best score of some question. Questions with equal best scores
-    are kept together, so the share kept can be well above `keep`.
-
-    Args:
-        questions: training questions, at least one.
-        retriever: its documents carry the title in their metadata.
-        reranker: scored with `title`, line break, text; its own threshold plays no part.
-        keep: from 0 to below 1.
-        passages_per_query: the best so many of the retriever's documents are scored.
-        progress: called after each question with the number of questions done.
+    Each question is the query; its best 50 passages are reranked as `title`, line break, text, and what counts is the
+    best score (MIGRES, Appendix B and Table 11). δ is itself the best score of some question. Questions with equal best
+    scores are kept together, so the share kept can be well above `keep`, which is from 0 to below 1. `progress` is
+    called after each question with the number of questions done.
 
     Raises:
-        SettingsError: no question, or `keep` or `passages_per_query` out of range.
+        SettingsError: no question, or `keep` out of range.
         CorpusError: so many questions found nothing that no δ keeps the share.
     """
     if not questions:
         raise SettingsError("calibration needs at least one question; the data set has none")
     if not 0 <= keep < 1:
         raise SettingsError(f"keep is {keep}; it must be at least 0 and below 1")
-    if passages_per_query < 1:
-        raise SettingsError(f"passages_per_query is {passages_per_query}; it must be at least 1")
     best: list[float] = []
     for number, question in enumerate(questions, 1):
-        documents = retriever.invoke(question, k=passages_per_query)[:passages_per_query]
-        scores = reranker.score([(question, _text(document)) for document in documents])
-        best.append(max(scores, default=-inf))
-        if progress:
-            progress(number)
-    return _calibration(best, keep)
-
-
-def _text(document: Document) -> str:
-    return f"{document.metadata.get('title', '')}\n{document.page_content}"
-
-
-def _calibration(best: list[float], keep: float) -> Calibration:
+        documents = retriever.invoke(question, k=_PASSAGES)[:_PASSAGES]
+        pairs = [(question, f"{each.metadata.get('title', '')}\n{each.page_content}") for each in documents]
+        best.append(max(reranker.score(pairs), default=-inf))
+        progress(number)
     ranked = sorted(best, reverse=True)
     found = [score for score in ranked if score > -inf]
     # The decimal that was written, not its binary neighbour: 0.29 of 100 questions is 29.

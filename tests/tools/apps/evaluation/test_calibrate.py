@@ -76,17 +76,17 @@ def test_questions_without_passages_count_as_keeping_none() -> None:
 
 
 def test_only_the_passages_of_one_query_are_scored_and_progress_is_told() -> None:
-    retriever = Listed(table={"a": ["1", "2", "9"], "b": ["3", "1", "9"]})
+    retriever = Listed(table={"a": [*["1", "2"] * 25, "9"], "b": [*["3", "1"] * 25, "9"]})
     done: list[int] = []
-    result = calibrate(["a", "b"], retriever, NumberReranker(), passages_per_query=2, progress=done.append)
+    result = calibrate(["a", "b"], retriever, NumberReranker(), progress=done.append)
     assert result.threshold == 2
     assert done == [1, 2]
-    assert retriever.asked == [("a", 2), ("b", 2)]
+    assert retriever.asked == [("a", 50), ("b", 50)]
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"keep": 1.0}, "keep is 1.0"), ({"keep": -0.1}, "keep is -0.1"), ({"passages_per_query": 0}, "is 0")],
+    [({"keep": 1.0}, "keep is 1.0"), ({"keep": -0.1}, "keep is -0.1")],
 )
 def test_settings_out_of_range_are_refused(settings: dict[str, Any], message: str) -> None:
     questions, retriever = found([1.0])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hopgraph.state import CorpusError, SettingsError
-from hopgraph.tools.apps.evaluation.dataset_hub import HubDataset, download_dataset, parse_hub_spec
+from hopgraph.tools.apps.evaluation.dataset_hub import download_dataset, parse_hub_spec
 from hopgraph.tools.apps.evaluation.datasets import read_questions
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 
@@ -134,10 +134,11 @@ def test_a_missing_package_names_the_extra(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_specs() -> None:
-    assert parse_hub_spec("hub:hotpotqa/hotpot_qa?config=distractor&split=train&revision=abc") == HubDataset(
-        "hotpotqa/hotpot_qa", "distractor", "train", "abc"
+    assert parse_hub_spec("hub:hotpotqa/hotpot_qa?config=distractor&split=train&revision=abc") == (
+        "hotpotqa/hotpot_qa",
+        {"name": "distractor", "split": "train", "revision": "abc"},
     )
-    assert parse_hub_spec("hub:nq_open").split == "validation"
+    assert parse_hub_spec("hub:nq_open") == ("nq_open", {"split": "validation"})
     with pytest.raises(SettingsError, match="names no data set"):
         parse_hub_spec("hub:?split=train")
     with pytest.raises(SettingsError, match="option 'splits'"):

@@ -18,16 +18,14 @@ from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop
 from hopgraph.tools.apps.evaluation.preliminary import (
+    PASSAGES_SHOWN,
     ExtractionContext,
     MissingContext,
-    run_extraction,
-    run_missing_information,
-)
-from hopgraph.tools.apps.evaluation.preliminary_cases import (
-    PASSAGES_SHOWN,
     annotated_sub_questions,
     draw_known_part,
     draw_passages,
+    run_extraction,
+    run_missing_information,
 )
 from support.servers.scripted_model import ScriptedChatModel
 

@@ -11,7 +11,7 @@ from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, setting
 from hopgraph.tools.apps.cli.evaluation.experiment_runner import experiment_settings
 from hopgraph.tools.apps.cli.evaluation.reproduce_command import ReproduceOptions, run_reproduce
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
-from hopgraph.tools.apps.evaluation.datasets import FORMATS
+from hopgraph.tools.apps.evaluation.question_formats import FORMATS
 from hopgraph.tools.apps.evaluation.reproduce.experiments import EXPERIMENTS
 from hopgraph.tools.apps.evaluation.reproduce.paper_comparison import METRICS, warnings_for
 from hopgraph.tools.apps.evaluation.reproduce.paper_tables import PAPERS, PaperTable, read_paper, read_table

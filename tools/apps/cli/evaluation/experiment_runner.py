@@ -10,7 +10,7 @@ from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.evaluation.batch.question_job import run_job
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunWriter
 from hopgraph.tools.apps.evaluation.batch.run_setup import list_jobs
-from hopgraph.tools.apps.evaluation.preliminary_cases import annotated_sub_questions
+from hopgraph.tools.apps.evaluation.preliminary import annotated_sub_questions
 from hopgraph.tools.apps.evaluation.reproduce.experiments import EXPERIMENTS
 
 
