@@ -20,7 +20,7 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import (
     read_json_lines,
     truncate_partial_line,
 )
-from hopgraph.tools.apps.evaluation.batch.simulated_models import SIMULATED_MODELS
+from hopgraph.tools.apps.evaluation.batch.run_manifest import SIMULATED_MODELS
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.models.model_judge import judge

@@ -13,10 +13,16 @@ from hopgraph.tools.apps.evaluation.batch.local_engine import RunEngine, RunTall
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunWriter
 from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun, RunSpec, list_jobs, prepare_run
 from hopgraph.tools.apps.evaluation.batch.summary import summarize_run
-from hopgraph.tools.apps.evaluation.cost_estimate import MethodEstimate, RunEstimate, choose_stand_in, estimate_run
+from hopgraph.tools.apps.evaluation.cost_estimate import (
+    MethodEstimate,
+    ModelPrice,
+    PriceTable,
+    RunEstimate,
+    choose_stand_in,
+    estimate_run,
+)
+from hopgraph.tools.apps.evaluation.datasets import QuestionSample
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
-from hopgraph.tools.apps.evaluation.prices import ModelPrice, PriceTable
-from hopgraph.tools.apps.evaluation.question_sampling import QuestionSample
 
 NAMES = ("direct", "one_step", "migres")
 PAID = "openai:gpt-x?base_url=http://127.0.0.1:9/v1"
@@ -59,7 +65,7 @@ async def test_it_pays_nothing_and_counts_what_the_stand_in_takes(dataset: Path,
     by_name = {each.method: each for each in found.methods}
     assert list(by_name) == list(NAMES)
     assert all((each.questions, each.tried) == (5, 3) for each in found.methods)
-    assert (by_name["direct"].calls, by_name["direct"].all_calls) == (1, 5)
+    assert by_name["direct"].calls == 1
     assert by_name["migres"].calls > by_name["one_step"].calls >= 1
     for each in found.methods:
         million = 2.0 * each.prompt_tokens + 8.0 * each.completion_tokens

@@ -19,12 +19,11 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, RunWri
 from hopgraph.tools.apps.evaluation.batch.run_setup import CORPUS, RunSpec, list_jobs, prepare_run
 from hopgraph.tools.apps.evaluation.batch.summary import summarize_run
 from hopgraph.tools.apps.evaluation.comparison import compare_runs
-from hopgraph.tools.apps.evaluation.datasets import read_questions
+from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable
+from hopgraph.tools.apps.evaluation.datasets import QuestionSample, read_questions
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop, GoldSentence
 from hopgraph.tools.apps.evaluation.named_titles import base_of, is_written_as_a_name, words_of
 from hopgraph.tools.apps.evaluation.new_names import NameKind, candidate_names
-from hopgraph.tools.apps.evaluation.prices import PriceTable
-from hopgraph.tools.apps.evaluation.question_sampling import QuestionSample
 from hopgraph.tools.apps.evaluation.renaming import NAME_MAP, Renamer, build_renamer, rename_records
 from hopgraph.tools.apps.evaluation.trec import format_trec_files
 from hopgraph.tools.io.background import run_in_background

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopgraph.state import SettingsError
+from hopgraph.tools.apps.evaluation.cost_estimate import read_prices
+from hopgraph.tools.apps.evaluation.datasets import QuestionSample, parse_sample, select_questions
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
-from hopgraph.tools.apps.evaluation.prices import read_prices
-from hopgraph.tools.apps.evaluation.question_sampling import QuestionSample, parse_sample, select_questions
 from hopgraph.tools.apps.evaluation.statistics import bootstrap, permutation_test
 
 QUESTIONS = [EvalQuestion(f"q{n}", f"Question {n}?", (), "", (), ()) for n in range(50)]

@@ -18,8 +18,8 @@ from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, R
 from hopgraph.tools.apps.cli.evaluation.experiment_runner import experiment_settings, run_experiment
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_table, summary_console
 from hopgraph.tools.apps.cli.progress_bars import progress_on
+from hopgraph.tools.apps.evaluation.batch.run_manifest import describe_simulated_models, models_in
 from hopgraph.tools.apps.evaluation.batch.run_setup import CORPUS
-from hopgraph.tools.apps.evaluation.batch.simulated_models import describe_simulated_models, models_in
 from hopgraph.tools.apps.evaluation.datasets import detect_format, read_questions
 from hopgraph.tools.apps.evaluation.report.writers import WRITERS
 from hopgraph.tools.apps.evaluation.reproduce.experiments import EXPERIMENTS

@@ -8,8 +8,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from hopgraph.tools.apps.cli.console import console_on, print_line
-from hopgraph.tools.apps.evaluation.batch.run_manifest import RunManifest
-from hopgraph.tools.apps.evaluation.batch.simulated_models import describe_simulated
+from hopgraph.tools.apps.evaluation.batch.run_manifest import RunManifest, describe_simulated
 from hopgraph.tools.apps.evaluation.cost_estimate import RunEstimate
 from hopgraph.tools.apps.evaluation.report.cells import Cell, Table, number_cell, percent_cell, text_cell
 from hopgraph.tools.text.sanitize import pluralize, sanitize_line, truncate_line
@@ -125,7 +124,7 @@ def print_estimate(console: Console, estimate: RunEstimate) -> None:
     for each in estimate.methods:
         row = [text_cell(each.method), number_cell(each.questions)]
         if each.tried:
-            row += [number_cell(each.calls, 1), number_cell(each.all_calls)]
+            row += [number_cell(each.calls, 1), number_cell(each.calls * each.questions)]
             row += [number_cell(count * each.questions) for count in (each.prompt_tokens, each.completion_tokens)]
         else:
             row += [text_cell("not known"), *[text_cell("")] * 3]

@@ -1,21 +1,34 @@
-"""Answer many questions concurrently, store each as it is finished, and stop at a limit."""
+"""Answer many questions concurrently, store each as it is finished, and stop at a limit.
+
+Questions are answered in this process, or by an engine that has workers in others.
+"""
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from hopgraph.state import RunError, StepEvent
 from hopgraph.state.events import Asked, parse_event
-from hopgraph.tools.apps.evaluation.batch.question_job import EventListener, JobResult, QuestionJob, answer_question
+from hopgraph.tools.apps.evaluation.batch.question_job import (
+    EventListener,
+    JobResult,
+    QuestionJob,
+    answer_question,
+    make_outcome,
+)
 from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, RunWriter
-from hopgraph.tools.apps.evaluation.prices import PriceTable
+from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable
 
+WorkerMessage = StepEvent | JobResult
+"""What a worker sends: each model call as it is made, at the end the result; other steps stay in the worker."""
 JobRunner = Callable[[QuestionJob, EventListener], Awaitable[JobResult]]
 """Answers one question, here or in a worker, as `answer_question` does."""
 MAX_INITIAL_FAILURES = 10
 """A run is given up when so many questions have failed and none has succeeded."""
+MAX_ATTEMPTS = 3
+"""With how many workers a question may be lost before it counts as failed: it may be what kills them."""
 
 
 @dataclass
@@ -114,3 +127,29 @@ class RunEngine:
             raise LimitReached(f"--max-calls {self.max_calls} is reached")
         if self.max_cost is not None and tally.cost >= self.max_cost:
             raise LimitReached(f"--max-cost {self.max_cost:g} is reached")
+
+
+class WorkerLostError(Exception):
+    """A worker died while it had a question; the text is one line on why."""
+
+
+def retry_lost(run_one: JobRunner, kind: str, size: int) -> JobRunner:
+    """Wrap what has a worker answer a question, so that another one gets it when the worker is lost.
+
+    A question that three workers of this kind died with is a failed outcome. All `size` of them share the limit of
+    parallel calls.
+    """
+
+    async def answer(job: QuestionJob, listen: EventListener) -> JobResult:
+        began, reason = time.perf_counter(), ""
+        # Every setting is given, so that nothing is left to a worker's own environment.
+        given = {**dict(job.settings), "max_parallel_calls": -(-job.settings.max_parallel_calls // size)}
+        job = replace(job, settings=job.settings.model_copy(update=given))
+        for _ in range(MAX_ATTEMPTS):
+            try:
+                return await run_one(job, listen)
+            except WorkerLostError as lost:
+                reason = str(lost)
+        return make_outcome(job, began, error=f"lost with {MAX_ATTEMPTS} {kind}, the last time: {reason}"), None
+
+    return answer

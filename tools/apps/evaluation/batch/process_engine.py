@@ -22,9 +22,8 @@ from langsmith.utils import tracing_is_enabled  # pyright: ignore[reportUnknownV
 
 from hopgraph.state import Context, HopgraphError, StepEvent
 from hopgraph.state.events import Asked
-from hopgraph.tools.apps.evaluation.batch.local_engine import JobRunner
+from hopgraph.tools.apps.evaluation.batch.local_engine import JobRunner, WorkerLostError, WorkerMessage, retry_lost
 from hopgraph.tools.apps.evaluation.batch.question_job import EventListener, JobResult, QuestionJob, answer_question
-from hopgraph.tools.apps.evaluation.batch.worker_protocol import WorkerLostError, WorkerMessage, retry_lost
 from hopgraph.tools.io.background import background_loop
 
 QUESTIONS_PER_PROCESS = 16

@@ -22,9 +22,8 @@ from urllib.parse import urlsplit
 
 from hopgraph.state import RunError, SettingsError, StepEvent
 from hopgraph.state.events import Asked
-from hopgraph.tools.apps.evaluation.batch.local_engine import JobRunner
+from hopgraph.tools.apps.evaluation.batch.local_engine import JobRunner, WorkerLostError, WorkerMessage, retry_lost
 from hopgraph.tools.apps.evaluation.batch.question_job import EventListener, JobResult, QuestionJob, answer_question
-from hopgraph.tools.apps.evaluation.batch.worker_protocol import WorkerLostError, WorkerMessage, retry_lost
 from hopgraph.tools.io.background import background_loop, run_on
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.scoring.weights import require

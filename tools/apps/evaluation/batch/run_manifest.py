@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal, cast
@@ -10,13 +10,17 @@ from typing import Literal, cast
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from hopgraph.state import Context, RunError
-from hopgraph.state.context import settings_group
+from hopgraph.state.context import DEFAULT_MODEL, settings_group
 from hopgraph.state.fingerprint import record_settings
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.prompts import read_demonstrations, read_prompt
 
 MANIFEST = "manifest.json"
 _LIBRARIES = ("hopgraph", "langgraph", "langchain-core", "langchain-openai", "bm25s", "numpy")
+
+SIMULATED_MODELS = {"offline:": "offline", "rehearsal:": "rehearsal", "openai:rehearsal-": "rehearsal"}
+"""How the specs of models begin that only simulate a language model, and their kinds; their scores say something about
+methods, nothing about models. The last is what `hopgraph rehearse` serves."""
 
 GoldBy = Literal["ids", "titles", "none"]
 
@@ -107,11 +111,7 @@ def library_versions() -> dict[str, str]:
 
 
 def file_hash(path: Path) -> str:
-    """Hash a file, or the files of a folder of questions, without loading it.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """Hash a file, or the files of a folder of questions, without loading it."""
     digest = hashlib.sha256()
     files = [path] if path.is_file() else [path / "queries.jsonl", *sorted((path / "qrels").glob("*.tsv"))]
     for each in files:
@@ -167,3 +167,26 @@ def _differences(old: JsonValue, new: JsonValue, place: str = "") -> Iterator[st
             yield from _differences(old.get(key), new.get(key), f"{place}.{key}" if place else str(key))
     elif old != new:
         yield f"{place} was {old!r:.60}, is now {new!r:.60}"
+
+
+def describe_simulated(manifest: RunManifest) -> str:
+    """Describe the simulated models of a run; empty where there are none."""
+    return describe_simulated_models(model for settings in manifest.methods.values() for model in models_in(settings))
+
+
+def models_in(settings: Mapping[str, JsonValue]) -> list[str]:
+    """List the models of a method's settings as a manifest has them: of the method, and of single roles."""
+    roles = settings.get("models")
+    return [str(settings.get("model") or DEFAULT_MODEL), *(map(str, roles.values()) if isinstance(roles, dict) else [])]
+
+
+def describe_simulated_models(models: Iterable[str]) -> str:
+    """Describe which of these models only simulate a language model; empty where none does."""
+    names = sorted({redact(name) for name in models if name.startswith(tuple(SIMULATED_MODELS))})
+    many = "none of which is a language model" if len(names) > 1 else "which is no language model"
+    return f"answered by {', '.join(names)}, {many}" if names else ""
+
+
+def simulated_kinds(models: Iterable[str]) -> list[str]:
+    """Return the kinds of simulated models among these, in alphabetical order."""
+    return sorted({kind for name in models for start, kind in SIMULATED_MODELS.items() if name.startswith(start)})

@@ -26,9 +26,8 @@ from hopgraph.tools.apps.evaluation.batch.run_manifest import (
     prompt_hashes,
 )
 from hopgraph.tools.apps.evaluation.batch.scores import gold_names
-from hopgraph.tools.apps.evaluation.datasets import add_gold_texts, read_questions
+from hopgraph.tools.apps.evaluation.datasets import QuestionSample, add_gold_texts, read_questions, select_questions
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
-from hopgraph.tools.apps.evaluation.question_sampling import QuestionSample, select_questions
 from hopgraph.tools.apps.evaluation.renaming import (
     NAME_MAP,
     Renamer,
