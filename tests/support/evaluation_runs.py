@@ -59,7 +59,6 @@ def written_run(
         repeats=repeats,
         methods={name: {} for name in methods},
         prompts={name: {} for name in methods},
-        libraries={},
     )
     with RunWriter(folder, manifest, questions) as directory:
         for each in outcomes:

@@ -13,7 +13,6 @@ from hopgraph.tools.apps.evaluation.batch.run_manifest import (
     GoldBy,
     RunManifest,
     frozen_settings,
-    library_versions,
 )
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion
 
@@ -93,7 +92,6 @@ def write_run(
         repeats=1,
         methods={name: frozen_settings(METHODS[name].Context(**own)) for name, own in settings.items()},
         prompts={name: {} for name in settings},
-        libraries=library_versions(),
     )
     with RunWriter(folder, manifest, list(questions)) as run:
         for each in outcomes:

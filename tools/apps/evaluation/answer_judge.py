@@ -35,10 +35,9 @@ class JudgeReply(BaseModel):
 
 
 class JudgedAnswer(NamedTuple):
-    """What is judged once."""
+    """What is judged once: a prediction for the question with this id."""
 
     id: str
-    """The question's."""
     prediction: str
 
 
@@ -58,17 +57,14 @@ class Judgements:
         """
         if not self.judge or question.answers is None:
             return None
-        if not outcome["answer"].strip() or not question.answers:
-            return not outcome["error"] and not question.answers and not outcome["answer"].strip()
+        blank = not outcome["answer"].strip()
+        if blank or not question.answers:
+            return blank and not question.answers and not outcome["error"]
         return self.verdicts.get(JudgedAnswer(outcome["id"], outcome["answer"]))
 
 
 def read_judgements(reader: RunReader, spec: str | None = None) -> Judgements:
-    """Read a judge's judgements; by default those of the last judge; empty without a file.
-
-    Raises:
-        RunError: a line that is not the last one is damaged.
-    """
+    """Read a judge's judgements, by default those of the last judge; empty without a file."""
     by_judge: dict[str, dict[JudgedAnswer, bool]] = {}
     last = ""
     for line in read_json_lines(reader.folder / JUDGEMENTS):
@@ -88,8 +84,8 @@ async def judge_run(
     Args:
         reader: the run; the caller holds it open for writing, or is its only user.
         spec: any model's spec.
-        parallel: cases under way at once.
-        progress: called after each case with (cases judged, cases to judge).
+        parallel: answers under way at once.
+        progress: called after each one with (answers judged, answers to judge).
 
     Raises:
         SpecError: the spec cannot be resolved, or names a simulated model, which cannot judge.

@@ -76,11 +76,7 @@ class Comparison:
     methods: list[ScoredMethod]
 
     def groups(self, key: Callable[[EvalQuestion], str]) -> dict[str, list[str]]:
-        """Group the questions by `key`; those with an empty key are left out.
-
-        Returns:
-            Group → ids of its questions, groups in order of their names.
-        """
+        """Group the ids of the questions by `key`, in order of the keys; those with an empty key are left out."""
         parts: dict[str, list[str]] = defaultdict(list)
         for name, question in self.questions.items():
             if group := key(question):
@@ -111,8 +107,17 @@ class Comparison:
 
     def paired(self, score: str, pairs: Sequence[tuple[ScoredMethod, ScoredMethod]]) -> list[Difference]:
         """Compare the second of each pair with the first; without those that have no question in common."""
-        found = [_difference(method, base, score) for base, method in pairs]
-        return _holm([each for each in found if each is not None])
+        found: list[Difference] = []
+        for base, method in pairs:
+            values = [
+                row[score] - base.rows[name][score]
+                for name, row in method.rows.items()
+                if score in row and score in base.rows.get(name, {})
+            ]
+            if values:
+                p = permutation_test(values)
+                found.append(Difference(method.name, len(values), fmean(values), bootstrap(values), p, p))
+        return _holm(found)
 
     def lost(self, method: ScoredMethod) -> Counter[Loss]:
         """Count what became of a method's questions."""
@@ -123,13 +128,17 @@ def compare_runs(readers: Sequence[RunReader]) -> Comparison:
     """Read runs to compare them; one may have other names than another in the same questions (`--rename`).
 
     Raises:
-        RunError: none, or runs over other questions.
+        RunError: runs over other questions, or one that is given twice.
     """
-    if not readers:
-        raise RunError("name at least one run to compare")
     questions = [{question.id: question for question in reader.questions()} for reader in readers]
+    first = readers[0].manifest.dataset
     for reader in readers[1:]:
-        _check_same_questions(readers[0], reader)
+        other = reader.manifest.dataset
+        if (other.ids, other.name) != (first.ids, first.name):  # other names in them are worth a comparison
+            raise RunError(
+                f"{reader.folder} asked other questions ({other.name}, {other.sample}) than {readers[0].folder} "
+                f"({first.name}, {first.sample}); compare runs with the same data set and sample"
+            )
     counts = Counter(method for reader in readers for method in reader.manifest.methods)
     labels = run_labels([reader.folder for reader in readers])
     methods = [
@@ -140,21 +149,8 @@ def compare_runs(readers: Sequence[RunReader]) -> Comparison:
     return Comparison(questions[0], methods)
 
 
-def _check_same_questions(first: RunReader, other: RunReader) -> None:
-    one, two = first.manifest.dataset, other.manifest.dataset
-    if (one.ids, one.name) != (two.ids, two.name):  # other names in them are worth a comparison
-        raise RunError(
-            f"{other.folder} asked other questions ({two.name}, {two.sample}) than {first.folder} ({one.name}, "
-            f"{one.sample}); compare runs with the same data set and sample"
-        )
-
-
 def run_labels(folders: Sequence[Path]) -> list[str]:
-    """Name runs by the ends of their folders, as long as needed to be unique.
-
-    Raises:
-        RunError: one is given twice.
-    """
+    """Name runs by the ends of their folders, as long as needed to be unique; RunError where one is given twice."""
     whole = [folder.expanduser().resolve().parts for folder in folders]
     for folder, parts in zip(folders, whole, strict=True):
         if whole.count(parts) > 1:
@@ -174,7 +170,6 @@ def _scored(reader: RunReader, method: str, questions: Mapping[str, EvalQuestion
 
 
 def _classify_loss(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> Loss:
-    """Classify what became of a question with known answers: right by exact match, or where it was lost."""
     if outcome["error"]:
         return "failed"
     if EXACT_MATCH(outcome["answer"], question.answers or ()) == 1.0:
@@ -190,18 +185,6 @@ def _classify_loss(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) ->
     if searched and not frozenset(gold_names(question, gold_by)) <= frozenset(found):
         return "not retrieved"
     return "answered wrongly" if outcome["answer"] else "not answered"
-
-
-def _difference(method: ScoredMethod, base: ScoredMethod, score: str) -> Difference | None:
-    values = [
-        row[score] - base.rows[name][score]
-        for name, row in method.rows.items()
-        if score in row and score in base.rows.get(name, {})
-    ]
-    if not values:
-        return None
-    p = permutation_test(values)
-    return Difference(method.name, len(values), fmean(values), bootstrap(values), p, p)
 
 
 def _holm(differences: list[Difference]) -> list[Difference]:

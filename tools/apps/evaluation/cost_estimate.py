@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from hopgraph.state import Context, SettingsError, StepEvent
 from hopgraph.state.context import DEFAULT_MODEL
@@ -18,6 +18,7 @@ from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob, answe
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.models import model_name
 from hopgraph.tools.resources import find_model_spec
+from hopgraph.tools.text.sanitize import pluralize
 
 TRIED_QUESTIONS = 10
 """Questions that are tried. Of 100 of HotpotQA's, the first 3 predicted half of the calls that MIGRES then took, the
@@ -27,10 +28,8 @@ first 10 87 %."""
 _Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class ModelPrice(BaseModel):
+class ModelPrice(BaseModel, frozen=True, extra="forbid"):
     """The price of a model, for a million tokens."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     prompt: _Amount
     completion: _Amount
@@ -117,10 +116,9 @@ class RunEstimate:
     @property
     def label(self) -> str:
         """Return a sentence on what the figures are based on."""
-        tried = max((each.tried for each in self.methods), default=0)
-        plural = "question" if tried == 1 else "questions"
+        tried = pluralize(max((each.tried for each in self.methods), default=0), "question")
         text = (
-            f"An estimate from the first {tried} {plural}, answered by {self.stand_in}, with four characters to a "
+            f"An estimate from the first {tried}, answered by {self.stand_in}, with four characters to a "
             "token; a language model takes more or fewer turns, and may reason at length"
         )
         return f"{text}. Not counted: {', '.join(self.left_out)}" if self.left_out else text

@@ -45,20 +45,14 @@ def parse_hub_spec(spec: str) -> tuple[str, dict[str, str]]:
 
 
 def download_dataset(spec: str, target: Path, *, limit: int | None = None) -> Path:
-    """Write a data set's records to a file, unless it is there already. Blocks.
-
-    Args:
-        spec: as `parse_hub_spec` reads it.
-        target: the file in the run's folder; complete or absent, whatever happens.
-        limit: only the first so many; None for all. Nothing else is downloaded then.
+    """Write a data set's records, or the first `limit` and no others, to a file, unless it is there already. Blocks.
 
     Returns:
-        The file.
+        The file, which is complete or absent, whatever happens.
 
     Raises:
         SettingsError: a bad spec, or the package `datasets` is missing.
         CorpusError: the data set cannot be had: no network, no such name, configuration or split.
-        OSError: the file cannot be written.
     """
     name, options = parse_hub_spec(spec)
     if target.is_file():

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from hopgraph.state import CorpusError, SettingsError
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion
@@ -44,7 +44,7 @@ def read_questions(path: Path, format_name: str | None = None) -> Iterator[EvalQ
         raise CorpusError(f"{error.filename or path}: cannot be read: {error.strerror or error}") from None
 
 
-def add_gold_texts(dataset: Path, questions: Sequence[EvalQuestion]) -> Iterator[EvalQuestion]:
+def add_gold_texts(dataset: Path, questions: list[EvalQuestion]) -> list[EvalQuestion]:
     """Give the questions of a BEIR folder the texts of their gold passages, from its corpus file.
 
     Questions of another data set, or of a folder without a corpus file, stay as they are; a gold passage that the
@@ -55,13 +55,14 @@ def add_gold_texts(dataset: Path, questions: Sequence[EvalQuestion]) -> Iterator
     """
     corpus = dataset / "corpus.jsonl"
     if not corpus.is_file():
-        yield from questions
-        return
+        return questions
     needed = {name for question in questions for name in question.gold}
     records = open_corpus(corpus, BEIR).records(CorpusReading())
     texts = {each.id: ContextPassage(each.id, each.title, each.text) for each in records if each.id in needed}
-    for question in questions:
-        yield replace(question, contexts=tuple(texts[name] for name in question.gold if name in texts))
+    return [
+        replace(question, contexts=tuple(texts[name] for name in question.gold if name in texts))
+        for question in questions
+    ]
 
 
 def detect_format(path: Path) -> str:
@@ -121,7 +122,7 @@ def _read_qrels(path: Path, reading: CorpusReading) -> dict[str, list[str]]:
 
 def _detect_file_format(path: Path) -> str:
     values = (value for _, value in read_json_values(path, CorpusReading(skip_bad=True)))
-    first = next((value for value in values if isinstance(value, dict)), {})
+    first = next((value for value in values if isinstance(value, dict)), dict[str, JsonValue]())
     known = {key.lower().replace("_", "") for key in first}
     for name, form in FORMATS.items():
         if known.issuperset(key.replace("_", "") for key in form.keys):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Annotated, NamedTuple
 
-from pydantic import AliasChoices, BaseModel, Field, JsonValue, StringConstraints
+from pydantic import AliasChoices, AliasPath, BaseModel, Field, JsonValue, StringConstraints
 
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop, GoldSentence
 from hopgraph.tools.retrieval.corpora import hash_passage, join_sentences
@@ -125,18 +125,16 @@ class _OpenDomain(QuestionRecord):
         return _with_paragraphs(EvalQuestion(name, self.question, tuple(self.answers)), self.ctxs)
 
 
-class _TriviaAnswer(BaseModel):
-    value: str = Field(validation_alias=AliasChoices("Value", "value"))
-    aliases: list[str] = Field(default=[], validation_alias=AliasChoices("Aliases", "aliases"))
-
-
 class _TriviaQa(QuestionRecord):
     id: str = Field(validation_alias=AliasChoices("QuestionId", "question_id"))
     question: _Text = Field(validation_alias=AliasChoices("Question", "question"))
-    answer: _TriviaAnswer = Field(validation_alias=AliasChoices("Answer", "answer"))
+    answer: str = Field(validation_alias=AliasChoices(AliasPath("Answer", "Value"), AliasPath("answer", "value")))
+    aliases: list[str] = Field(
+        default=[], validation_alias=AliasChoices(AliasPath("Answer", "Aliases"), AliasPath("answer", "aliases"))
+    )
 
     def to_question(self, line: int) -> EvalQuestion:
-        return EvalQuestion(self.id, self.question, tuple(dict.fromkeys([self.answer.value, *self.answer.aliases])))
+        return EvalQuestion(self.id, self.question, tuple(dict.fromkeys([self.answer, *self.aliases])))
 
 
 class _StrategyQa(QuestionRecord):
@@ -167,21 +165,17 @@ class _StrategyQa(QuestionRecord):
         )
 
 
-class _Metadata(BaseModel):
-    answers: tuple[str, ...] | None = None
-    type: str = ""
-
-
 class BeirQuery(QuestionRecord):
     """A query of a BEIR folder; answers and type are in its metadata, if any."""
 
     id: str = Field(validation_alias=AliasChoices("_id", "id"))
     question: _Text = Field(validation_alias="text")
-    metadata: _Metadata = _Metadata()
+    answers: tuple[str, ...] | None = Field(default=None, validation_alias=AliasPath("metadata", "answers"))
+    type: str = Field(default="", validation_alias=AliasPath("metadata", "type"))
 
     def to_question(self, line: int) -> EvalQuestion:
         """Return the query without its gold passages, which the qrels name."""
-        return EvalQuestion(self.id, self.question, self.metadata.answers, self.metadata.type)
+        return EvalQuestion(self.id, self.question, self.answers, self.type)
 
 
 class QuestionFormat(NamedTuple):

@@ -1,9 +1,8 @@
 """What RA-ISF's modules did: which of them settled how many questions, and how many of those were right (Table 7)."""
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from hopgraph.state.events import Solved, parse_event
 from hopgraph.tools.apps.evaluation.comparison import ScoredMethod
@@ -11,7 +10,6 @@ from hopgraph.tools.apps.runs.run_tree import ROOT
 
 Module = Literal["self-knowledge", "passage relevance", "decomposition", "unsolved"]
 MODULES: tuple[Module, ...] = get_args(Module)
-METHOD = "ra_isf"
 _SETTLED_BY: dict[str, Module] = {
     "known": "self-knowledge",
     "passages": "passage relevance",
@@ -36,22 +34,18 @@ class Workload:
 
 def count_workload(method: ScoredMethod) -> Workload | None:
     """Add up the settled questions of a method's kept steps; None where it is not RA-ISF or has no steps."""
-    if method.method != METHOD:
+    if method.method != "ra_isf":
         return None
     work = Workload(method.name)
     for outcome in method.reader.latest(method.method).values():
         if not outcome["trace"] or outcome["repeat"]:
             continue
-        for key, module in _settling_modules(method.reader.trace(outcome)).items():
-            if key == ROOT:
-                work.questions[module] += 1
-                work.right[module] += method.losses.get(outcome["id"]) == "right"
-            else:
-                work.parts[module] += 1
+        settled: dict[str, Module] = {}  # as it ended: a question may be settled more than once
+        for event in map(parse_event, method.reader.trace(outcome)["trace"]):
+            if isinstance(event, Solved):
+                settled[event.id] = _SETTLED_BY.get(event.how, "unsolved")
+        if own := settled.pop(ROOT, None):
+            work.questions[own] += 1
+            work.right[own] += method.losses.get(outcome["id"]) == "right"
+        work.parts.update(settled.values())
     return work if work.questions else None
-
-
-def _settling_modules(record: Mapping[str, Any]) -> dict[str, Module]:
-    """Return the module that settled each question of a run, as it ended."""
-    events = map(parse_event, record["trace"])
-    return {event.id: _SETTLED_BY.get(event.how, "unsolved") for event in events if isinstance(event, Solved)}

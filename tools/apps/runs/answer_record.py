@@ -59,14 +59,14 @@ def answer_record(settings: Context, state: Mapping[str, Any], trace: Sequence[S
         "citations": state["citations"],
         "stop_reason": state["stop_reason"],
         "usage": state["usage"],
-        "settings": _plain(settings.model_dump(mode="json"), redacted=True),
+        "settings": plain_json(settings.model_dump(mode="json"), redacted=True),
         "version": version("hopgraph"),
         "trace": trace,
     }
-    return cast("dict[str, Any]", _plain(record))
+    return cast("dict[str, Any]", plain_json(record))
 
 
-def _plain(value: object, *, redacted: bool = False) -> object:
+def plain_json(value: object, *, redacted: bool = False) -> object:
     """Return a value with infinite numbers as null, and without API keys if `redacted`."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
@@ -74,7 +74,7 @@ def _plain(value: object, *, redacted: bool = False) -> object:
         return redact(value) if redacted else value
     if isinstance(value, Mapping):
         entries = cast("Mapping[str, object]", value).items()
-        return {key: _plain(entry, redacted=redacted) for key, entry in entries}
+        return {key: plain_json(entry, redacted=redacted) for key, entry in entries}
     if isinstance(value, list | tuple):
-        return [_plain(entry, redacted=redacted) for entry in cast("Sequence[object]", value)]
+        return [plain_json(entry, redacted=redacted) for entry in cast("Sequence[object]", value)]
     return value

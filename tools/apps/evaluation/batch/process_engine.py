@@ -11,7 +11,7 @@ import os
 import signal
 import threading
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from multiprocessing.connection import Connection
@@ -87,8 +87,6 @@ def _work(driver: Connection) -> None:
 
 @dataclass(eq=False)
 class _Process:
-    """A worker process, and its questions in flight."""
-
     process: BaseProcess
     pipe: Connection
     in_flight: dict[int, asyncio.Queue[_Message]] = field(default_factory=dict[int, asyncio.Queue[_Message]])
@@ -121,11 +119,7 @@ class _ProcessPool:
         self._numbers = count()
 
     async def answer(self, job: QuestionJob, listen: EventListener) -> JobResult:
-        """Have the least busy process answer a question.
-
-        Raises:
-            WorkerLostError: the process died. HopgraphError: as `answer_question` does.
-        """
+        """Have the least busy process answer a question; WorkerLostError where it died."""
         alive = [worker for worker in self.processes if not worker.lost]
         while len(alive) < self.size:
             alive.append(self._start())
@@ -149,25 +143,16 @@ class _ProcessPool:
         context = multiprocessing.get_context("spawn")  # a fork would share locks and loops
         ours, theirs = context.Pipe()
         process = context.Process(target=_work, args=(theirs,), daemon=True)
-        with _interrupts_blocked():  # the child starts with SIGINT blocked: Ctrl-C is for the driver
+        with ExitStack() as after:
+            if hasattr(signal, "pthread_sigmask"):  # the child starts with SIGINT blocked: Ctrl-C is for the driver
+                before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+                after.callback(signal.pthread_sigmask, signal.SIG_SETMASK, before)
             process.start()
         theirs.close()  # so that its end is seen here
         worker = _Process(process, ours)
         self.processes.append(worker)
         threading.Thread(target=worker.receive, args=(asyncio.get_running_loop(),), daemon=True).start()
         return worker
-
-
-@contextmanager
-def _interrupts_blocked() -> Generator[None]:
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

@@ -56,11 +56,7 @@ class Worker:
         return socket.gethostname(), version("hopgraph")
 
     async def answer(self, job: QuestionJob) -> AsyncGenerator[WorkerMessage]:
-        """Answer a question on the background loop, where the connections to models are.
-
-        Raises:
-            HopgraphError: settings, prompts or a corpus that no question can be answered with.
-        """
+        """Answer a question as `answer_question` does, on the background loop, where the connections to models are."""
         here, calls = asyncio.get_running_loop(), asyncio.Queue[StepEvent | None]()
 
         def listen(event: StepEvent) -> None:
@@ -95,12 +91,7 @@ class _ActorPool:
         self._actors: list[_Actor] = []
 
     async def answer(self, job: QuestionJob, listen: EventListener) -> JobResult:
-        """Have the least busy worker answer a question.
-
-        Raises:
-            WorkerLostError: the worker died. HopgraphError: as `answer_question` does.
-            RunError: no worker can be started.
-        """
+        """Have the least busy worker answer a question; WorkerLostError where it died."""
         errors, actor = self._ray.exceptions, await self._least_busy()
         actor.in_flight += 1
         try:
@@ -150,8 +141,7 @@ def ray_workers(concurrency: int) -> Generator[JobRunner]:
     `concurrency` questions are in flight at once, over all workers.
 
     Raises:
-        SpecError: Ray is not installed.
-        SettingsError: RAY_ADDRESS is one of a Ray client.
+        SpecError: Ray is not installed. SettingsError: RAY_ADDRESS is one of a Ray client.
         RunError: the cluster cannot be reached.
     """
     address = os.environ.get("RAY_ADDRESS", "").strip() or "local"  # and no other cluster that happens to run here
@@ -164,7 +154,9 @@ def ray_workers(concurrency: int) -> Generator[JobRunner]:
         os.environ.setdefault(name, value)  # read as Ray is imported, and by what it starts
     ray = require("ray", "ray")
     try:
-        _check_reachable(address)
+        place = urlsplit(f"//{address}")
+        if place.hostname and place.port:  # Ray itself would try for over a minute
+            socket.create_connection((place.hostname, place.port), timeout=_CONNECT_SECONDS).close()
         ray.init(address, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     except (OSError, RuntimeError, ValueError) as error:
         raise RunError(f"the Ray cluster {address!r} cannot be used: {_first_line(error)}") from None
@@ -173,13 +165,6 @@ def ray_workers(concurrency: int) -> Generator[JobRunner]:
         yield retry_lost(pool.answer, "Ray workers", pool.size)
     finally:
         ray.shutdown()
-
-
-def _check_reachable(address: str) -> None:
-    """Connect to HOST:PORT once; Ray itself would try for over a minute."""
-    place = urlsplit(f"//{address}")
-    if place.hostname and place.port:
-        socket.create_connection((place.hostname, place.port), timeout=_CONNECT_SECONDS).close()
 
 
 def _first_line(error: BaseException) -> str:

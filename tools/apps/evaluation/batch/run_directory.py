@@ -95,7 +95,7 @@ def read_json_lines(path: Path) -> Iterator[Any]:
 
 
 def append_json_line(path: Path, record: Mapping[str, object]) -> None:
-    """Append a record to a file of lines; blocks until the operating system has it."""
+    """Append a record to a file of lines."""
     with path.open("ab") as file:
         file.write(f"{json.dumps(record)}\n".encode("ascii"))
 
@@ -110,20 +110,12 @@ class RunReader:
     """A run on disk; also while it is being written."""
 
     def __init__(self, folder: Path) -> None:
-        """Open a run to read it.
-
-        Raises:
-            RunError: there is none, or it is damaged.
-        """
+        """Open a run to read it; RunError where there is none, or it is damaged."""
         self.folder = folder
         self.manifest = read_run_manifest(folder)
 
     def questions(self) -> list[EvalQuestion]:
-        """Read the questions that were chosen.
-
-        Raises:
-            RunError: their file is missing or damaged.
-        """
+        """Read the questions that were chosen; RunError where their file is missing or damaged."""
         path = self.folder / _QUESTIONS
         try:
             return [_QUESTION.validate_json(line) for line in path.read_bytes().splitlines()]
@@ -132,11 +124,7 @@ class RunReader:
             raise RunError(f"{path}: cannot be read: {reason}; start a new run in another folder") from None
 
     def outcomes(self, method: str) -> Iterator[Outcome]:
-        """Read what a method has finished, one at a time; a retried question has two.
-
-        Raises:
-            RunError: a line that is not the last one is damaged.
-        """
+        """Read what a method has finished, one at a time, as `read_json_lines` does; a retried question has two."""
         return read_json_lines(self._results(method))
 
     def latest(self, method: str) -> dict[OutcomeKey, Outcome]:
@@ -175,7 +163,6 @@ class RunWriter(RunReader):
 
         Raises:
             RunError: the folder holds something else, is in use, or its run was started with other settings.
-            OSError: it cannot be written.
         """
         self.folder = folder
         self._check_folder()
@@ -205,14 +192,9 @@ class RunWriter(RunReader):
         return str((self.folder / _CACHE / str(repeat)).resolve())
 
     def add(self, outcome: Outcome, record: bytes | None) -> None:
-        """Write a finished question; blocks until the operating system has it.
+        """Write a finished question, and its record from `compress_record`; fills in the outcome's `trace`.
 
-        Args:
-            outcome: what came of it; `trace` is filled in here.
-            record: its record, compressed by `compress_record`.
-
-        Raises:
-            OSError: the disk is full or gone.
+        Blocks until the operating system has it.
         """
         if record:
             with self._traces(outcome["method"]).open("ab") as file:

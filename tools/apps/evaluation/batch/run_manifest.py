@@ -5,13 +5,14 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from hopgraph.state import Context, RunError
 from hopgraph.state.context import DEFAULT_MODEL, settings_group
 from hopgraph.state.fingerprint import record_settings
+from hopgraph.tools.apps.runs.answer_record import plain_json
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.prompts import read_demonstrations, read_prompt
 
@@ -25,10 +26,8 @@ methods, nothing about models. The last is what `hopgraph rehearse` serves."""
 GoldBy = Literal["ids", "titles", "none"]
 
 
-class DatasetFacts(BaseModel):
+class DatasetFacts(BaseModel, frozen=True, extra="forbid"):
     """Which questions are asked."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     """The file or folder, by name."""
@@ -42,10 +41,8 @@ class DatasetFacts(BaseModel):
     """The seed with which people, places and works were renamed; None: they were not."""
 
 
-class CorpusSource(BaseModel):
+class CorpusSource(BaseModel, frozen=True, extra="forbid"):
     """Where passages come from."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     retriever: str
     """The spec; `contexts` for the pooled contexts of the data set."""
@@ -55,10 +52,8 @@ class CorpusSource(BaseModel):
     """How gold passages are recognized among the retrieved ones."""
 
 
-class RunManifest(BaseModel):
+class RunManifest(BaseModel, frozen=True, extra="forbid"):
     """Everything that shapes the results of a run."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     format_version: Literal[1] = 1
     dataset: DatasetFacts
@@ -68,7 +63,8 @@ class RunManifest(BaseModel):
     """Method → its settings, without those of operation."""
     prompts: dict[str, dict[str, str]]
     """Method → SHA-256 of each of its prompt files."""
-    libraries: dict[str, str]
+    libraries: dict[str, str] = Field(default_factory=lambda: {name: version(name) for name in _LIBRARIES})
+    """The versions of what results depend on."""
 
 
 def frozen_settings(settings: Context) -> dict[str, JsonValue]:
@@ -78,15 +74,7 @@ def frozen_settings(settings: Context) -> dict[str, JsonValue]:
     """
     record = record_settings(settings, without=(settings_group("Operation"),))
     del record["retriever"]
-    return cast("dict[str, JsonValue]", _redacted(record))
-
-
-def _redacted(value: JsonValue) -> JsonValue:
-    if isinstance(value, str):
-        return redact(value)
-    if isinstance(value, dict):
-        return {key: _redacted(entry) for key, entry in value.items()}
-    return [_redacted(entry) for entry in value] if isinstance(value, list) else value
+    return cast("dict[str, JsonValue]", plain_json(record, redacted=True))
 
 
 def prompt_hashes(settings: Context) -> dict[str, str]:
@@ -103,11 +91,6 @@ def prompt_hashes(settings: Context) -> dict[str, str]:
         content = [prompt.instructions, prompt.input, *map(repr, examples)]
         hashes[step] = hashlib.sha256(json.dumps(content).encode("ascii")).hexdigest()
     return hashes
-
-
-def library_versions() -> dict[str, str]:
-    """Return the versions of what results depend on."""
-    return {name: version(name) for name in _LIBRARIES}
 
 
 def file_hash(path: Path) -> str:
@@ -145,14 +128,8 @@ def merge_manifests(old: RunManifest, new: RunManifest) -> RunManifest:
         RunError: another difference; names the first few with their values.
     """
     known = old.methods.keys() & new.methods.keys()
-    shared = {"methods": known, "prompts": known}
-    before, after = (
-        {
-            **each.model_dump(mode="json", exclude={"libraries", *shared}),
-            **each.model_dump(mode="json", include=shared),
-        }
-        for each in (old, new)
-    )
+    compared: Any = {"dataset": True, "corpus": True, "repeats": True, "methods": known, "prompts": known}
+    before, after = (each.model_dump(mode="json", include=compared) for each in (old, new))
     if differences := list(_differences(before, after)):
         shown = "; ".join(differences[:3]) + (f"; and {len(differences) - 3} more" if len(differences) > 3 else "")
         raise RunError(

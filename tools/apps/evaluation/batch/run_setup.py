@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from langchain_core.retrievers import BaseRetriever
 
@@ -22,7 +23,6 @@ from hopgraph.tools.apps.evaluation.batch.run_manifest import (
     RunManifest,
     file_hash,
     frozen_settings,
-    library_versions,
     prompt_hashes,
 )
 from hopgraph.tools.apps.evaluation.batch.scores import gold_names
@@ -71,8 +71,7 @@ class RunSpec:
     """Keep all passages that come with a question in the run, not the gold ones alone."""
 
 
-@dataclass(frozen=True)
-class PreparedRun:
+class PreparedRun(NamedTuple):
     """A run that can start."""
 
     manifest: RunManifest
@@ -92,11 +91,10 @@ def prepare_run(spec: RunSpec, progress: Progress | None = None) -> PreparedRun:
     questions = select_questions(read_questions(spec.dataset, spec.format_name), spec.sample)
     if not questions:
         raise SettingsError(f"{spec.dataset}: no questions to ask")
-    questions = list(add_gold_texts(spec.dataset, questions))
+    questions = add_gold_texts(spec.dataset, questions)
     _check_corpus(spec, questions)
     renaming = None if spec.rename is None else _make_renamer(spec, spec.rename)
     retriever_spec, recorded = _make_corpus(spec, renaming, progress)
-    retriever = resolve_retriever(retriever_spec)
     if renaming:
         questions = [renaming.question(each) for each in questions]
     if not spec.keep_contexts:
@@ -118,12 +116,11 @@ def prepare_run(spec: RunSpec, progress: Progress | None = None) -> PreparedRun:
         corpus=CorpusSource(
             retriever=recorded,
             fingerprint=_corpus_fingerprint(retriever_spec),
-            gold_by=_detect_gold_key(spec, retriever, questions),
+            gold_by=_detect_gold_key(spec, resolve_retriever(retriever_spec), questions),
         ),
         repeats=spec.repeats,
         methods={name: frozen_settings(each) for name, each in methods.items()},
         prompts={name: prompt_hashes(each) for name, each in methods.items()},
-        libraries=library_versions(),
     )
     return PreparedRun(manifest, questions, methods)
 

@@ -1,6 +1,6 @@
 """Score the outcomes of a run, question by question."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from hopgraph.state import Citation
 from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome
@@ -83,11 +83,11 @@ def _sentence_scores(citations: Sequence[Citation], question: EvalQuestion, gold
     return {"sentence_precision": PRECISION(cited, gold), "sentence_recall": RECALL(cited, gold)}
 
 
-def _quoted_sentences(citation: Citation, question: EvalQuestion, gold_by: GoldBy) -> Iterator[str]:
+def _quoted_sentences(citation: Citation, question: EvalQuestion, gold_by: GoldBy) -> list[str]:
     """Name the gold sentences that a quote holds by their numbers; a quote that holds none by itself."""
     quote = " ".join(citation["quote"].split())
     titles = {each.id: each.title for each in question.contexts}
-    found = False
+    found: list[str] = []
     for number, sentence in enumerate(question.sentences):
         text = " ".join(sentence.text.split())
         if gold_by == "ids":
@@ -95,7 +95,5 @@ def _quoted_sentences(citation: Citation, question: EvalQuestion, gold_by: GoldB
         else:
             same = titles.get(sentence.passage_id) == citation["title"]
         if same and quote and text and (quote in text or text in quote):
-            found = True
-            yield str(number)
-    if not found:
-        yield f"{citation['passage_id']}\n{quote}"
+            found.append(str(number))
+    return found or [f"{citation['passage_id']}\n{quote}"]

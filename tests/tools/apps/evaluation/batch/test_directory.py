@@ -20,7 +20,6 @@ from hopgraph.tools.apps.evaluation.batch.run_manifest import (
     DatasetFacts,
     RunManifest,
     frozen_settings,
-    library_versions,
     prompt_hashes,
 )
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop, GoldSentence
@@ -51,7 +50,6 @@ def manifest(**settings: Any) -> RunManifest:
         repeats=1,
         methods={"migres": frozen_settings(context)},
         prompts={"migres": prompt_hashes(context)},
-        libraries=library_versions(),
     )
 
 
