@@ -16,7 +16,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from hopgraph.graphs import chat
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.server.admission import BusyError
-from hopgraph.tools.apps.server.page.turn_store import TurnStore
+from hopgraph.tools.apps.server.page.page_turns import TurnStore
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import AUTO, open_service
 from hopgraph.tools.apps.server.storage import StorageError

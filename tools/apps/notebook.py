@@ -61,7 +61,9 @@ class Walk:
             f"<tr><td><b>{escape(node)}</b></td><td>{escape(name)}</td>"
             f'<td style="text-align:left">{escape(_short(value))}</td></tr>'
             for node, written in self.writes
-            for name, value in _shown(written)
+            for name, value in written.items()
+            # `prepare` also writes LangGraph's orders to overwrite a field.
+            if name not in _NOT_SHOWN and value and isinstance(value, str | int | float | list | dict)
         )
         return Card(f"<table><tr><th>node</th><th>writes</th><th>value</th></tr>{rows}</table>")
 
@@ -91,56 +93,44 @@ def walk(method: Any, question: str, settings: Context | None = None) -> Walk:
     """
     graph = _graph_of(method)
     events: list[Any] = []
-    tasks = _Tasks({}, {}, {})
+    started: dict[str, list[Mapping[str, Any]]] = {}
+    written: dict[str, Mapping[str, Any]] = {}
     result: Mapping[str, Any] = {}
     modes = ["tasks", "custom", "values"]
     for path, mode, part in graph.stream({"question": question}, context=settings, stream_mode=modes, subgraphs=True):
         if mode == "custom":
             events.append(part)
+        elif mode == "tasks" and "result" in part:
+            written[part["id"]] = part["result"]
         elif mode == "tasks":
-            tasks.add(path, part)
+            owner = path[-1].split(":")[1] if path else ""  # a path's last part is `node:task id`
+            started.setdefault(owner, []).append(part)
         elif not path:
             result = part
-    return Walk(str(graph.get_name()), question, sorted(events, key=event_order), result, list(tasks.writes()))
+    writes = list(_writes(started, written))
+    return Walk(str(graph.get_name()), question, sorted(events, key=event_order), result, writes)
 
 
-@dataclass(frozen=True)
-class _Tasks:
-    """The tasks of a stream, by graph: only those of one graph start in a fixed order."""
+def _writes(
+    started: Mapping[str, list[Mapping[str, Any]]], written: Mapping[str, Mapping[str, Any]], owner: str = ""
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield each node with what it wrote; in place of a subgraph, which repeats what its nodes wrote, its nodes.
 
-    started: dict[str, list[str]]
-    """The ids of the tasks that a subgraph's task started, in order; under "" those of the whole graph."""
-    names: dict[str, str]
-    written: dict[str, Mapping[str, Any]]
-
-    def add(self, path: tuple[str, ...], part: Mapping[str, Any]) -> None:
-        """Store a start or a result; the path's last part is `node:task id`."""
-        if "result" in part:
-            self.written[part["id"]] = part["result"]
-            return
-        self.names[part["id"]] = part["name"]
-        self.started.setdefault(path[-1].split(":")[1] if path else "", []).append(part["id"])
-
-    def writes(self, owner: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Yield each node with what it wrote; in place of a subgraph, which repeats what its nodes wrote, its nodes."""
-        for each in self.started[owner]:
-            if each in self.started:
-                yield from self.writes(each)
-            elif each in self.written:
-                yield self.names[each], self.written[each]
+    Args:
+        started: the tasks that each subgraph's task started, as only those of one graph start in a fixed order; under
+            "" those of the whole graph.
+        written: what each task wrote, by its id.
+        owner: the task whose subgraph this is.
+    """
+    for task in started[owner]:
+        if task["id"] in started:
+            yield from _writes(started, written, task["id"])
+        elif task["id"] in written:
+            yield task["name"], written[task["id"]]
 
 
 def _graph_of(method: Any) -> Any:
     return method_named(method).graph if isinstance(method, str) else method
-
-
-def _shown(written: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    return ((name, value) for name, value in written.items() if name not in _NOT_SHOWN and value and _plain(value))
-
-
-def _plain(value: Any) -> bool:
-    """Whether this is a value to show; `prepare` also writes LangGraph's orders to overwrite a field."""
-    return isinstance(value, str | int | float | list | dict)
 
 
 def _short(value: Any) -> str:

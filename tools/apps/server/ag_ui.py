@@ -43,12 +43,11 @@ from hopgraph.nodes.core.step_events import STEP_EVENT
 from hopgraph.state import HopgraphError, SettingsError, StepEvent
 from hopgraph.state.chat import ChatContext
 from hopgraph.tools.apps.server.admission import BusyError
-from hopgraph.tools.apps.server.answer_payload import answer_payload, replace_surrogates
 from hopgraph.tools.apps.server.relay import KEEP_ALIVE, relay_steps, stream_events
 from hopgraph.tools.apps.server.server_options import OWNER
 from hopgraph.tools.apps.server.service import AUTO, Service
 from hopgraph.tools.apps.server.storage import StorageError
-from hopgraph.tools.apps.server.turn import PassagesRead, TurnEnd, error_line
+from hopgraph.tools.apps.server.turn import PassagesRead, TurnEnd, answer_payload, error_line, replace_surrogates
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.text.sanitize import sanitize_line
 

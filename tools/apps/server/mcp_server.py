@@ -39,10 +39,16 @@ from hopgraph.nodes.prepare import checked_question
 from hopgraph.state import HopgraphError, SettingsError
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.apps.runs.narration import Narrator
-from hopgraph.tools.apps.server.answer_payload import AnswerPayload, answer_payload, replace_surrogates
 from hopgraph.tools.apps.server.server_options import OWNER
 from hopgraph.tools.apps.server.service import AUTO, MODEL_NAMES, Service
-from hopgraph.tools.apps.server.turn import TurnEnd, error_line, step_lines
+from hopgraph.tools.apps.server.turn import (
+    AnswerPayload,
+    TurnEnd,
+    answer_payload,
+    error_line,
+    replace_surrogates,
+    step_lines,
+)
 
 MCP_PATH = "/mcp"
 

@@ -1,20 +1,24 @@
-"""One run of a graph as it happens: step events, then how it ended."""
+"""One run of a graph as it happens: step events, then how it ended and what it found."""
 
+import json
 import logging
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Interrupt, StreamMode
+from typing_extensions import TypedDict
 
 from hopgraph.nodes.core.method_graph import CompiledMethod
-from hopgraph.state import Context, HopgraphError, Passage, StepEvent
+from hopgraph.state import Citation, Context, HopgraphError, Passage, StepEvent, Usage
+from hopgraph.state.records import StopReason
 from hopgraph.tools.apps.runs.lines import Line
 from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.text.sanitize import sanitize_line
 
+ValueT = TypeVar("ValueT")
 _log = logging.getLogger(__name__)
 
 
@@ -86,3 +90,38 @@ def step_lines(step: TurnStep, narrator: Narrator) -> list[Line]:
             return narrator.add_passages(step.passages)
         case _:
             return narrator.add_event(step)
+
+
+class AnswerPayload(TypedDict):
+    """What was found, without the passages that were read on the way."""
+
+    answer: str
+    """A short string; empty when there is none."""
+    explanation: str
+    """The model's reason, in its own words; may be empty."""
+    citations: list[Citation]
+    """What the answer rests on, in the order of the marks [1], [2] in the text."""
+    method: str
+    """The method that looked it up; empty where nothing was looked up, as after small talk."""
+    stop_reason: StopReason | None
+    """None where nothing was looked up."""
+    usage: Usage
+
+
+def answer_payload(state: Mapping[str, Any], method: str) -> AnswerPayload:
+    """Read what was found off the last state of a method, or of the chat."""
+    return replace_surrogates(
+        AnswerPayload(
+            answer=state["answer"],
+            explanation=state["explanation"],
+            citations=state["citations"],
+            method=method,
+            stop_reason=state["stop_reason"],
+            usage=state["usage"],
+        )
+    )
+
+
+def replace_surrogates(value: ValueT) -> ValueT:
+    """Replace halves of surrogate pairs by `?`: a model may send them, and no encoder of JSON accepts them."""
+    return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))

@@ -11,8 +11,14 @@ from hopgraph.nodes.chat.reply import escape_markup
 from hopgraph.state import Citation, Usage
 from hopgraph.tools.apps.runs.lines import Line
 from hopgraph.tools.apps.runs.narration import Narrator
-from hopgraph.tools.apps.server.answer_payload import AnswerPayload, answer_payload, replace_surrogates
-from hopgraph.tools.apps.server.turn import TurnEnd, TurnStep, step_lines
+from hopgraph.tools.apps.server.turn import (
+    AnswerPayload,
+    TurnEnd,
+    TurnStep,
+    answer_payload,
+    replace_surrogates,
+    step_lines,
+)
 
 _MARKS = {"•": "", "-": "✗"}
 """Replacements for marks that Markdown would read as lists."""
@@ -49,16 +55,11 @@ class CompletionWriter:
             "annotations": citation_annotations(text, found["citations"]),
             "reasoning_content": reasoning,
         }
-        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _finish_reason(found)}
-        head = self._head("chat.completion")
-        return {**head, "choices": [choice], "usage": _usage(found["usage"]), "hopgraph": found}
+        return {**self._body("chat.completion", {"message": message}, found), "usage": _usage(found["usage"])}
 
     def chunk(self, delta: Mapping[str, Any], found: AnswerPayload | None = None) -> dict[str, Any]:
         """Write a piece of a stream; the last one of a choice has the finish reason, and what was found."""
-        reason = _finish_reason(found) if found else None
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
-        extra = {"hopgraph": found} if found else {}
-        return {**self._head("chat.completion.chunk"), "choices": [choice], **extra}
+        return self._body("chat.completion.chunk", {"delta": delta}, found)
 
     def last_chunks(self, end: TurnEnd, *, include_usage: bool) -> Iterable[dict[str, Any]]:
         """Write the end of a stream: the text with its citations, the finish reason, and the usage if requested."""
@@ -67,18 +68,17 @@ class CompletionWriter:
         yield self.chunk({"content": text, **({"annotations": cited} if cited else {})})
         yield self.chunk({}, found)
         if include_usage:
-            yield {**self._head("chat.completion.chunk"), "choices": [], "usage": _usage(found["usage"])}
+            yield {**self.chunk({}), "choices": [], "usage": _usage(found["usage"])}
 
-    def _head(self, kind: str) -> dict[str, Any]:
-        return {"id": self.identity, "object": kind, "created": self.created, "model": self.model}
+    def _body(self, kind: str, content: Mapping[str, Any], found: AnswerPayload | None) -> dict[str, Any]:
+        reason = ("length" if found["stop_reason"] == "budget" else "stop") if found else None
+        choice = {"index": 0, **content, "logprobs": None, "finish_reason": reason}
+        head = {"id": self.identity, "object": kind, "created": self.created, "model": self.model}
+        return {**head, "choices": [choice], **({"hopgraph": found} if found else {})}
 
 
 def _reply(end: TurnEnd) -> tuple[str, AnswerPayload]:
     return replace_surrogates(end.state["messages"][-1].text), answer_payload(end.state, end.state["chosen"] or "")
-
-
-def _finish_reason(found: AnswerPayload) -> str:
-    return "length" if found["stop_reason"] == "budget" else "stop"
 
 
 def _usage(usage: Usage) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from hopgraph.state import SettingsError
 from hopgraph.tools.apps.server.api_keys import user_of_key
 from hopgraph.tools.apps.server.page.chat_session import ChatSession
 from hopgraph.tools.apps.server.page.document_store import UPLOADS, uploads_folder
-from hopgraph.tools.apps.server.page.turn_store import TurnStore
+from hopgraph.tools.apps.server.page.page_turns import TurnStore
 from hopgraph.tools.apps.server.page.upload_guard import UploadQuota
 from hopgraph.tools.apps.server.page.uploaded_files import remove_old_files
 from hopgraph.tools.apps.server.server_options import OWNER, PAGE_PATH, ServingOptions
@@ -44,13 +45,15 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
     """
     # Read when Gradio is imported: it would report its use to its makers.
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+    # After each event it would summarize, with pandas, all events since the start, for a page that is not served.
+    os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", str(sys.maxsize))
     # Its default is shared by all users of this machine. Of several apps in a process the first one chooses.
     if not os.environ.get(_UPLOADS):
         os.environ[_UPLOADS] = str(_create_private(uploads_folder(options)))
     from hopgraph.tools.io.optional_packages import require
 
     gradio: Any = require("gradio", "chat")
-    from hopgraph.tools.apps.server.page.page_assets import style_sheet, theme
+    from hopgraph.tools.apps.server.page.page_assets import read_asset, theme
     from hopgraph.tools.apps.server.page.page_events import build_page
 
     uploads, largest = Path(os.environ[_UPLOADS]), options.max_upload_bytes
@@ -74,8 +77,8 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
         ssr_mode=False,
         enable_monitoring=False,
         pwa=False,
-        theme=theme(),
-        css=style_sheet(),
+        theme=theme(gradio),
+        css=read_asset("page.css"),
         head=_HEAD,
     )
 

@@ -4,8 +4,7 @@ The HTML is for `gr.HTML`, with all untrusted text escaped; as a chat message it
 formatting and links in escaped text, too.
 """
 
-from collections.abc import Mapping, Sequence
-from hashlib import blake2b
+from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from hopgraph.nodes.chat.reply import not_found, remarks
@@ -16,7 +15,7 @@ _TITLE_BY_KIND: Final = {"model": "the model's own knowledge", "reviewer": "stat
 """The title where no passage supports the citation."""
 
 
-def answer_html(reply: Mapping[str, Any], passages: Sequence[Passage]) -> str:
+def answer_html(reply: Mapping[str, Any], passages: Mapping[str, Passage], name: str) -> str:
     """Write an answer with its sources as HTML.
 
     A mark is a button that opens its passage over the page, by pointer or keyboard and without a script; Escape
@@ -24,7 +23,8 @@ def answer_html(reply: Mapping[str, Any], passages: Sequence[Passage]) -> str:
 
     Args:
         reply: the `additional_kwargs` of the reply's message, as the node `reply` wrote them.
-        passages: the passages of the same turn that are still known; of others the quote is shown.
+        passages: the passages of the same turn that are still known, by id; of others the quote is shown.
+        name: unique on the page; the ids of its elements begin with it.
 
     Returns:
         Empty where nothing was looked up (small talk, a refused message), whose own text is shown instead.
@@ -36,22 +36,14 @@ def answer_html(reply: Mapping[str, Any], passages: Sequence[Passage]) -> str:
     if not answer:
         return f'<div class="hg-answer"><p class="hg-note">{escape_text(not_found(question, reason))}</p></div>'
     citations = cast("list[Citation]", reply.get("citations") or [])
-    texts = {passage["id"]: passage for passage in passages}
-    name = _name(answer, citations)
-    numbered = [(number, f"{name}-{number}", each) for number, each in enumerate(citations, start=1)]
+    numbered = [(number, escape_text(f"{name}-{number}"), each) for number, each in enumerate(citations, start=1)]
     marks = "".join(_button("hg-cite", key, f"Source {number}", str(number)) for number, key, _ in numbered)
     parts = [f'<p class="hg-said">{escape_text(answer)}{f" {marks}" if marks else ""}</p>']
     parts += [f'<p class="hg-note">{escape_text(remark)}</p>' for remark in remarks(citations, reason)]
     if numbered:
         parts.append(f'<ol class="hg-sources">{"".join(_source(*each) for each in numbered)}</ol>')
-    parts += [_popover(number, key, each, texts.get(each["passage_id"])) for number, key, each in numbered]
+    parts += [_popover(number, key, each, passages.get(each["passage_id"])) for number, key, each in numbered]
     return f'<div class="hg-answer">{"".join(parts)}</div>'
-
-
-def _name(answer: str, citations: Sequence[Citation]) -> str:
-    """Return an id for an answer on the page; the same answer from the same sources may share one."""
-    parts = [answer, *(f"{each['passage_id']} {each['start']} {each['quote']}" for each in citations)]
-    return "source-" + blake2b("\0".join(parts).encode(errors="replace"), digest_size=6).hexdigest()
 
 
 def _button(kind: str, key: str, label: str, text: str) -> str:

@@ -4,14 +4,14 @@ Each function returns or yields a `ThreadView`, which replaces what is shown; `p
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from langchain_core.messages import HumanMessage
-from langgraph.types import Interrupt
+from langchain_core.messages import BaseMessage, HumanMessage
+from langgraph.types import Command, Interrupt
 from pydantic import JsonValue
 
 from hopgraph.graphs import METHODS
@@ -19,13 +19,11 @@ from hopgraph.state import HopgraphError
 from hopgraph.state.chat import ChatContext, settings_for_method
 from hopgraph.tools.apps.runs.run_header import run_header
 from hopgraph.tools.apps.server.admission import BusyError
-from hopgraph.tools.apps.server.page.conversation_html import load_turns
 from hopgraph.tools.apps.server.page.document_store import UserDocuments, documents_folder
-from hopgraph.tools.apps.server.page.page_turns import PageTurn
-from hopgraph.tools.apps.server.page.review_form import ReviewRequest, resume_command, review_requests
+from hopgraph.tools.apps.server.page.page_turns import PageTurn, TurnStore
+from hopgraph.tools.apps.server.page.review_form import ReviewRequest, review_requests
 from hopgraph.tools.apps.server.page.running_turns import RunningTurns
-from hopgraph.tools.apps.server.page.settings_panel import check_changes, effective_settings, list_settings
-from hopgraph.tools.apps.server.page.turn_store import TurnStore
+from hopgraph.tools.apps.server.page.settings_panel import effective_settings, list_settings
 from hopgraph.tools.apps.server.service import AUTO, MAX_FIRST_TITLE, Service
 from hopgraph.tools.apps.server.threads import thread_key
 from hopgraph.tools.text.sanitize import truncate_line
@@ -103,7 +101,6 @@ class ChatSession:
             SettingsError: a setting is invalid, or is not the person's to choose, or the corpus is gone.
         """
         service = self.service()
-        check_changes(options.method, options.changes, service.settings(AUTO, {}), owner=self.is_owner)
         # Choosing `auto` here overrides the method that the app was started with.
         changes = {**options.changes, **({"use_method": AUTO} if options.method == AUTO else {})}
         settings = service.settings(options.method, changes, owner=self.is_owner)
@@ -136,8 +133,12 @@ class ChatSession:
         service = self.service()
         if thread not in [each["id"] for each in await service.threads.list_for(user)]:
             return ThreadView("", [])
-        turns, interrupts = await load_turns(service, self.turn_store, user, thread)
-        return ThreadView(thread, turns, review_requests(interrupts))
+        state = await service.chat.aget_state(service.threads.config(user, thread))
+        turns = _join_turns(state.values.get("messages", ()), await self.turn_store.load(user, thread))
+        if turns and turns[-1].ended == "stopped" and service.admission.is_busy(thread_key(user, thread)):
+            turns[-1].ended = "elsewhere"
+        waits = bool(turns) and turns[-1].ended == "paused"
+        return ThreadView(thread, turns, review_requests(state.interrupts) if waits else ())
 
     async def delete(self, user: str, thread: str) -> None:
         """Delete a thread and its turns.
@@ -189,10 +190,10 @@ class ChatSession:
     ) -> AsyncGenerator[ThreadView]:
         """Resume a paused turn when all its requests are answered; else show the next one."""
         before = await self.open(user, thread)
-        given = resume_command(asked)
-        if given is None or not before.asked:
+        if not before.asked or any(each.answer is None for each in asked):
             yield ThreadView(before.thread, before.turns, asked if before.asked else ())
             return
+        given: Command[Any] = Command(resume={each.id: each.answer for each in asked})
         turn = before.turns[-1]
         turn.ended = ""
         try:
@@ -229,3 +230,25 @@ class ChatSession:
                 finally:
                     self._open.pop(turn.id, None)  # only now: the database is closed when none is left
         yield ThreadView(view.thread, view.turns, review_requests(interrupts))
+
+
+def _join_turns(messages: Iterable[BaseMessage], stored: dict[str, PageTurn]) -> list[PageTurn]:
+    """Return a thread's turns, the oldest first, from its messages and the stored turns by their ids.
+
+    A turn from another endpoint of the app has no steps here. One that ended before the thread had its question is
+    placed by its time.
+    """
+    turns: list[PageTurn] = []
+    for message in messages:
+        if isinstance(message, HumanMessage):
+            key = message.id or ""
+            turns.append(stored.pop(key, None) or PageTurn(message.text, key, asked_at=0, ended="stopped"))
+        elif turns:
+            turns[-1].record_reply(message)
+            turns[-1].ended = "done"
+    for turn in sorted(stored.values(), key=lambda each: each.asked_at):
+        earlier = [at for at, each in enumerate(turns, start=1) if each.asked_at <= turn.asked_at]
+        turns.insert(max(earlier, default=0), turn)
+    for turn in turns[:-1]:
+        turn.ended = "stopped" if turn.ended == "paused" else turn.ended  # another question was asked instead
+    return turns

@@ -1,20 +1,14 @@
 """The conversation in HTML: drawn alike for a running turn and for a stored one."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from langchain_core.messages import HumanMessage
-from langgraph.types import Interrupt
-
-from hopgraph.tools.apps.server.answer_payload import replace_surrogates
+from hopgraph.tools.apps.runs.lines import Line
 from hopgraph.tools.apps.server.page.answer_html import answer_html
 from hopgraph.tools.apps.server.page.html_text import inline_html, multiline_html, problem_html
 from hopgraph.tools.apps.server.page.page_turns import PageTurn
 from hopgraph.tools.apps.server.page.run_picture import picture
-from hopgraph.tools.apps.server.page.running_turns import record_reply
-from hopgraph.tools.apps.server.page.step_items import steps_html
-from hopgraph.tools.apps.server.page.turn_store import TurnStore
-from hopgraph.tools.apps.server.service import Service
-from hopgraph.tools.apps.server.threads import thread_key
+from hopgraph.tools.apps.server.turn import replace_surrogates
+from hopgraph.tools.text.sanitize import pluralize
 
 _WELCOME = (
     '<div class="hg-welcome"><h2>Ask your documents</h2><p>A question may take several steps: what is found for one'
@@ -42,11 +36,10 @@ def picture_html(turn: PageTurn | None) -> str:
 
 
 def _turn_html(turn: PageTurn) -> str:
-    about = " · ".join(filter(None, [str(turn.told.get("method", "")), _STAND_IN if turn.stand_in else ""]))
     return (
         f'<article class="hg-turn" data-turn="{inline_html(turn.id)}">'
         f'<div class="hg-asked"><span class="hg-unseen">You: </span>{multiline_html(turn.asked)}</div>'
-        f"{steps_html(turn.lines, running=not turn.ended, about=about, asked_with=turn.about)}"
+        f"{_steps_html(turn)}"
         f'<div class="hg-reply" aria-live="polite">{_reply_html(turn)}</div>'
         "</article>"
     )
@@ -58,37 +51,65 @@ def _reply_html(turn: PageTurn) -> str:
     if turn.ended in _STATUS_NOTES:
         return f'<p class="hg-note">{_STATUS_NOTES[turn.ended]}</p>'
     if turn.told:
-        return answer_html(turn.told, list(turn.passages.values()))
+        return answer_html(turn.told, turn.passages, f"source-{turn.id}")
     return f'<p class="hg-said">{multiline_html(turn.said)}</p>' if turn.said else ""
 
 
-async def load_turns(
-    service: Service, store: TurnStore, user: str, thread: str
-) -> tuple[list[PageTurn], Sequence[Interrupt]]:
-    """Return a thread's turns, the oldest first, and the interrupts that its last turn waits for.
+def _steps_html(turn: PageTurn) -> str:
+    """Draw the steps as nested, collapsible items; while the turn runs they and the last group are unfolded.
 
-    A turn from another endpoint of the app has no steps here. One that ended before the thread had its question is
-    placed by its time.
-
-    Raises:
-        SettingsError: the thread's id is malformed.
+    The lines are the ones that `hopgraph ask` prints (`runs.narration`): an iteration's heading begins a group, a
+    labelled line an item, and the lines below it fold into that item.
     """
-    state = await service.chat.aget_state(service.threads.config(user, thread))
-    stored = await store.load(user, thread)
-    turns: list[PageTurn] = []
-    for message in state.values.get("messages", ()):
-        if isinstance(message, HumanMessage):
-            key = message.id or ""
-            turns.append(stored.pop(key, None) or PageTurn(message.text, key, asked_at=0, ended="stopped"))
-        elif turns:
-            record_reply(turns[-1], message)
-            turns[-1].ended = "done"
-    for turn in sorted(stored.values(), key=lambda each: each.asked_at):
-        earlier = [at for at, each in enumerate(turns, start=1) if each.asked_at <= turn.asked_at]
-        turns.insert(max(earlier, default=0), turn)
-    for turn in turns[:-1]:
-        turn.ended = "stopped" if turn.ended == "paused" else turn.ended  # another question was asked instead
-    if turns and turns[-1].ended == "stopped" and service.admission.is_busy(thread_key(user, thread)):
-        turns[-1].ended = "elsewhere"
-    waits = bool(turns) and turns[-1].ended == "paused"
-    return turns, state.interrupts if waits else ()
+    running = not turn.ended
+    groups = _grouped(turn.lines)
+    count = sum(len(items) for _, items in groups)
+    if not count and not running:
+        return ""
+    notes = ["Working" if running else "", pluralize(count, "step"), str(turn.told.get("method", ""))]
+    said = " · ".join(filter(None, [*notes, _STAND_IN if turn.stand_in else ""]))
+    inner = f'<p class="hg-about">{inline_html(turn.about)}</p>' if turn.about else ""
+    inner += "".join(_group_html(*group, unfolded=running and group is groups[-1]) for group in groups)
+    return (
+        f'<details class="hg-steps{" hg-running" if running else ""}"{" open" if running else ""}>'
+        f"<summary>{inline_html(said)}</summary>{inner}</details>"
+    )
+
+
+def _grouped(lines: Iterable[Line]) -> list[tuple[str, list[list[Line]]]]:
+    """Return each group's heading, empty before the first one, and its items: a line, and those that fold into it."""
+    groups: list[tuple[str, list[list[Line]]]] = []
+    for line in lines:
+        if line.style == "heading":
+            # A run that goes on after a pause names the iteration that it is in once more.
+            if not groups or groups[-1][0] != line.text:
+                groups.append((line.text, []))
+            continue
+        groups = groups or [("", [])]
+        items = groups[-1][1]
+        if line.label or not items:
+            items.append([line])
+        else:
+            items[-1].append(line)
+    return groups
+
+
+def _group_html(heading: str, items: Iterable[list[Line]], *, unfolded: bool) -> str:
+    drawn = f"<ul>{''.join(_item_html(*item) for item in items)}</ul>"
+    if not heading:
+        return drawn
+    opened = " open" if unfolded else ""
+    return f'<details class="hg-group"{opened}><summary>{inline_html(heading)}</summary>{drawn}</details>'
+
+
+def _item_html(line: Line, *more: Line) -> str:
+    head = f'<span class="hg-label">{inline_html(line.label)}</span>{_line_html(line)}'
+    if more:
+        below = "".join(f"<li>{_line_html(each)}</li>" for each in more)
+        head = f"<details><summary>{head}</summary><ul>{below}</ul></details>"
+    return f'<li class="hg-step">{head}</li>'
+
+
+def _line_html(line: Line) -> str:
+    mark = f'<span class="hg-mark">{inline_html(line.mark)}</span> ' if line.mark else ""
+    return f'<span class="hg-line hg-{line.style}">{mark}{inline_html(line.text)}</span>'

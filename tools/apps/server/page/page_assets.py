@@ -6,8 +6,6 @@ Nothing is fetched: the fonts are those of the reader's system.
 from pathlib import Path
 from typing import Any
 
-from hopgraph.tools.io.optional_packages import require
-
 TOGGLE_SIDE = """() => {{
   const columns = document.getElementById("hg-columns");
   columns.dataset.shown = columns.dataset.shown === "{side}" ? "" : "{side}";
@@ -49,24 +47,14 @@ _THEME = {
 }
 
 
-def style_sheet() -> str:
-    """Return the CSS, for `css` of `gradio.mount_gradio_app`."""
-    return _read("page.css")
-
-
-def on_load_script() -> str:
-    """Return the JavaScript for `js_on_load` of the last turn's element, which it calls `element`."""
-    return _read("page.js")
-
-
-def _read(name: str) -> str:
+def read_asset(name: str) -> str:
+    """Return `page.css`, or `page.js`: for `js_on_load` of the last turn's element, which it calls `element`."""
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
-def theme() -> Any:
+def theme(gr: Any) -> Any:
     """Return the theme, for `theme` of `gradio.mount_gradio_app`."""
-    gradio = require("gradio", "chat")
-    return gradio.themes.Base(
+    return gr.themes.Base(
         primary_hue="indigo",
         secondary_hue="indigo",
         neutral_hue="slate",

@@ -1,12 +1,12 @@
 """The page's layout: the components that its functions read and fill."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import JsonValue
 
 from hopgraph.tools.apps.server.page.documents_panel import DocumentsPanel
-from hopgraph.tools.apps.server.page.page_assets import CLOSE_SIDES, TOGGLE_SIDE, on_load_script
+from hopgraph.tools.apps.server.page.page_assets import CLOSE_SIDES, TOGGLE_SIDE, read_asset
 from hopgraph.tools.apps.server.page.review_form import REVIEW_KINDS
 from hopgraph.tools.apps.server.service import MODEL_NAMES
 from hopgraph.tools.apps.server.threads import MAX_TITLE
@@ -23,10 +23,9 @@ class PageComponents:
     Args:
         gr: Gradio.
         initial_method: the method that is selected at first.
-        build_settings: builds the settings' fields, from `settings_fields` and the state that holds the changes.
     """
 
-    def __init__(self, gr: Any, initial_method: str, build_settings: Callable[[Mapping[str, Any], Any], None]) -> None:
+    def __init__(self, gr: Any, initial_method: str) -> None:
         self.gr = gr
         self.opened = gr.State("")  # the id of the shown thread; empty for a new one
         self.last_opened = gr.BrowserState("", storage_key="hopgraph-thread", secret="not-secret")  # noqa: S106
@@ -44,7 +43,7 @@ class PageComponents:
             with gr.Column(elem_id="hg-middle", min_width=0):
                 self._add_conversation(gr)
             with gr.Column(elem_id="hg-right", scale=0, min_width=0):
-                self._add_picture_and_settings(gr, initial_method, build_settings)
+                self._add_picture_and_settings(gr, initial_method)
         gr.on([self.new.click, self.threads.input], None, js=CLOSE_SIDES)
 
     def _add_threads(self, gr: Any) -> None:
@@ -64,7 +63,7 @@ class PageComponents:
     def _add_conversation(self, gr: Any) -> None:
         with gr.Column(elem_id="hg-talk"):
             self.earlier = gr.HTML(elem_id="hg-earlier", js_on_load=None)  # all turns but the last, which may run
-            self.last = gr.HTML(elem_id="hg-last", js_on_load=on_load_script())
+            self.last = gr.HTML(elem_id="hg-last", js_on_load=read_asset("page.js"))
             self.review = gr.Column(elem_id="hg-review")
         with gr.Row(elem_id="hg-ask"):
             self.box = gr.Textbox(
@@ -81,20 +80,14 @@ class PageComponents:
             self.stop = gr.Button("Stop", variant="stop", scale=0, min_width=80, visible=False, elem_id="hg-stop")
         self.notice = gr.HTML(elem_id="hg-notice")  # the model and the corpus of the next question
 
-    def _add_picture_and_settings(
-        self, gr: Any, initial_method: str, build_settings: Callable[[Mapping[str, Any], Any], None]
-    ) -> None:
+    def _add_picture_and_settings(self, gr: Any, initial_method: str) -> None:
         with gr.Column(elem_id="hg-picture-box"):
             self.picture = gr.HTML(elem_id="hg-picture", js_on_load=None)
         self.method = gr.Dropdown(list(MODEL_NAMES), value=initial_method, label="Method", elem_id="hg-method")
         self.documents = DocumentsPanel(gr)
         self.corpus = self.documents.corpus
         self.to_review = gr.CheckboxGroup(list(REVIEW_KINDS), label="Let me review first", elem_id="hg-reviewed")
-        with gr.Accordion("Settings", open=False, elem_id="hg-settings"):
-            # One at a time, so that the fields of a method come after those of the one before.
-            @gr.render(inputs=[self.fields], triggers=[self.fields.change], concurrency_limit=1)
-            def render(fields: Mapping[str, Any]) -> None:  # pyright: ignore[reportUnusedFunction]
-                build_settings(fields, self.changes)
+        self.settings = gr.Accordion("Settings", open=False, elem_id="hg-settings")
 
     @property
     def view(self) -> list[Any]:

@@ -44,15 +44,8 @@ def build_page(session: ChatSession, initial_method: str) -> Any:
         initial_method: the method that is selected at first.
     """
     gr: Any = require("gradio", "chat")
-
-    def build_settings(fields: Mapping[str, Any], changes: Any) -> None:
-        given, owner = session.service().settings(AUTO, {}), session.is_owner
-        with contextlib.suppress(HopgraphError):  # reported below the box
-            settings_panel(fields["method"], changes, given, owner=owner, before=fields["changes"])
-
     with make_guarded_blocks(gr)(title="hopgraph", fill_width=True, analytics_enabled=False) as blocks:
-        events = _PageEvents(session, PageComponents(gr, initial_method, build_settings), initial_method)
-        events.connect(blocks)
+        _PageEvents(session, PageComponents(gr, initial_method), initial_method).connect(blocks)
     blocks.queue(default_concurrency_limit=None, api_open=False)
     # Only then Gradio checks where a file lies that a browser names; `launch` would set it.
     blocks.has_launched = True
@@ -170,7 +163,7 @@ class _PageEvents:
             # Not on load, too, which would build the form anew over what was entered.
             @self.gr.render(inputs=[parts.asked], triggers=[parts.asked.change])
             def render(asked: Sequence[ReviewRequest]) -> None:  # pyright: ignore[reportUnusedFunction]
-                review_form(asked, connect)
+                review_form(self.gr, asked, connect)
 
     def _connect_options(self) -> None:
         parts = self.parts
@@ -183,6 +176,16 @@ class _PageEvents:
                 return {parts.fields: fields}
             # Methods have different settings, so no change is carried over.
             return {parts.changes: {}, parts.fields: settings_fields(method, {})}
+
+        with parts.settings:
+            # One at a time, so that the fields of a method come after those of the one before.
+            @self.gr.render(inputs=[parts.fields], triggers=[parts.fields.change], concurrency_limit=1)
+            def render(fields: Mapping[str, Any]) -> None:  # pyright: ignore[reportUnusedFunction]
+                given, owner = self.session.service().settings(AUTO, {}), self.session.is_owner
+                with contextlib.suppress(HopgraphError):  # reported below the box
+                    settings_panel(
+                        self.gr, fields["method"], parts.changes, given, owner=owner, before=fields["changes"]
+                    )
 
         # Gradio reports one choice twice: concurrently both would build the fields anew, over what was entered.
         one_at_a_time: dict[str, Any] = {"concurrency_limit": 1, "trigger_mode": "always_last"}

@@ -1,16 +1,27 @@
-"""One turn as the page shows it: the question, its steps, and how it ended."""
+"""The turns that the page shows: the question, its steps, and how it ended; and where they are stored.
+
+The checkpointer has only the messages. The steps are in a table next to the threads', with a row for each turn. It is
+written when a turn starts and when it ends, so that a turn whose process was killed is still found, without its steps.
+"""
 
 import json
 import time
 import uuid
 import zlib
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
+from langchain_core.messages import AIMessage
 from pydantic import JsonValue
 
+from hopgraph.nodes.chat.reply import unescape_markup
 from hopgraph.state import Passage, StepEvent
 from hopgraph.tools.apps.runs.lines import Line
+from hopgraph.tools.apps.server.storage import Database
+
+_TABLE = """CREATE TABLE IF NOT EXISTS hopgraph_turns (
+    owner TEXT NOT NULL, thread TEXT NOT NULL, turn TEXT NOT NULL, kept BYTEA NOT NULL,
+    PRIMARY KEY (owner, thread, turn))"""
 
 TurnStatus = Literal["", "done", "stopped", "failed", "paused", "elsewhere"]
 """`""`: it runs, and its tab watches. `stopped`: by the person, or because the page or the app was closed. `paused`: it
@@ -53,16 +64,46 @@ class PageTurn:
     """Why it failed, in one line."""
     ended: TurnStatus = ""
 
-    def pack(self) -> bytes:
-        """Encode the turn for the turn store."""
-        return zlib.compress(json.dumps(asdict(self), separators=(",", ":")).encode())
+    def record_reply(self, message: Any) -> None:
+        """Record the reply's message, which ends the turn."""
+        found = message.additional_kwargs if isinstance(message, AIMessage) else {}
+        looked_up = bool(found.get("method"))
+        self.told = dict(found) if looked_up else {}
+        self.said = "" if looked_up else unescape_markup(message.text)
 
 
-def unpack_turn(packed: bytes) -> PageTurn:
-    """Decode what `PageTurn.pack` wrote; a turn that never ended was interrupted with its process."""
-    fields: dict[str, Any] = json.loads(zlib.decompress(packed))
-    fields["lines"] = [Line(**line) for line in fields["lines"]]
-    fields.setdefault("asked_at", 0.0)
-    turn = PageTurn(**fields)
-    turn.ended = turn.ended or "stopped"
-    return turn
+@dataclass(frozen=True)
+class TurnStore:
+    """The turns of all users' threads, in the threads' own database."""
+
+    database: Database
+
+    async def prepare(self) -> None:
+        """Create the table if it does not exist."""
+        await self.database.create_table(_TABLE)
+
+    async def save(self, owner: str, thread: str, turn: PageTurn) -> None:
+        """Write a turn, replacing what was written of it before."""
+        packed = zlib.compress(json.dumps(asdict(turn), separators=(",", ":")).encode())
+        await self.database.rows(
+            "INSERT INTO hopgraph_turns VALUES (?, ?, ?, ?) "
+            "ON CONFLICT (owner, thread, turn) DO UPDATE SET kept = excluded.kept",
+            (owner, thread, turn.id, packed),
+        )
+
+    async def load(self, owner: str, thread: str) -> dict[str, PageTurn]:
+        """Return a thread's turns by their ids; one that never ended was stopped with its process."""
+        rows = await self.database.rows(
+            "SELECT kept FROM hopgraph_turns WHERE owner = ? AND thread = ?", (owner, thread)
+        )
+        turns: dict[str, PageTurn] = {}
+        for row in rows:
+            turn = PageTurn(**json.loads(zlib.decompress(row[0])))
+            turn.lines = [Line(**cast("Any", line)) for line in turn.lines]
+            turn.ended = turn.ended or "stopped"
+            turns[turn.id] = turn
+        return turns
+
+    async def delete(self, owner: str, thread: str) -> None:
+        """Delete a thread's turns; nothing happens if there are none."""
+        await self.database.rows("DELETE FROM hopgraph_turns WHERE owner = ? AND thread = ?", (owner, thread))

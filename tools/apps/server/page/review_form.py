@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from langgraph.types import Command, Interrupt
+from langgraph.types import Interrupt
 
 from hopgraph.tools.apps.server.page.html_text import inline_html, problem_html
-from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.text.sanitize import sanitize_line
 
 _SETTINGS = {"queries": "review_queries", "evidence": "review_evidence"}
@@ -65,22 +64,8 @@ def answer_next(asked: Sequence[ReviewRequest], answer: Mapping[str, Any]) -> li
     return [replace(each, answer=answer) if at == number else each for at, each in enumerate(asked)]
 
 
-def resume_command(asked: Sequence[ReviewRequest]) -> Command[Any] | None:
-    """Return the command that resumes the run; None while a request is open."""
-    if not asked or _open_request(asked) is not None:
-        return None
-    return Command(resume={each.id: each.answer for each in asked})
-
-
-def edit_answer(asked: ReviewRequest, keep: Sequence[bool], texts: Sequence[str], added: str = "") -> dict[str, Any]:
-    """Return the answer that keeps some of the items, with these texts.
-
-    Args:
-        asked: the request.
-        keep: which items stay, in their order.
-        texts: their texts.
-        added: further queries, one on each line; empty for none.
-    """
+def _edit(asked: ReviewRequest, keep: Sequence[bool], texts: Sequence[str], added: str) -> dict[str, Any]:
+    """Return the answer that keeps some of the items, with these texts, and adds queries, one on each line."""
     staying = [
         {"text": text} if asked.kind == "queries" else {"id": item["id"], "text": text}
         for item, stays, text in zip(asked.items, keep, texts, strict=True)
@@ -90,24 +75,19 @@ def edit_answer(asked: ReviewRequest, keep: Sequence[bool], texts: Sequence[str]
     return {"action": "edit", asked.kind: [*staying, *new]} if staying or new else {"action": "reject"}
 
 
-def review_form(asked: Sequence[ReviewRequest], connect: Callable[..., None]) -> None:
-    """Build the form for the first open request, inside a `gr.render`.
+def review_form(gr: Any, asked: Sequence[ReviewRequest], connect: Callable[..., None]) -> None:
+    """Build the form for the first open request, inside a `gr.render`; without one nothing is built.
 
-    Args:
-        asked: all requests; without an open one nothing is built.
-        connect: connects a button: `connect(button, inputs, make)`, where `make` turns the inputs' values into the
-            answer.
+    `connect(button, inputs, make)` connects a button: `make` turns the inputs' values into the answer.
     """
-    gr: Any = require("gradio", "chat")
     number = _open_request(asked)
     if number is None:
         return
     one = asked[number]
     size = len(one.items)
-    of_all = f" ({number + 1} of {len(asked)})" if len(asked) > 1 else ""
     with gr.Column(elem_classes="hg-review"):
-        gr.HTML(_heading(one, of_all))
-        keep, texts = _rows(gr, one)
+        gr.HTML(_heading(one, f" ({number + 1} of {len(asked)})" if len(asked) > 1 else ""))
+        rows = [_row(gr, one, *each) for each in enumerate(one.items, start=1)]
         label = "Further queries, one on each line"
         added = gr.Textbox(label=label, lines=2, max_lines=8, visible=one.kind == "queries", interactive=True)
         with gr.Row():
@@ -117,9 +97,9 @@ def review_form(asked: Sequence[ReviewRequest], connect: Callable[..., None]) ->
 
     def edit(*values: Any) -> dict[str, Any]:
         *written, new = (each or "" for each in values[size:])  # a field that is not shown gives none
-        return edit_answer(one, values[:size], written, new)
+        return _edit(one, values[:size], written, new)
 
-    connect(use, [*keep, *texts, added], edit)
+    connect(use, [*(keep for keep, _ in rows), *(text for _, text in rows), added], edit)
     connect(approve, [], lambda: {"action": "approve"})
     connect(reject, [], lambda: {"action": "reject"})
 
@@ -131,18 +111,14 @@ def _heading(one: ReviewRequest, of_all: str) -> str:
     return f'<div class="hg-review-head"><h3>{title}</h3><p>for: {question}</p>{problem}</div>'
 
 
-def _rows(gr: Any, one: ReviewRequest) -> tuple[list[Any], list[Any]]:
-    """Build a row for each item: whether it stays, and its text, which a passage may not let change."""
-    keep: list[Any] = []
-    texts: list[Any] = []
-    for number, item in enumerate(one.items, start=1):
-        about = " · ".join(item.get("titles", ())) or item.get("why", "")
-        label = f"{number}. {sanitize_line(str(about))}".strip()
-        editable = one.kind == "queries" or bool(item.get("editable", True))
-        with gr.Row(elem_classes="hg-review-row"):
-            # `interactive` everywhere: Gradio may show a field that no function fills as read-only.
-            box = gr.Checkbox(True, label=f"keep {number}", container=False, interactive=True, scale=0, min_width=90)
-            text = gr.Textbox(item["text"], label=label, interactive=editable, lines=1, max_lines=6, scale=1)
-        keep.append(box)
-        texts.append(text)
-    return keep, texts
+def _row(gr: Any, one: ReviewRequest, number: int, item: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Build an item's tick and its text, which a passage may not let change."""
+    about = " · ".join(item.get("titles", ())) or item.get("why", "")
+    label = f"{number}. {sanitize_line(str(about))}".strip()
+    editable = one.kind == "queries" or bool(item.get("editable", True))
+    with gr.Row(elem_classes="hg-review-row"):
+        # `interactive` everywhere: Gradio may show a field that no function fills as read-only.
+        return (
+            gr.Checkbox(True, label=f"keep {number}", container=False, interactive=True, scale=0, min_width=90),
+            gr.Textbox(item["text"], label=label, interactive=editable, lines=1, max_lines=6, scale=1),
+        )

@@ -28,7 +28,7 @@ def check_files(received: Any, folder: Path) -> None:
     """
     if isinstance(received, Mapping):
         values = cast("Mapping[str, Any]", received)
-        if "path" in values and not is_uploaded(values["path"], folder):
+        if "path" in values and not _is_uploaded(values["path"], folder):
             raise SettingsError("a file was named that was not uploaded")
         for value in values.values():
             check_files(value, folder)
@@ -37,13 +37,10 @@ def check_files(received: Any, folder: Path) -> None:
             check_files(value, folder)
 
 
-def is_uploaded(path: Any, folder: Path) -> bool:
-    """Whether a path leads to a regular file in the folder; links are followed first."""
-    if not isinstance(path, str):
-        return False
+def _is_uploaded(path: Any, folder: Path) -> bool:
     try:
-        place = Path(path).resolve(strict=True)
-    except (OSError, ValueError, RuntimeError):
+        place = Path(path).resolve(strict=True)  # links are followed first
+    except (OSError, TypeError, ValueError, RuntimeError):
         return False
     return place.is_relative_to(folder.resolve()) and place.is_file()
 

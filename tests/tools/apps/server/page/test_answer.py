@@ -20,6 +20,10 @@ def citation(quote: str, start: int, **other: Any) -> Citation:
     return Citation(quote=quote, start=start, end=start + len(quote), **made)
 
 
+def drawn(reply: dict[str, Any], *passages: Passage, name: str = "source-1") -> str:
+    return answer_html(reply, {each["id"]: each for each in passages}, name)
+
+
 def told(*citations: Citation, answer: str = "Bergen", reason: str = "answered") -> dict[str, Any]:
     return {
         "question": "Where does it rain?",
@@ -50,7 +54,7 @@ def shown(element: ET.Element) -> str:
 
 def test_a_mark_opens_the_passage_with_the_quote_at_its_offsets() -> None:
     last = TEXT.rindex("It rains")
-    page = parsed(answer_html(told(citation("It rains in Bergen.", last)), [passage()]))
+    page = parsed(drawn(told(citation("It rains in Bergen.", last)), passage()))
     text = next(each for each in opened(page, 1).iter("div") if each.get("class") == "hg-passage")
     assert shown(text) == TEXT
     mark = text.find("mark")
@@ -60,9 +64,7 @@ def test_a_mark_opens_the_passage_with_the_quote_at_its_offsets() -> None:
 
 def test_each_mark_has_a_number_and_a_name_of_its_own() -> None:
     second = citation("Red.", 0, passage_id="p2", title="Colours")
-    page = parsed(
-        answer_html(told(citation("Oslo is dry.", 20), second), [passage(), passage("p2", "Red.", "Colours")])
-    )
+    page = parsed(drawn(told(citation("Oslo is dry.", 20), second), passage(), passage("p2", "Red.", "Colours")))
     assert "Weather" in shown(opened(page, 1))
     assert "Colours" in shown(opened(page, 2))
     named = [each.get("aria-label") for each in page.iter("button") if each.get("class") == "hg-source"]
@@ -71,43 +73,41 @@ def test_each_mark_has_a_number_and_a_name_of_its_own() -> None:
 
 @pytest.mark.parametrize("start", [0, 3, -5, 10_000])
 def test_offsets_that_do_not_fit_are_replaced_by_where_the_quote_is(start: int) -> None:
-    page = parsed(answer_html(told(citation("Oslo is dry.", start)), [passage()]))
+    page = parsed(drawn(told(citation("Oslo is dry.", start)), passage()))
     box = opened(page, 1)
     assert [mark.text for mark in box.iter("mark")] == ["Oslo is dry."]
     assert TEXT in shown(box)
 
 
 def test_a_passage_that_is_not_there_any_more_leaves_the_quote() -> None:
-    box = opened(parsed(answer_html(told(citation("Oslo is dry.", 20)), [])), 1)
+    box = opened(parsed(drawn(told(citation("Oslo is dry.", 20)))), 1)
     assert [mark.text for mark in box.iter("mark")] == ["Oslo is dry."]
 
 
 def test_what_no_passage_carries_says_so() -> None:
     recalled = citation("I recall rain.", 0, passage_id="model:1", title="", kind="model")
     reviewed = citation("I say so.", 0, passage_id="", title="", kind="reviewer")
-    text = shown(parsed(answer_html(told(recalled, reviewed), [])))
+    text = shown(parsed(drawn(told(recalled, reviewed))))
     assert "the model's own knowledge" in text
     assert "stated by the reviewer" in text
-    assert "No passage of the documents supports this" in answer_html(told(), [])
+    assert "No passage of the documents supports this" in drawn(told())
 
 
 def test_an_end_by_the_budget_is_told() -> None:
-    assert "The budget ended the search" in answer_html(
-        told(citation("Oslo is dry.", 20), reason="budget"), [passage()]
-    )
-    none = shown(parsed(answer_html(told(answer="", reason="budget"), [])))
+    assert "The budget ended the search" in drawn(told(citation("Oslo is dry.", 20), reason="budget"), passage())
+    none = shown(parsed(drawn(told(answer="", reason="budget"))))
     assert none == "The budget ended the search before an answer was found to: Where does it rain?"
-    none = shown(parsed(answer_html(told(answer="", reason="unanswerable"), [])))
+    none = shown(parsed(drawn(told(answer="", reason="unanswerable"))))
     assert none == "I found no answer in the documents to: Where does it rain?"
 
 
 def test_small_talk_has_no_answer_to_show() -> None:
-    assert answer_html({**told(), "question": "", "answer": ""}, []) == ""
-    assert answer_html({}, []) == ""
+    assert drawn({**told(), "question": "", "answer": ""}) == ""
+    assert drawn({}) == ""
 
 
 def test_text_is_no_markdown_and_keeps_its_lines() -> None:
-    page = parsed(answer_html(told(citation("a", 0, title="*x*"), answer="**no**\n# [link](http://example.org)"), []))
+    page = parsed(drawn(told(citation("a", 0, title="*x*"), answer="**no**\n# [link](http://example.org)")))
     said = page.find("p")
     assert said is not None
     assert said.text == "**no**\n# [link](http://example.org) "
@@ -119,6 +119,6 @@ def test_nothing_from_outside_becomes_markup(text: str, more: str) -> None:
     evil = f'{text}</mark></div><script>alert(1)</script><img src=x onerror=alert(1)>" autofocus onfocus="x{more}'
     source = passage(evil, evil + more + evil, evil)
     made = citation(evil, len(evil + more), passage_id=evil, title=evil)
-    page = parsed(answer_html({**told(made, answer=evil), "question": evil}, [source]))
+    page = parsed(drawn({**told(made, answer=evil), "question": evil}, source, name=evil))
     assert {each.tag for each in page.iter()} == {"div", "p", "button", "ol", "li", "q", "b", "span", "mark"}
     assert not {name for each in page.iter() for name in each.attrib if name.startswith(("on", "autofocus", "src"))}

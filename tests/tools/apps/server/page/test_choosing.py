@@ -106,7 +106,7 @@ def test_what_is_wrong_with_a_setting_is_told_at_its_field(serve: Serve, open_ch
     told = chat.page.locator("#hg-settings [role=alert]").filter(visible=True)
     told.wait_for()
     assert told.inner_text() == "setting 'widths': write it as JSON, got '[5,'"
-    chat.settled(told.inner_text())
+    chat.settled("widths")
     at, below = field.bounding_box(), told.bounding_box()
     assert at is not None
     assert below is not None
