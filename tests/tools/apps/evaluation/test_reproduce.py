@@ -1,6 +1,7 @@
 """The papers' tables: every row can be run or says why not, and our scores stand next to the paper's."""
 
 import csv
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,10 @@ from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, setting
 from hopgraph.tools.apps.cli.evaluation.experiment_runner import experiment_settings
 from hopgraph.tools.apps.cli.evaluation.reproduce_command import ReproduceOptions, run_reproduce
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
+from hopgraph.tools.apps.evaluation.batch.summary import COSTS
 from hopgraph.tools.apps.evaluation.question_formats import FORMATS
 from hopgraph.tools.apps.evaluation.reproduce.experiments import EXPERIMENTS
-from hopgraph.tools.apps.evaluation.reproduce.paper_comparison import METRICS, warnings_for
+from hopgraph.tools.apps.evaluation.reproduce.paper_comparison import PERCENTS, warnings_for
 from hopgraph.tools.apps.evaluation.reproduce.paper_tables import PAPERS, PaperTable, read_paper, read_table
 from hopgraph.tools.apps.evaluation.reproduce.run_plan import plan_runs, settings_of_row
 from support.paths import SAMPLE
@@ -21,6 +23,7 @@ from support.paths import SAMPLE
 TABLES = [f"{paper}/{table}" for paper in PAPERS for table in read_paper(paper).tables]
 
 
+@cache
 def table_named(name: str) -> PaperTable:
     return read_table(name)[1]
 
@@ -30,13 +33,11 @@ def test_every_row_makes_valid_settings_for_each_data_set_of_its_table(name: str
     table = table_named(name)
     for dataset in table.datasets:
         for each in plan_runs(table, dataset, has_corpus=True):
-            assert bool(each.run) == each.row.available == (not each.reason)
-            if each.run:
-                run = each.run
-                options = EvalOptions(
-                    Path("x"), run.method, Path("y"), preset=run.preset, assignments=[*run.assignments]
-                )
-                made_by = experiment_settings if each.row.experiment else settings_by_method
+            assert bool(each.folder) == (not each.reason)
+            if each.folder:
+                method, given = each.row.method, [*each.assignments]
+                options = EvalOptions(Path("x"), method, Path("y"), preset=each.preset, assignments=given)
+                made_by = experiment_settings if method in EXPERIMENTS else settings_by_method
                 (settings,) = made_by(options).values()
                 for key, value in settings_of_row(table, each.row).items():
                     made = getattr(settings, key)
@@ -47,11 +48,20 @@ def test_every_row_makes_valid_settings_for_each_data_set_of_its_table(name: str
 @pytest.mark.parametrize("name", TABLES)
 def test_names_of_data_sets_and_metrics_are_known(name: str) -> None:
     table = table_named(name)
-    runs = any(row.available for row in table.rows)
+    runs = any(not row.reason for row in table.rows)
     assert all(column.dataset in FORMATS or not runs for column in table.columns)
-    assert {column.metric for column in table.columns if column.metric} <= METRICS
+    assert {column.metric for column in table.columns if column.metric} <= {*PERCENTS, *COSTS}
     assert any(column.metric for column in table.columns) or not runs
-    assert all(row.experiment in EXPERIMENTS or row.method in METHODS for row in table.rows if row.available)
+    assert all(row.method in {*EXPERIMENTS, *METHODS} for row in table.rows if not row.reason)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_row_has_its_numbers_and_a_method_or_a_reason(name: str) -> None:
+    table = table_named(name)
+    for row in table.rows:
+        assert bool(row.method) != bool(row.reason), row.label
+        assert len(row.paper) == len(table.columns), row.label
+        assert row.unsure or any(number is not None for number in row.paper), row.label
 
 
 def test_shares_and_percents_are_in_their_range() -> None:
@@ -79,7 +89,7 @@ def test_what_a_paper_prints_twice_is_the_same_here(one: str, other: str, label:
 
 def test_rows_of_two_models_share_a_run_and_other_settings_do_not() -> None:
     rows = plan_runs(table_named("tor/table1"), "hotpotqa", has_corpus=False)
-    folders = [each.run.folder for each in rows if each.run]
+    folders = [each.folder for each in rows if not each.reason]
     assert folders[:7] == folders[7:]
     assert len(set(folders)) == 7
 
@@ -87,14 +97,13 @@ def test_rows_of_two_models_share_a_run_and_other_settings_do_not() -> None:
 def test_the_family_chooses_preset_and_demonstrations() -> None:
     for dataset, family in (("nq", "open_domain"), ("strategyqa", "yes_no"), ("musique", "multi_hop")):
         rows = plan_runs(table_named("migres/table3"), dataset, has_corpus=True)
-        run = next(each.run for each in rows if each.row.label == "MIGRES*")
-        assert run is not None
+        run = next(each for each in rows if each.row.label == "MIGRES*")
         assert (run.preset, run.assignments) == (family, (f"demonstrations={family}",))
 
 
 def test_the_oracle_needs_a_corpus() -> None:
     rows = plan_runs(table_named("migres/table3"), "hotpotqa", has_corpus=False)
-    assert {each.row.label: each.reason for each in rows if not each.run and each.row.available} == dict.fromkeys(
+    assert {each.row.label: each.reason for each in rows if each.reason != each.row.reason} == dict.fromkeys(
         ("MIGRES†", "MIGRES*†"), "adds the data set's contexts to a corpus: name one with --corpus"
     )
 
@@ -110,7 +119,7 @@ def test_misplaced_settings_are_refused(given: str, said: str) -> None:
 
 def test_settings_of_the_user_reach_the_methods_that_have_them() -> None:
     rows = plan_runs(table_named("tor/table1"), "hotpotqa", ["early_stop=2", "reranker=lexical"], has_corpus=False)
-    given = {each.row.label: each.run.assignments for each in rows if each.run}
+    given = {each.row.label: each.assignments for each in rows}
     assert given["ToR"] == ("early_stop=2", "reranker=lexical")
     assert given["ReAct"] == ("reranker=lexical", "max_hops=3")
 

@@ -31,7 +31,7 @@ from hopgraph.tools.apps.evaluation.reproduce.paper_tables import (
     read_paper,
     read_table,
 )
-from hopgraph.tools.apps.evaluation.reproduce.run_plan import PlannedRow, RowRun, plan_runs
+from hopgraph.tools.apps.evaluation.reproduce.run_plan import PlannedRow, plan_runs
 from hopgraph.tools.io.atomic_files import write_files
 from hopgraph.tools.retrieval import build_index
 from hopgraph.tools.retrieval.index_manifest import is_index
@@ -61,17 +61,17 @@ def run_reproduce(options: ReproduceOptions) -> None:
         return
     dataset = options.format_name or detect_format(options.dataset.expanduser())
     rows = plan_runs(table, dataset, options.assignments or (), has_corpus=options.corpus is not None)
-    runs = {each.run.folder: (each.run, _eval_options(options, options.dataset, each.run)) for each in rows if each.run}
-    settings = [_settings(each) for _, each in runs.values()]
+    runs = {each.folder: _eval_options(options, options.dataset, each) for each in rows if not each.reason}
+    settings = [_settings(each) for each in runs.values()]
     if options.dry_run:
-        for _, each in runs.values():
+        for each in runs.values():
             console.print(Text(_command(options, each)), soft_wrap=True)
         _print_left_out(rows)
         return
     models = [model for own in settings for each in own.values() for model in models_in(each.model_dump())]
     warnings = warnings_for(table, dataset, pooled=options.corpus is None, stand_ins=describe_simulated_models(models))
-    _evaluate(options, options.dataset.expanduser(), {folder: each for folder, (_, each) in runs.items()})
-    summaries = {folder: summary_of(each.out, run.method) for folder, (run, each) in runs.items()}
+    _evaluate(options, options.dataset.expanduser(), runs)
+    summaries = {folder: summary_of(each.out, each.methods) for folder, each in runs.items()}
     made = compare_with_paper(options.name, paper, table, dataset, rows, summaries, warnings)
     print_table(console, made)
     _print_notes(console, table)
@@ -86,11 +86,11 @@ def _list(console: Console, names: Sequence[str], *, with_tables: bool) -> None:
     for name in names:
         paper = read_paper(name)
         rows = [row for table in paper.tables.values() for row in table.rows]
-        runnable = sum(row.available for row in rows)
+        runnable = sum(not row.reason for row in rows)
         facts = f"{pluralize(len(paper.tables), 'table')}, {runnable} of {pluralize(len(rows), 'row')} can be run"
         print_hanging(console, Text(name, "bold"), Text(f"{paper.title} ({facts})"), indent=14)
         for key, table in paper.tables.items() if with_tables else ():
-            runnable = sum(row.available for row in table.rows)
+            runnable = sum(not row.reason for row in table.rows)
             facts = f"{', '.join(table.datasets)}; {runnable} of {pluralize(len(table.rows), 'row')}"
             print_hanging(console, Text(f"{name}/{key}"), Text(f"{table.title}: {facts}"), indent=20)
 
@@ -99,7 +99,7 @@ def _show(console: Console, name: str, paper: ReportedPaper, table: PaperTable) 
     """Print a table as the paper has it, one block per data set."""
     rows = plan_runs(table, table.datasets[0], has_corpus=True)
     for dataset in table.datasets:
-        print_table(console, compare_with_paper(f"{name} ({dataset})", paper, table, dataset, rows, {}, ()))
+        print_table(console, compare_with_paper(f"{name} ({dataset})", paper, table, dataset, rows, {}))
     _print_notes(console, table)
     _print_left_out(rows)
 
@@ -112,7 +112,7 @@ def _print_notes(console: Console, table: PaperTable) -> None:
 
 
 def _print_left_out(rows: Sequence[PlannedRow]) -> None:
-    for label, reason in dict.fromkeys((each.row.label, each.reason) for each in rows if not each.run):
+    for label, reason in dict.fromkeys((each.row.label, each.reason) for each in rows if each.reason):
         print_line(console_on(stderr=True), f"Not run: {label}: {reason}.", "dim")
 
 
@@ -120,10 +120,11 @@ def _out(options: ReproduceOptions) -> Path:
     return (options.out or Path("runs", str(options.name).replace("/", "-"))).expanduser()
 
 
-def _eval_options(options: ReproduceOptions, dataset: Path, run: RowRun) -> EvalOptions:
+def _eval_options(options: ReproduceOptions, dataset: Path, planned: PlannedRow) -> EvalOptions:
     given = {each.name: getattr(options, each.name) for each in fields(RunOptions)}
-    given |= {"assignments": [*run.assignments], "preset": run.preset, "add_contexts": run.add_contexts}
-    return EvalOptions(dataset, run.method, _out(options) / run.folder, processes=None, **given)
+    row = planned.row
+    given |= {"assignments": [*planned.assignments], "preset": planned.preset, "add_contexts": row.add_contexts}
+    return EvalOptions(dataset, row.method, _out(options) / planned.folder, processes=None, **given)
 
 
 def _settings(options: EvalOptions) -> dict[str, Context]:

@@ -12,7 +12,10 @@ from hopgraph.tools.apps.evaluation.batch.scores import score_outcome
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.statistics import bootstrap, measure_agreement
 
-COSTS = ("llm_calls", "prompt_tokens", "completion_tokens", "retrievals", "iterations", "passages", "parse_failures")
+COSTS = (
+    *("llm_calls", "prompt_tokens", "completion_tokens", "knowledge_tokens"),
+    *("retrievals", "iterations", "passages", "parse_failures"),
+)
 """Per question, from a method's usage; a replayed reply counts as the call that it once was."""
 BASE, BOUND = "one_step", "gold_passages"
 """The gap between these is what better retrieval and reasoning can close."""

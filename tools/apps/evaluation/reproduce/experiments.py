@@ -18,51 +18,42 @@ from hopgraph.tools.apps.evaluation.preliminary import (
 )
 
 
-class Rate(NamedTuple):
-    """One count over another, both added up over all questions."""
-
-    of: str
-    over: str
-
-
 class Experiment(NamedTuple):
     """An experiment that runs like a method."""
 
     context: type[MigresContext]
     work: JobWork
-    rates: Mapping[str, Rate]
-    """Names of columns to what they show."""
     judge: str
     """The step that judges; `--judge` gives it a model of its own."""
+    rates: Mapping[str, tuple[str, str]]
+    """Column → a count and the count that it is a share of, both added up over all questions."""
 
 
 EXPERIMENTS: dict[str, Experiment] = {
     "information_extraction": Experiment(
         ExtractionContext,
         run_extraction,
-        {
-            "extraction_precision": Rate("right", "statements"),
-            "extraction_recall": Rate("found", "gold"),
-            "entailed_precision": Rate("entailed_right", "entailed_statements"),
-            "entailed_recall": Rate("entailed_found", "gold"),
-            "useful": Rate("useful", "entailed_statements"),
-        },
         "judge_usefulness",
+        {
+            "extraction_precision": ("right", "statements"),
+            "extraction_recall": ("found", "gold"),
+            "entailed_precision": ("entailed_right", "entailed_statements"),
+            "entailed_recall": ("entailed_found", "gold"),
+            "useful": ("useful", "entailed_statements"),
+        },
     ),
     "missing_information": Experiment(
         MissingContext,
         run_missing_information,
-        {
-            "all_right": Rate("all_right", "all"),
-            "partial_unanswerable": Rate("unanswerable", "partial"),
-            "missing_aligned": Rate("aligned", "unanswerable"),
-        },
         "judge_alignment",
+        {
+            "all_right": ("all_right", "all"),
+            "partial_unanswerable": ("unanswerable", "partial"),
+            "missing_aligned": ("aligned", "unanswerable"),
+        },
     ),
 }
 """By name."""
-RATES = frozenset(name for each in EXPERIMENTS.values() for name in each.rates)
-"""What a column of an experiment can be compared with; each from 0 to 1."""
 
 
 def context_named(name: str) -> type[Context]:
@@ -86,6 +77,5 @@ def experiment_summary(folder: Path, name: str) -> dict[str, Any]:
     for outcome in outcomes:
         if not outcome["error"]:
             counts.update(reader.trace(outcome)["measured"])
-    rates = EXPERIMENTS[name].rates
-    shares = {key: counts[rate.of] / counts[rate.over] for key, rate in rates.items() if counts[rate.over]}
-    return {"n": len(outcomes), "failed": sum(bool(each["error"]) for each in outcomes), **shares}
+    rates = {key: counts[of] / counts[over] for key, (of, over) in EXPERIMENTS[name].rates.items() if counts[over]}
+    return {"n": len(outcomes), "failed": sum(bool(each["error"]) for each in outcomes), **rates}

@@ -2,23 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.batch.summary import summarize_run
 from hopgraph.tools.apps.evaluation.report.cells import Cell, Table, number_cell, text_cell
-from hopgraph.tools.apps.evaluation.report.tables import COSTS, SHARES
-from hopgraph.tools.apps.evaluation.reproduce.experiments import EXPERIMENTS, RATES, experiment_summary
+from hopgraph.tools.apps.evaluation.report.tables import SHARES
+from hopgraph.tools.apps.evaluation.reproduce.experiments import EXPERIMENTS, experiment_summary
 from hopgraph.tools.apps.evaluation.reproduce.paper_tables import PaperTable, ReportedPaper
 from hopgraph.tools.apps.evaluation.reproduce.run_plan import PlannedRow
 
-KNOWLEDGE_TOKENS = "knowledge_tokens"
-"""Tokens of the passages shown, per question: a cost that a run's usage has and its summary may lack."""
-PERCENTS = frozenset({*SHARES, *RATES})
-"""Those that are shares from 0 to 1."""
-METRICS = frozenset({*PERCENTS, *COSTS, KNOWLEDGE_TOKENS})
-"""What a column can be compared with."""
+PERCENTS = frozenset({*SHARES, *(name for each in EXPERIMENTS.values() for name in each.rates)})
+"""Those metrics that are shares from 0 to 1; all others are costs."""
 _POOLED = (
     "Never comparable with the paper's number: the corpus is the pooled contexts of the data set's own file, "
     "a small fraction of the Wikipedia that the paper searches."
@@ -26,18 +21,13 @@ _POOLED = (
 _OTHER_CORPUS = "Comparable with the paper's number only if the corpus is the paper's: {retriever}."
 
 
-def summary_of(folder: Path, method: str) -> dict[str, Any]:
-    """Add up a run of one method, with the tokens of the passages that it showed, or of one experiment.
+def summary_of(folder: Path, method: str) -> Mapping[str, Any]:
+    """Add up a run of one method, or of one experiment.
 
     Raises:
         RunError: there is no run, or it is damaged.
     """
-    if method in EXPERIMENTS:
-        return experiment_summary(folder, method)
-    reader = RunReader(folder)
-    found = dict(summarize_run(reader)[method])
-    shown = [usage[KNOWLEDGE_TOKENS] for each in reader.latest(method).values() if (usage := each["usage"])]
-    return {**({KNOWLEDGE_TOKENS: fmean(shown)} if shown else {}), **found}
+    return experiment_summary(folder, method) if method in EXPERIMENTS else summarize_run(RunReader(folder))[method]
 
 
 def warnings_for(table: PaperTable, dataset: str, *, pooled: bool, stand_ins: str) -> list[str]:
@@ -63,7 +53,7 @@ def compare_with_paper(
     dataset: str,
     rows: Sequence[PlannedRow],
     summaries: Mapping[str, Mapping[str, Any]],
-    warnings: Sequence[str],
+    warnings: Sequence[str] = (),
 ) -> Table:
     """Put our scores next to the paper's.
 
@@ -89,7 +79,7 @@ def compare_with_paper(
     several = len({(row.row.model, row.row.retriever) for row in rows}) > 1
     made: list[list[Cell]] = []
     for planned in rows:
-        ours: Mapping[str, Any] = summaries.get(planned.run.folder, {}) if planned.run else {}
+        ours = summaries.get(planned.folder, {})
         cells = [text_cell(_label(planned, several=several)), *[number_cell(ours.get("n"))] * bool(summaries)]
         for place in places:
             cells += [_ours(ours, table.columns[place].metric, paper)] * bool(summaries)
@@ -99,9 +89,9 @@ def compare_with_paper(
 
 
 def _label(planned: PlannedRow, *, several: bool) -> str:
-    details = [*([planned.row.model, planned.row.retriever] if several else []), "" if planned.run else "not run"]
-    told = ", ".join(filter(None, details))
-    return f"{planned.row.label} ({told})" if told else planned.row.label
+    row = planned.row
+    told = ", ".join(filter(None, [*([row.model, row.retriever] if several else []), "not run" * bool(planned.reason)]))
+    return f"{row.label} ({told})" if told else row.label
 
 
 def _ours(summary: Mapping[str, Any], metric: str | None, paper: ReportedPaper) -> Cell:

@@ -4,12 +4,11 @@ A number is null where the paper prints none or it cannot be read; a row with su
 [data set, our metric or null where a run has none, the paper's head], and a row's numbers stand in that order.
 """
 
-from collections.abc import Mapping
 from importlib.resources import files
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import yaml
-from pydantic import BaseModel, ConfigDict, JsonValue, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from hopgraph.state import SettingsError
 
@@ -17,11 +16,7 @@ PAPERS = ("migres", "blendfilter", "genground", "ra_isf", "tor")
 """The files, by name."""
 
 
-class _Entry(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Column(_Entry):
+class Column(NamedTuple):
     """One column of a table."""
 
     dataset: str
@@ -31,60 +26,40 @@ class Column(_Entry):
     """What the paper calls it."""
 
 
+class _Entry(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str = ""
+    """Of a table without one the paper's, of a row without one the table's; so with the retriever."""
+    retriever: str = ""
+    settings: dict[str, JsonValue] = {}
+    """A row's are set over the preset of the data set's family, a table's in all rows whose methods have them."""
+
+
 class Row(_Entry):
-    """One row: a method with settings, and the numbers that the paper has for it."""
+    """One row: a method with settings (`{family}` stands for the family's name), and the paper's numbers for it."""
 
     label: str
     paper: tuple[int | float | None, ...]
     method: str = ""
-    experiment: str = ""
-    """In place of a method: an experiment of the paper's own."""
-    settings: dict[str, JsonValue] = {}
-    """Over the preset of the data set's family; `{family}` in a text is that family's name."""
-    model: str = ""
-    retriever: str = ""
+    """Or an experiment of the paper's own."""
     add_contexts: bool = False
     """The data set's contexts are added to the corpus: MIGRES's oracle."""
-    available: bool = True
     reason: str = ""
-    """Why it cannot be run."""
+    """Why it cannot be run; empty where it can."""
     unsure: bool = False
     """Numbers of it cannot be read with certainty."""
-
-    @property
-    def runs(self) -> str:
-        """The name of the method, or of the experiment."""
-        return self.experiment or self.method
-
-    @model_validator(mode="after")
-    def _runs_or_says_why(self) -> Self:
-        if self.available == bool(self.reason) or self.available == (bool(self.method) == bool(self.experiment)):
-            raise ValueError(f"row {self.label!r}: give a method or an experiment, or available: false with a reason")
-        return self
 
 
 class PaperTable(_Entry):
     """One table or figure."""
 
     title: str
-    model: str = ""
-    retriever: str = ""
     questions: str = ""
-    settings: dict[str, JsonValue] = {}
-    """For all rows whose methods have them."""
     differs: tuple[str, ...] = ()
     """What the paper did otherwise, of this table; the paper's own list comes first."""
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
-
-    @model_validator(mode="after")
-    def _complete(self) -> Self:
-        for row in self.rows:
-            if len(row.paper) != len(self.columns):
-                raise ValueError(f"row {row.label!r}: {len(row.paper)} numbers for {len(self.columns)} columns")
-            if not row.unsure and all(number is None for number in row.paper):
-                raise ValueError(f"row {row.label!r} has no number and is not marked as unsure")
-        return self
 
     @property
     def datasets(self) -> list[str]:
@@ -92,10 +67,10 @@ class PaperTable(_Entry):
         return list(dict.fromkeys(column.dataset for column in self.columns))
 
 
-class ReportedPaper(_Entry):
+class ReportedPaper(BaseModel):
     """One paper."""
 
-    title: str
+    title: str = Field(alias="paper")
     scale: Literal["percent", "share"]
     """How it prints scores: 45.1 or 0.451; costs are printed as they are."""
     tables: dict[str, PaperTable]
@@ -110,24 +85,14 @@ def read_paper(name: str) -> ReportedPaper:
     if name not in PAPERS:
         raise SettingsError(f"paper {name!r:.80} is unknown; there are: {', '.join(PAPERS)}")
     text = files(__package__ or "").joinpath("papers", f"{name}.yaml").read_text(encoding="utf-8")
-    raw = cast("dict[str, Any]", yaml.safe_load(text))
-    tables = {key: _table(raw, table) for key, table in raw["tables"].items()}
-    return ReportedPaper(title=raw["paper"], scale=raw["scale"], tables=tables)
-
-
-def _table(paper: Mapping[str, Any], raw: Mapping[str, Any]) -> PaperTable:
-    """Read a table; it takes model, retriever and questions from its paper, and its rows the first two from it."""
-    inherited = {name: paper[name] for name in ("model", "retriever", "questions") if name in paper}
-    table = {**inherited, **raw}
-    of_rows = {name: table[name] for name in ("model", "retriever") if name in table}
-    return PaperTable.model_validate(
-        {
-            **table,
-            "differs": (*paper.get("differs", ()), *raw.get("differs", ())),
-            "columns": [dict(zip(Column.model_fields, column, strict=True)) for column in raw["columns"]],
-            "rows": [{**of_rows, **row} for row in raw["rows"]],
-        }
-    )
+    paper = cast("dict[str, Any]", yaml.safe_load(text))
+    for table in paper["tables"].values():
+        table["differs"] = [*paper.get("differs", ()), *table.get("differs", ())]
+        for key in {"model", "retriever", "questions"} & paper.keys():
+            table.setdefault(key, paper[key])
+        for row in table["rows"]:
+            row |= {key: table[key] for key in ("model", "retriever") if key in table and key not in row}
+    return ReportedPaper.model_validate(paper)
 
 
 def read_table(name: str) -> tuple[ReportedPaper, PaperTable]:

@@ -23,26 +23,17 @@ FAMILIES = {
 
 
 @dataclass(frozen=True)
-class RowRun:
-    """What `hopgraph eval` is asked to do for one row."""
-
-    folder: str
-    """The run's folder below the table's."""
-    method: str
-    """Or the experiment."""
-    preset: str | None
-    assignments: tuple[str, ...]
-    """As `key=value`."""
-    add_contexts: bool
-
-
-@dataclass(frozen=True)
 class PlannedRow:
-    """A row and its run; None where it cannot be run, for the reason given."""
+    """A row, and what `hopgraph eval` is asked to do for it."""
 
     row: Row
-    run: RowRun | None
     reason: str = ""
+    """Why it is not run; then it has none of the following."""
+    folder: str = ""
+    """The run's folder below the table's."""
+    preset: str | None = None
+    assignments: tuple[str, ...] = ()
+    """As `key=value`."""
 
 
 def plan_runs(table: PaperTable, dataset: str, given: Sequence[str] = (), *, has_corpus: bool) -> list[PlannedRow]:
@@ -61,33 +52,32 @@ def plan_runs(table: PaperTable, dataset: str, given: Sequence[str] = (), *, has
         SettingsError: a setting that no method of the table has, or that the table itself sets.
     """
     _refuse_misplaced(table, given)
+    family = FAMILIES.get(dataset, "multi_hop")
     folders: dict[tuple[object, ...], str] = {}
     found: list[PlannedRow] = []
     for row in table.rows:
-        if not row.available:
-            found.append(PlannedRow(row, None, row.reason))
+        if row.reason:
+            found.append(PlannedRow(row, row.reason))
         elif row.add_contexts and not has_corpus:
-            found.append(PlannedRow(row, None, "adds the data set's contexts to a corpus: name one with --corpus"))
+            found.append(PlannedRow(row, "adds the data set's contexts to a corpus: name one with --corpus"))
         else:
-            assignments = _assignments(table, row, dataset, given)
-            same_run = (row.runs, assignments, row.add_contexts)
+            assignments = _assignments(table, row, family, given)
+            same_run = (row.method, assignments, row.add_contexts)
             folder = folders.setdefault(same_run, _unused(row.label, set(folders.values())))
-            family = FAMILIES.get(dataset, "multi_hop")
-            preset = family if family in context_named(row.runs).presets else None
-            found.append(PlannedRow(row, RowRun(folder, row.runs, preset, assignments, row.add_contexts)))
+            preset = family if family in context_named(row.method).presets else None
+            found.append(PlannedRow(row, "", folder, preset, assignments))
     return found
 
 
 def settings_of_row(table: PaperTable, row: Row) -> dict[str, JsonValue]:
     """List the settings of a row that can be run: the table's that its method has, and its own."""
-    known = context_named(row.runs).model_fields
+    known = context_named(row.method).model_fields
     return {**{key: value for key, value in table.settings.items() if key in known}, **row.settings}
 
 
-def _assignments(table: PaperTable, row: Row, dataset: str, given: Sequence[str]) -> tuple[str, ...]:
+def _assignments(table: PaperTable, row: Row, family: str, given: Sequence[str]) -> tuple[str, ...]:
     """Write a row's settings as `--set` takes them: the user's that its method has, then the table's and its own."""
-    family = FAMILIES.get(dataset, "multi_hop")
-    known = context_named(row.runs).model_fields
+    known = context_named(row.method).model_fields
     assignments = [each for each in given if _key(each) in known]
     for key, value in settings_of_row(table, row).items():
         if isinstance(value, list) and known[key].default_factory is None:
@@ -101,9 +91,8 @@ def _assignments(table: PaperTable, row: Row, dataset: str, given: Sequence[str]
 def _unused(label: str, taken: set[str]) -> str:
     """Make a folder's name of a label."""
     base = re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-") or "row"
-    return next(
-        name for name in (base, *(f"{base}-{number}" for number in range(2, len(taken) + 3))) if name not in taken
-    )
+    names = (base, *(f"{base}-{number}" for number in range(2, len(taken) + 3)))
+    return next(name for name in names if name not in taken)
 
 
 def _key(assignment: str) -> str:
@@ -111,9 +100,9 @@ def _key(assignment: str) -> str:
 
 
 def _refuse_misplaced(table: PaperTable, given: Sequence[str]) -> None:
-    rows = [row for row in table.rows if row.available]
+    rows = [row for row in table.rows if not row.reason]
     fixed = {key for row in rows for key in settings_of_row(table, row)}
-    known = {key for row in rows for key in context_named(row.runs).model_fields}
+    known = {key for row in rows for key in context_named(row.method).model_fields}
     for assignment in given:
         if _key(assignment) in fixed:
             raise SettingsError(f"--set {assignment!r:.80}: the table sets this itself; leave it out")
