@@ -13,7 +13,7 @@ from hopgraph.state import Candidates, Evidence, Passage
 from hopgraph.state.events import Grown, Pruned, TreeNode
 from hopgraph.state.review_tree import ROOT, ReviewNode
 from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
-from hopgraph.tools.text.similarity import lexical_similarity
+from hopgraph.tools.text.comparison import lexical_similarity
 
 
 class PruneState(TypedDict):

@@ -10,7 +10,7 @@ from hopgraph.nodes.core.excerpts import passages_by_id, with_title
 from hopgraph.nodes.finish import AnsweredState, cited_evidence
 from hopgraph.state import Evidence, Passage
 from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
-from hopgraph.tools.text.similarity import lexical_similarity
+from hopgraph.tools.text.comparison import lexical_similarity
 
 
 class RankState(AnsweredState):

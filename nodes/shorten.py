@@ -15,7 +15,7 @@ from hopgraph.state import Context, Spent
 from hopgraph.state.blendfilter import Draft
 from hopgraph.state.events import Shortened
 from hopgraph.tools.prompts import Value
-from hopgraph.tools.text.answers import normalize_answer
+from hopgraph.tools.text.comparison import normalize_answer
 
 
 class ShortAnswer(ReplyModel):

@@ -15,8 +15,7 @@ from hopgraph.state import Context, EntailmentChecker, Reranker
 from hopgraph.state.context import DEFAULT_MODEL, DEFAULT_RETRIEVER
 from hopgraph.tools.models import ModelHandle, Sampling, model_name, resolve_model
 from hopgraph.tools.retrieval.resolve import resolve_retriever
-from hopgraph.tools.scoring.entailment.resolve import resolve_entailment
-from hopgraph.tools.scoring.rerankers.resolve import resolve_reranker
+from hopgraph.tools.scoring.resolve import resolve_entailment, resolve_reranker
 
 _ResourceT = TypeVar("_ResourceT")
 _rerankers: dict[str, Reranker] = {}

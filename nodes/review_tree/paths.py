@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from hopgraph.nodes.core.excerpts import whole_excerpt
 from hopgraph.state import Evidence, Excerpt, Passage
 from hopgraph.state.review_tree import ROOT, ReviewNode
-from hopgraph.tools.text.answers import normalize_answer
+from hopgraph.tools.text.comparison import normalize_answer
 
 Tree = Mapping[str, ReviewNode]
 

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("torch", reason="needs the models extra")
 pytest.importorskip("transformers", reason="needs the models extra")
 
-from hopgraph.tools.scoring.rerankers import resolve_reranker
+from hopgraph.tools.scoring.resolve import resolve_reranker
 from hopgraph.tools.text import split_sentences
 from support import tiny_models
 

@@ -20,7 +20,7 @@ from hopgraph.tools.retrieval import build_index, resolve_retriever
 from hopgraph.tools.retrieval.embeddings import EmbeddingFacts
 from hopgraph.tools.retrieval.faiss_store import FILE, Kind, VectorStore, build_store
 from hopgraph.tools.retrieval.shards import SHARD, Shards
-from hopgraph.tools.scoring.rerankers import resolve_reranker
+from hopgraph.tools.scoring.resolve import resolve_reranker
 
 pytestmark = pytest.mark.benchmark
 pytest.importorskip("torch", reason="needs the models extra")

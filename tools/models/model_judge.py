@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from langchain_core.messages import BaseMessage
 from pydantic import BaseModel
 
-from hopgraph.state import Call, SpecError, empty_call
+from hopgraph.state import Call, empty_call
 from hopgraph.tools.models.parse import UnusableReplyError, parse_reply
 from hopgraph.tools.models.resolve import Sampling, resolve_model
 from hopgraph.tools.models.send import SendOptions, send
@@ -64,15 +64,3 @@ async def judge(
         except UnusableReplyError:
             call["parse_failures"] += 1
     return ModelJudgement(None, call)
-
-
-def judge_model(spec: str) -> str:
-    """Return the model of a judge's spec, `model:SPEC`.
-
-    Raises:
-        SpecError: nothing follows `model:`.
-    """
-    model = spec.removeprefix("model:")
-    if not model:
-        raise SpecError(f"{spec!r} lacks a model: write model:openai:NAME")
-    return model

@@ -34,7 +34,6 @@ MODEL_PROVIDERS = "hopgraph.models"
 `rehearsal:`, which reads the data sets of the evaluation, is one of them."""
 _OPENAI_OPTIONS = {"base_url": str, "max_tokens": int, "top_p": float, "reasoning_effort": str}
 
-
 Bound = Runnable[list[BaseMessage], AIMessage]
 """A model with the options of one way of asking."""
 Options = tuple[tuple[str, float], ...]
@@ -166,7 +165,7 @@ def _build(given: str, sampling: Sampling) -> BaseChatModel:
     if provider == "offline":
         return _offline(rest)
     if provider == "openai":
-        return _openai(provider, rest, sampling)
+        return _openai(rest, sampling)
     installed = entry_points(group=MODEL_PROVIDERS, name=provider)
     if not installed:
         return _other(provider, rest, sampling)
@@ -187,7 +186,7 @@ def _offline(name: str) -> BaseChatModel:
     return OfflineExtractive()
 
 
-def _openai(_provider: str, rest: str, sampling: Sampling) -> BaseChatModel:
+def _openai(rest: str, sampling: Sampling) -> BaseChatModel:
     import openai
     from langchain_openai import ChatOpenAI
 
@@ -219,35 +218,28 @@ def _options(rest: str) -> tuple[str, dict[str, Any]]:
     name, _, query = rest.partition("?")
     options: dict[str, Any] = {}
     for key, value in parse_qsl(query, keep_blank_values=True):
+        option = f"option {key!r} of {redact(f'openai:{name}')!r}"
         if key not in _OPENAI_OPTIONS:
             hint = " (keys come from OPENAI_API_KEY)" if "key" in key else ""
-            raise SpecError(
-                f"option {key!r} of {redact(f'openai:{name}')!r} is unknown{hint}; valid: {', '.join(_OPENAI_OPTIONS)}"
-            )
+            raise SpecError(f"{option} is unknown{hint}; valid: {', '.join(_OPENAI_OPTIONS)}")
         try:
             options[key] = _OPENAI_OPTIONS[key](value)
         except ValueError:
-            raise SpecError(
-                f"option {key!r} of {redact(f'openai:{name}')!r} is not a number: {redact(value)!r}"
-            ) from None
+            raise SpecError(f"{option} is not a number: {redact(value)!r}") from None
     return name, options
 
 
 def _other(provider: str, rest: str, sampling: Sampling) -> BaseChatModel:
+    spec = redact(f"{provider}:{rest}")
     try:
         from langchain.chat_models import init_chat_model
     except ImportError:
-        raise SpecError(
-            f"model {redact(f'{provider}:{rest}')!r} needs the packages langchain and langchain-{provider}; "
-            f"valid: {VALID_SPECS}"
-        ) from None
+        needed = f"langchain and langchain-{provider}"
+        raise SpecError(f"model {spec!r} needs the packages {needed}; valid: {VALID_SPECS}") from None
     options: dict[str, Any] = {"timeout": sampling.request_timeout, "max_retries": 0}
     if sampling.temperature is not None:
         options["temperature"] = sampling.temperature
     try:
-        model = cast("BaseChatModel", init_chat_model(rest, model_provider=provider, **options))
+        return cast("BaseChatModel", init_chat_model(rest, model_provider=provider, **options))
     except (ImportError, ValueError) as error:
-        raise SpecError(
-            f"model '{provider}:{rest}': {redact(str(error).splitlines()[0])}; valid: {VALID_SPECS}"
-        ) from None
-    return model
+        raise SpecError(f"model {spec!r}: {redact(str(error).splitlines()[0])}; valid: {VALID_SPECS}") from None

@@ -109,8 +109,7 @@ def _reply_in_error(error: Exception, messages: list[BaseMessage]) -> ModelReply
 
 
 def _read_reply(message: AIMessage, messages: list[BaseMessage]) -> ModelReply:
-    text = reply_text(message)
-    usage = message.usage_metadata
+    text, usage = reply_text(message), message.usage_metadata
     problems = {"length": _TRUNCATED, "content_filter": _FILTERED}
     problem = problems.get(message.response_metadata.get("finish_reason") or "", "")
     if refusal := cast("str | None", message.additional_kwargs.get("refusal")):

@@ -39,16 +39,13 @@ class Demonstration:
 def read_demonstrations(
     role: str, demonstrations: str | None, prompts_dir: str | None = None
 ) -> tuple[Demonstration, ...]:
-    """Read the worked examples of a role `method/step`.
+    """Read the worked examples of a role `method/step`, in the order of the file; empty where the role has none.
 
     Args:
         role: the role.
         demonstrations: a family, whose files `STEP.FAMILY.jsonl` are found as prompts are; else a folder
             with `STEP.jsonl` files; None for no examples.
         prompts_dir: a folder whose files replace the built-in ones of a family.
-
-    Returns:
-        In the order of the file; empty without demonstrations, or where the role has no file.
 
     Raises:
         SettingsError: `demonstrations` is neither a family nor a folder.
@@ -74,11 +71,7 @@ def check_demonstrations(
     A family may lack examples for some steps, or for all steps of a method. A folder must have some for this
     method, and nothing that no step reads.
 
-    Args:
-        method: the method's name.
-        steps: its steps; all that have a built-in prompt for none.
-        demonstrations: the setting; None passes.
-        prompts_dir: the setting.
+    Without `steps`, all that have a built-in prompt are checked; the other arguments are the settings.
 
     Raises:
         SettingsError: neither a family nor a folder; a folder without a file for this method, or with a file
@@ -148,12 +141,10 @@ def _demonstration(record: object, prompt: PromptFile) -> Demonstration:
     unfit = (given.keys() - prompt.variables) | (prompt.shown() - prompt.optional - given.keys())
     if unfit:
         name, allowed = min(unfit), ", ".join(sorted(prompt.shown()))
-        raise ValueError(
-            f"variable {name!r} is {'unknown' if name in given else 'missing'}; this step shows: {allowed}"
-        )
+        problem = "unknown" if name in given else "missing"
+        raise ValueError(f"variable {name!r} is {problem}; this step shows: {allowed}")
     for name, value in given.items():
-        wanted = _expected_kind(name, value, prompt)
-        if wanted:
+        if wanted := _expected_kind(name, value, prompt):
             raise ValueError(f"variable {name!r} must be {wanted}, got {value!r:.60}")
     return Demonstration(cast("Mapping[str, Value]", given), cast("Mapping[str, JsonValue]", output))
 

@@ -120,12 +120,8 @@ def is_prompt_loaded(role: str, prompts_dir: str | None) -> bool:
 def check_prompts_dir(prompts_dir: str, method: str, steps: Collection[str] = ()) -> None:
     """Check the files that a folder replaces for a method, before the first model call.
 
-    Of demonstrations only the names are checked here; `check_demonstrations` reads those that are used.
-
-    Args:
-        prompts_dir: the folder.
-        method: the method whose files are checked, beside the common ones.
-        steps: its steps; those without a built-in prompt are known from here alone.
+    Of demonstrations only the names are checked here; `check_demonstrations` reads those that are used. `steps` are
+    the method's; those without a built-in prompt are known from here alone.
 
     Raises:
         SettingsError: no such folder, nothing in it for this method, or a file that is named after no step.
@@ -171,17 +167,14 @@ def _checked(path: Path, _modified: int) -> PromptFile:
 
 
 def _refuse_other_variables(prompt: PromptFile, built_in: PromptFile) -> None:
-    different = prompt.variables ^ built_in.variables
-    if different:
+    if different := prompt.variables ^ built_in.variables:
         name = min(different)
         problem = "unknown" if name in prompt.variables else "missing"
         allowed = ", ".join(sorted(built_in.variables))
         raise PromptError(f"{prompt.source}: variable {name!r} is {problem}; this step gives: {allowed}")
-    required = built_in.optional - prompt.optional
-    if required:
-        raise PromptError(
-            f"{prompt.source}: variable {min(required)!r} is not always given; declare it as '{min(required)}?'"
-        )
+    if required := built_in.optional - prompt.optional:
+        name = min(required)
+        raise PromptError(f"{prompt.source}: variable {name!r} is not always given; declare it as '{name}?'")
 
 
 def parse_prompt(text: str, source: str) -> PromptFile:
@@ -210,17 +203,11 @@ def parse_prompt(text: str, source: str) -> PromptFile:
 
 
 def list_prompt_files(method: str, steps: Collection[str] = ()) -> Iterator[tuple[str, Path]]:
-    """List the built-in files of a method's steps: (path relative to the prompts folder, file).
+    """List the built-in files of a method's steps, of all without `steps`: (path relative to the prompts folder, file).
 
-    Args:
-        method: the method's name.
-        steps: its steps; all that there are for none.
-
-    Yields:
-        By step: the prompt, then the demonstrations, family by family.
+    By step: the prompt, then the demonstrations, family by family.
     """
     for step in sorted(steps or list_built_in_steps(method)):
         for ending in (".md", *(f".{family}.jsonl" for family in FAMILIES)):
-            path = find_file(f"{method}/{step}", ending)
-            if path:
+            if path := find_file(f"{method}/{step}", ending):
                 yield path.relative_to(prompts_root()).as_posix(), path

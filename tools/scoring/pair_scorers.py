@@ -1,8 +1,9 @@
-"""Rerankers and entailment checkers as one function over pairs of texts."""
+"""Rerankers and entailment checkers as one function over pairs of texts, and what they share."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from hopgraph.state import Call
 from hopgraph.tools.io.background import run_in_background
@@ -10,6 +11,10 @@ from hopgraph.tools.io.background import run_in_background
 ThresholdT = TypeVar("ThresholdT", bound=float | None)
 Pair = tuple[str, str]
 """A query and a text, or a premise and a hypothesis."""
+QueryGroup = tuple[str, list[str]]
+"""A query and some of its texts."""
+_ENTAILS = frozenset({"entailment", "entails", "entailed", "entail", "supported", "supports", "support", "consistent"})
+"""Names that models give the label for entailment, in lower case: MNLI, ANLI, FEVER, summary checkers."""
 
 
 @dataclass(frozen=True)
@@ -26,10 +31,7 @@ class PairScorer(Generic[ThresholdT]):
         return await self.score_batch(pairs) if pairs else []
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
-        """Score pairs; from a thread that is not the background loop's.
-
-        Returns:
-            One score per pair, in order; an empty list for no pairs.
+        """Return one score per pair, in order; from a thread that is not the background loop's.
 
         Raises:
             ModelError: the server or the model failed.
@@ -43,19 +45,51 @@ class JudgeScorer(Generic[ThresholdT]):
 
     name: str
     threshold: ThresholdT
-    judge_pairs: Callable[[Sequence[Pair]], Awaitable[tuple[list[float], list[Call]]]]
-
-    async def score_with_calls(self, pairs: Sequence[Pair]) -> tuple[list[float], list[Call]]:
-        """Score pairs, and return the model calls; see `score`."""
-        return await self.judge_pairs(pairs)
+    score_with_calls: Callable[[Sequence[Pair]], Coroutine[Any, Any, tuple[list[float], list[Call]]]]
+    """Returns one score per pair, in order, 0.0 where no reply could be used, and the calls."""
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
-        """Score pairs; from a thread that is not the background loop's.
-
-        Returns:
-            One score per pair, in order; 0.0 where no reply could be used.
+        """Return one score per pair, in order; from a thread that is not the background loop's.
 
         Raises:
             ModelError: a request failed for good.
         """
         return run_in_background(self.score_with_calls(pairs))[0]
+
+
+def group_by_query(pairs: Sequence[Pair], size: int) -> list[QueryGroup]:
+    """Group the distinct texts of each query, at most `size` to a group, in the order of the pairs."""
+    texts: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    for query, text in pairs:
+        texts[query][text] = None
+    return [
+        (query, list(each)[first : first + size])
+        for query, each in texts.items()
+        for first in range(0, len(each), size)
+    ]
+
+
+def scores_of_pairs(
+    pairs: Sequence[Pair], groups: Sequence[QueryGroup], scores: Iterable[Sequence[float]]
+) -> list[float]:
+    """Return each pair's score; `scores` has a list for each group, with one score for each of its texts."""
+    known = {
+        (query, text): score
+        for (query, texts), values in zip(groups, scores, strict=True)
+        for text, score in zip(texts, values, strict=True)
+    }
+    return [known[pair] for pair in pairs]
+
+
+def entailing_label(labels: Sequence[str], wanted: str | None = None) -> int:
+    """Return the position of the label for entailment: the `wanted` one, else the one whose name says so.
+
+    Raises:
+        ValueError: no label means entailment, or several do; the message lists them.
+    """
+    names = [label.strip().casefold().replace("-", "_") for label in labels]
+    positive = {wanted.strip().casefold().replace("-", "_")} if wanted else _ENTAILS
+    found = [index for index, name in enumerate(names) if name in positive]
+    if len(found) != 1:
+        raise ValueError(f"{'no' if not found else 'more than one'} label says entailment: {', '.join(labels)}")
+    return found[0]

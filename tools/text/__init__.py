@@ -1,7 +1,7 @@
 """Sentences and terms of a text."""
 
 from hopgraph.tools.text.analyser import DEFAULT_ANALYSER, Analyser, content_terms
-from hopgraph.tools.text.contains import contains
+from hopgraph.tools.text.comparison import contains
 from hopgraph.tools.text.languages import get_analyser, list_language_codes
 from hopgraph.tools.text.sentences import split_sentences
 

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from importlib import import_module
 from threading import Lock
@@ -72,14 +72,9 @@ class Analyser:
             SpecError: the tokeniser's package is not installed.
         """
         return {
-            "language": self.language,
-            "stemmer": self.stemmer,
-            "stemmer_version": _snowball_version() if self.stemmer == "snowball" else "",
+            **asdict(self),
             "stop_words": list(self.stop_words),
-            "word_pattern": self.word_pattern,
-            "normal_form": self.normal_form,
-            "lower_case": self.lower_case,
-            "tokeniser": self.tokeniser,
+            "stemmer_version": _snowball_version() if self.stemmer == "snowball" else "",
             "tokeniser_version": tokeniser_version(self.tokeniser),
         }
 
@@ -139,14 +134,10 @@ def content_terms(text: str) -> list[str]:
     The most recent texts are remembered: a step compares the same sentences with many queries. Single
     letters and digits are no terms.
     """
-    return list(_remembered(text)) if len(text) <= _LONGEST_REMEMBERED else _terms(text)
+    return list(_terms(text) if len(text) <= _LONGEST_REMEMBERED else _terms.__wrapped__(text))
 
 
 @lru_cache(maxsize=_DISTINCT_TEXTS)
-def _remembered(text: str) -> tuple[str, ...]:
-    return tuple(_terms(text))
-
-
-def _terms(text: str) -> list[str]:
+def _terms(text: str) -> tuple[str, ...]:
     unspaced = not text.isascii() and _unspaced(text) is not None
-    return (_WITH_BIGRAMS if unspaced else DEFAULT_ANALYSER).terms(text)
+    return tuple((_WITH_BIGRAMS if unspaced else DEFAULT_ANALYSER).terms(text))

@@ -54,19 +54,22 @@ def split_sentences(text: str) -> list[tuple[int, int]]:
         around them. Together they cover everything but white space. Empty for blank text; a text without
         a sentence end is one sentence.
     """
-    return list(_remembered(text) if len(text) <= _WINDOW else _spans(text))
+    return list(_spans(text) if len(text) <= _WINDOW else _spans.__wrapped__(text))
 
 
-def _spans(text: str) -> Iterator[tuple[int, int]]:
+@lru_cache(maxsize=4096)
+def _spans(text: str) -> tuple[tuple[int, int], ...]:
+    """Find the sentences; those of the latest passages are kept, as a run meets them in step after step."""
     other_marks = not text.isascii() and _OTHER_MARK.search(text) is not None
+    spans: list[tuple[int, int]] = []
     for start, end in _paragraphs(text):
         found = _sentences(text, start, end)
         for first, last in _at_other_marks(text, found) if other_marks else found:
             sentence = text[first:last]
-            left = last - len(sentence.lstrip())
-            right = first + len(sentence.rstrip())
+            left, right = last - len(sentence.lstrip()), first + len(sentence.rstrip())
             if left < right:
-                yield left, right
+                spans.append((left, right))
+    return tuple(spans)
 
 
 def _at_other_marks(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -75,12 +78,6 @@ def _at_other_marks(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[tup
             yield start, mark.end()
             start = mark.end()
         yield start, end
-
-
-@lru_cache(maxsize=4096)
-def _remembered(text: str) -> tuple[tuple[int, int], ...]:
-    """Keep the latest passages' sentences: a run meets the same passages in step after step."""
-    return tuple(_spans(text))
 
 
 def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
@@ -123,15 +120,12 @@ def _continues(text: str, end: int, start: int) -> bool:
         return False
     if word[0][0].isdigit() and (last := _LAST_WORD.search(before)) and last[1].lower() in BEFORE_NUMBERS:
         return True
-    if (day := _GERMAN_DAY.search(before)) and word[0] in _months_after(day):
+    day = _GERMAN_DAY.search(before)
+    if day and (word[0] in _GERMAN_MONTHS or (day["led_by"] and word[0] in _SHARED_MONTHS)):
         return True
     if _INITIALS.search(before):
         return word[0].lower() not in OPENERS or word[0].islower()
     return bool(_EXCLAMATION.search(before)) and word[0][0].islower()
-
-
-def _months_after(day: re.Match[str]) -> frozenset[str]:
-    return _GERMAN_MONTHS | _SHARED_MONTHS if day["led_by"] else _GERMAN_MONTHS
 
 
 def _last_gap(text: str, start: int, stop: int) -> int:

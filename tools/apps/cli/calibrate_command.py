@@ -14,7 +14,7 @@ from hopgraph.tools.apps.cli.settings_options import corpus_spec
 from hopgraph.tools.apps.evaluation.datasets import read_questions
 from hopgraph.tools.apps.evaluation.threshold_calibration import Calibration, calibrate
 from hopgraph.tools.retrieval import resolve_retriever
-from hopgraph.tools.scoring.rerankers import resolve_reranker
+from hopgraph.tools.scoring.resolve import resolve_reranker
 from hopgraph.tools.text.sanitize import sanitize_line
 
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hopgraph.tools.text.answers import normalize_answer
+from hopgraph.tools.text.comparison import normalize_answer
 
 _CLOSED_ANSWERS = frozenset({"yes", "no", "noanswer"})
 

@@ -11,32 +11,27 @@ al., MiniCheck (2024), and its code.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hopgraph.state import EntailmentChecker, SpecError
-from hopgraph.tools.scoring.entailment.labels import entailing_label
 from hopgraph.tools.scoring.entailment.windows import score_best_window
-from hopgraph.tools.scoring.pair_scorers import Pair, PairScorer
-from hopgraph.tools.scoring.weights import (
-    LOCAL_OPTIONS,
-    Batched,
-    NamedModel,
-    locate,
-    placement_of,
-    read_spec,
-    require,
-    shared,
+from hopgraph.tools.scoring.pair_scorers import Pair, entailing_label
+from hopgraph.tools.scoring.weights import LOCAL_OPTIONS, NamedModel, Placement, read_spec, require
+from hopgraph.tools.scoring.weights.text_model import (
+    Scoring,
+    TextModel,
+    architectures,
+    load_text_model,
+    local_scorer,
 )
-from hopgraph.tools.scoring.weights.text_model import TextModel, architectures, load_text_model
 
 SEQUENCE, SEQ2SEQ = "SequenceClassification", "Seq2SeqLM"
 MINICHECK_T5_LENGTH = 1024
 """Tokens of a window: MiniCheck's authors cut documents into parts of 500 words, and read 2,048 tokens at most."""
 _SPECIAL_AND_FORMAT = 16
 """Tokens of a text that are neither premise nor hypothesis, at most: `premise:`, `hypothesis:`, separators."""
-
-Scoring = Callable[[Sequence[Pair]], list[float]]
 
 
 def nli(spec: str) -> EntailmentChecker:
@@ -48,14 +43,15 @@ def nli(spec: str) -> EntailmentChecker:
     Raises:
         SpecError: a bad spec, a missing package, a model that cannot be loaded, or no label for entailment.
     """
-    named = read_spec(spec, (*LOCAL_OPTIONS, "label"))
 
-    def load(folder: Path) -> tuple[TextModel, Scoring]:
-        model = load_text_model(named, folder, placement_of(named), SEQUENCE)
+    def load(named: NamedModel, folder: Path, place: Placement) -> Scoring:
+        model = load_text_model(named, folder, place, SEQUENCE)
         label = _entailing_label(named, model.model.config.id2label)
-        return model, lambda pairs: [row[label] for row in model.run(pairs, _classify(model), "only_first")]
+        return _by_windows(
+            named, model, lambda pairs: [row[label] for row in model.run(pairs, _classify(model), "only_first")]
+        )
 
-    return _checker(named, load)
+    return local_scorer(read_spec(spec, (*LOCAL_OPTIONS, "label")), 0.5, load)
 
 
 def t5_nli(spec: str) -> EntailmentChecker:
@@ -66,13 +62,12 @@ def t5_nli(spec: str) -> EntailmentChecker:
     Raises:
         SpecError: a bad spec, a missing package, or a model that cannot be loaded.
     """
-    named = read_spec(spec)
 
-    def load(folder: Path) -> tuple[TextModel, Scoring]:
-        model = load_text_model(named, folder, placement_of(named), SEQ2SEQ)
-        return model, _first_word(model, lambda premise, hypothesis: f"premise: {premise} hypothesis: {hypothesis}")
+    def load(named: NamedModel, folder: Path, place: Placement) -> Scoring:
+        model = load_text_model(named, folder, place, SEQ2SEQ)
+        return _by_windows(named, model, _first_word(model, "premise: {} hypothesis: {}"))
 
-    return _checker(named, load)
+    return local_scorer(read_spec(spec), 0.5, load)
 
 
 def minicheck(spec: str) -> EntailmentChecker:
@@ -81,14 +76,11 @@ def minicheck(spec: str) -> EntailmentChecker:
     Raises:
         SpecError: a bad spec, a missing package, or a model that cannot be loaded.
     """
-    named = read_spec(spec)
 
-    def load(folder: Path) -> tuple[TextModel, Scoring]:
-        place = placement_of(named)
+    def load(named: NamedModel, folder: Path, place: Placement) -> Scoring:
         if any(each.endswith("ForConditionalGeneration") for each in architectures(named, folder)):
             model = load_text_model(named, folder, place, SEQ2SEQ, usual_length=MINICHECK_T5_LENGTH)
-            end = model.tokenizer.eos_token
-            return model, _first_word(model, lambda document, claim: f"predict: {document}{end}{claim}")
+            return _by_windows(named, model, _first_word(model, f"predict: {{}}{model.tokenizer.eos_token}{{}}"))
         model = load_text_model(named, folder, place, SEQUENCE)
         if model.model.config.num_labels != 2:
             raise SpecError(f"{named.spec!r}: MiniCheck has 2 labels, this model has {model.model.config.num_labels}")
@@ -97,24 +89,17 @@ def minicheck(spec: str) -> EntailmentChecker:
             texts = [f"{document}{model.tokenizer.eos_token}{claim}" for document, claim in pairs]
             return [row[1] for row in model.run(texts, _classify(model), truncation=True)]
 
-        return model, score
+        return _by_windows(named, model, score)
 
-    return _checker(named, load)
+    return local_scorer(read_spec(spec), 0.5, load)
 
 
-def _checker(named: NamedModel, load_scoring: Callable[[Path], tuple[TextModel, Scoring]]) -> EntailmentChecker:
-    """Load a model once for the process, and let it score the windows of long premises."""
-    folder, place = locate(named), placement_of(named)
-
-    def load() -> Batched[Pair, float]:
-        model, score = load_scoring(folder)
-        room = model.max_length - _SPECIAL_AND_FORMAT
-        if room < 1:
-            raise SpecError(f"{named.spec!r}: max_length must be above {_SPECIAL_AND_FORMAT}")
-        return Batched(lambda pairs: score_best_window(pairs, score, model.lengths, room), named.spec)
-
-    key = (named.kind, folder, place, named.limits, named.options.get("label"))
-    return PairScorer(named.spec, 0.5, shared(key, load).acall)
+def _by_windows(named: NamedModel, model: TextModel, score: Scoring) -> Scoring:
+    """Let a model score the windows of long premises."""
+    room = model.max_length - _SPECIAL_AND_FORMAT
+    if room < 1:
+        raise SpecError(f"{named.spec!r}: max_length must be above {_SPECIAL_AND_FORMAT}")
+    return partial(score_best_window, score, model.lengths, room)
 
 
 def _entailing_label(named: NamedModel, names: Any) -> int:
@@ -129,7 +114,7 @@ def _classify(model: TextModel) -> Callable[[dict[str, Any]], Any]:
     return lambda padded: model.model(**padded).logits.float().softmax(dim=-1)
 
 
-def _first_word(model: TextModel, text_of: Callable[[str, str], str]) -> Scoring:
+def _first_word(model: TextModel, form: str) -> Scoring:
     """Return a function that compares "1" with "0" as the first token of a T5's answer."""
     torch = require("torch")
     no, yes = (model.tokenizer(answer, add_special_tokens=False)["input_ids"][0] for answer in "01")
@@ -143,7 +128,7 @@ def _first_word(model: TextModel, text_of: Callable[[str, str], str]) -> Scoring
         return model.model(**inputs, decoder_input_ids=first).logits[:, 0, [no, yes]].float().softmax(dim=-1)
 
     def score(pairs: Sequence[Pair]) -> list[float]:
-        rows = model.run([text_of(*pair) for pair in pairs], forward, truncation=True)
+        rows = model.run([form.format(*pair) for pair in pairs], forward, truncation=True)
         return [row[1] for row in rows]
 
     return score

@@ -51,21 +51,18 @@ def _cut(sentence: str, size: int, room: int) -> list[str]:
 
 
 def score_best_window(
-    pairs: Sequence[Pair],
-    score: Callable[[Sequence[Pair]], Sequence[float]],
+    score: Callable[[list[Pair]], Sequence[float]],
     count_tokens: Callable[[list[str]], list[int]],
     longest: int,
+    pairs: Sequence[Pair],
 ) -> list[float]:
-    """Score pairs whose premises may be longer than the model reads, all windows in one call of `score`.
+    """Return for each pair of premise and hypothesis the score of its best window, all in one call of `score`.
 
     Args:
-        pairs: of premise and hypothesis.
         score: returns a probability for each pair of a window and a hypothesis.
         count_tokens: returns the tokens of each text.
         longest: tokens of a window and its hypothesis together.
-
-    Returns:
-        For each pair the score of its best window.
+        pairs: of premise and hypothesis.
     """
     texts = list(dict.fromkeys(text for pair in pairs for text in pair))
     size = dict(zip(texts, count_tokens(texts), strict=True))

@@ -1,6 +1,5 @@
-"""What scores passages and sentences against a query."""
+"""What scores passages and sentences against a query in this process."""
 
 from hopgraph.tools.scoring.rerankers.lexical import LexicalReranker
-from hopgraph.tools.scoring.rerankers.resolve import resolve_reranker
 
-__all__ = ["LexicalReranker", "resolve_reranker"]
+__all__ = ["LexicalReranker"]

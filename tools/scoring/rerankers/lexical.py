@@ -150,14 +150,10 @@ def _stems(words: str) -> frozenset[str]:
 
 
 def _read_text(text: str) -> _Text:
-    return _analyse_cached(text) if len(text) <= MAX_CACHED_CHARACTERS else _analyse(text)
+    return _analyse(text) if len(text) <= MAX_CACHED_CHARACTERS else _analyse.__wrapped__(text)
 
 
 @lru_cache(maxsize=8192)
-def _analyse_cached(text: str) -> _Text:
-    return _analyse(text)
-
-
 def _analyse(text: str) -> _Text:
     first_line, line_break, _ = text.partition("\n")
     terms = DEFAULT_ANALYSER.terms(text)

@@ -1,33 +1,31 @@
 """Rerankers that run in this process: `bge:` by FlagEmbedding, `cross-encoder:` by sentence-transformers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hopgraph.state import Reranker, SpecError
-from hopgraph.tools.scoring.pair_scorers import Pair, PairScorer
+from hopgraph.tools.scoring.pair_scorers import Pair
 from hopgraph.tools.scoring.weights import (
-    Batched,
     NamedModel,
     Placement,
     estimate_tokens,
     loading,
-    locate,
     number_option,
-    placement_of,
     read_spec,
     require,
     run_in_batches,
-    shared,
     tokens_per_batch,
 )
 from hopgraph.tools.scoring.weights.flag_embedding import SingleForward, forward_errors
 from hopgraph.tools.scoring.weights.model_hub import M3_HEADS
 from hopgraph.tools.scoring.weights.text_model import (
     USUAL_LENGTH,
+    Scoring,
     architectures,
     check_weights,
+    local_scorer,
     max_length_of,
 )
 
@@ -39,8 +37,6 @@ _NEEDS_TRANSFORMERS_4 = frozenset({"LayerWiseMiniCPMForCausalLM", "CostWiseGemma
 _PROMPT_TOKENS = 64
 """What a decoder reads besides the pair."""
 
-Scoring = Callable[[list[Pair]], Sequence[float]]
-
 
 def bge(spec: str) -> Reranker:
     """Return a BGE reranker of FlagEmbedding: encoders, decoders (v2-gemma), and BGE-M3's three kinds of vectors.
@@ -50,18 +46,24 @@ def bge(spec: str) -> Reranker:
     Raises:
         SpecError: a bad spec, a missing package, or a model that cannot be loaded.
     """
-    named = read_spec(spec)
-    folder, place = locate(named), placement_of(named)
 
-    def load() -> Batched[Pair, float]:
-        if all((folder / name).is_file() for name in M3_HEADS):
-            return _batched(named, *_load_m3(named, folder, place))
-        return _batched(named, *_load_flag_reranker(named, folder, place))
+    def load(named: NamedModel, folder: Path, place: Placement) -> Scoring:
+        m3 = all((folder / name).is_file() for name in M3_HEADS)
+        return _load_m3(named, folder, place) if m3 else _load_flag_reranker(named, folder, place)
 
-    return PairScorer(named.spec, None, shared(("bge", folder, place, named.limits), load).acall)
+    return local_scorer(read_spec(spec), None, load)
 
 
-def _load_flag_reranker(named: NamedModel, folder: Path, place: Placement) -> tuple[Scoring, int, int]:
+def cross_encoder(spec: str) -> Reranker:
+    """Return a reranker by a sentence-transformers CrossEncoder; its scores are logits, without a sigmoid.
+
+    Raises:
+        SpecError: a bad spec, a missing package, or a model that cannot be loaded.
+    """
+    return local_scorer(read_spec(spec), None, _load_cross_encoder)
+
+
+def _load_flag_reranker(named: NamedModel, folder: Path, place: Placement) -> Scoring:
     if unsupported := _NEEDS_TRANSFORMERS_4.intersection(architectures(named, folder)):
         raise SpecError(f"{named.spec!r}: {min(unsupported)} does not load with transformers 5; use another reranker")
     decoder = any(each.endswith(CAUSAL) for each in architectures(named, folder))
@@ -89,10 +91,10 @@ def _load_flag_reranker(named: NamedModel, folder: Path, place: Placement) -> tu
         return reranker.compute_score(pairs, batch_size=len(pairs) + 1, max_length=longest)
 
     tokens = number_option(named, "batch_tokens", tokens_per_batch(config, place))
-    return logits, longest + (_PROMPT_TOKENS if decoder else 0), tokens
+    return partial(score_distinct, logits, longest + (_PROMPT_TOKENS if decoder else 0), tokens)
 
 
-def _load_m3(named: NamedModel, folder: Path, place: Placement) -> tuple[Scoring, int, int]:
+def _load_m3(named: NamedModel, folder: Path, place: Placement) -> Scoring:
     check_weights(named, folder)
     with loading(named.spec, str(folder)):
         model: Any = require("FlagEmbedding").BGEM3FlagModel(
@@ -111,7 +113,8 @@ def _load_m3(named: NamedModel, folder: Path, place: Placement) -> tuple[Scoring
         place_of = {text: index for index, text in enumerate(texts)}
         return [_m3_score(model, found, place_of[query], place_of[text]) for query, text in pairs]
 
-    return scores, longest, number_option(named, "batch_tokens", tokens_per_batch(config, place))
+    tokens = number_option(named, "batch_tokens", tokens_per_batch(config, place))
+    return partial(score_distinct, scores, longest, tokens)
 
 
 def _m3_score(model: Any, found: dict[str, Any], query: int, text: int) -> float:
@@ -124,39 +127,28 @@ def _m3_score(model: Any, found: dict[str, Any], query: int, text: int) -> float
     return sum(weight * scores[kind] for kind, weight in M3_WEIGHTS.items())
 
 
-def cross_encoder(spec: str) -> Reranker:
-    """Return a reranker by a sentence-transformers CrossEncoder; its scores are logits, without a sigmoid.
+def _load_cross_encoder(named: NamedModel, folder: Path, place: Placement) -> Scoring:
+    library, torch = require("sentence_transformers"), require("torch")
+    if not (folder / "modules.json").is_file():
+        check_weights(named, folder, SEQUENCE)
+    with loading(named.spec, str(folder)):
+        model: Any = library.CrossEncoder(
+            str(folder),
+            device=place.device,
+            max_length=number_option(named, "max_length", 0) or None,
+            local_files_only=True,
+            trust_remote_code=False,
+            model_kwargs={"dtype": place.torch_dtype, "weights_only": True},
+        )
+    _check_one_label(named, model.num_labels)
 
-    Raises:
-        SpecError: a bad spec, a missing package, or a model that cannot be loaded.
-    """
-    named = read_spec(spec)
-    folder, place = locate(named), placement_of(named)
+    def logits(pairs: list[Pair]) -> list[float]:
+        identity = torch.nn.Identity()
+        scores = model.predict(pairs, batch_size=len(pairs), activation_fn=identity, show_progress_bar=False)
+        return [float(score) for score in scores]
 
-    def load() -> Batched[Pair, float]:
-        library, torch = require("sentence_transformers"), require("torch")
-        if not (folder / "modules.json").is_file():
-            check_weights(named, folder, SEQUENCE)
-        with loading(named.spec, str(folder)):
-            model: Any = library.CrossEncoder(
-                str(folder),
-                device=place.device,
-                max_length=number_option(named, "max_length", 0) or None,
-                local_files_only=True,
-                trust_remote_code=False,
-                model_kwargs={"dtype": place.torch_dtype, "weights_only": True},
-            )
-        _check_one_label(named, model.num_labels)
-
-        def logits(pairs: list[Pair]) -> list[float]:
-            identity = torch.nn.Identity()
-            scores = model.predict(pairs, batch_size=len(pairs), activation_fn=identity, show_progress_bar=False)
-            return [float(score) for score in scores]
-
-        tokens = number_option(named, "batch_tokens", tokens_per_batch(getattr(model.model, "config", None), place))
-        return _batched(named, logits, model.max_seq_length or USUAL_LENGTH, tokens)
-
-    return PairScorer(named.spec, None, shared(("cross-encoder", folder, place, named.limits), load).acall)
+    tokens = number_option(named, "batch_tokens", tokens_per_batch(getattr(model.model, "config", None), place))
+    return partial(score_distinct, logits, model.max_seq_length or USUAL_LENGTH, tokens)
 
 
 def _check_one_label(named: NamedModel, labels: int) -> None:
@@ -164,21 +156,14 @@ def _check_one_label(named: NamedModel, labels: int) -> None:
         raise SpecError(f"{named.spec!r}: a reranker gives one score, and this model has {labels} labels; see nli:")
 
 
-def _batched(named: NamedModel, scoring: Scoring, longest: int, tokens: int) -> Batched[Pair, float]:
-    return Batched(lambda pairs: score_distinct(pairs, scoring, longest, tokens), named.spec)
-
-
-def score_distinct(pairs: Sequence[Pair], scoring: Scoring, longest: int, tokens: int) -> list[float]:
-    """Score pairs in batches of about one length, equal pairs once.
+def score_distinct(scoring: Scoring, longest: int, tokens: int, pairs: Sequence[Pair]) -> list[float]:
+    """Return the scores of pairs, in order, in batches of about one length, equal pairs scored once.
 
     Args:
-        pairs: of query and text.
         scoring: returns one score for each pair of a batch.
         longest: tokens of a pair at most.
         tokens: per batch, padding included.
-
-    Returns:
-        One score per pair, in order.
+        pairs: of query and text.
     """
     distinct = list(dict.fromkeys(pairs))
     lengths = estimate_tokens((query + text for query, text in distinct), longest)

@@ -27,8 +27,8 @@ class NamedModel:
 
     @property
     def limits(self) -> tuple[str | None, ...]:
-        """The options that bound its texts and batches, which make two loaded models different."""
-        return tuple(self.options.get(option) for option in ("max_length", "batch_tokens"))
+        """The options beside its place that make two loaded models different."""
+        return tuple(self.options.get(option) for option in ("max_length", "batch_tokens", "label"))
 
 
 def read_spec(spec: str, allowed: Sequence[str] = LOCAL_OPTIONS) -> NamedModel:

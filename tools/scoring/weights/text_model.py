@@ -2,24 +2,33 @@
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any, cast
 
 from hopgraph.state import SpecError
 from hopgraph.tools.io.optional_packages import require
-from hopgraph.tools.scoring.pair_scorers import Pair
+from hopgraph.tools.scoring.pair_scorers import Pair, PairScorer, ThresholdT
+from hopgraph.tools.scoring.weights.batched import Batched, shared
 from hopgraph.tools.scoring.weights.batches import estimate_tokens, run_in_batches, tokens_per_batch
-from hopgraph.tools.scoring.weights.load_errors import loading
+from hopgraph.tools.scoring.weights.model_hub import locate
 from hopgraph.tools.scoring.weights.model_specs import NamedModel, number_option
-from hopgraph.tools.scoring.weights.placement import Placement
+from hopgraph.tools.scoring.weights.placement import Placement, placement_of
 
 USUAL_LENGTH = 512
 """The longest text in tokens, unless something else is said: what most of these models were trained on."""
 _ROBERTA_OFFSET = 2
 """RoBERTa and its kin count positions from the padding token's id."""
 _SAFE = {"local_files_only": True, "trust_remote_code": False}
+_LONGEST_REASON = 240
+_FILE_ERRORS = (OSError, ValueError, KeyError, RuntimeError, AttributeError, TypeError, ImportError)
+"""What transformers and torch raise about files that are missing, damaged or of another kind."""
+
+Scoring = Callable[[list[Pair]], Sequence[float]]
+"""Returns one score per pair, in order."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +74,52 @@ class TextModel:
         joined = [each if isinstance(each, str) else " ".join(each) for each in texts]
         lengths = estimate_tokens(joined, self.max_length)
         return run_in_batches(cast("Sequence[Any]", texts), lengths, self.tokens, work)
+
+
+@contextmanager
+def loading(spec: str, folder: str) -> Generator[None]:
+    """Turn any error of a library about a model's files into one line that names spec and folder.
+
+    Meanwhile transformers shows neither progress bars nor advice to programmers.
+
+    Raises:
+        SpecError: the files are missing or damaged, or ask for code of their own.
+    """
+    output = require("transformers").utils.logging
+    progress, verbosity = output.is_progress_bar_enabled(), output.get_verbosity()
+    output.disable_progress_bar()
+    output.set_verbosity_error()
+    try:
+        yield
+    except SpecError:
+        raise
+    except UnpicklingError:
+        raise SpecError(
+            f"{spec!r}: the weights in {folder} are a pickle that holds more than tensors, which is never loaded; "
+            "use a copy of the model with .safetensors files"
+        ) from None
+    except (*_FILE_ERRORS, require("safetensors").SafetensorError) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        if "trust_remote_code" in reason:
+            reason = "it needs code of its own (trust_remote_code), which is never run"
+        raise SpecError(f"{spec!r}: the model in {folder} cannot be loaded: {reason[:_LONGEST_REASON]}") from None
+    finally:
+        output.set_verbosity(verbosity)
+        if progress:
+            output.enable_progress_bar()
+
+
+def local_scorer(
+    named: NamedModel, threshold: ThresholdT, load: Callable[[NamedModel, Path, Placement], Scoring]
+) -> PairScorer[ThresholdT]:
+    """Return a scorer whose model is loaded once for the process, and run by one thread.
+
+    Raises:
+        SpecError: no such model or device, or what `load` raises.
+    """
+    folder, place = locate(named), placement_of(named)
+    key = (named.kind, folder, place, named.limits)
+    return PairScorer(named.spec, threshold, shared(key, lambda: Batched(load(named, folder, place), named.spec)).acall)
 
 
 def load_text_model(

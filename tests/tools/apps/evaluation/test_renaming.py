@@ -29,7 +29,7 @@ from hopgraph.tools.apps.evaluation.trec import format_trec_files
 from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.retrieval import open_index
 from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, hash_passage, open_corpus
-from hopgraph.tools.text.answers import normalize_answer
+from hopgraph.tools.text.comparison import normalize_answer
 
 TEXTS = {
     "Neil Young": "Neil Young (born November 12, 1945) is a Canadian singer. He met Kennedy. Young lives in Toronto.",

@@ -11,9 +11,9 @@ pytest.importorskip("torch", reason="needs the models extra")
 pytest.importorskip("transformers", reason="needs the models extra")
 
 from hopgraph.state import EntailmentChecker, SpecError
-from hopgraph.tools.scoring.entailment import resolve_entailment
-from hopgraph.tools.scoring.entailment.labels import entailing_label
 from hopgraph.tools.scoring.entailment.windows import score_best_window, split_windows
+from hopgraph.tools.scoring.pair_scorers import entailing_label
+from hopgraph.tools.scoring.resolve import resolve_entailment
 from support import tiny_models
 
 SHUFFLED = {0: "neutral", 1: "contradiction", 2: "ENTAILMENT"}
@@ -122,7 +122,7 @@ def test_a_hypothesis_longer_than_the_model_leaves_room_for_the_premise() -> Non
         seen.extend(some)
         return [1.0 for _ in some]
 
-    assert score_best_window([("a b c d e f g h", "x " * 500)], score, words, 16) == [1.0]
+    assert score_best_window(score, words, 16, [("a b c d e f g h", "x " * 500)]) == [1.0]
     assert max(words([premise for premise, _ in seen])) <= 4
 
 

@@ -15,7 +15,8 @@ pytest.importorskip("torch", reason="needs the models extra")
 pytest.importorskip("transformers", reason="needs the models extra")
 
 from hopgraph.state import ModelError, Reranker, SpecError
-from hopgraph.tools.scoring.rerankers import local, resolve_reranker
+from hopgraph.tools.scoring.rerankers import local
+from hopgraph.tools.scoring.resolve import resolve_reranker
 from hopgraph.tools.scoring.weights import run_in_batches
 from hopgraph.tools.scoring.weights.flag_embedding import ForwardError, SingleForward, forward_errors
 from support import tiny_models
@@ -192,7 +193,7 @@ def test_equal_pairs_are_scored_once() -> None:
         seen.append(list(distinct))
         return [float(len(text)) for _, text in distinct]
 
-    assert local.score_distinct([("q", "aa"), ("q", "b"), ("q", "aa")], work, 512, 2048) == [2.0, 1.0, 2.0]
+    assert local.score_distinct(work, 512, 2048, [("q", "aa"), ("q", "b"), ("q", "aa")]) == [2.0, 1.0, 2.0]
     assert [sorted(each) for each in seen] == [[("q", "aa"), ("q", "b")]]
 
 

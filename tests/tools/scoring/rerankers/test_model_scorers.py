@@ -8,8 +8,7 @@ import pytest
 
 from hopgraph.graphs import migres
 from hopgraph.state import SpecError
-from hopgraph.tools.scoring.entailment import resolve_entailment
-from hopgraph.tools.scoring.rerankers import resolve_reranker
+from hopgraph.tools.scoring.resolve import resolve_entailment, resolve_reranker
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel
 

@@ -9,8 +9,7 @@ from starlette.responses import PlainTextResponse
 
 from hopgraph.state import ModelError, SpecError
 from hopgraph.tools.io import json_server
-from hopgraph.tools.scoring.entailment import resolve_entailment
-from hopgraph.tools.scoring.rerankers import resolve_reranker
+from hopgraph.tools.scoring.resolve import resolve_entailment, resolve_reranker
 from support.servers.loopback import LoopbackServer
 from support.servers.scoring_app import ScoringApp, overlap
 

@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from hopgraph.state import SpecError
-from hopgraph.tools.scoring.rerankers import resolve_reranker
+from hopgraph.tools.scoring.resolve import resolve_reranker
 from hopgraph.tools.scoring.weights import LOCAL_OPTIONS, locate, placement_of, read_spec
 from hopgraph.tools.scoring.weights.model_hub import wanted_files
 from support import tiny_models

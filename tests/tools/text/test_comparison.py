@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopgraph.tools.text.similarity import lexical_similarity
+from hopgraph.tools.text.comparison import lexical_similarity
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,53 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hopgraph.tools.scoring.entailment.written_numbers import read_numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("1,234,567.50 people", {"1234567.5"}),
+        ("1.5 million and two hundred", {"1500000", "200"}),
+        ("twenty-one thousand", {"21000"}),
+        ("the 3rd and the ninth", {"3", "9"}),
+        ("1990\u20131995, 3-10 and 10:30", {"1990", "1995", "3", "10", "30"}),
+        ("one of the first, a second time", set[str]()),
+        ("one million", {"1000000"}),
+        ("born 22 February 1981", {"22", "1981"}),
+        ("the 1980s, the 1970 's and the 50's", {"1980s", "1970s", "50s"}),
+        ("B2 and x86", set[str]()),
+        ("9" * 40, {"9" * 40}),
+    ],
+)
+def test_numbers(text: str, numbers: set[str]) -> None:
+    assert read_numbers(text)[0] == numbers
+
+
+@pytest.mark.parametrize(
+    ("statement", "premise", "missing"),
+    [
+        ("in 1981", "on February 22, 1981", False),
+        ("22 February 1981", "23 February 1981", True),
+        ("the 1980s", "in 1984", False),
+        ("the 1980s", "in 1994", True),
+        ("in 1984", "the 1980s", True),
+        ("three films", "3 films", False),
+        ("1 film", "one film", False),
+        ("one film", "a film", False),
+        ("2 films", "the second film", False),
+        ("1,000 men", "1000 men", False),
+        ("1.50", "1.5", False),
+        ("two million", "2,000,000", False),
+        ("4 films", "14 films", True),
+    ],
+)
+def test_missing_numbers(statement: str, premise: str, missing: bool) -> None:
+    assert bool(read_numbers(statement)[0] - read_numbers(premise)[1]) is missing
+
+
+@given(st.text())
+def test_any_text_can_be_read_and_supports_its_own_numbers(text: str) -> None:
+    named, supported = read_numbers(text)
+    assert named <= supported

@@ -1,0 +1,91 @@
+"""A language model as a reranker or an entailment checker: `model:SPEC`, as `model:openai:gpt-4.1-mini`."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+
+from pydantic import BaseModel, Field
+
+from hopgraph.state import Call, EntailmentChecker, Reranker, SpecError
+from hopgraph.tools.io.redact import redact
+from hopgraph.tools.models.model_judge import ModelJudgement, RecordT, judge
+from hopgraph.tools.prompts import Value
+from hopgraph.tools.scoring.pair_scorers import JudgeScorer, Pair, group_by_query, scores_of_pairs
+
+TEXTS_PER_CALL = 20
+"""Texts in one prompt. Each is rated by itself, so that long lists can be split."""
+
+
+class Rating(BaseModel):
+    """The relevance of one of the texts shown."""
+
+    passage: int
+    rating: float = Field(ge=0, le=10)
+
+
+class Ratings(BaseModel):
+    """A reply of the role `scorer/score_relevance`."""
+
+    ratings: list[Rating]
+
+
+class Support(BaseModel):
+    """A reply of the role `scorer/judge_entailment`; `true` and `false` are read as 1 and 0."""
+
+    supported: float = Field(ge=0, le=1)
+
+
+def model_reranker(spec: str) -> Reranker:
+    """Return a reranker that lets a language model rate texts from 0 to 10; a text it does not rate has 0.
+
+    Sentences are texts too: `compression=none` saves most of the calls.
+
+    Raises:
+        SpecError: nothing follows `model:`.
+    """
+    model = _model_of(spec)
+
+    async def rate(pairs: Sequence[Pair]) -> tuple[list[float], list[Call]]:
+        groups = group_by_query(pairs, TEXTS_PER_CALL)
+        shown = ({"question": query, "passages": texts} for query, texts in groups)
+        judged = await _judge_all(model, "scorer/score_relevance", shown, Ratings)
+        scores = [_ratings(each.record, len(texts)) for (_, texts), each in zip(groups, judged, strict=True)]
+        return scores_of_pairs(pairs, groups, scores), [each.call for each in judged]
+
+    return JudgeScorer(redact(spec), None, rate)
+
+
+def model_entailment(spec: str) -> EntailmentChecker:
+    """Return a checker that asks a language model about each pair, with the whole premise, in one call each.
+
+    Raises:
+        SpecError: nothing follows `model:`.
+    """
+    model = _model_of(spec)
+
+    async def check(pairs: Sequence[Pair]) -> tuple[list[float], list[Call]]:
+        distinct = list(dict.fromkeys(pairs))
+        shown = ({"premise": premise, "statement": statement} for premise, statement in distinct)
+        judged = await _judge_all(model, "scorer/judge_entailment", shown, Support)
+        supported = (each.record.supported if each.record else 0.0 for each in judged)
+        scores = dict(zip(distinct, supported, strict=True))
+        return [scores[pair] for pair in pairs], [each.call for each in judged]
+
+    return JudgeScorer(redact(spec), 0.5, check)
+
+
+def _model_of(spec: str) -> str:
+    model = spec.removeprefix("model:")
+    if not model:
+        raise SpecError(f"{spec!r} lacks a model: write model:openai:NAME")
+    return model
+
+
+async def _judge_all(
+    model: str, role: str, shown: Iterable[Mapping[str, Value]], schema: type[RecordT]
+) -> list[ModelJudgement[RecordT]]:
+    return await asyncio.gather(*(judge(model, role, variables, schema) for variables in shown))
+
+
+def _ratings(reply: Ratings | None, texts: int) -> list[float]:
+    rated = {each.passage: each.rating for each in reply.ratings} if reply else {}
+    return [rated.get(number, 0.0) for number in range(1, texts + 1)]

@@ -1,0 +1,62 @@
+"""Resolve rerankers and entailment checkers by their specs.
+
+A model is loaded once for the process. Loading takes a while, so this belongs in a thread.
+"""
+
+from collections.abc import Callable
+
+from hopgraph.state import EntailmentChecker, Reranker
+from hopgraph.tools.scoring.by_model import model_entailment, model_reranker
+from hopgraph.tools.scoring.entailment import LexicalEntailment
+from hopgraph.tools.scoring.entailment.local import minicheck, nli, t5_nli
+from hopgraph.tools.scoring.remote import remote_entailment, remote_reranker
+from hopgraph.tools.scoring.rerankers import LexicalReranker
+from hopgraph.tools.scoring.rerankers.local import bge, cross_encoder
+from hopgraph.tools.scoring.weights.model_specs import resolve_by_kind
+
+_RERANKERS: dict[str, Callable[[str], Reranker]] = {
+    "bge": bge,
+    "cross-encoder": cross_encoder,
+    "model": model_reranker,
+    "http": remote_reranker,
+    "https": remote_reranker,
+    "rerank": remote_reranker,
+}
+_VALID_RERANKERS = (
+    "lexical, bge:NAME_OR_PATH, cross-encoder:NAME_OR_PATH, http://HOST:PORT (a server with /rerank), "
+    "model:SPEC (a language model)"
+)
+_CHECKERS: dict[str, Callable[[str], EntailmentChecker]] = {
+    "nli": nli,
+    "t5-nli": t5_nli,
+    "minicheck": minicheck,
+    "model": model_entailment,
+    "http": remote_entailment,
+    "https": remote_entailment,
+}
+_VALID_CHECKERS = (
+    "lexical, nli:NAME_OR_PATH, t5-nli:NAME_OR_PATH, minicheck:NAME_OR_PATH, "
+    "http://HOST:PORT (a server with /predict), model:SPEC (a language model)"
+)
+
+
+def resolve_reranker(spec: str) -> Reranker:
+    """Return the reranker that a spec names.
+
+    Raises:
+        SpecError: no reranker has this spec, or its model cannot be loaded; the message names the valid specs.
+    """
+    spec = spec.strip()
+    return LexicalReranker() if spec == "lexical" else resolve_by_kind("reranker", spec, _RERANKERS, _VALID_RERANKERS)
+
+
+def resolve_entailment(spec: str) -> EntailmentChecker:
+    """Return the entailment checker that a spec names.
+
+    Raises:
+        SpecError: no checker has this spec, or its model cannot be loaded; the message names the valid specs.
+    """
+    spec = spec.strip()
+    if spec == "lexical":
+        return LexicalEntailment()
+    return resolve_by_kind("entailment checker", spec, _CHECKERS, _VALID_CHECKERS)
