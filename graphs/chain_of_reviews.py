@@ -29,9 +29,9 @@ from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.review import every_open, review_with
 from hopgraph.nodes.review_tree.paths import nodes_with_status
-from hopgraph.state.chain_of_reviews import ChainOfReviewsContext
 from hopgraph.state.review_tree import ReviewTreeState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
+from hopgraph.state.tree_of_reviews import ChainOfReviewsContext
 
 Context = ChainOfReviewsContext
 """The settings of Chain of Reviews."""

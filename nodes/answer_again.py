@@ -12,7 +12,7 @@ from hopgraph.nodes.core.budget import is_exhausted
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.state import Knowledge, Passage, Query, Spent, StopReason
-from hopgraph.state.baselines.alternating import IterRetgenContext
+from hopgraph.state.baselines import IterRetgenContext
 from hopgraph.state.reducers import merge_calls
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 

@@ -20,9 +20,8 @@ from hopgraph.nodes.question_tree.branch import (
 )
 from hopgraph.nodes.question_tree.settlement import format_sub_answers, settle
 from hopgraph.state import Candidates, Passage
-from hopgraph.state.decomposing import DecomposingContext
 from hopgraph.state.events import Composed, Solved
-from hopgraph.state.question_tree import ROOT
+from hopgraph.state.question_tree import ROOT, DecomposingContext
 
 
 class PartState(BranchState):

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 from hopgraph.nodes.answer import excerpts_of_all_queries
 from hopgraph.nodes.core.excerpts import passages_by_id, whole_excerpt
 from hopgraph.state import Candidates, Knowledge, Passage
-from hopgraph.state.baselines.alternating import IrcotContext
+from hopgraph.state.baselines import IrcotContext
 
 
 class CollectState(TypedDict):

@@ -11,7 +11,7 @@ from hopgraph.nodes.core.ask import ask_all, calls_of
 from hopgraph.nodes.core.excerpts import passages_by_id, whole_excerpt
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Candidates, Excerpt, Knowledge, Passage, Spent, StopReason
-from hopgraph.state.baselines.one_retrieval import CompressedContext
+from hopgraph.state.baselines import CompressedContext
 from hopgraph.state.events import Compressed
 
 

@@ -12,7 +12,7 @@ from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
 from hopgraph.nodes.core.reply_text import normalized_query
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Knowledge, Passage, Query, Spent, StopReason
-from hopgraph.state.baselines.alternating import IrcotContext
+from hopgraph.state.baselines import IrcotContext
 from hopgraph.state.events import ThoughtAdded
 from hopgraph.tools.prompts import Value, clean
 from hopgraph.tools.text import split_sentences

@@ -11,7 +11,7 @@ from hopgraph.nodes.core.pair_scoring import score_pairs
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.take_top import take_top_with
 from hopgraph.state import Candidates, Passage
-from hopgraph.state.baselines.one_retrieval import RerankedContext
+from hopgraph.state.baselines import RerankedContext
 from hopgraph.state.events import Reranked
 from hopgraph.tools.resources import get_reranker
 

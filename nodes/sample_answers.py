@@ -13,7 +13,7 @@ from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.draft_answers import draft_of
 from hopgraph.state import Knowledge, Passage, Spent, StopReason
-from hopgraph.state.baselines.answer_sampling import SamplingContext
+from hopgraph.state.baselines import SamplingContext
 from hopgraph.state.events import Sampled
 
 

@@ -11,9 +11,8 @@ from hopgraph.nodes.question_tree.branch import BranchState, path_to, question_o
 from hopgraph.nodes.question_tree.decomposition import decomposition_ask, read_sub_questions
 from hopgraph.nodes.question_tree.settlement import settle
 from hopgraph.state import Context, QuestionInput
-from hopgraph.state.decomposing import DecomposingContext
 from hopgraph.state.events import Decomposed, Planted, SubQuestion
-from hopgraph.state.question_tree import ROOT, QuestionNode
+from hopgraph.state.question_tree import ROOT, DecomposingContext, QuestionNode
 
 
 async def plant(state: QuestionInput, runtime: Runtime[Context]) -> Mapping[str, Any]:

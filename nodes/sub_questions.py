@@ -9,7 +9,7 @@ from hopgraph.nodes.core.ask import ask, calls_of
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.question_tree.decomposition import decomposition_ask, read_sub_questions
 from hopgraph.state import Query, Spent, StopReason
-from hopgraph.state.baselines.genread import GenReadContext
+from hopgraph.state.baselines import GenReadContext
 from hopgraph.state.events import Decomposed, SubQuestion
 
 

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 from hopgraph.nodes.core.excerpts import whole_excerpt
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Knowledge, Passage, SettingsError
-from hopgraph.state.baselines.gold_passages import GivenPassage, GoldInput, GoldPassagesContext
+from hopgraph.state.baselines import GivenPassage, GoldInput, GoldPassagesContext
 from hopgraph.state.events import PassagesGiven
 from hopgraph.tools.prompts import clean
 

@@ -1,14 +1,14 @@
 """BlendFilter's own state and settings (paper sections 3.2 to 3.4)."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, JsonValue, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 from typing_extensions import TypedDict
 
-from hopgraph.state.context import Context, settings_group
-from hopgraph.state.records import Call, Candidates, Evidence, Knowledge, Passage, Query
+from hopgraph.state.context import Context, Presets, setting
+from hopgraph.state.records import Call, Evidence, Knowledge, Passage
 from hopgraph.state.reducers import any_true, merge_calls, merge_knowledge, merge_passages
-from hopgraph.state.schemas import AnswerOutput, MethodState, Spent
+from hopgraph.state.schemas import AnswerOutput, MethodState, QuestionInput, SearchState
 
 BranchName = Literal["original", "external", "internal"]
 """The three queries: q, a_ex ‖ q and a_in ‖ q; in this order wherever there is one."""
@@ -73,26 +73,19 @@ class BranchOutput(TypedDict):
     cut_off: Annotated[bool, any_true]
 
 
-class QueryBranchState(BranchOutput, Spent):
+class QueryBranchState(QuestionInput, BranchOutput, SearchState):
     """What a branch works on."""
 
     branch: QueryBranch
-    question: str
     topic: str
-    queries: list[Query]
-    asked: list[str]
-    excluded: list[str]
-    iteration: int
-    candidates: list[Candidates]
     judgements: list[str]
-    settings: dict[str, JsonValue]
 
 
 class BlendFilterContext(Context):
     """The settings of BlendFilter; defaults are the paper's, without its demonstrations."""
 
-    method: ClassVar[str] = "blendfilter"
-    steps: ClassVar[tuple[str, ...]] = (
+    method = "blendfilter"
+    steps = (
         "answer_step_by_step",
         "write_passage",
         "name_topic",
@@ -100,44 +93,30 @@ class BlendFilterContext(Context):
         "select_passages",
         "shorten",
     )
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
+    presets: ClassVar[Presets] = {
         "multi_hop": {"passages_per_query": 5, "demonstrations": "multi_hop"},
         "open_domain": {"passages_per_query": 5},
         "yes_no": {"passages_per_query": 5, "demonstrations": "yes_no", "answer_type": "yes_no"},
     }
 
-    passages_per_query: int = Field(
-        default=5,
-        ge=1,
-        le=1000,
-        description="K: passages retrieved for each of the three queries (Fig. 3: 3 to 8)",
-        json_schema_extra=settings_group("Retrieval"),
+    passages_per_query: int = setting(
+        "Retrieval", 5, "K: passages retrieved for each of the three queries (Fig. 3: 3 to 8)", ge=1, le=1000
     )
-    original_query: bool = Field(
-        default=True,
-        description="keep what the question itself finds; off: w/o q (Table 5)",
-        json_schema_extra=settings_group("Method"),
+    original_query: bool = setting("Method", True, "keep what the question itself finds; off: w/o q (Table 5)")
+    external_query: bool = setting(
+        "Method", True, "search with what a chain of thought over the first passages says; off: w/o q_ex (Table 5)"
     )
-    external_query: bool = Field(
-        default=True,
-        description="search with what a chain of thought over the first passages says; off: w/o q_ex (Table 5)",
-        json_schema_extra=settings_group("Method"),
+    internal_query: bool = setting(
+        "Method", True, "search with a passage from the model's own knowledge; off: w/o q_in (Table 5)"
     )
-    internal_query: bool = Field(
-        default=True,
-        description="search with a passage from the model's own knowledge; off: w/o q_in (Table 5)",
-        json_schema_extra=settings_group("Method"),
-    )
-    filtering: Literal["branch", "union", "none"] = Field(
-        default="branch",
-        description="filter each query's passages before their union, the union (Remark 2), or nothing",
-        json_schema_extra=settings_group("Method"),
+    filtering: Literal["branch", "union", "none"] = setting(
+        "Method", "branch", "filter each query's passages before their union, the union (Remark 2), or nothing"
     )
     sample_top_p: tuple[Annotated[float, Field(ge=0, le=1)], ...] = Field(
         default_factory=tuple,
         max_length=20,
         description="sample one answer for each of these values of top_p, as [0, 0.5, 1] (Fig. 4); none: one answer",
-        json_schema_extra=settings_group("Method"),
+        json_schema_extra={"group": "Method"},
     )
 
     @field_validator("internal_query")

@@ -7,7 +7,7 @@ from langgraph.graph.message import add_messages
 from pydantic import Field, JsonValue, field_validator
 from typing_extensions import TypedDict
 
-from hopgraph.state.context import Context, ContextT, explicit_settings, make_settings, settings_group
+from hopgraph.state.context import Context, ContextT, Presets, explicit_settings, make_settings, setting
 from hopgraph.state.environment import with_environment
 from hopgraph.state.errors import SettingsError
 from hopgraph.state.records import Citation, Passage, StopReason, Usage
@@ -96,26 +96,27 @@ class ChatState(ChatInput, LookUpState):
 class ChatContext(Context):
     """The settings of the chat graph; those of every method are handed on to the one that answers."""
 
-    method: ClassVar[str] = "chat"
-    steps: ClassVar[tuple[str, ...]] = ("contextualise", "route")
+    method = "chat"
+    steps = ("contextualise", "route")
+    presets: ClassVar[Presets] = {}
 
-    use_method: Literal["auto", MethodName] = Field(
-        default="auto",
-        description="the method that looks questions up; auto: one_step for a question that one passage can answer, "
+    use_method: Literal["auto", MethodName] = setting(
+        "Chat",
+        "auto",
+        "the method that looks questions up; auto: one_step for a question that one passage can answer, "
         "migres for the others as far as the budget reaches",
-        json_schema_extra=settings_group("Chat"),
     )
-    history_turns: int = Field(
-        default=5,
+    history_turns: int = setting(
+        "Chat",
+        5,
+        "turns before this one that make a follow-up question stand alone; the thread keeps them all",
         ge=0,
         le=50,
-        description="turns before this one that make a follow-up question stand alone; the thread keeps them all",
-        json_schema_extra=settings_group("Chat"),
     )
     methods: dict[str, dict[str, JsonValue]] = Field(
         default_factory=dict[str, dict[str, JsonValue]],
         description='settings of single methods: method → {setting: value}, as {"migres": {"max_iterations": 3}}',
-        json_schema_extra=settings_group("Chat"),
+        json_schema_extra={"group": "Chat"},
     )
 
     @field_validator("use_method", mode="before")

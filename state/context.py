@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.retrievers import BaseRetriever
-from pydantic import BaseModel, ConfigDict, Field, InstanceOf, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, InstanceOf, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
 from hopgraph.state.errors import SettingsError
@@ -17,13 +17,23 @@ DEFAULT_RETRIEVER = "sample"
 
 ContextT = TypeVar("ContextT", bound="Context")
 
+Presets = dict[str, dict[str, Any]]
+"""From a family of data sets to settings."""
+
 Resource = Literal["retriever", "reranker", "entailment"]
 """What some methods need beside a model."""
 
 
-def settings_group(name: str) -> dict[str, JsonValue]:
-    """Put a field under a heading of the settings panel."""
-    return {"group": name}
+SettingGroup = Literal["Model", "Retrieval", "Review", "Method", "Chat", "Limits", "Operation"]
+"""The headings of the settings panel."""
+
+DefaultT = TypeVar("DefaultT")
+
+
+def setting(group: SettingGroup, default: DefaultT, description: str, **bounds: Any) -> DefaultT:
+    """Declare a field of a Context; `bounds` are those of pydantic's `Field`, as `ge`."""
+    field: Any = Field(default=default, description=description, json_schema_extra={"group": group}, **bounds)
+    return field
 
 
 class Context(BaseModel):
@@ -35,149 +45,99 @@ class Context(BaseModel):
     """The method's name: the first part of its roles."""
     steps: ClassVar[tuple[str, ...]] = ()
     """The second parts of its roles."""
-    presets: ClassVar[dict[str, dict[str, Any]]] = {}
+    presets: ClassVar[Presets] = {
+        "multi_hop": {},
+        "open_domain": {},
+        "yes_no": {"answer_type": "yes_no"},
+    }
     """The paper's settings by family of data sets."""
 
-    model: str | SkipJsonSchema[InstanceOf[BaseChatModel]] | None = Field(
-        default=None,
-        description="the model: offline:extractive, openai:NAME, PROVIDER:NAME, or a LangChain chat model; "
+    model: str | SkipJsonSchema[InstanceOf[BaseChatModel]] | None = setting(
+        "Model",
+        None,
+        "the model: offline:extractive, openai:NAME, PROVIDER:NAME, or a LangChain chat model; "
         f"none: HOPGRAPH_MODEL, else {DEFAULT_MODEL}",
-        json_schema_extra=settings_group("Model"),
     )
     models: dict[str, str | SkipJsonSchema[InstanceOf[BaseChatModel]]] = Field(
         default_factory=dict[str, str | BaseChatModel],
         description="another model for some roles: role (migres/decide) or prefix of roles (migres) → model",
-        json_schema_extra=settings_group("Model"),
+        json_schema_extra={"group": "Model"},
     )
-    temperature: float | None = Field(
-        default=0.0,
-        ge=0.0,
-        le=2.0,
-        description="sampling temperature; none: the model's own default",
-        json_schema_extra=settings_group("Model"),
+    temperature: float | None = setting(
+        "Model", 0.0, "sampling temperature; none: the model's own default", ge=0.0, le=2.0
     )
-    seed: int | None = Field(
-        default=None,
-        ge=0,
-        description="sampling seed, for models that take one",
-        json_schema_extra=settings_group("Model"),
+    seed: int | None = setting("Model", None, "sampling seed, for models that take one", ge=0)
+    parse_retries: int = setting(
+        "Model", 2, "how often an unusable reply is asked for again before the role's fallback is taken", ge=0, le=10
     )
-    parse_retries: int = Field(
-        default=2,
-        ge=0,
-        le=10,
-        description="how often an unusable reply is asked for again before the role's fallback is taken",
-        json_schema_extra=settings_group("Model"),
+    prompts_dir: str | None = setting(
+        "Model", None, "a folder with prompt files that replace the built-in ones (see `hopgraph prompts`)"
     )
-    prompts_dir: str | None = Field(
-        default=None,
-        description="a folder with prompt files that replace the built-in ones (see `hopgraph prompts`)",
-        json_schema_extra=settings_group("Model"),
-    )
-    demonstrations: str | None = Field(
-        default=None,
-        description="worked examples in the prompts: a built-in family (multi_hop, open_domain, yes_no) or a "
+    demonstrations: str | None = setting(
+        "Model",
+        None,
+        "worked examples in the prompts: a built-in family (multi_hop, open_domain, yes_no) or a "
         "folder with STEP.jsonl files; a family's files in prompts_dir come first; none: zero-shot",
-        json_schema_extra=settings_group("Model"),
     )
-    retriever: str | SkipJsonSchema[InstanceOf[BaseRetriever]] | None = Field(
-        default=None,
-        description="where passages come from: sample, an index's folder, bm25:DIR, faiss:DIR, hybrid:DIR, "
+    retriever: str | SkipJsonSchema[InstanceOf[BaseRetriever]] | None = setting(
+        "Retrieval",
+        None,
+        "where passages come from: sample, an index's folder, bm25:DIR, faiss:DIR, hybrid:DIR, "
         "colbert:DIR, milvus:URI#COLLECTION, elasticsearch:URL#INDEX, web:wikipedia, web:serper, "
         "web:community:CLASS, or a LangChain retriever; none: HOPGRAPH_RETRIEVER, else the sample corpus",
-        json_schema_extra=settings_group("Retrieval"),
     )
-    second_retriever: str | SkipJsonSchema[InstanceOf[BaseRetriever]] | None = Field(
-        default=None,
-        description="a second retriever asked side by side; both results go to the reranker (Table 9)",
-        json_schema_extra=settings_group("Retrieval"),
+    second_retriever: str | SkipJsonSchema[InstanceOf[BaseRetriever]] | None = setting(
+        "Retrieval", None, "a second retriever asked side by side; both results go to the reranker (Table 9)"
     )
-    passages_per_query: int = Field(
-        default=5,
-        ge=1,
-        le=1000,
-        description="passages retrieved for each query",
-        json_schema_extra=settings_group("Retrieval"),
-    )
-    leave_out_question: bool = Field(
-        default=False,
-        description="against contamination: leave out passages that contain the question's text "
+    passages_per_query: int = setting("Retrieval", 5, "passages retrieved for each query", ge=1, le=1000)
+    leave_out_question: bool = setting(
+        "Retrieval",
+        False,
+        "against contamination: leave out passages that contain the question's text "
         "(RA-ISF, section 4.3), and retrieve others instead",
-        json_schema_extra=settings_group("Retrieval"),
     )
-    reranker: str | SkipJsonSchema[InstanceOf[Reranker]] = Field(
-        default="lexical",
-        description="what scores passages and sentences against a query: lexical, bge:NAME, cross-encoder:NAME, "
+    reranker: str | SkipJsonSchema[InstanceOf[Reranker]] = setting(
+        "Retrieval",
+        "lexical",
+        "what scores passages and sentences against a query: lexical, bge:NAME, cross-encoder:NAME, "
         "http://HOST/rerank, model:SPEC, or an object",
-        json_schema_extra=settings_group("Retrieval"),
     )
-    entailment: str | SkipJsonSchema[InstanceOf[EntailmentChecker]] = Field(
-        default="lexical",
-        description="what checks that passages entail a statement: lexical, t5-nli:NAME, nli:NAME, "
+    entailment: str | SkipJsonSchema[InstanceOf[EntailmentChecker]] = setting(
+        "Retrieval",
+        "lexical",
+        "what checks that passages entail a statement: lexical, t5-nli:NAME, nli:NAME, "
         "minicheck:NAME, http://HOST/predict, model:SPEC, or an object",
-        json_schema_extra=settings_group("Retrieval"),
     )
-    review_queries: bool = Field(
-        default=False,
-        description="pause before each search until a person has approved, edited or rejected its queries; "
-        "needs a checkpointer",
-        json_schema_extra=settings_group("Review"),
+    review_queries: bool = setting(
+        "Review",
+        False,
+        "pause before each search until a person has approved, edited or rejected its queries; needs a checkpointer",
     )
-    review_evidence: bool = Field(
-        default=False,
-        description="pause before an answer is made until a person has approved, edited or rejected what it is "
+    review_evidence: bool = setting(
+        "Review",
+        False,
+        "pause before an answer is made until a person has approved, edited or rejected what it is "
         "made of; needs a checkpointer",
-        json_schema_extra=settings_group("Review"),
     )
-    answer_type: Literal["short", "yes_no"] = Field(
-        default="short",
-        description="yes_no: the answer must be yes or no (StrategyQA)",
-        json_schema_extra=settings_group("Method"),
+    answer_type: Literal["short", "yes_no"] = setting(
+        "Method", "short", "yes_no: the answer must be yes or no (StrategyQA)"
     )
-    max_llm_calls: int | None = Field(
-        default=None,
-        ge=1,
-        description="budget: model calls per question, re-asks included",
-        json_schema_extra=settings_group("Limits"),
+    max_llm_calls: int | None = setting("Limits", None, "budget: model calls per question, re-asks included", ge=1)
+    max_tokens: int | None = setting("Limits", None, "budget: prompt and completion tokens per question", ge=1)
+    deadline_seconds: float | None = setting("Limits", None, "budget: seconds per question", gt=0, allow_inf_nan=False)
+    max_parallel_calls: int = setting("Operation", 32, "model calls under way at once, per model", ge=1, le=256)
+    request_timeout: float = setting(
+        "Operation", 60.0, "seconds until one model request is given up", gt=0, allow_inf_nan=False
     )
-    max_tokens: int | None = Field(
-        default=None,
-        ge=1,
-        description="budget: prompt and completion tokens per question",
-        json_schema_extra=settings_group("Limits"),
-    )
-    deadline_seconds: float | None = Field(
-        default=None,
-        gt=0,
-        allow_inf_nan=False,
-        description="budget: seconds per question",
-        json_schema_extra=settings_group("Limits"),
-    )
-    max_parallel_calls: int = Field(
-        default=32,
-        ge=1,
-        le=256,
-        description="model calls under way at once, per model",
-        json_schema_extra=settings_group("Operation"),
-    )
-    request_timeout: float = Field(
-        default=60.0,
-        gt=0,
-        allow_inf_nan=False,
-        description="seconds until one model request is given up",
-        json_schema_extra=settings_group("Operation"),
-    )
-    request_retries: int = Field(
-        default=4,
+    request_retries: int = setting(
+        "Operation",
+        4,
+        "how often a request is sent again after a rate limit, server error or lost connection",
         ge=0,
         le=20,
-        description="how often a request is sent again after a rate limit, server error or lost connection",
-        json_schema_extra=settings_group("Operation"),
     )
-    cache_dir: str | None = Field(
-        default=None,
-        description="a folder that keeps replies and gives them back for the same prompt; none: no cache",
-        json_schema_extra=settings_group("Operation"),
+    cache_dir: str | None = setting(
+        "Operation", None, "a folder that keeps replies and gives them back for the same prompt; none: no cache"
     )
 
     @property

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, ClassVar, Literal, NotRequired, TypeAlias, get_args
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict, dataclass_transform
 
 from hopgraph.state.records import Citation, Usage
 
@@ -38,35 +38,41 @@ def event_order(event: StepEvent) -> tuple[int, str, int]:
     return event["step"], event["path"], event["number"]
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """What a node did; every field is plain JSON."""
+    """What a node did; every field is plain JSON. `class Done(Event, kind="done")` makes a frozen dataclass."""
 
     event: ClassVar[str]
     """The name of its kind on the wire."""
+
+    def __init_subclass__(cls, kind: str = "") -> None:
+        """Name the kind of event, and make the class a dataclass."""
+        cls.event = kind
+        dataclass(frozen=True, kw_only=True)(cls)
 
 
 # Queries and what they found
 
 
-@dataclass(frozen=True, kw_only=True)
-class QuerySent(Event):
+class QueryEvent(Event):
+    """Something about one query."""
+
+    query: str
+
+
+class QuerySent(QueryEvent, kind="query"):
     """A query goes to the retriever."""
 
-    event: ClassVar[str] = "query"
-    query: str
     why: str
     """The missing information that it asks for; empty for the question itself."""
     hop: int
     """The iteration, from 1."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Retrieved(Event):
+class Retrieved(QueryEvent, kind="retrieved"):
     """What the retriever found for one query, best first."""
 
-    event: ClassVar[str] = "retrieved"
-    query: str
     passage_ids: list[str]
     titles: list[str]
     """One per passage; may be empty texts."""
@@ -76,12 +82,9 @@ class Retrieved(Event):
     """Passages left out because they contain the question (`leave_out_question`)."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PassagesGiven(Event):
+class PassagesGiven(QueryEvent, kind="given"):
     """The caller gave the passages in place of a retriever."""
 
-    event: ClassVar[str] = "given"
-    query: str
     passage_ids: list[str]
     titles: list[str]
 
@@ -100,12 +103,9 @@ class KeptExcerpt(TypedDict):
     text: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Filtered(Event):
+class Filtered(QueryEvent, kind="filtered"):
     """What a filter kept of one query's passages."""
 
-    event: ClassVar[str] = "filtered"
-    query: str
     threshold: float | None
     """The least relevance score; None where there is none, or a model chose."""
     passages_in: int
@@ -114,12 +114,9 @@ class Filtered(Event):
     kept: list[KeptExcerpt]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reranked(Event):
+class Reranked(QueryEvent, kind="reranked"):
     """The passages of one query in the reranker's order, without those below the threshold."""
 
-    event: ClassVar[str] = "reranked"
-    query: str
     threshold: float | None
     passages_in: int
     passage_ids: list[str]
@@ -133,60 +130,49 @@ class CompressedPassage(TypedDict):
     text: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Compressed(Event):
+class Compressed(QueryEvent, kind="compressed"):
     """A model cut passages down to summaries or snippets."""
 
-    event: ClassVar[str] = "compressed"
-    query: str
     how: str
     """The step: `summarise` or `snippet`."""
     passages_in: int
     kept: list[CompressedPassage]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Weighed(Event):
+class Weighed(QueryEvent, kind="weighed"):
     """What a model said about the relevance of one query's passages, before it named the relevant ones."""
 
-    event: ClassVar[str] = "weighed"
-    query: str
     judgement: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Recalled(Event):
+class Recalled(QueryEvent, kind="recalled"):
     """What a model wrote from its own knowledge for one query."""
 
-    event: ClassVar[str] = "recalled"
-    query: str
     known: bool
     text: str
     """Empty where it knows nothing."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TopicNamed(Event):
+class TopicNamed(Event, kind="topic"):
     """The topic that a model found in the question."""
 
-    event: ClassVar[str] = "topic"
     topic: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Blended(Event):
+class Blended(Event, kind="blended"):
     """The queries of BlendFilter's branches, by the branch's name."""
 
-    event: ClassVar[str] = "blended"
     queries: dict[str, str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class United(Event):
+class United(Event, kind="united"):
     """The passages that several queries kept, as one list."""
 
-    event: ClassVar[str] = "united"
     passage_ids: list[str]
+
+
+RetrievalEvent = QuerySent | Retrieved | PassagesGiven | Filtered | Reranked | Compressed | Weighed | Recalled
+BlendingEvent = TopicNamed | Blended | United
 
 
 # Statements, decisions, samples
@@ -200,12 +186,9 @@ class ExtractedStatement(TypedDict):
     passage_ids: list[str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Extracted(Event):
+class Extracted(QueryEvent, kind="extracted"):
     """The statements that a model took from one query's passages."""
 
-    event: ClassVar[str] = "extracted"
-    query: str
     statements: list[ExtractedStatement]
     dropped: int
     """Statements without a passage that was shown."""
@@ -220,21 +203,17 @@ class CheckedStatement(TypedDict):
     kept: bool
 
 
-@dataclass(frozen=True, kw_only=True)
-class Verified(Event):
+class Verified(Event, kind="verified"):
     """Which statements their passages entail."""
 
-    event: ClassVar[str] = "verified"
     statements: list[CheckedStatement]
     repeated: int
     """Drafts dropped as duplicates of another draft."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Decided(Event):
+class Decided(Event, kind="decided"):
     """An answer, or what is missing for one."""
 
-    event: ClassVar[str] = "decided"
     answer: str
     """Empty where there is none."""
     confidence: int | None
@@ -247,66 +226,52 @@ class Decided(Event):
     """Whether nothing more is searched."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class QueriesGenerated(Event):
+class QueriesGenerated(Event, kind="generated"):
     """New queries for the missing information."""
 
-    event: ClassVar[str] = "generated"
     queries: list[str]
     missing: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reasoned(Event):
+class Reasoned(Event, kind="reasoned"):
     """A first chain of thought, and the answer that it comes to."""
 
-    event: ClassVar[str] = "reasoned"
     reasoning: str
     answer: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Sampled(Event):
+class Sampled(Event, kind="sampled"):
     """Sampled answers; empty texts for samples without one."""
 
-    event: ClassVar[str] = "sampled"
     answers: list[str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Shortened(Event):
+class Shortened(Event, kind="shortened"):
     """The short answers that chains of thought were cut down to."""
 
-    event: ClassVar[str] = "shortened"
     sampled: list[str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Voted(Event):
+class Voted(Event, kind="voted"):
     """The sample whose answer most samples agree on."""
 
-    event: ClassVar[str] = "voted"
     answers: list[str]
     chosen: int | None
     """Index into `answers`; None where no sample has an answer."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Compared(Event):
+class Compared(Event, kind="compared"):
     """The sample whose citations support it best."""
 
-    event: ClassVar[str] = "compared"
     answers: list[str]
     citation_recall: list[float]
     """One per sample, in [0, 1]."""
     chosen: int | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Answered(Event):
+class Answered(Event, kind="answered"):
     """The run has ended."""
 
-    event: ClassVar[str] = "answered"
     answer: str
     explanation: str
     stop_reason: str
@@ -314,14 +279,16 @@ class Answered(Event):
     usage: Usage
 
 
+EvidenceEvent = Extracted | Verified | Decided | QueriesGenerated
+AnswerEvent = Reasoned | Sampled | Shortened | Voted | Compared | Answered
+
+
 # Trees of questions, and hops
 
 
-@dataclass(frozen=True, kw_only=True)
-class Planted(Event):
+class Planted(Event, kind="planted"):
     """The root of a question tree."""
 
-    event: ClassVar[str] = "planted"
     id: str
     question: str
 
@@ -333,33 +300,27 @@ class SubQuestion(TypedDict):
     question: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Decomposed(Event):
+class Decomposed(Event, kind="decomposed"):
     """The parts of a question; none where it stays whole."""
 
-    event: ClassVar[str] = "decomposed"
     id: str
     depth: int
     question: str
     sub_questions: list[SubQuestion]
 
 
-@dataclass(frozen=True, kw_only=True)
-class SelfKnowledgeJudged(Event):
+class SelfKnowledgeJudged(Event, kind="judged"):
     """Whether the model knows the answer to a question."""
 
-    event: ClassVar[str] = "judged"
     id: str
     question: str
     of: Literal["self_knowledge"] = "self_knowledge"
     known: bool
 
 
-@dataclass(frozen=True, kw_only=True)
-class RelevanceJudged(Event):
+class RelevanceJudged(Event, kind="judged"):
     """Which passages a model found relevant to a question."""
 
-    event: ClassVar[str] = "judged"
     id: str
     question: str
     of: Literal["passages"] = "passages"
@@ -367,11 +328,9 @@ class RelevanceJudged(Event):
     relevant: list[str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Solved(Event):
+class Solved(Event, kind="solved"):
     """A question of a tree is settled."""
 
-    event: ClassVar[str] = "solved"
     id: str
     parent: str
     depth: int
@@ -385,18 +344,13 @@ class Solved(Event):
     passage_ids: list[str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Composed(Solved):
+class Composed(Solved, kind="composed"):
     """A question of a tree is settled by the answers to its parts."""
 
-    event: ClassVar[str] = "composed"
 
-
-@dataclass(frozen=True, kw_only=True)
-class Deduced(Event):
+class Deduced(Event, kind="deduced"):
     """The next hop's question, with the thought that led to it and an answer from memory."""
 
-    event: ClassVar[str] = "deduced"
     hop: int
     question: str
     thought: str
@@ -408,11 +362,9 @@ class Deduced(Event):
     """Whether no more hops are allowed."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Grounded(Event):
+class Grounded(Event, kind="grounded"):
     """Whether a batch of passages supports or corrects a generated answer."""
 
-    event: ClassVar[str] = "grounded"
     hop: int
     batch: int
     """From 1."""
@@ -428,11 +380,9 @@ class Grounded(Event):
     """The share of the citation's terms that the passage contains, in [0, 1]."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Revised(Event):
+class Revised(Event, kind="revised"):
     """A hop's answer is final."""
 
-    event: ClassVar[str] = "revised"
     hop: int
     question: str
     generated: str
@@ -445,11 +395,9 @@ class Revised(Event):
     quote: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class ThoughtAdded(Event):
+class ThoughtAdded(Event, kind="thought"):
     """The next sentence of a chain of thought."""
 
-    event: ClassVar[str] = "thought"
     number: int
     """From 1."""
     text: str
@@ -459,6 +407,10 @@ class ThoughtAdded(Event):
     """Whether it states the answer."""
     limit: bool
     """Whether no more sentences are allowed."""
+
+
+QuestionTreeEvent = Planted | Decomposed | SelfKnowledgeJudged | RelevanceJudged | Solved | Composed
+HopEvent = Deduced | Grounded | Revised | ThoughtAdded
 
 
 # Trees of passages
@@ -475,26 +427,19 @@ class TreeNode(TypedDict):
     """Why it is not reviewed."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Grown(Event):
+class Grown(Event, kind="grown"):
     """Paragraphs that wait for a review."""
 
-    event: ClassVar[str] = "grown"
     nodes: list[TreeNode]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pruned(Grown):
+class Pruned(Grown, kind="pruned"):
     """Paragraphs that need no review, each with the reason."""
 
-    event: ClassVar[str] = "pruned"
 
-
-@dataclass(frozen=True, kw_only=True)
-class Reviewed(Event):
+class Reviewed(Event, kind="reviewed"):
     """The review of one path of paragraphs."""
 
-    event: ClassVar[str] = "reviewed"
     id: str
     parent: str
     depth: int
@@ -507,11 +452,9 @@ class Reviewed(Event):
     query: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Expanded(Event):
+class Expanded(Event, kind="expanded"):
     """The query that looks for what a path still lacks."""
 
-    event: ClassVar[str] = "expanded"
     id: str
     depth: int
     query: str
@@ -525,11 +468,9 @@ class FusedPiece(TypedDict):
     passage_ids: list[str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Fused(Event):
+class Fused(Event, kind="fused"):
     """The answer over all accepted paths."""
 
-    event: ClassVar[str] = "fused"
     mode: str
     pieces: list[FusedPiece]
     left_out: list[str]
@@ -537,14 +478,15 @@ class Fused(Event):
     answer: str
 
 
+ReviewTreeEvent = Grown | Pruned | Reviewed | Expanded | Fused
+
+
 # Calls
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asked(Event):
+class Asked(Event, kind="asked"):
     """A model call, with its re-asks."""
 
-    event: ClassVar[str] = "asked"
     role: str
     model: str
     outcome: Literal["replied", "fallback", "budget"]
@@ -557,11 +499,9 @@ class Asked(Event):
     """Wall time; 0 for the calls of a reranker or an entailment checker."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Retrying(Event):
+class Retrying(Event, kind="retrying"):
     """A request failed and is sent again."""
 
-    event: ClassVar[str] = "retrying"
     role: str
     attempt: int
     status: int | None
@@ -570,34 +510,31 @@ class Retrying(Event):
     """Seconds until then."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class CacheFailed(Event):
+class CacheFailed(Event, kind="cache_failed"):
     """A reply could not be written to the cache."""
 
-    event: ClassVar[str] = "cache_failed"
     role: str
     problem: str
+
+
+CallEvent = Asked | Retrying | CacheFailed
 
 
 # Conversations and reviews by people
 
 
-@dataclass(frozen=True, kw_only=True)
-class Contextualised(Event):
+class Contextualised(Event, kind="contextualised"):
     """A message of a conversation as a question that stands alone."""
 
-    event: ClassVar[str] = "contextualised"
     message: str
     question: str
     turns: int
     """Earlier turns that were read with it."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Routed(Event):
+class Routed(Event, kind="routed"):
     """The method that answers a message."""
 
-    event: ClassVar[str] = "routed"
     kind: str
     """`small_talk`, `single_hop`, `bridge`, `comparison` or `refused`."""
     method: str
@@ -605,20 +542,16 @@ class Routed(Event):
     why: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Replied(Event):
+class Replied(Event, kind="replied"):
     """The reply of a conversation's turn."""
 
-    event: ClassVar[str] = "replied"
     text: str
     citations: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class Approved(Event):
+class Approved(Event, kind="approved"):
     """What a person decided about queries or evidence."""
 
-    event: ClassVar[str] = "approved"
     kind: str
     """`queries` or `evidence`."""
     action: str
@@ -626,6 +559,9 @@ class Approved(Event):
     hop: int
     shown: int
     kept: list[str]
+
+
+ConversationEvent = Contextualised | Routed | Replied | Approved
 
 
 @dataclass(frozen=True)
@@ -637,49 +573,15 @@ class UnknownEvent:
 
 
 AnyEvent: TypeAlias = (
-    QuerySent
-    | Retrieved
-    | PassagesGiven
-    | Filtered
-    | Reranked
-    | Compressed
-    | Weighed
-    | Recalled
-    | TopicNamed
-    | Blended
-    | United
-    | Extracted
-    | Verified
-    | Decided
-    | QueriesGenerated
-    | Reasoned
-    | Sampled
-    | Shortened
-    | Voted
-    | Compared
-    | Answered
-    | Planted
-    | Decomposed
-    | SelfKnowledgeJudged
-    | RelevanceJudged
-    | Solved
-    | Composed
-    | Deduced
-    | Grounded
-    | Revised
-    | ThoughtAdded
-    | Grown
-    | Pruned
-    | Reviewed
-    | Expanded
-    | Fused
-    | Asked
-    | Retrying
-    | CacheFailed
-    | Contextualised
-    | Routed
-    | Replied
-    | Approved
+    RetrievalEvent
+    | BlendingEvent
+    | EvidenceEvent
+    | AnswerEvent
+    | QuestionTreeEvent
+    | HopEvent
+    | ReviewTreeEvent
+    | CallEvent
+    | ConversationEvent
 )
 """Every kind of event that the methods of this project emit."""
 

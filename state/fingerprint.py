@@ -2,33 +2,28 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import Final, cast
 
 from pydantic import JsonValue
 
-from hopgraph.state.context import Context, settings_group
+from hopgraph.state.context import Context, SettingGroup
 from hopgraph.state.errors import SettingsError
 
-UNRECORDED = (settings_group("Limits"), settings_group("Operation"))
+UNRECORDED: Final[tuple[SettingGroup, ...]] = ("Limits", "Operation")
 """The groups of settings that may change when a run is resumed."""
-
 
 _PASSWORD = re.compile(r"://[^/@\s]*@")
 """Name and password in an address."""
 
 
-def record_settings(settings: Context, without: Sequence[dict[str, JsonValue]] = UNRECORDED) -> dict[str, JsonValue]:
+def record_settings(settings: Context, without: Sequence[SettingGroup] = UNRECORDED) -> dict[str, JsonValue]:
     """Write down the settings that shape a result, as plain data; without those of some groups.
 
     Objects are written as their class name. Order: the order of the fields.
     """
-    record: dict[str, JsonValue] = {}
-    for name, field in type(settings).model_fields.items():
-        extra = field.json_schema_extra
-        if extra in without:
-            continue
-        record[name] = _plain(getattr(settings, name))
-    return record
+    skipped = [{"group": group} for group in without]
+    fields = type(settings).model_fields.items()
+    return {name: _plain(getattr(settings, name)) for name, field in fields if field.json_schema_extra not in skipped}
 
 
 def _plain(value: object) -> JsonValue:

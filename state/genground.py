@@ -1,11 +1,10 @@
 """GenGround's own state and settings (paper sections 3 and 5.4)."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from pydantic import Field
 from typing_extensions import TypedDict
 
-from hopgraph.state.context import settings_group
+from hopgraph.state.context import Presets, setting
 from hopgraph.state.hops import HopsContext, HopsState
 
 
@@ -36,56 +35,36 @@ class GengroundState(HopsState):
 class GengroundContext(HopsContext):
     """The settings of GenGround; defaults are the paper's (section 5.4)."""
 
-    method: ClassVar[str] = "genground"
-    steps: ClassVar[tuple[str, ...]] = ("deduce", "ground", "answer")
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
+    method = "genground"
+    steps = ("deduce", "ground", "answer")
+    presets: ClassVar[Presets] = {
         family: {**values, "demonstrations": family} for family, values in HopsContext.presets.items()
     }
 
-    passages_per_query: int = Field(
-        default=10,
-        ge=1,
-        le=1000,
-        description="passages retrieved for each sub-question",
-        json_schema_extra=settings_group("Retrieval"),
-    )
-    batch_size: int = Field(
-        default=3,
-        ge=1,
-        le=100,
-        description="b: passages read in one grounding call, in rank order",
-        json_schema_extra=settings_group("Method"),
-    )
-    min_citation_overlap: float = Field(
-        default=0.6,
+    passages_per_query: int = setting("Retrieval", 10, "passages retrieved for each sub-question", ge=1, le=1000)
+    batch_size: int = setting("Method", 3, "b: passages read in one grounding call, in rank order", ge=1, le=100)
+    min_citation_overlap: float = setting(
+        "Method",
+        0.6,
+        "the share of a citation's words that a shown passage must have; below it the citation "
+        "counts as Empty; 0: one word in common is enough",
         ge=0.0,
         le=1.0,
         allow_inf_nan=False,
-        description="the share of a citation's words that a shown passage must have; below it the citation "
-        "counts as Empty; 0: one word in common is enough",
-        json_schema_extra=settings_group("Method"),
     )
-    speculative_batches: bool = Field(
-        default=False,
-        description="read all batches at once and take the first that cites: faster, more calls, same result",
-        json_schema_extra=settings_group("Method"),
+    speculative_batches: bool = setting(
+        "Method", False, "read all batches at once and take the first that cites: faster, more calls, same result"
     )
-    deduction: bool = Field(
-        default=True,
-        description="go hop by hop; off: generate one answer to the whole question and ground it (Table 4)",
-        json_schema_extra=settings_group("Method"),
+    deduction: bool = setting(
+        "Method", True, "go hop by hop; off: generate one answer to the whole question and ground it (Table 4)"
     )
-    grounding: bool = Field(
-        default=True,
-        description="revise the generated answer by what a passage says; off: answer each sub-question from "
+    grounding: bool = setting(
+        "Method",
+        True,
+        "revise the generated answer by what a passage says; off: answer each sub-question from "
         "its passages directly (Table 4)",
-        json_schema_extra=settings_group("Method"),
     )
-    batches: bool = Field(
-        default=True,
-        description="read passages in batches; off: all in one grounding call (Table 4)",
-        json_schema_extra=settings_group("Method"),
-    )
+    batches: bool = setting("Method", True, "read passages in batches; off: all in one grounding call (Table 4)")
 
     @property
     def has_one_hop(self) -> bool:

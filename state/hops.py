@@ -1,13 +1,9 @@
 """State and settings of the methods that go hop by hop: GenGround, ReAct, Self-Ask."""
 
-from typing import Any, ClassVar
-
-from pydantic import Field
 from typing_extensions import TypedDict
 
-from hopgraph.state.context import Context, settings_group
+from hopgraph.state.context import Context, setting
 from hopgraph.state.schemas import MethodState
-from hopgraph.state.shared_presets import FAMILIES
 
 
 class Hop(TypedDict):
@@ -41,14 +37,8 @@ class HopsState(MethodState):
 class HopsContext(Context):
     """The settings of every method that goes hop by hop."""
 
-    presets: ClassVar[dict[str, dict[str, Any]]] = FAMILIES
-
-    max_hops: int = Field(
-        default=7,
-        ge=1,
-        le=50,
-        description="sub-questions or searches before a best-effort answer must be given",
-        json_schema_extra=settings_group("Method"),
+    max_hops: int = setting(
+        "Method", 7, "sub-questions or searches before a best-effort answer must be given", ge=1, le=50
     )
 
     @property

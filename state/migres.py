@@ -1,11 +1,10 @@
 """MIGRES's own state and settings (paper section 3 and Table 11)."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from pydantic import Field
 from typing_extensions import override
 
-from hopgraph.state.context import Resource, settings_group
+from hopgraph.state.context import Presets, Resource, setting
 from hopgraph.state.passage_filtering import KnowledgeContext
 from hopgraph.state.records import Evidence
 from hopgraph.state.schemas import MethodState
@@ -25,8 +24,8 @@ class MigresState(MethodState):
 class MigresContext(KnowledgeContext):
     """The settings of MIGRES; defaults are the paper's for multi-hop questions (Table 11)."""
 
-    method: ClassVar[str] = "migres"
-    steps: ClassVar[tuple[str, ...]] = (
+    method = "migres"
+    steps = (
         "extract",
         "recall_knowledge",
         "decide",
@@ -35,7 +34,7 @@ class MigresContext(KnowledgeContext):
         "summarise",
         "snippet",
     )
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
+    presets: ClassVar[Presets] = {
         "multi_hop": {"max_iterations": 5, "threshold": 3.0, "threshold_for": "bge"},
         "open_domain": {"max_iterations": 3, "threshold": 5.0, "threshold_for": "bge"},
         "yes_no": {
@@ -46,41 +45,15 @@ class MigresContext(KnowledgeContext):
         },
     }
 
-    max_iterations: int = Field(
-        default=5,
-        ge=1,
-        le=20,
-        description="T: iterations of retrieve, extract and decide before a final answer must be given",
-        json_schema_extra=settings_group("Method"),
+    max_iterations: int = setting(
+        "Method", 5, "T: iterations of retrieve, extract and decide before a final answer must be given", ge=1, le=20
     )
-    passages_per_query: int = Field(
-        default=50,
-        ge=1,
-        le=1000,
-        description="passages retrieved for each query",
-        json_schema_extra=settings_group("Retrieval"),
-    )
-    max_queries: int = Field(
-        default=3,
-        ge=1,
-        le=10,
-        description="new queries per iteration at most",
-        json_schema_extra=settings_group("Method"),
-    )
-    recall: bool = Field(
-        default=True,
-        description="let the model write what it knows where no passage was kept (Table 6)",
-        json_schema_extra=settings_group("Method"),
-    )
-    verify: bool = Field(
-        default=True,
-        description="keep only statements that their passages entail",
-        json_schema_extra=settings_group("Method"),
-    )
-    memory: bool = Field(
-        default=True,
-        description="do not retrieve again what was shown without being cited, nor ask a query twice",
-        json_schema_extra=settings_group("Method"),
+    passages_per_query: int = setting("Retrieval", 50, "passages retrieved for each query", ge=1, le=1000)
+    max_queries: int = setting("Method", 3, "new queries per iteration at most", ge=1, le=10)
+    recall: bool = setting("Method", True, "let the model write what it knows where no passage was kept (Table 6)")
+    verify: bool = setting("Method", True, "keep only statements that their passages entail")
+    memory: bool = setting(
+        "Method", True, "do not retrieve again what was shown without being cited, nor ask a query twice"
     )
 
     @property

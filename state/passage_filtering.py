@@ -2,21 +2,16 @@
 
 from typing import Any, Literal, Self
 
-from pydantic import Field
 from typing_extensions import override
 
-from hopgraph.state.context import Context, Resource, settings_group
+from hopgraph.state.context import Context, Resource, setting
 
 
 class RankedContext(Context):
     """How many reranked passages the model is shown."""
 
-    passages_per_extraction: int = Field(
-        default=5,
-        ge=1,
-        le=50,
-        description="k: passages shown to the model at most in one prompt",
-        json_schema_extra=settings_group("Method"),
+    passages_per_extraction: int = setting(
+        "Method", 5, "k: passages shown to the model at most in one prompt", ge=1, le=50
     )
 
     @property
@@ -29,18 +24,18 @@ class RankedContext(Context):
 class FilterContext(RankedContext):
     """Which passages and sentences are relevant enough."""
 
-    threshold: float | None = Field(
-        default=None,
-        allow_inf_nan=False,
-        description="δ: a passage or sentence with a lower reranker score is dropped, on the reranker's raw "
+    threshold: float | None = setting(
+        "Method",
+        None,
+        "δ: a passage or sentence with a lower reranker score is dropped, on the reranker's raw "
         "scale; none: the reranker's own calibrated value (see `hopgraph calibrate`)",
-        json_schema_extra=settings_group("Method"),
+        allow_inf_nan=False,
     )
-    threshold_for: str | None = Field(
-        default=None,
-        description="the kind of reranker that δ was found for, as bge; with one of another kind its own "
+    threshold_for: str | None = setting(
+        "Method",
+        None,
+        "the kind of reranker that δ was found for, as bge; with one of another kind its own "
         "calibrated value is taken; none: δ holds for any",
-        json_schema_extra=settings_group("Method"),
     )
 
     @property
@@ -65,11 +60,11 @@ class FilterContext(RankedContext):
 class KnowledgeContext(FilterContext):
     """How retrieved passages become what the model is shown."""
 
-    compression: Literal["sentences", "none", "summary", "snippet"] = Field(
-        default="sentences",
-        description="how passages are cut down: sentence filter, not at all, or one model call per passage "
+    compression: Literal["sentences", "none", "summary", "snippet"] = setting(
+        "Method",
+        "sentences",
+        "how passages are cut down: sentence filter, not at all, or one model call per passage "
         "that summarises it or copies a snippet (Table 5)",
-        json_schema_extra=settings_group("Method"),
     )
 
     @property

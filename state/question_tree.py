@@ -1,10 +1,14 @@
-"""The records of a question tree: questions that are solved, or broken down into simpler ones."""
+"""A question tree, and the state and settings of the methods that grow one (RA-ISF, Least-to-most)."""
 
-from typing import Literal
+from collections.abc import Callable, Mapping
+from typing import Annotated, Literal, get_args
 
 from typing_extensions import TypedDict
 
-from hopgraph.state.records import Call
+from hopgraph.state.context import Context, setting
+from hopgraph.state.records import Call, Evidence, Passage
+from hopgraph.state.reducers import merge_evidence, merge_passages, merge_tree
+from hopgraph.state.schemas import MethodState
 
 ROOT = "0"
 """The id of the question that was asked."""
@@ -41,6 +45,12 @@ class QuestionNode(TypedDict):
     """The passages that the answer rests on itself, not through sub-questions; `model:ID` for own knowledge."""
 
 
+merge_questions: Callable[[Mapping[str, QuestionNode], Mapping[str, QuestionNode]], dict[str, QuestionNode]] = (
+    merge_tree(get_args(QuestionStatus))
+)
+"""Unite two question trees by id; a question's status moves forward: open, split, unknown, answered."""
+
+
 class Branch(TypedDict):
     """A question that one of several parallel tasks works on."""
 
@@ -49,3 +59,29 @@ class Branch(TypedDict):
     step: Literal["solve", "compose"]
     reserved: Call
     """What counts as spent in this branch: all that was spent before, and what is meant for others."""
+
+
+class Tree(TypedDict):
+    """What the branches of a question tree give back."""
+
+    tree: Annotated[dict[str, QuestionNode], merge_questions]
+    """Every question so far, by id."""
+    evidence: Annotated[list[Evidence], merge_evidence]
+    """For each question that was answered from passages or own knowledge: that answer, under its id."""
+    passages: Annotated[list[Passage], merge_passages]
+
+
+class DecomposingState(Tree, MethodState):
+    """The shared keys and the tree."""
+
+    branch: Branch
+    """The question that is worked on; where several are, each of the parallel tasks has its own."""
+
+
+class DecomposingContext(Context):
+    """The settings of every method that breaks a question down."""
+
+    max_sub_questions: int = setting("Method", 5, "parts that one question is broken down into at most", ge=1, le=20)
+    passage_tokens: int | None = setting(
+        "Retrieval", 64, "passages are cut to this many tokens (RA-ISF, section 4.3); none: whole", ge=1, le=100_000
+    )

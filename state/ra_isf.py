@@ -1,16 +1,14 @@
 """RA-ISF's own state and settings (paper sections 3 and 4)."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue
 from typing_extensions import override
 
-from hopgraph.state.context import Resource, settings_group
-from hopgraph.state.decomposing import DecomposingContext, DecomposingState, Tree
-from hopgraph.state.question_tree import Branch
-from hopgraph.state.records import Call, Candidates, Knowledge, Query
+from hopgraph.state.context import Resource, setting
+from hopgraph.state.question_tree import Branch, DecomposingContext, DecomposingState, Tree
+from hopgraph.state.records import Call, Knowledge
 from hopgraph.state.reducers import any_true, merge_calls
-from hopgraph.state.schemas import Spent
+from hopgraph.state.schemas import QuestionInput, SearchState
 
 
 class RaIsfState(DecomposingState):
@@ -30,62 +28,43 @@ class SolveOutput(Tree):
     """True when the budget kept a module from being asked."""
 
 
-class SolveState(Tree, Spent):
-    """What the solving of one question works on."""
+class SolveState(QuestionInput, Tree, SearchState):
+    """What the solving of one question works on: `question` is the one that was asked, `iteration` counts the depth."""
 
-    question: str
-    """The question that was asked, not the branch's."""
     branch: Branch
-    queries: list[Query]
-    asked: list[str]
-    excluded: list[str]
-    iteration: int
-    """The question's depth, counted from 1."""
-    candidates: list[Candidates]
     knowledge: list[Knowledge]
     """The relevant passages, cut; no excerpts when none is relevant."""
     known: bool
     """The self-knowledge module's verdict."""
-    settings: dict[str, JsonValue]
 
 
 class RaIsfContext(DecomposingContext):
     """The settings of RA-ISF; defaults are the paper's."""
 
-    method: ClassVar[str] = "ra_isf"
-    steps: ClassVar[tuple[str, ...]] = ("self_knowledge", "judge_relevance", "answer", "decompose")
+    method = "ra_isf"
+    steps = ("self_knowledge", "judge_relevance", "answer", "decompose")
 
-    max_depth: int = Field(
-        default=3,
+    max_depth: int = setting(
+        "Method",
+        3,
+        "D_th: the question has depth 0; a question of a greater depth is unknown without a call (Fig. 2)",
         ge=0,
         le=10,
-        description="D_th: the question has depth 0; a question of a greater depth is unknown without a call (Fig. 2)",
-        json_schema_extra=settings_group("Method"),
     )
-    judge: Literal["each", "listwise"] = Field(
-        default="each",
-        description="passages are judged one by one, side by side (Algorithm 1), or in one call (Tables 11-13)",
-        json_schema_extra=settings_group("Method"),
+    judge: Literal["each", "listwise"] = setting(
+        "Method", "each", "passages are judged one by one, side by side (Algorithm 1), or in one call (Tables 11-13)"
     )
-    self_knowledge: bool = Field(
-        default=True,
-        description="ask whether the model knows the answer itself; off: No SKM (Table 2)",
-        json_schema_extra=settings_group("Method"),
+    self_knowledge: bool = setting(
+        "Method", True, "ask whether the model knows the answer itself; off: No SKM (Table 2)"
     )
-    passage_relevance: bool = Field(
-        default=True,
-        description="retrieve passages and judge them; off: No PRM, no retrieval at all (Table 2)",
-        json_schema_extra=settings_group("Method"),
+    passage_relevance: bool = setting(
+        "Method", True, "retrieve passages and judge them; off: No PRM, no retrieval at all (Table 2)"
     )
-    decomposition: bool = Field(
-        default=True,
-        description="break down what nothing else solves; off: No QDM, it stays unknown (Table 2)",
-        json_schema_extra=settings_group("Method"),
+    decomposition: bool = setting(
+        "Method", True, "break down what nothing else solves; off: No QDM, it stays unknown (Table 2)"
     )
-    carry_evidence: bool = Field(
-        default=False,
-        description="show a parent, beside its parts' answers, the passages that these rest on",
-        json_schema_extra=settings_group("Method"),
+    carry_evidence: bool = setting(
+        "Method", False, "show a parent, beside its parts' answers, the passages that these rest on"
     )
 
     @property

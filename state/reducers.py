@@ -7,9 +7,8 @@ because its first node writes `Overwrite` values, which pass the reducers by.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar, get_args
+from typing import TypeVar
 
-from hopgraph.state.question_tree import QuestionNode, QuestionStatus
 from hopgraph.state.records import Call, Evidence, Knowledge, Passage
 
 NodeT = TypeVar("NodeT", bound=Mapping[str, object])
@@ -149,9 +148,3 @@ def merge_tree(
         return dict(sorted(merged.items(), key=lambda entry: path_order(entry[0])))
 
     return merge
-
-
-merge_questions: Callable[[Mapping[str, QuestionNode], Mapping[str, QuestionNode]], dict[str, QuestionNode]] = (
-    merge_tree(get_args(QuestionStatus))
-)
-"""Unite two question trees by id; a question's status moves forward: open, split, unknown, answered."""

@@ -3,13 +3,12 @@
 from collections.abc import Callable, Mapping
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
-from hopgraph.state.context import Context, settings_group
-from hopgraph.state.records import Call, Candidates, Evidence, Passage, Query, StopReason
+from hopgraph.state.context import Context, setting
+from hopgraph.state.records import Call, Evidence, Passage, StopReason
 from hopgraph.state.reducers import merge_calls, merge_evidence, merge_passages, merge_tree
-from hopgraph.state.schemas import MethodState, Spent
+from hopgraph.state.schemas import MethodState, QuestionInput, SearchState
 
 ROOT = "0"
 """The id of the root, which stands for the question."""
@@ -74,43 +73,29 @@ class GrowOutput(ReviewTree):
     """Set when the budget ended the search."""
 
 
-class GrowState(GrowOutput, Spent):
+class GrowState(QuestionInput, GrowOutput, SearchState):
     """What growing the tree works on; its keys mean what they mean in `ReviewTreeState`."""
 
-    question: str
-    queries: list[Query]
-    excluded: list[str]
-    iteration: int
-    candidates: list[Candidates]
     frontier: list[str]
-    settings: dict[str, JsonValue]
 
 
 class ReviewContext(Context):
     """The settings of every method that reviews paths of paragraphs."""
 
-    max_depth: int = Field(
-        default=3,
-        ge=1,
-        le=10,
-        description="D: paragraphs on a path at most; the question is at depth 0 (Table 6)",
-        json_schema_extra=settings_group("Method"),
+    max_depth: int = setting(
+        "Method", 3, "D: paragraphs on a path at most; the question is at depth 0 (Table 6)", ge=1, le=10
     )
-    expansion: Literal["mpc", "cot", "direct"] = Field(
-        default="mpc",
-        description="how the next query is written: mpc: one more call completes the missing paragraph, which is "
+    expansion: Literal["mpc", "cot", "direct"] = setting(
+        "Method",
+        "mpc",
+        "how the next query is written: mpc: one more call completes the missing paragraph, which is "
         "the query; cot: by the review, which thinks aloud; direct: by the review at once (Table 4)",
-        json_schema_extra=settings_group("Method"),
     )
-    prune_relevance: bool = Field(
-        default=True,
-        description="do not expand paths that are irrelevant to the question (Table 5)",
-        json_schema_extra=settings_group("Method"),
-    )
-    reader_tokens: int = Field(
-        default=4096,
-        ge=1,
-        description="evidence or paragraphs are shown to the reader up to this many tokens (offline counter); "
+    prune_relevance: bool = setting("Method", True, "do not expand paths that are irrelevant to the question (Table 5)")
+    reader_tokens: int = setting(
+        "Method",
+        4096,
+        "evidence or paragraphs are shown to the reader up to this many tokens (offline counter); "
         "the first piece always is (section 4.4)",
-        json_schema_extra=settings_group("Method"),
+        ge=1,
     )

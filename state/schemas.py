@@ -44,8 +44,8 @@ class Spent(TypedDict):
     """When the run began, in seconds since the epoch."""
 
 
-class MethodState(QuestionInput, AnswerOutput, Spent):
-    """The shared keys of every method's state."""
+class SearchState(Spent):
+    """What a search reads and writes, in a method's state and in that of its subgraphs."""
 
     queries: list[Query]
     """What this iteration asks the retriever."""
@@ -55,16 +55,21 @@ class MethodState(QuestionInput, AnswerOutput, Spent):
     """Memory: ids of passages that are not to be retrieved again."""
     candidates: list[Candidates]
     """What the retriever found in this iteration, one entry per query."""
+    iteration: int
+    """The current iteration, from 1."""
+    settings: dict[str, JsonValue]
+    """The settings that the run began with; a resumed run is refused when they differ."""
+
+
+class MethodState(QuestionInput, AnswerOutput, SearchState):
+    """The shared keys of every method's state."""
+
     knowledge: list[Knowledge]
     """What was kept of it, one entry per query; recalled knowledge where nothing was."""
     evidence: Annotated[list[Evidence], merge_evidence]
     """Everything that is known so far, in the order of the run."""
     used: list[str]
     """Ids of the evidence that the answer rests on."""
-    iteration: int
-    """The current iteration, from 1."""
-    settings: dict[str, JsonValue]
-    """The settings that the run began with; a resumed run is refused when they differ."""
 
 
 MAX_QUESTION_CHARACTERS = 10_000

@@ -1,10 +1,10 @@
-"""The settings of Tree of Reviews (paper sections 3.3, 3.4 and 4.4)."""
+"""The settings of Tree of Reviews (paper sections 3.3, 3.4 and 4.4) and of its contrast, Chain of Reviews."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from hopgraph.state.context import settings_group
+from hopgraph.state.context import Presets, setting
 from hopgraph.state.review_tree import ReviewContext
 
 Width = Annotated[int, Field(ge=1, le=1000)]
@@ -13,71 +13,57 @@ Width = Annotated[int, Field(ge=1, le=1000)]
 class TreeOfReviewsContext(ReviewContext):
     """The settings of Tree of Reviews; defaults are the paper's, but for the order of the search."""
 
-    method: ClassVar[str] = "tree_of_reviews"
-    steps: ClassVar[tuple[str, ...]] = ("review", "review_directly", "complete", "fuse", "answer_step_by_step")
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
+    method = "tree_of_reviews"
+    steps = ("review", "review_directly", "complete", "fuse", "answer_step_by_step")
+    presets: ClassVar[Presets] = {
         "multi_hop": {"search": "depth", "demonstrations": "multi_hop"},
     }
 
-    widths: tuple[Width, ...] = Field(
-        default=(5, 3, 3),
+    widths: tuple[Width, ...] = setting(
+        "Method",
+        (5, 3, 3),
+        "paragraphs retrieved for each node of a level, from the question down, as 5,3,3; deeper "
+        "levels take the last number (Table 6)",
         min_length=1,
         max_length=10,
-        description="paragraphs retrieved for each node of a level, from the question down, as 5,3,3; deeper "
-        "levels take the last number (Table 6)",
-        json_schema_extra=settings_group("Method"),
     )
-    passages_per_query: int = Field(
-        default=1000,
-        ge=1,
-        le=1000,
-        description="bounds the width of every level",
-        json_schema_extra=settings_group("Retrieval"),
-    )
-    search: Literal["breadth", "depth"] = Field(
-        default="breadth",
-        description="breadth: all reviews of a level side by side, its paragraphs compared with the evidence of "
+    passages_per_query: int = setting("Retrieval", 1000, "bounds the width of every level", ge=1, le=1000)
+    search: Literal["breadth", "depth"] = setting(
+        "Method",
+        "breadth",
+        "breadth: all reviews of a level side by side, its paragraphs compared with the evidence of "
         "the levels above; depth: the paper's order, one review after another",
-        json_schema_extra=settings_group("Method"),
     )
-    prune_repetitive: bool = Field(
-        default=True,
-        description="drop retrieved paragraphs that the evidence pool holds already (Table 5)",
-        json_schema_extra=settings_group("Method"),
+    prune_repetitive: bool = setting(
+        "Method", True, "drop retrieved paragraphs that the evidence pool holds already (Table 5)"
     )
-    fusion: Literal["evidence", "analysis", "paragraph"] = Field(
-        default="evidence",
-        description="what the reader is shown of each accepted path: its analysis and paragraphs, or one of them "
-        "(Table 3)",
-        json_schema_extra=settings_group("Method"),
+    fusion: Literal["evidence", "analysis", "paragraph"] = setting(
+        "Method",
+        "evidence",
+        "what the reader is shown of each accepted path: its analysis and paragraphs, or one of them (Table 3)",
     )
-    recall_passages: int = Field(
-        default=15,
+    recall_passages: int = setting(
+        "Method",
+        15,
+        "of more paragraphs than these the ones are kept whose evidence is most similar to the final "
+        "answer, and the cited ones (recall@15)",
         ge=1,
         le=1000,
-        description="of more paragraphs than these the ones are kept whose evidence is most similar to the final "
-        "answer, and the cited ones (recall@15)",
-        json_schema_extra=settings_group("Method"),
     )
-    early_stop: int | None = Field(
-        default=None,
-        ge=1,
-        description="end the search once so many accepted paths give the same answer; none: search to the end",
-        json_schema_extra=settings_group("Method"),
+    early_stop: int | None = setting(
+        "Method", None, "end the search once so many accepted paths give the same answer; none: search to the end", ge=1
     )
-    prune_similar: float | None = Field(
-        default=None,
+    prune_similar: float | None = setting(
+        "Method",
+        None,
+        "drop retrieved paragraphs whose words are at least so similar (cosine) to a paragraph of the "
+        "evidence pool, of their own path or of a sibling; none: compare ids only",
         gt=0.0,
         le=1.0,
         allow_inf_nan=False,
-        description="drop retrieved paragraphs whose words are at least so similar (cosine) to a paragraph of the "
-        "evidence pool, of their own path or of a sibling; none: compare ids only",
-        json_schema_extra=settings_group("Method"),
     )
-    remember_rejected: bool = Field(
-        default=False,
-        description="drop retrieved paragraphs that were rejected before on any path",
-        json_schema_extra=settings_group("Method"),
+    remember_rejected: bool = setting(
+        "Method", False, "drop retrieved paragraphs that were rejected before on any path"
     )
 
     @field_validator("widths", mode="before")
@@ -89,3 +75,19 @@ class TreeOfReviewsContext(ReviewContext):
     def width(self, depth: int) -> int:
         """Get how many paragraphs are retrieved for a node at `depth` - 1; the first level is at depth 1."""
         return min(self.widths[min(depth, len(self.widths)) - 1], self.passages_per_query)
+
+
+class ChainOfReviewsContext(ReviewContext):
+    """The settings of Chain of Reviews; five passages per query, as the paper's baselines."""
+
+    method = "chain_of_reviews"
+    steps = ("review", "review_directly", "complete", "answer_step_by_step")
+    presets: ClassVar[Presets] = {"multi_hop": {"demonstrations": "multi_hop"}}
+
+    max_depth: int = setting("Method", 3, "turns of retrieval and review at most", ge=1, le=10)
+    expansion: Literal["mpc", "cot", "direct"] = setting(
+        "Method",
+        "cot",
+        "how the next query is written: cot: by the review, which thinks aloud (Table 13); direct: by "
+        "the review at once; mpc: one more call completes the missing paragraph, which is the query",
+    )

@@ -16,7 +16,7 @@ from hopgraph.nodes.finish import finish
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.sample_answers import sample_answers_with
 from hopgraph.nodes.vote import vote
-from hopgraph.state.baselines.answer_sampling import CotScContext, SamplesState
+from hopgraph.state.baselines import CotScContext, SamplesState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = CotScContext

@@ -12,7 +12,7 @@ from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.finish import finish
 from hopgraph.nodes.prepare import prepare_for
-from hopgraph.state.baselines.own_knowledge import DirectContext
+from hopgraph.state.baselines import DirectContext
 from hopgraph.state.schemas import AnswerOutput, MethodState, QuestionInput
 
 Context = DirectContext

@@ -20,7 +20,7 @@ from hopgraph.nodes.finish import finish
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.sub_questions import sub_questions
 from hopgraph.nodes.write_passages import write_passages
-from hopgraph.state.baselines.genread import GenReadContext, GenReadState
+from hopgraph.state.baselines import GenReadContext, GenReadState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = GenReadContext

@@ -15,7 +15,7 @@ from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.finish import finish
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.take_given import take_given
-from hopgraph.state.baselines.gold_passages import GoldInput, GoldPassagesContext, GoldState
+from hopgraph.state.baselines import GoldInput, GoldPassagesContext, GoldState
 from hopgraph.state.schemas import AnswerOutput
 
 Context = GoldPassagesContext

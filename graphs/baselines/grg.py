@@ -24,7 +24,7 @@ from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.sub_questions import sub_questions
 from hopgraph.nodes.write_passages import write_passages
-from hopgraph.state.baselines.genread import GenReadState, GrgContext
+from hopgraph.state.baselines import GenReadState, GrgContext
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = GrgContext

@@ -27,7 +27,7 @@ from hopgraph.nodes.finish import finish
 from hopgraph.nodes.next_thought import next_thought
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.state.baselines.alternating import IrcotContext, IrcotState
+from hopgraph.state.baselines import IrcotContext, IrcotState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = IrcotContext

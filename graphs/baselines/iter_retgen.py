@@ -26,7 +26,7 @@ from hopgraph.nodes.finish import finish
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
-from hopgraph.state.baselines.alternating import IterRetgenContext, IterRetgenState
+from hopgraph.state.baselines import IterRetgenContext, IterRetgenState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = IterRetgenContext

@@ -25,8 +25,8 @@ from hopgraph.nodes.next_part import next_part, route_next_part
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.split import plant, split_with
-from hopgraph.state.baselines.least_to_most import LeastToMostContext
-from hopgraph.state.decomposing import DecomposingState
+from hopgraph.state.baselines import LeastToMostContext
+from hopgraph.state.question_tree import DecomposingState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = LeastToMostContext

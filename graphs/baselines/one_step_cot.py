@@ -16,7 +16,7 @@ from hopgraph.nodes.finish import finish
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
-from hopgraph.state.baselines.one_retrieval import OneStepCotContext
+from hopgraph.state.baselines import OneStepCotContext
 from hopgraph.state.schemas import AnswerOutput, MethodState, QuestionInput
 
 Context = OneStepCotContext

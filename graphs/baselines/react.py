@@ -28,7 +28,7 @@ from hopgraph.nodes.hops.next_step import Action
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.read_passages import observe
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.state.baselines.interleaving import ReactContext
+from hopgraph.state.baselines import ReactContext
 from hopgraph.state.hops import HopsState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 

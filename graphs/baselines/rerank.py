@@ -23,7 +23,7 @@ from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.rerank import rerank, take_best
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.sample_answers import sample_answers_with
-from hopgraph.state.baselines.answer_sampling import RerankContext, SamplesState
+from hopgraph.state.baselines import RerankContext, SamplesState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = RerankContext

@@ -28,7 +28,7 @@ from hopgraph.nodes.hops.next_step import NextQuestion
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.read_passages import read_passages
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.state.baselines.interleaving import SelfAskContext
+from hopgraph.state.baselines import SelfAskContext
 from hopgraph.state.hops import HopsState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 

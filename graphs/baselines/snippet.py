@@ -19,7 +19,7 @@ from hopgraph.nodes.finish import finish
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.rerank import rerank
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.state.baselines.one_retrieval import CompressedState, SnippetContext
+from hopgraph.state.baselines import CompressedState, SnippetContext
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = SnippetContext

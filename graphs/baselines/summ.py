@@ -20,7 +20,7 @@ from hopgraph.nodes.finish import finish
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.rerank import rerank
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.state.baselines.one_retrieval import CompressedState, SummContext
+from hopgraph.state.baselines import CompressedState, SummContext
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = SummContext

@@ -15,7 +15,7 @@ from hopgraph.nodes.finish import finish
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.rerank import rerank, take_best
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.state.baselines.one_retrieval import VanillaContext
+from hopgraph.state.baselines import VanillaContext
 from hopgraph.state.schemas import AnswerOutput, MethodState, QuestionInput
 
 Context = VanillaContext

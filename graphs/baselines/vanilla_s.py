@@ -16,7 +16,7 @@ from hopgraph.nodes.finish import finish
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.sentence_filter import sentence_filter
-from hopgraph.state.baselines.one_retrieval import VanillaSContext
+from hopgraph.state.baselines import VanillaSContext
 from hopgraph.state.schemas import AnswerOutput, MethodState, QuestionInput
 
 Context = VanillaSContext

@@ -5,8 +5,7 @@ from typing import Any, Literal
 
 from hopgraph.nodes.core.budget import pause_calls, reserved_call
 from hopgraph.state import Context, Query, Spent
-from hopgraph.state.decomposing import DecomposingState
-from hopgraph.state.question_tree import Branch, QuestionNode
+from hopgraph.state.question_tree import Branch, DecomposingState, QuestionNode
 
 
 class BranchState(Spent):

@@ -6,7 +6,7 @@ import pytest
 
 from hopgraph.nodes.collect import collect
 from hopgraph.state import Candidates
-from hopgraph.state.baselines.alternating import IrcotContext
+from hopgraph.state.baselines import IrcotContext
 from support.node_inputs import knowledge, node_runtime, passage
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hopgraph.nodes.next_thought import next_thought
-from hopgraph.state.baselines.alternating import IrcotContext
+from hopgraph.state.baselines import IrcotContext
 from support.node_inputs import knowledge, node_runtime, passage, spent
 from support.servers.scripted_model import ScriptedChatModel
 

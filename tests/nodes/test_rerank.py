@@ -7,7 +7,7 @@ import pytest
 
 from hopgraph.nodes.rerank import rerank, take_best
 from hopgraph.state import Candidates
-from hopgraph.state.baselines.one_retrieval import RerankedContext
+from hopgraph.state.baselines import RerankedContext
 from support.node_inputs import node_runtime, passage
 
 

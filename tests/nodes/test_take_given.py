@@ -6,7 +6,7 @@ import pytest
 
 from hopgraph.nodes.take_given import check_given, take_given
 from hopgraph.state import SettingsError
-from hopgraph.state.baselines.gold_passages import GoldPassagesContext
+from hopgraph.state.baselines import GoldPassagesContext
 from support.node_inputs import node_runtime
 
 

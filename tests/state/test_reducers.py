@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopgraph.state import Call, Evidence, Excerpt, Knowledge, Passage
-from hopgraph.state.question_tree import QuestionNode
+from hopgraph.state.question_tree import QuestionNode, merge_questions
 from hopgraph.state.reducers import (
     any_true,
     merge_calls,
@@ -17,7 +17,6 @@ from hopgraph.state.reducers import (
     merge_ids,
     merge_knowledge,
     merge_passages,
-    merge_questions,
 )
 
 IDS = st.text(string.ascii_lowercase, min_size=1, max_size=2)

@@ -2,8 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import pytest
 from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
@@ -105,9 +104,7 @@ async def test_what_came_before_a_failure_is_heard() -> None:
     assert [event["event"] for event in listener.heard] == ["query"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Told(Event):
-    event: ClassVar[str] = "told"
+class Told(Event, kind="told"):
     name: str
 
 

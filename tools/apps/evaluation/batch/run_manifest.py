@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from hopgraph.state import Context, RunError
-from hopgraph.state.context import DEFAULT_MODEL, settings_group
+from hopgraph.state.context import DEFAULT_MODEL
 from hopgraph.state.fingerprint import record_settings
 from hopgraph.tools.apps.runs.answer_record import plain_json
 from hopgraph.tools.io.redact import redact

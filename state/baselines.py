@@ -1,0 +1,330 @@
+"""State and settings of the baselines, in the order of what they do with passages: none, one retrieval, several."""
+
+from typing import ClassVar, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypedDict, override
+
+from hopgraph.state.blendfilter import Draft
+from hopgraph.state.context import Context, Presets, Resource, setting
+from hopgraph.state.hops import HopsContext, HopsState
+from hopgraph.state.passage_filtering import FilterContext, RankedContext
+from hopgraph.state.question_tree import DecomposingContext
+from hopgraph.state.schemas import MethodState, QuestionInput
+
+_DELTA_FOR = {"threshold_for": "bge"}
+
+# Own knowledge: Direct, CoT
+
+
+class OwnKnowledgeContext(Context):
+    """The settings of a method that retrieves nothing."""
+
+    @property
+    @override
+    def uses(self) -> frozenset[Resource]:
+        """Nothing: the model answers from what it knows."""
+        return frozenset()
+
+
+class DirectContext(OwnKnowledgeContext):
+    """The settings of Direct."""
+
+    method = "direct"
+    steps = ("answer",)
+
+
+class CotContext(OwnKnowledgeContext):
+    """The settings of CoT."""
+
+    method = "cot"
+    steps = ("answer_step_by_step",)
+
+
+# Given passages
+
+
+class GivenPassage(TypedDict):
+    """A passage that comes from the caller."""
+
+    title: NotRequired[str]
+    """May be empty."""
+    text: str
+    id: NotRequired[str]
+    """Unique among those given; without one it is `given:N`, N from 1."""
+
+
+class GoldInput(QuestionInput):
+    """What the caller of `gold_passages` gives."""
+
+    gold_passages: NotRequired[list[GivenPassage]]
+    """What the question is answered from, in this order; without it the setting of this name counts."""
+
+
+class GoldState(MethodState, GoldInput):
+    """The shared keys and the given passages."""
+
+
+class GoldPassagesContext(Context):
+    """The settings of the reader with gold passages."""
+
+    method = "gold_passages"
+    steps = ("answer",)
+
+    gold_passages: list[GivenPassage] = Field(
+        default_factory=list[GivenPassage],
+        description='passages to answer from where the input has none, as [{"title": "…", "text": "…"}]',
+        json_schema_extra={"group": "Method"},
+    )
+
+    @property
+    @override
+    def uses(self) -> frozenset[Resource]:
+        """Nothing: the passages come from the caller."""
+        return frozenset()
+
+
+# One retrieval: OneR, VANILLA, VANILLA-s, SUMM, SNIPPET
+
+
+class OneStepContext(Context):
+    """The settings of OneR with Direct."""
+
+    method = "one_step"
+    steps = ("answer",)
+
+
+class OneStepCotContext(Context):
+    """The settings of OneR with CoT."""
+
+    method = "one_step_cot"
+    steps = ("answer_step_by_step",)
+
+
+class RerankedContext(RankedContext):
+    """Which of many retrieved passages are the best."""
+
+    passages_per_query: int = setting(
+        "Retrieval", 50, "passages retrieved for the question, for the reranker to sort", ge=1, le=1000
+    )
+    threshold: float | None = setting(
+        "Method",
+        None,
+        "a passage with a lower reranker score is dropped, on the reranker's raw scale; none: none is",
+        allow_inf_nan=False,
+    )
+
+
+class VanillaContext(RerankedContext):
+    """The settings of VANILLA."""
+
+    method = "vanilla"
+    steps = ("answer",)
+
+
+class VanillaSContext(FilterContext):
+    """The settings of VANILLA-s; δ as MIGRES has it (Table 11)."""
+
+    method = "vanilla_s"
+    steps = ("answer",)
+    presets: ClassVar[Presets] = {
+        "multi_hop": {"threshold": 3.0, **_DELTA_FOR},
+        "open_domain": {"threshold": 5.0, **_DELTA_FOR},
+        "yes_no": {"threshold": 0.0, "answer_type": "yes_no", **_DELTA_FOR},
+    }
+
+    passages_per_query: int = setting(
+        "Retrieval", 50, "passages retrieved for the question, for the sentence filter", ge=1, le=1000
+    )
+
+
+class CompressedState(MethodState):
+    """The shared keys and how far the ranking was read."""
+
+    read: int
+    """Passages of the ranking that were compressed, from its top."""
+
+
+class CompressedContext(RerankedContext):
+    """How many passages are compressed."""
+
+    max_compressed: int = setting(
+        "Method",
+        20,
+        "passages that the model compresses at most, one call each, to find k that are relevant",
+        ge=1,
+        le=1000,
+    )
+
+
+class SummContext(CompressedContext):
+    """The settings of SUMM."""
+
+    method = "summ"
+    steps = ("summarise", "answer")
+
+
+class SnippetContext(CompressedContext):
+    """The settings of SNIPPET."""
+
+    method = "snippet"
+    steps = ("snippet", "answer")
+
+
+# Several samples: CoT-SC, RERANK
+
+
+class SamplesState(MethodState):
+    """The shared keys and the samples."""
+
+    drafts: list[Draft]
+    """In the order of asking; without those that the budget did not reach."""
+
+
+class SamplingContext(Context):
+    """How several answers to one question are sampled."""
+
+    samples: int = setting("Method", 5, "answers that are sampled, all at the same time", ge=1, le=100)
+    sample_temperature: float = setting(
+        "Method",
+        0.7,
+        "temperature of the samples, in place of `temperature`: at 0 all of them would be equal",
+        gt=0.0,
+        le=2.0,
+    )
+
+
+class CotScContext(SamplingContext, OwnKnowledgeContext):
+    """The settings of CoT-SC; number and temperature of the samples are choices of ours."""
+
+    method = "cot_sc"
+    steps = ("answer_step_by_step",)
+
+
+class RerankContext(RerankedContext, SamplingContext):
+    """The settings of RERANK."""
+
+    method = "rerank"
+    steps = ("answer_step_by_step",)
+
+    samples: int = setting(
+        "Method", 4, "answers that are sampled, all at the same time; the best cited one is given", ge=1, le=100
+    )
+
+    @property
+    @override
+    def uses(self) -> frozenset[Resource]:
+        """A retriever, a reranker, and a checker of the citations."""
+        return super().uses | frozenset[Resource]({"entailment"})
+
+
+# Passages from own knowledge: GenRead, GRG
+
+
+class GenReadState(HopsState):
+    """The shared keys; each sub-question of a decomposed question is a hop, all of them asked at once."""
+
+
+class GenReadContext(OwnKnowledgeContext):
+    """The settings of GenRead."""
+
+    method = "genread"
+    steps = ("write_passage", "decompose", "answer")
+    presets: ClassVar[Presets] = {
+        "multi_hop": {"decomposition": True},
+        "open_domain": {},
+        "yes_no": {"decomposition": True, "answer_type": "yes_no"},
+    }
+
+    decomposition: bool = setting(
+        "Method", False, "break the question down, answer each sub-question for itself, and compose the answer"
+    )
+    max_sub_questions: int = setting("Method", 5, "parts that the question is broken down into at most", ge=1, le=20)
+
+
+class GrgContext(GenReadContext):
+    """The settings of GRG."""
+
+    method = "grg"
+    steps = ("write_passage", "decompose", "answer")
+
+    @property
+    @override
+    def uses(self) -> frozenset[Resource]:
+        """A retriever, for the passages beside the written one."""
+        return frozenset({"retriever"})
+
+
+# Retrieval and thought by turns: ITER-RETGEN, IRCoT
+
+
+class IterRetgenState(MethodState):
+    """The shared keys and what ITER-RETGEN generates."""
+
+    generated: str
+    """What the last turn said, which goes into the next query; empty when it said nothing."""
+
+
+class IterRetgenContext(Context):
+    """The settings of ITER-RETGEN."""
+
+    method = "iter_retgen"
+    steps = ("answer_step_by_step",)
+
+    iterations: int = setting(
+        "Method", 2, "T: turns of retrieval and generation; the last one gives the answer", ge=1, le=20
+    )
+
+
+class IrcotState(MethodState):
+    """The shared keys and the chain of thought."""
+
+    thoughts: list[str]
+    """The sentences so far, in their order."""
+
+
+class IrcotContext(Context):
+    """The settings of IRCoT."""
+
+    method = "ircot"
+    steps = ("next_thought", "answer_step_by_step")
+
+    max_thoughts: int = setting(
+        "Method", 8, "sentences of the chain of thought at most; Tree of Reviews compares with 3", ge=1, le=50
+    )
+    max_passages: int = setting("Retrieval", 15, "passages collected at most, over all retrievals", ge=1, le=200)
+
+
+# Questions and retrieval by turns: ReAct, Self-Ask
+
+
+class ReactContext(HopsContext):
+    """The settings of ReAct."""
+
+    method = "react"
+    steps = ("act", "answer")
+
+
+class SelfAskContext(HopsContext):
+    """The settings of Self-Ask."""
+
+    method = "self_ask"
+    steps = ("follow_up", "answer")
+
+
+# Decomposition beforehand: Least-to-most
+
+
+class LeastToMostContext(DecomposingContext):
+    """The settings of Least-to-most; defaults as RA-ISF's Table 1 has it, without retrieval."""
+
+    method = "least_to_most"
+    steps = ("decompose", "answer")
+
+    retrieval: bool = setting("Method", False, "look passages up for each sub-question and for the question")
+
+    @property
+    @override
+    def uses(self) -> frozenset[Resource]:
+        """A retriever, where passages are looked up."""
+        return super().uses if self.retrieval else frozenset()

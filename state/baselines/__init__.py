@@ -1,1 +1,0 @@
-"""State and settings of the baselines, by what they do with passages."""
