@@ -72,7 +72,7 @@ def frozen_settings(settings: Context) -> dict[str, JsonValue]:
 
     How fast requests are sent and how often they are retried shapes none; the retriever is in `corpus`.
     """
-    record = record_settings(settings, without=(settings_group("Operation"),))
+    record = record_settings(settings, without=("Operation",))
     del record["retriever"]
     return cast("dict[str, JsonValue]", plain_json(record, redacted=True))
 
