@@ -6,20 +6,41 @@ So `--help` answers at once, and a wrong option is reported before anything is l
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any, Literal, get_args
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 from typing_extensions import override
 
-from hopgraph.tools.apps.cli.command import Command, examples
-from hopgraph.tools.apps.cli.command_options import AskOptions, IndexOptions, ReviewChoice
+from hopgraph.tools.apps.cli.command import examples, takes
+from hopgraph.tools.apps.cli.command_options import AskOptions, IndexOptions, JsonOption, ReviewChoice
 from hopgraph.tools.apps.cli.evaluation.evaluation_commands import evaluation
-from hopgraph.tools.apps.cli.exit_codes import FAILED, INTERRUPTED, discard_output, say, say_refused
-from hopgraph.tools.apps.cli.options_model import takes
 from hopgraph.tools.apps.cli.serving_commands import servers
 
+WRONG_USE, FAILED, INTERRUPTED = 2, 1, 130
+"""Exit codes: an option, a setting, a spec or a question that is wrong; a corpus, a model, a prompt file or a disk
+that fails at run time; Ctrl-C."""
+
+
+class _Program(TyperGroup):
+    """The commands; typer itself would end without a word at Ctrl-C."""
+
+    @override
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            resumes = ctx.invoked_subcommand in ("eval", "reproduce")
+            kept = "; what is finished is kept, and the same command resumes from here" if resumes else ""
+            _say(f"interrupted{kept}")
+            raise typer.Exit(INTERRUPTED) from None
+
+
 app = typer.Typer(
+    cls=_Program,
     help="Answer multi-hop questions with published methods, and see every step.",
     epilog='Start with:  hopgraph ask "In what year did the sculptor of the Statue of Liberty die?"',
     add_completion=False,
@@ -44,8 +65,6 @@ _INDEX_EXAMPLES = examples(
     "hopgraph index more.jsonl --out my-index --add",
     "hopgraph index psgs_w100.tsv --to milvus:http://localhost:19530#wiki",
 )
-_CALIBRATE_EXAMPLES = examples("hopgraph calibrate hotpot_train.json --corpus my-index --keep 0.8")
-_METHODS_EXAMPLES = examples("hopgraph methods", "hopgraph methods migres")
 _PROMPTS_EXAMPLES = examples(
     "hopgraph prompts migres --out my-prompts", 'hopgraph ask "…" --set prompts_dir=my-prompts'
 )
@@ -59,7 +78,7 @@ _DRAW_EXAMPLES = examples(
 )
 
 
-class _AskCommand(Command):
+class _AskCommand(TyperCommand):
     """A command whose `--review` may come without a value."""
 
     @override
@@ -104,7 +123,7 @@ def ask(options: AskOptions) -> None:
     run_ask(options)
 
 
-@app.command(cls=Command, epilog=_INDEX_EXAMPLES)
+@app.command(epilog=_INDEX_EXAMPLES)
 @takes(IndexOptions)
 def index(options: IndexOptions) -> None:
     """Build an index of your own passages: BM25, and vectors if you name a model."""
@@ -119,7 +138,7 @@ def index(options: IndexOptions) -> None:
         raise typer.BadParameter("Give either --out DIR or --to SPEC (--colbert, --faiss and --add go with --out).")
 
 
-@app.command(cls=Command, epilog=_CALIBRATE_EXAMPLES)
+@app.command(epilog=examples("hopgraph calibrate hotpot_train.json --corpus my-index --keep 0.8"))
 def calibrate(
     dataset: Annotated[Path, typer.Argument(metavar="DATASET", help="A file of training questions.")],
     corpus: Annotated[str, typer.Option(metavar="DIR|SPEC", help="Where their passages are.")],
@@ -127,7 +146,7 @@ def calibrate(
     keep: Annotated[
         float, typer.Option(metavar="SHARE", help="More than this share of the questions keeps a passage.")
     ] = 0.8,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Find a reranker's relevance threshold δ on training questions."""
     from hopgraph.tools.apps.cli.calibrate_command import run_calibrate
@@ -135,7 +154,7 @@ def calibrate(
     run_calibrate(dataset, corpus, reranker=reranker, keep=keep, as_json=as_json)
 
 
-@app.command(cls=Command, epilog=_METHODS_EXAMPLES)
+@app.command(epilog=examples("hopgraph methods", "hopgraph methods migres"))
 def methods(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show this one with its settings.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
@@ -146,7 +165,7 @@ def methods(
     run_methods(name, as_json=as_json)
 
 
-@app.command(cls=Command, epilog=_PROMPTS_EXAMPLES)
+@app.command(epilog=_PROMPTS_EXAMPLES)
 def prompts(
     method: Annotated[str, typer.Argument(metavar="METHOD", help="See `hopgraph methods`.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where to copy them.")],
@@ -158,7 +177,7 @@ def prompts(
     run_prompts(method, out, force=force)
 
 
-@app.command(cls=Command, epilog=_DRAW_EXAMPLES)
+@app.command(epilog=_DRAW_EXAMPLES)
 def draw(
     method: Annotated[str | None, typer.Argument(metavar="[METHOD]", help="See `hopgraph methods`.")] = None,
     run: Annotated[
@@ -188,35 +207,53 @@ app.add_typer(servers)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code.
+    """Run the command line and return its exit code; what it raises on purpose is one line on standard error.
 
     Args:
         arguments: without the program's name; None for those that it was started with.
     """
     try:
-        _tolerate_encoding()
+        for stream in (sys.stdout, sys.stderr):  # a terminal that cannot show a character shows `?`
+            if reconfigure := getattr(stream, "reconfigure", None):
+                reconfigure(errors="replace")
         code = app(args=None if arguments is None else list(arguments), prog_name="hopgraph", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except typer.TyperException as error:  # an option or an argument that is wrong
-        say(f"{error.format_message().rstrip('.')}; see hopgraph --help")
+        _say(f"{error.format_message().rstrip('.')}; see hopgraph --help")
         return error.exit_code
-    except BrokenPipeError:  # the reader of the output, such as `head`, has ended
-        discard_output()
-        return FAILED
     except OSError as error:
-        say_refused(error)
+        if not isinstance(error, BrokenPipeError):  # the reader of the output, such as `head`, has ended
+            place = f"{error.filename}: " if error.filename else ""
+            _say(f"{place}{error.strerror or error}")
+        _discard_output()
         return FAILED
-    except KeyboardInterrupt:
-        say("interrupted")
-        return INTERRUPTED
+    except _errors().HopgraphError as error:
+        _say(str(error))
+        return WRONG_USE if isinstance(error, _errors().SettingsError) else FAILED
 
 
-def _tolerate_encoding() -> None:
-    """Let a terminal that cannot show a character show `?` instead of failing."""
-    for stream in (sys.stdout, sys.stderr):
-        if reconfigure := getattr(stream, "reconfigure", None):
-            reconfigure(errors="replace")
+def _errors() -> ModuleType:
+    """Import the errors only once something is raised, as that takes most of a second."""
+    from hopgraph.state import errors
+
+    return errors
+
+
+def _say(message: str) -> None:
+    """Write one line on standard error, whatever the message holds."""
+    from hopgraph.tools.text.sanitize import sanitize_line
+
+    sys.stderr.write(f"hopgraph: {sanitize_line(message)}\n")
+
+
+def _discard_output() -> None:
+    """Give up what standard output cannot take; Python would complain about it once more at exit."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def script() -> None:

@@ -6,8 +6,6 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
-from types import ModuleType
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -17,11 +15,10 @@ from langgraph.types import Command, Interrupt, StreamMode
 
 from hopgraph.nodes.prepare import checked_question
 from hopgraph.state import Context, QuestionError, SettingsError
-from hopgraph.tools.apps.cli.answer_output import print_answer
 from hopgraph.tools.apps.cli.command_options import AskOptions
-from hopgraph.tools.apps.cli.console import console_on
+from hopgraph.tools.apps.cli.console import console_on, print_json
 from hopgraph.tools.apps.cli.review_prompts import ReviewPrompt, review_settings
-from hopgraph.tools.apps.cli.run_output import RunDisplay, print_header, print_tree
+from hopgraph.tools.apps.cli.run_output import RunDisplay, print_answer, print_header, print_tree
 from hopgraph.tools.apps.cli.settings_options import method_named, settings_for
 from hopgraph.tools.apps.runs.answer_record import answer_record
 from hopgraph.tools.apps.runs.narration import Narrator
@@ -35,53 +32,38 @@ _THREAD: RunnableConfig = {"configurable": {"thread_id": "ask"}}
 
 
 def run_ask(options: AskOptions) -> None:
-    """Answer a question; settings, prompts and corpus are checked before the first model call.
-
-    Raises:
-        HopgraphError: anything that makes it impossible.
-    """
+    """Answer a question; settings, prompts and corpus are checked before the first model call."""
     module = method_named(options.method)
-    settings = settings_for(
-        module.Context,
-        preset=options.preset,
-        assignments=[*(options.assignments or []), *(review_settings(options.review) if options.review else [])],
-        model=options.model,
-        corpus=options.corpus,
-    )
+    assignments = [*(options.assignments or []), *(review_settings(options.review) if options.review else [])]
+    settings = settings_for(module.Context, options.preset, assignments, model=options.model, corpus=options.corpus)
     if options.save and options.save.expanduser().is_dir():
         raise SettingsError(f"--save {str(options.save)!r:.80}: it is a folder; name a file in it")
-    question = checked_question(read_question(options.question))
-    graph = cast("Graph", _with_memory(module) if options.review else module.graph)
-    narrator = Narrator(verbose=options.verbose)
+    question = checked_question(_read_question(options.question))
+    graph: Graph = module.graph
+    if options.review:  # its runs can pause
+        graph = module.build().compile(checkpointer=InMemorySaver(), name=graph.get_name())
+    narrator, console, steps = Narrator(verbose=options.verbose), console_on(), not (options.as_json or options.quiet)
+    if not options.as_json:
+        print_header(console if steps else console_on(stderr=True), graph.get_name(), settings)
+    with RunDisplay(console if steps else None) as display:
+        state, seconds = _answer(graph, question, settings, narrator, display)
+    record = answer_record(settings, state, narrator.trace())
+    if options.save:
+        # Half of a pair of surrogates, which a model may send, is no text that a file could hold.
+        text = json.dumps(record, ensure_ascii=False, indent=1, allow_nan=False)
+        write_files({options.save.expanduser(): f"{text}\n".encode("utf-8", "replace")})
     if options.as_json:
-        state, _ = _answered(graph, question, settings, narrator, RunDisplay(None))
-        record = answer_record(settings, state, narrator.trace())
-        _save(options.save, record)
-        _print_json(record)
+        print_json(record)
         return
-    console, quiet = console_on(), options.quiet
-    print_header(console_on(stderr=True) if quiet else console, graph.get_name(), settings)
-    with RunDisplay(None if quiet else console) as display:
-        state, seconds = _answered(graph, question, settings, narrator, display)
-    _save(options.save, answer_record(settings, state, narrator.trace()))
-    if not quiet:
+    if steps:
         print_tree(console, TerminalTree(question, narrator.events, options.verbose))
-    print_answer(console, state, None if quiet else seconds)
+    print_answer(console, state, seconds if steps else None)
 
 
-def _with_memory(module: ModuleType) -> Graph:
-    """Compile a method so that its runs can pause."""
-    return module.build().compile(checkpointer=InMemorySaver(), name=module.graph.get_name())
-
-
-def _answered(
+def _answer(
     graph: Graph, question: str, settings: Context, narrator: Narrator, display: RunDisplay
 ) -> tuple[Mapping[str, Any], float]:
-    """Run a graph to its end, with a person's review wherever it pauses.
-
-    Returns:
-        The last state, and the seconds without those of the reviews.
-    """
+    """Run a graph, with a person's review wherever it pauses; return the last state and the seconds without reviews."""
     given: Any = {"question": question}
     began, seconds = time.perf_counter(), 0.0
     while True:
@@ -122,12 +104,8 @@ async def _run(
     return state, sorted(paused, key=lambda each: each.id)  # parallel branches pause in any order
 
 
-def read_question(given: str) -> str:
-    """Return the question, or read it from standard input for `-`.
-
-    Raises:
-        QuestionError: bytes that are not UTF-8, which would otherwise be lost unseen.
-    """
+def _read_question(given: str) -> str:
+    """Return the question, or read it from standard input for `-`; what is not UTF-8 would otherwise be lost unseen."""
     with suppress(UnicodeError):
         if given == "-":
             return sys.stdin.buffer.read().decode("utf-8")
@@ -135,17 +113,3 @@ def read_question(given: str) -> str:
         given.encode("utf-8")
         return given
     raise QuestionError("the question is not valid UTF-8")
-
-
-def _save(path: Path | None, record: Mapping[str, Any]) -> None:
-    if path:
-        # Half of a pair of surrogates, which a model may send, is no text that a file could hold.
-        text = json.dumps(record, ensure_ascii=False, indent=1, allow_nan=False)
-        write_files({path.expanduser(): f"{text}\n".encode("utf-8", "replace")})
-
-
-def _print_json(record: Mapping[str, Any]) -> None:
-    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    indent = 2 if sys.stdout.isatty() else None
-    text = json.dumps(record, ensure_ascii=not utf8, indent=indent, allow_nan=False)
-    sys.stdout.write(f"{text}\n")

@@ -1,59 +1,45 @@
 """`hopgraph calibrate`: find a reranker's relevance threshold δ on training questions."""
 
-import json
 import math
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
 from rich.text import Text
 
-from hopgraph.tools.apps.cli.console import console_on, print_hanging
+from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_json
 from hopgraph.tools.apps.cli.progress_bars import progress_on
 from hopgraph.tools.apps.cli.settings_options import corpus_spec
 from hopgraph.tools.apps.evaluation.datasets import read_questions
-from hopgraph.tools.apps.evaluation.threshold_calibration import Calibration, calibrate
+from hopgraph.tools.apps.evaluation.threshold_calibration import calibrate
 from hopgraph.tools.retrieval import resolve_retriever
 from hopgraph.tools.scoring.resolve import resolve_reranker
 from hopgraph.tools.text.sanitize import sanitize_line
 
 
 def run_calibrate(dataset: Path, corpus: str, *, reranker: str, keep: float, as_json: bool) -> None:
-    """Find δ and print how to use it.
-
-    Raises:
-        CorpusError, SettingsError: the data set, the corpus or the reranker cannot be used.
-    """
+    """Find δ and print how to use it."""
     scorer, retriever = resolve_reranker(reranker), resolve_retriever(corpus_spec(corpus))
     questions = [each.question for each in read_questions(dataset.expanduser())]
     with progress_on(console_on(stderr=True), {"rerank": "scoring questions"}) as progress:
+        count = len(questions)
         found = calibrate(
-            questions,
-            retriever,
-            scorer,
-            keep=keep,
-            progress=lambda done: progress("rerank", done, len(questions)),
+            questions, retriever, scorer, keep=keep, progress=lambda done: progress("rerank", done, count)
         )
     if as_json:
-        record = {"dataset": str(dataset), "corpus": corpus, "reranker": scorer.name, "keep": keep, **asdict(found)}
-        sys.stdout.write(f"{json.dumps(record, allow_nan=False)}\n")
+        given = {"dataset": str(dataset), "corpus": corpus, "reranker": scorer.name, "keep": keep}
+        print_json({**given, **asdict(found)})
         return
-    _print(found, scorer.name)
-
-
-def _print(found: Calibration, reranker: str) -> None:
-    console = console_on()
     quantiles = " · ".join(f"{share:.0%}: {score:.3f}" for share, score in found.quantiles.items())
     without = f" ({found.without_passages} found no passage)" if found.without_passages else ""
     kept = f"{found.kept:.1%} of {found.questions:,} questions keep a passage{without}"
-    name = sanitize_line(reranker)
+    name = sanitize_line(scorer.name)
     # Rounded down: a δ just above the one that was found would drop the question that it comes from.
     threshold = f"{math.floor(found.threshold * 10_000) / 10_000:.4f}"
-    rows = [
-        (f"δ = {threshold}", "bold", f"for the reranker {name}"),
-        ("kept", "", kept),
-        ("best scores", "", quantiles),
-        ("use it", "", f"hopgraph ask … --set reranker={name} --set threshold={threshold}"),
-    ]
-    for label, style, text in rows:
-        print_hanging(console, Text(label, style), Text(text), indent=14)
+    rows = {
+        f"δ = {threshold}": f"for the reranker {name}",
+        "kept": kept,
+        "best scores": quantiles,
+        "use it": f"hopgraph ask … --set reranker={name} --set threshold={threshold}",
+    }
+    for label, text in rows.items():
+        print_hanging(console_on(), Text(label, "bold" if label.startswith("δ") else ""), Text(text), indent=14)

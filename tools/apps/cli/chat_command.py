@@ -27,26 +27,13 @@ from hopgraph.tools.io.optional_packages import require
 
 
 def run_chat(given: ChatOptions) -> None:
-    """Serve until Ctrl-C; settings, model and corpus are opened before the page is.
-
-    Raises:
-        SpecError: the packages are not installed. HopgraphError: a setting, an address, a model or a corpus that
-        cannot work.
-    """
+    """Serve until Ctrl-C; settings, model and corpus are opened before the page is."""
     for package in ("fastapi", "uvicorn", "gradio"):
         require(package, "chat")
-    options = _options(given)
-    with open_listener(options.host, options.port) as listener:
-        address = address_of(options.host, listener.getsockname()[1])
-        logging.basicConfig(format="%(message)s")
-        logging.getLogger("hopgraph.access").setLevel(logging.INFO)
-        asyncio.run(_serve(options, listener, address, browser=given.browser))
-
-
-def _options(given: ChatOptions) -> ServingOptions:
-    assignments = [*(given.assignments or []), *_method(given)]
-    settings = settings_for(ChatContext, assignments=assignments, model=given.model, corpus=given.corpus)
-    return ServingOptions(
+    settings = settings_for(
+        ChatContext, assignments=[*(given.assignments or []), *_method(given)], model=given.model, corpus=given.corpus
+    )
+    options = ServingOptions(
         host=given.host,
         port=given.port,
         settings=explicit_settings(settings),
@@ -55,6 +42,11 @@ def _options(given: ChatOptions) -> ServingOptions:
         hosts=(*(given.hosts or []), *hosts_from_environment()),
         threads=given.threads,
     ).validate()
+    with open_listener(options.host, options.port) as listener:
+        address = address_of(options.host, listener.getsockname()[1])
+        logging.basicConfig(format="%(message)s")
+        logging.getLogger("hopgraph.access").setLevel(logging.INFO)
+        asyncio.run(_serve(options, listener, address, browser=given.browser))
 
 
 def _method(given: ChatOptions) -> list[str]:
@@ -73,19 +65,15 @@ async def _serve(options: ServingOptions, listener: socket.socket, address: str,
     await check_settings(ChatContext.model_validate(options.settings))
 
     def ready() -> None:
-        _print_addresses(address, options)
+        console = console_on(stderr=True)
+        print_line(console, f"Chat page at {address}{PAGE_PATH}; stop with Ctrl-C.", "bold")
+        keys = "with a key" if options.keys else "without a key"
+        endpoints = f"OpenAI clients: {address}/v1 · AG-UI: {address}/ag-ui · MCP: {address}/mcp · {keys}"
+        print_line(console, endpoints, "dim")
         if browser:
             threading.Thread(target=_open, args=(f"{address}{PAGE_PATH}",), daemon=True).start()
 
     await serve(options, listener, ready)
-
-
-def _print_addresses(address: str, options: ServingOptions) -> None:
-    console = console_on(stderr=True)
-    print_line(console, f"Chat page at {address}{PAGE_PATH}; stop with Ctrl-C.", "bold")
-    keys = "with a key" if options.keys else "without a key"
-    endpoints = f"OpenAI clients: {address}/v1 · AG-UI: {address}/ag-ui · MCP: {address}/mcp · {keys}"
-    print_line(console, endpoints, "dim")
 
 
 def _open(page: str) -> None:

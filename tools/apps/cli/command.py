@@ -1,22 +1,33 @@
-"""What all commands share: errors on one line each, and examples at the end of their help."""
+"""Commands whose options are the fields of a dataclass, so that each option is written once; and their examples."""
 
-from typing import Any
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from typer.core import TyperCommand
-from typing_extensions import override
-
-from hopgraph.tools.apps.cli.exit_codes import reported
-
-
-class Command(TyperCommand):
-    """A command whose errors are one line each."""
-
-    @override
-    def invoke(self, ctx: Any) -> Any:
-        with reported():
-            return super().invoke(ctx)
+OptionsT = TypeVar("OptionsT")
 
 
 def examples(*lines: str) -> str:
     """Write examples for the end of a help page, one to a paragraph, as it joins lines."""
     return "\n\n".join(["Examples:", *lines])
+
+
+def takes(options: type[OptionsT], **defaults: Any) -> Callable[[Callable[[OptionsT], None]], Callable[..., None]]:
+    """Return a decorator that lets typer read a command's parameters from a dataclass and pass them as one object.
+
+    Args:
+        options: a dataclass; each field is annotated with its `typer.Option` or `typer.Argument`.
+        defaults: what the command line takes where nothing is given, in place of a field's default.
+    """
+    signature = inspect.signature(options)
+    parameters = [each.replace(default=defaults.get(name, each.default)) for name, each in signature.parameters.items()]
+
+    def decorate(run: Callable[[OptionsT], None]) -> Callable[..., None]:
+        def command(**given: Any) -> None:
+            run(options(**given))
+
+        command.__name__, command.__doc__ = run.__name__, run.__doc__
+        command.__dict__["__signature__"] = signature.replace(parameters=parameters, return_annotation=None)
+        return command
+
+    return decorate

@@ -26,6 +26,11 @@ CorpusOption = Annotated[
         help="A folder made by `hopgraph index`, or a retriever's spec.",
     ),
 ]
+ChatSetOption = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the chat, for all methods.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show every model call, and texts in full.")]
 
 
 @dataclass(frozen=True)
@@ -44,8 +49,8 @@ class AskOptions:
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A setting of the method; `hopgraph methods NAME` lists them."),
     ] = None
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every model call, and texts in full.")] = False
+    as_json: JsonOption = False
+    verbose: VerboseOption = False
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only the answer and its sources.")] = False
     save: Annotated[
         Path | None,
@@ -136,9 +141,7 @@ class ChatOptions:
             help="The method that the page starts with and that auto stands for; auto itself chooses by the question.",
         ),
     ] = None
-    assignments: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the chat, for all methods.")
-    ] = None
+    assignments: ChatSetOption = None
     host: Annotated[
         str,
         typer.Option(

@@ -1,5 +1,8 @@
 """Writing to the terminal: safe text, hanging indents, nothing that a pipe would not want."""
 
+import json
+import sys
+
 from rich.console import Console
 from rich.text import Text
 
@@ -40,3 +43,10 @@ def print_hanging(console: Console, label: Text, body: Text, *, indent: int = LA
 def print_line(console: Console, text: str, style: str = "") -> None:
     """Print a text, which may hold anything, as one paragraph from the left edge."""
     print_hanging(console, Text(), Text(sanitize_line(text), style), indent=0)
+
+
+def print_json(record: object) -> None:
+    """Print JSON and nothing else, in lines on a terminal; characters that the output may not have are escaped."""
+    is_utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    indent = 2 if sys.stdout.isatty() else None
+    sys.stdout.write(f"{json.dumps(record, ensure_ascii=not is_utf8, indent=indent, allow_nan=False)}\n")

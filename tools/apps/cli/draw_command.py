@@ -19,23 +19,12 @@ Format = Literal["mermaid", "ascii", "svg", "png"]
 
 
 def run_draw(method: str | None, *, run: Path | None, format_name: Format | None, out: Path | None) -> None:
-    """Draw a method's graph or a run's tree to a file, or to standard output.
-
-    Args:
-        method: A method's name, or None for a run.
-        run: What `hopgraph ask --json` wrote, or None for a method.
-        format_name: None for the format that a terminal can show: Mermaid for a method, text for a run.
-        out: None for standard output.
-
-    Raises:
-        SettingsError: no method has this name, not exactly one of the two is given, or a format that it does
-        not have. RunError: the run's file holds something else. OSError: a file cannot be read or written.
-    """
+    """Draw a method's graph or a run's tree to a file, or to standard output."""
     if (method is None) == (run is None):
         raise SettingsError("name a METHOD to draw its graph, or give --run RUN.json to draw a run, and not both")
     if format_name == "png" and out is None and sys.stdout.isatty():
         raise SettingsError("a terminal cannot show a PNG; write it to a file with --out FILE")
-    picture = draw_method(method, format_name) if method is not None else draw_run(run or Path(), format_name)
+    picture = _draw_run(run, format_name) if run is not None else _draw_method(method or "", format_name)
     if out is not None:
         write_files({out.expanduser(): picture})
     elif format_name == "png":
@@ -44,21 +33,17 @@ def run_draw(method: str | None, *, run: Path | None, format_name: Format | None
         sys.stdout.write(picture.decode("utf-8"))
 
 
-def draw_method(method: str, format_name: Format | None) -> bytes:
-    """Draw a method's graph, the same every time; see `run_draw`."""
+def _draw_method(method: str, format_name: Format | None) -> bytes:
     compiled = method_named(method).graph
     graph, title = compiled.get_graph(), str(compiled.get_name())
-    if format_name == "png":
-        return render_png(draw_svg(graph, title))
-    if format_name == "svg":
-        text = draw_svg(graph, title)
-    else:
-        text = draw_text(graph, title) if format_name == "ascii" else str(graph.draw_mermaid())
+    if format_name in ("svg", "png"):
+        svg = draw_svg(graph, title)
+        return render_png(svg) if format_name == "png" else svg.encode()
+    text = draw_text(graph, title) if format_name == "ascii" else str(graph.draw_mermaid())
     return f"{text.rstrip()}\n".encode()
 
 
-def draw_run(path: Path, format_name: Format | None) -> bytes:
-    """Draw what a run did; see `run_draw`."""
+def _draw_run(path: Path, format_name: Format | None) -> bytes:
     if format_name == "mermaid":
         raise SettingsError("a run is drawn as ascii, svg or png; mermaid is for a method's graph")
     run = read_run(path.expanduser())
@@ -68,4 +53,4 @@ def draw_run(path: Path, format_name: Format | None) -> bytes:
     if format_name in (None, "ascii"):
         return f"{draw_run_text(tree, title)}\n".encode("utf-8", "replace")
     svg = draw_run_svg(tree, title)
-    return render_png(svg) if format_name == "png" else svg.encode("utf-8")
+    return render_png(svg) if format_name == "png" else svg.encode()

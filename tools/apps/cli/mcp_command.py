@@ -19,19 +19,14 @@ from hopgraph.tools.io.optional_packages import require
 
 
 def run_mcp(*, model: str | None, corpus: str | None, assignments: Sequence[str]) -> None:
-    """Serve one client until it closes its end; model and corpus are opened before it is answered.
-
-    Raises:
-        SpecError: the package is not installed. HopgraphError: a setting, a model or a corpus that cannot work.
-    """
+    """Serve one client until it closes its end; model and corpus are opened before it is answered."""
     require("mcp", "chat")
     settings = settings_for(ChatContext, assignments=assignments, model=model, corpus=corpus)
     # Tools keep no threads, so what the service opens for them ends with it.
     with TemporaryDirectory(prefix="hopgraph-mcp-") as folder:
         _end_at_once(Path(folder))
-        asyncio.run(
-            _serve(ServingOptions(settings=explicit_settings(settings), threads=Path(folder) / "threads.sqlite"))
-        )
+        options = ServingOptions(settings=explicit_settings(settings), threads=Path(folder) / "threads.sqlite")
+        asyncio.run(_serve(options))
 
 
 def _end_at_once(folder: Path) -> None:

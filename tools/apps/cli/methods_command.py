@@ -1,7 +1,6 @@
 """`hopgraph methods`: list the methods, or the settings of one."""
 
 import json
-import sys
 from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, cast
@@ -12,7 +11,7 @@ from rich.text import Text
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.state import Context
 from hopgraph.state.papers import PAPERS
-from hopgraph.tools.apps.cli.console import console_on, print_hanging
+from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_json
 from hopgraph.tools.apps.cli.settings_options import method_named
 
 _NAMES = 18
@@ -20,22 +19,19 @@ _NAMES = 18
 
 
 def run_methods(name: str | None, *, as_json: bool) -> None:
-    """Print all methods, or one with its settings.
-
-    Raises:
-        SettingsError: no method has this name.
-    """
+    """Print all methods, or one with its settings."""
     modules = [method_named(name)] if name else [METHODS[each] for each in METHODS if each not in ALIASES]
     records = [_record(module, settings=name is not None) for module in modules]
     if as_json:
-        found: object = records[0] if name else records
-        sys.stdout.write(f"{json.dumps(found)}\n")
+        print_json(records[0] if name else records)
         return
     console = console_on()
     for record in records:
         _print_method(console, record)
     if name:
-        _print_roles(console, records[0]["roles"])
+        if roles := records[0]["roles"]:
+            console.print("\nRoles", style="bold")
+            print_hanging(console, Text(), Text(", ".join(roles)), indent=2)
         _print_settings(console, records[0]["settings"])
     else:
         console.print("\nSettings of one: hopgraph methods NAME", style="dim")
@@ -43,35 +39,20 @@ def run_methods(name: str | None, *, as_json: bool) -> None:
 
 def _record(module: ModuleType, *, settings: bool) -> dict[str, Any]:
     cls = cast("type[Context]", module.Context)
-    title = str(module.graph.get_name())
-    first_line = (module.__doc__ or "").splitlines()[0]
+    first_line, paper = (module.__doc__ or "").splitlines()[0], PAPERS.get(cls.method)
     record: dict[str, Any] = {
         "name": cls.method,
-        "title": title,
+        "title": str(module.graph.get_name()),
         "aliases": [short for short, name in ALIASES.items() if name == cls.method],
         "about": first_line.partition(": ")[2].strip() or first_line,
-        "paper": paper_of(cls.method),
+        "paper": {**paper, "url": f"https://arxiv.org/abs/{paper['arxiv']}"} if paper else None,
         "presets": cls.presets,
         "roles": [f"{cls.method}/{step}" for step in cls.steps],
     }
-    return {**record, "settings": settings_of_method(cls)} if settings else record
+    return {**record, "settings": _settings(cls)} if settings else record
 
 
-def paper_of(method: str) -> dict[str, str] | None:
-    """Return the paper that a method comes from, with its address; None if it has none."""
-    paper = PAPERS.get(method)
-    if paper is None:
-        return None
-    arxiv = paper["arxiv"]
-    return {
-        "title": paper["title"],
-        "authors": paper["authors"],
-        "arxiv": arxiv,
-        "url": f"https://arxiv.org/abs/{arxiv}",
-    }
-
-
-def settings_of_method(cls: type[Context]) -> list[dict[str, Any]]:
+def _settings(cls: type[Context]) -> list[dict[str, Any]]:
     """List a method's settings with default, bounds, group and description, in the order of the fields."""
     schema = cast("dict[str, dict[str, Any]]", cls.model_json_schema()["properties"])
     return [
@@ -88,24 +69,18 @@ def settings_of_method(cls: type[Context]) -> list[dict[str, Any]]:
 
 def _takes(field: Mapping[str, Any]) -> str:
     """Describe which values a field takes, as `1 to 20`, `above 0 or none`, `sentences|none`."""
-    kinds = cast("list[Mapping[str, Any]]", field.get("anyOf") or [field])
-    return " or ".join(dict.fromkeys(_kind(kind) for kind in kinds))
+    return " or ".join(dict.fromkeys(map(_kind, field.get("anyOf") or [field])))
 
 
 def _kind(kind: Mapping[str, Any]) -> str:
     if "enum" in kind:
         return "|".join(map(str, kind["enum"]))
     words = {"null": "none", "string": "text", "boolean": "true|false", "object": "JSON object", "array": "JSON list"}
-    name = str(kind.get("type", "text"))
-    return words.get(name) or _range(kind, "whole number" if name == "integer" else "number")
-
-
-def _range(kind: Mapping[str, Any], noun: str) -> str:
+    words |= {"integer": "whole number"}
+    noun = words.get(str(kind.get("type", "string")), "number")
     low, above, high = (kind.get(key) for key in ("minimum", "exclusiveMinimum", "maximum"))
-    if low is not None and high is not None:
-        return f"{noun} {low:g} to {high:g}"
     if low is not None:
-        return f"{noun} from {low:g}"
+        return f"{noun} {low:g} to {high:g}" if high is not None else f"{noun} from {low:g}"
     return f"{noun} above {above:g}" if above is not None else noun
 
 
@@ -120,12 +95,6 @@ def _print_method(console: Console, record: Mapping[str, Any]) -> None:
         shown = ", ".join(f"{key}={value}" for key, value in values.items())
         preset = Text.assemble(f"--preset {family}", (f"  {shown}", "dim"))
         print_hanging(console, Text(), preset, indent=_NAMES)
-
-
-def _print_roles(console: Console, roles: list[str]) -> None:
-    if roles:
-        console.print("\nRoles", style="bold")
-        print_hanging(console, Text(), Text(", ".join(roles)), indent=2)
 
 
 def _print_settings(console: Console, settings: list[dict[str, Any]]) -> None:

@@ -13,11 +13,7 @@ from hopgraph.tools.prompts import FAMILIES, list_prompt_files
 
 
 def run_prompts(method: str, out: Path, *, force: bool) -> None:
-    """Copy the prompt files of a method and print how to use them.
-
-    Raises:
-        SettingsError: no such method, or a file is there already and `force` is not set; nothing is written.
-    """
+    """Copy the prompt files of a method and print how to use them; files that are there need `force`."""
     cls: type[Context] = method_named(method).Context
     out = out.expanduser()
     files = dict(list_prompt_files(cls.method, cls.steps))
@@ -30,8 +26,7 @@ def run_prompts(method: str, out: Path, *, force: bool) -> None:
     print_line(console, f"{len(contents)} files written to {out}. Edit them, then:")
     use = f'hopgraph ask "…" --method {cls.method} --set prompts_dir={shlex.quote(str(out))}'
     print_hanging(console, Text(), Text(use, "cyan"), indent=2)
-    families = [family for family in FAMILIES if any(name.endswith(f".{family}.jsonl") for name in files)]
-    if families:
+    if families := [family for family in FAMILIES if any(name.endswith(f".{family}.jsonl") for name in files)]:
         note = "The .jsonl files are demonstrations, used if a family of them is asked for, too: "
         choice = " or ".join(f"--set demonstrations={family}" for family in families)
         print_line(console, f"{note}{choice}.", "dim")

@@ -6,7 +6,7 @@ It goes to standard error, so that standard output holds only the answer.
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
@@ -33,16 +33,10 @@ def review_settings(choice: ReviewChoice) -> list[str]:
     """
     if not sys.stdin.isatty():
         raise SettingsError("--review asks on the terminal, and standard input is none; run it in one")
-    kinds = ["queries", "evidence"] if choice == "all" else [choice]
-    return [f"review_{kind}=true" for kind in kinds]
+    return [f"review_{kind}=true" for kind in _HELP if choice in (kind, "all")]
 
 
-def read_line() -> str:
-    """Read a line of standard input.
-
-    Raises:
-        KeyboardInterrupt: there is no more.
-    """
+def _read_line() -> str:
     line = sys.stdin.buffer.readline()
     if not line:
         raise KeyboardInterrupt
@@ -56,13 +50,12 @@ class ReviewPrompt:
     console: Console
     payload: Mapping[str, Any]
     """What the run paused with (see `hopgraph.nodes.core.human_review`)."""
-    read: Callable[[], str] = read_line
-    items: list[dict[str, Any]] = field(init=False)
-    """What is left of the list, as it would go back."""
+    read: Callable[[], str] = _read_line
 
     def __post_init__(self) -> None:
         self.kind = str(self.payload["kind"])
-        self.items = [dict(each) for each in self.payload[self.kind]]
+        self.items: list[dict[str, Any]] = [dict(each) for each in self.payload[self.kind]]
+        """What is left of the list, as it would go back."""
 
     def ask(self) -> dict[str, Any]:
         """Ask until the person is content; return what to resume the run with.
@@ -70,37 +63,28 @@ class ReviewPrompt:
         Raises:
             KeyboardInterrupt: the person quits, or the input ends.
         """
-        self._say(f"Review of the {self.kind}, iteration {self.payload['hop']}", "bold")
+        print_line(self.console, f"Review of the {self.kind}, iteration {self.payload['hop']}", "bold")
         if problem := self.payload.get("problem"):
-            self._say(str(problem), "bold yellow")
+            print_line(self.console, str(problem), "bold yellow")
         self._show()
         while True:
-            self.console.print(Text("> ", "cyan"), end="")
-            command, _, rest = self.read().partition(" ")
-            if command in ("", "y", "yes"):
-                return self._decided()
-            if command in ("n", "no"):
+            command, _, rest = self._read("> ").partition(" ")
+            if command in ("n", "no") or (command in ("", "y", "yes") and not self.items):
                 return {"action": "reject"}
+            if command in ("", "y", "yes"):
+                edited = self.items != [dict(each) for each in self.payload[self.kind]]
+                return {"action": "edit", self.kind: self.items} if edited else {"action": "approve"}
             if command in ("q", "quit"):
                 raise KeyboardInterrupt
-            problem = self._edit(command, rest.strip())
-            if problem:
-                self._say(problem, "yellow")
+            if problem := self._edit(command, rest.strip()):
+                print_line(self.console, problem, "yellow")
             else:
                 self._show()
-
-    def _decided(self) -> dict[str, Any]:
-        if not self.items:
-            return {"action": "reject"}
-        if self.items == [dict(each) for each in self.payload[self.kind]]:
-            return {"action": "approve"}
-        return {"action": "edit", self.kind: self.items}
 
     def _edit(self, command: str, rest: str) -> str:
         """Carry out a command; return what is wrong with it, empty if nothing is."""
         if command == "a" and self.kind == "queries":
-            text = rest or self._new_text()
-            if text:
+            if text := rest or self._read("new text> "):
                 self.items.append({"text": text, "why": ""})
             return ""
         if command not in ("d", "e"):
@@ -115,12 +99,11 @@ class ReviewPrompt:
         item = self.items[numbers[0] - 1]
         if not item.get("editable", True):
             return "a passage can be dropped, but its text cannot be changed"
-        text = re.sub(r"^\d+\s*", "", rest) or self._new_text()
-        item["text"] = text or item["text"]
+        item["text"] = re.sub(r"^\d+\s*", "", rest) or self._read("new text> ") or item["text"]
         return ""
 
-    def _new_text(self) -> str:
-        self.console.print(Text("new text> ", "cyan"), end="")
+    def _read(self, prompt: str) -> str:
+        self.console.print(Text(prompt, "cyan"), end="")
         return self.read()
 
     def _show(self) -> None:
@@ -128,10 +111,6 @@ class ReviewPrompt:
         for number, each in enumerate(self.items, start=1):
             text = truncate_line(each["text"], _PASSAGE_SHOWN)
             print_hanging(self.console, Text(f"  {number}", "cyan"), Text(text), indent=width)
-            about = " · ".join(each.get("titles", ())) or each.get("why", "")
-            if about:
+            if about := " · ".join(each.get("titles", ())) or each.get("why", ""):
                 print_hanging(self.console, Text(), Text(sanitize_line(about), "dim"), indent=width)
-        self._say(_HELP[self.kind] if self.items else "nothing is left; Enter continues without", "dim")
-
-    def _say(self, text: str, style: str) -> None:
-        print_line(self.console, text, style)
+        print_line(self.console, _HELP[self.kind] if self.items else "nothing is left; Enter continues without", "dim")

@@ -1,9 +1,8 @@
-"""Show a run on the terminal: its header, its lines, its growing tree, and the node at work."""
+"""Show a run on the terminal: its header, its lines, its growing tree, the node at work, and its answer."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
-from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -12,15 +11,21 @@ from rich.spinner import Spinner
 from rich.style import Style
 from rich.text import Text
 
-from hopgraph.state import Context
-from hopgraph.tools.apps.cli.console import LABEL_WIDTH, print_hanging
+from hopgraph.state import Context, Usage
+from hopgraph.tools.apps.cli.console import LABEL_WIDTH, print_hanging, print_line
 from hopgraph.tools.apps.runs.lines import Line
 from hopgraph.tools.apps.runs.run_header import run_header
 from hopgraph.tools.apps.runs.tree_text import TerminalTree
-from hopgraph.tools.text.sanitize import sanitize_line
+from hopgraph.tools.text.sanitize import pluralize, sanitize_line
 
+_ENDS = {
+    "answered": "answered",
+    "unanswerable": "ended without an answer",
+    "max_iterations": "stopped at the last iteration",
+    "max_depth": "stopped at the greatest depth",
+    "budget": "stopped because the budget is used up",
+}
 _STYLES = {"heading": "bold", "plain": "", "dim": "dim", "good": "green", "bad": "red", "warning": "bold yellow"}
-_EMPTY = Text()
 _FRAMES, _LINES_ABOVE = 8, 6
 """Frames a second; lines of the terminal that the growing tree leaves free."""
 
@@ -28,9 +33,9 @@ _FRAMES, _LINES_ABOVE = 8, 6
 def print_header(console: Console, title: str, settings: Context) -> None:
     """Print the line of `run_header`, and its note on the embedded model."""
     line, note = run_header(title, settings)
-    print_hanging(console, _EMPTY, Text(line, "bold"), indent=0)
+    print_line(console, line, "bold")
     if note:
-        print_hanging(console, _EMPTY, Text(note, "dim"), indent=0)
+        print_line(console, note, "dim")
 
 
 class RunDisplay:
@@ -43,17 +48,15 @@ class RunDisplay:
     def __init__(self, console: Console | None) -> None:
         self._console = console
         self._busy = Spinner("dots", Text("starting", "dim"))
-        self._live: Live | None = None
+        moving = console is not None and console.is_terminal
+        self._live = Live(self._busy, console=console, transient=True, refresh_per_second=_FRAMES) if moving else None
 
     def __enter__(self) -> Self:
-        if self._console and self._console.is_terminal:
-            self._live = Live(self._busy, console=self._console, transient=True, refresh_per_second=_FRAMES)
+        if self._live:
             self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         if self._live:
             self._live.stop()
 
@@ -79,31 +82,76 @@ class RunDisplay:
                 lines = [[Segment("...", Style(dim=True))], *lines[1 - room :]]
             self._live.update(Group(SegmentLines(lines, new_lines=True), self._busy))
 
-    def print_lines(self, lines: list[Line]) -> None:
-        """Print lines."""
-        if self._console:
-            for line in lines:
-                _print_line(self._console, line)
+    def print_lines(self, lines: Iterable[Line]) -> None:
+        """Print lines of a narration."""
+        if self._console is None:
+            return
+        for line in lines:
+            if line.style == "heading":
+                self._console.print()
+                print_line(self._console, line.text, "bold")
+                continue
+            style, indent = _STYLES[line.style], LABEL_WIDTH
+            label = Text.assemble((f"  {line.label}", "yellow" if line.style == "warning" else "cyan"))
+            if line.mark:
+                label.append(" " * (indent - label.cell_len)).append(line.mark, style)
+                indent += 2
+            print_hanging(self._console, label, Text(line.text, style), indent=indent)
 
 
 def print_tree(console: Console, tree: TerminalTree) -> None:
     """Print the finished tree under a heading; nothing where it says no more than the list of steps."""
     if any(console.render_lines(tree, pad=False)):
         console.print()
-        print_hanging(console, _EMPTY, Text("The run", "bold"), indent=0)
+        print_line(console, "The run", "bold")
         console.print(tree, crop=False)
 
 
-def _print_line(console: Console, line: Line) -> None:
-    if line.style == "heading":
+def print_answer(console: Console, state: Mapping[str, Any], seconds: float | None) -> None:
+    """Print the answer of a run's last state with numbered citations, why the run ended and what it used.
+
+    Without the seconds that it took, print the answer and the citations alone.
+    """
+    if seconds is not None:
         console.print()
-        print_hanging(console, _EMPTY, Text(line.text, "bold"), indent=0)
-        return
-    style = _STYLES[line.style]
-    label = Text.assemble((f"  {line.label}", "yellow" if line.style == "warning" else "cyan"))
-    if not line.mark:
-        print_hanging(console, label, Text(line.text, style))
-        return
-    label.append(" " * (LABEL_WIDTH - label.cell_len))
-    label.append(line.mark, style)
-    print_hanging(console, label, Text(line.text, style), indent=LABEL_WIDTH + 2)
+    _print_conclusion(console, state, short=seconds is None)
+    if state["citations"]:
+        console.print()
+    width = len(f"[{len(state['citations'])}] ")
+    for number, citation in enumerate(state["citations"], start=1):
+        title = sanitize_line(citation["title"]) or sanitize_line(citation["passage_id"])
+        said = " (said by the model, not found in the corpus)" if citation["kind"] == "model" else ""
+        label, quote = Text(f"[{number}]", "cyan"), f"“{sanitize_line(citation['quote'])}”"
+        print_hanging(console, label, Text.assemble((title, "bold"), said), indent=width)
+        print_hanging(console, Text(), Text(quote), indent=width)
+    if seconds is not None:
+        console.print()
+        ended = _ENDS.get(state["stop_reason"], state["stop_reason"])
+        print_line(console, f"{ended} · {_describe_usage(state['usage'])} · {seconds:.1f} s", "dim")
+
+
+def _print_conclusion(console: Console, state: Mapping[str, Any], *, short: bool) -> None:
+    indent, why = 9, sanitize_line(state["explanation"])
+    if state["answer"]:
+        label, indent = (Text(), 0) if short else (Text("Answer", "bold"), indent)
+        print_hanging(console, label, Text(sanitize_line(state["answer"]), "bold green"), indent=indent)
+    else:
+        print_line(console, "No answer", "bold red")
+        missing = sanitize_line(state.get("missing") or "")
+        if not why and missing and missing != sanitize_line(state["question"]):
+            why = f"still missing: {missing}"
+    if why and not short:
+        print_hanging(console, Text(), Text(why), indent=indent)
+
+
+def _describe_usage(usage: Usage) -> str:
+    parts = [
+        pluralize(usage["iterations"], "iteration"),
+        pluralize(usage["llm_calls"], "model call"),
+        f"{usage['prompt_tokens']:,} + {usage['completion_tokens']:,} tokens",
+        pluralize(usage["retrievals"], "search", "searches"),
+        f"{pluralize(usage['passages'], 'passage')} read",
+    ]
+    if usage["parse_failures"]:
+        parts.append(pluralize(usage["parse_failures"], "unusable reply", "unusable replies"))
+    return " · ".join(parts)

@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from hopgraph.tools.apps.cli.command import Command, examples
-from hopgraph.tools.apps.cli.command_options import ChatOptions, CorpusOption, ModelOption
-from hopgraph.tools.apps.cli.options_model import takes
+from hopgraph.tools.apps.cli.command import examples, takes
+from hopgraph.tools.apps.cli.command_options import ChatOptions, ChatSetOption, CorpusOption, ModelOption
 
 servers = typer.Typer()
 
@@ -16,15 +15,13 @@ _CHAT_EXAMPLES = examples(
     "hopgraph chat --corpus my-index --model openai:gpt-4.1-mini",
     "HOPGRAPH_API_KEY=… hopgraph chat --host 0.0.0.0 --no-browser",
 )
-_MCP_EXAMPLES = examples("hopgraph mcp", "hopgraph mcp --corpus my-index --model openai:gpt-4.1-mini")
-_SERVE_EXAMPLES = examples("hopgraph serve", "hopgraph serve --port 8123 --browser")
 _REHEARSE_EXAMPLES = examples(
     "hopgraph rehearse hotpot_train.json --port 8001",
     "hopgraph rehearse hotpot_train.json --port 8001 --error 0.1 --latency 0.3 --log requests.jsonl",
 )
 
 
-@servers.command(cls=Command, epilog=_CHAT_EXAMPLES)
+@servers.command(epilog=_CHAT_EXAMPLES)
 @takes(ChatOptions)
 def chat(options: ChatOptions) -> None:
     """Open a chat page, with endpoints for OpenAI, AG-UI and MCP clients (needs the extra `chat`)."""
@@ -33,13 +30,11 @@ def chat(options: ChatOptions) -> None:
     run_chat(options)
 
 
-@servers.command(cls=Command, epilog=_MCP_EXAMPLES)
+@servers.command(epilog=examples("hopgraph mcp", "hopgraph mcp --corpus my-index --model openai:gpt-4.1-mini"))
 def mcp(
     model: ModelOption = None,
     corpus: CorpusOption = None,
-    assignments: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the chat, for all methods.")
-    ] = None,
+    assignments: ChatSetOption = None,
 ) -> None:
     """Offer every method as a tool to an MCP client that starts this command (needs the extra `chat`)."""
     from hopgraph.tools.apps.cli.mcp_command import run_mcp
@@ -47,7 +42,7 @@ def mcp(
     run_mcp(model=model, corpus=corpus, assignments=assignments or [])
 
 
-@servers.command(cls=Command, epilog=_SERVE_EXAMPLES)
+@servers.command(epilog=examples("hopgraph serve", "hopgraph serve --port 8123 --browser"))
 def serve(
     host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 lets other machines in.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port.")] = 2024,
@@ -61,7 +56,7 @@ def serve(
     run_serve(ServeOptions(host, port, browser))
 
 
-@servers.command(cls=Command, epilog=_REHEARSE_EXAMPLES)
+@servers.command(epilog=_REHEARSE_EXAMPLES)
 def rehearse(
     dataset: Annotated[Path, typer.Argument(metavar="DATASET", help="A file of questions with gold annotations.")],
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port on 127.0.0.1; 0 takes a free one.")] = 8000,

@@ -30,30 +30,20 @@ def method_named(name: str) -> ModuleType:
 
 def settings_for(
     cls: type[ContextT],
-    *,
     preset: str | None = None,
     assignments: Sequence[str] = (),
+    *,
     model: str | None = None,
     corpus: str | None = None,
 ) -> ContextT:
     """Return a method's settings: what was given, over the preset, over the environment, over the defaults.
 
-    Args:
-        cls: the method's settings.
-        preset: a family of data sets.
-        assignments: `key=value` texts; of two for one key the last one holds.
-        model: what `--model` gave.
-        corpus: what `--corpus` gave: a folder, or a retriever's spec.
-
-    Raises:
-        SettingsError: an unknown name, a value out of range, or a setting given in two ways.
+    Of two assignments `key=value` for one key the last one holds. SettingsError: an unknown name, a value out of
+    range, or a setting given in two ways.
     """
     values = dict(_assigned(cls, assignment) for assignment in assignments)
-    own_options = {
-        "model": ("--model", model),
-        "retriever": ("--corpus", corpus_spec(corpus) if corpus is not None else None),
-    }
-    for name, (option, value) in own_options.items():
+    retriever = corpus_spec(corpus) if corpus is not None else None
+    for name, option, value in (("model", "--model", model), ("retriever", "--corpus", retriever)):
         if value is not None and name in values:
             raise SettingsError(f"setting {name!r} is given twice: by {option} and by --set; leave one out")
         if value is not None:

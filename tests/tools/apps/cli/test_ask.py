@@ -10,6 +10,7 @@ from rich.console import Console
 
 from hopgraph.graphs import migres
 from hopgraph.state.events import event_order
+from hopgraph.tools.apps.cli import console
 from hopgraph.tools.apps.cli.run_output import print_header
 from hopgraph.tools.apps.runs.answer_record import answer_record
 from hopgraph.tools.models.offline import OfflineExtractive
@@ -152,11 +153,9 @@ def test_numbers_that_json_does_not_know_and_keys_stay_out_of_the_record() -> No
     ("encoding", "escaped"), [("ascii", True), ("utf-8", False), ("UTF8", False), ("latin-1", True)]
 )
 def test_json_survives_every_encoding(encoding: str, escaped: bool, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hopgraph.tools.apps.cli import ask_command
-
     written = io.BytesIO()
     out = io.TextIOWrapper(written, encoding=encoding)
-    monkeypatch.setattr(ask_command, "sys", SimpleNamespace(stdout=out, stdin=None))
+    monkeypatch.setattr(console, "sys", SimpleNamespace(stdout=out))
     assert run("ask", "Where was Dvořák born?", "--json", "--set", "max_iterations=1").code == 0
     out.flush()
     raw = written.getvalue()

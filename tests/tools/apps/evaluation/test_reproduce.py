@@ -9,8 +9,7 @@ import pytest
 from hopgraph.graphs import METHODS
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, settings_by_method
-from hopgraph.tools.apps.cli.evaluation.experiment_runner import experiment_settings
-from hopgraph.tools.apps.cli.evaluation.reproduce_command import ReproduceOptions, run_reproduce
+from hopgraph.tools.apps.cli.evaluation.reproduce_command import ReproduceOptions, experiment_settings, run_reproduce
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.batch.summary import COSTS
 from hopgraph.tools.apps.evaluation.question_formats import FORMATS

@@ -24,12 +24,7 @@ def run_compare(
     figures: Path | None = None,
     trec: Path | None = None,
 ) -> None:
-    """Print the tables of a comparison, and write what is asked for.
-
-    Raises:
-        SettingsError: a file with an ending for which there is no writer. RunError: no run, other questions, no such
-            method. SpecError: figures need a package that is missing. OSError: a file cannot be written.
-    """
+    """Print the tables of a comparison, and write what is asked for."""
     for path in out:
         if path.suffix.lower() not in WRITERS:
             raise SettingsError(f"--out {str(path)!r:.80}: its ending must be one of {', '.join(WRITERS)}")
@@ -42,11 +37,7 @@ def run_compare(
     notes, label = _notes(comparison), simulated(comparison)
     warnings = [f"Not a language model's scores: {label}."] if label else []
     console = summary_console()
-    for text, style in (
-        (heading, "bold"),
-        *((note, "dim") for note in notes),
-        *((each, "yellow") for each in warnings),
-    ):
+    for text, style in {heading: "bold", **dict.fromkeys(notes, "dim"), **dict.fromkeys(warnings, "yellow")}.items():
         print_line(console, text, style)
     for table in made:
         print_table(console, table)

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from pathlib import Path
 
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.state import Context, SettingsError
@@ -30,17 +29,11 @@ from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.resources import get_model
 
 INDEXING_STAGES = {"read": "reading the corpus", "score": "scoring", "save": "saving"}
-_ALL = "all"
 
 
 def run_eval(options: EvalOptions) -> None:
-    """Run or resume an evaluation and print its scores; progress goes to standard error.
-
-    Raises:
-        HopgraphError: whatever makes it impossible; what was finished before stays in the directory.
-    """
-    spec = run_spec(options, settings_by_method(options))
-    prices = prices_of(options)
+    """Run or resume an evaluation and print its scores; progress goes to standard error."""
+    spec, prices = run_spec(options, settings_by_method(options)), prices_of(options)
     prepared = checked_and_prepared(spec)
     with RunWriter(spec.out, prepared.manifest, prepared.questions) as directory:
         jobs = list_jobs(prepared, directory, keep_traces=not options.no_traces, retry_failed=options.retry_failed)
@@ -58,12 +51,21 @@ def run_eval(options: EvalOptions) -> None:
 
 
 def run_spec(options: EvalOptions, methods: Mapping[str, Context]) -> RunSpec:
-    """Return what is to be measured, with these settings of each method."""
+    """Return what is to be measured, with these settings of each method.
+
+    A data set of the hub is fetched into the run's folder, under a name made of what was asked for.
+    """
+    out, dataset = options.out.expanduser(), options.dataset.expanduser()
+    sample = parse_sample(options.sample, options.limit, options.ids or ())
+    if (given := str(options.dataset)).startswith(PREFIX):
+        limit = sample.limit if sample.seed is None else None
+        asked_for = hashlib.sha256(f"{given} {limit}".encode()).hexdigest()[:8]
+        dataset = download_dataset(given, out / f"{DOWNLOADED}{asked_for}.jsonl", limit=limit)
     return RunSpec(
-        dataset=_dataset(options),
+        dataset=dataset,
         methods=methods,
-        out=options.out.expanduser(),
-        sample=parse_sample(options.sample, options.limit, options.ids or ()),
+        out=out,
+        sample=sample,
         format_name=options.format_name,
         corpus=corpus_spec(options.corpus) if options.corpus else None,
         add_contexts=options.add_contexts,
@@ -73,11 +75,7 @@ def run_spec(options: EvalOptions, methods: Mapping[str, Context]) -> RunSpec:
 
 
 def prices_of(options: RunOptions) -> PriceTable:
-    """Read the prices.
-
-    Raises:
-        SettingsError: a limit of the cost without prices, or a table that cannot be read.
-    """
+    """Read the prices, which a limit of the cost needs."""
     prices = read_prices(options.prices)
     if options.max_cost is not None and not prices.prices:
         raise SettingsError("--max-cost needs --prices FILE, with the prices of your models")
@@ -85,11 +83,7 @@ def prices_of(options: RunOptions) -> PriceTable:
 
 
 def checked_and_prepared(spec: RunSpec) -> PreparedRun:
-    """Make every model that will be asked, then the corpus, so that a wrong spec is reported before a folder is made.
-
-    Raises:
-        SpecError: names the spec. SettingsError, CorpusError: as `prepare_run` does.
-    """
+    """Make every model that will be asked, then the corpus: a wrong spec is reported before a folder is made."""
 
     async def check_models() -> None:
         for name, settings in spec.methods.items():
@@ -101,17 +95,6 @@ def checked_and_prepared(spec: RunSpec) -> PreparedRun:
         return prepare_run(spec, progress)
 
 
-def _dataset(options: EvalOptions) -> Path:
-    """Find the data set; one of the hub is fetched into the run's folder, under a name made of what was asked for."""
-    given = str(options.dataset)
-    if not given.startswith(PREFIX):
-        return Path(given).expanduser()
-    sample = parse_sample(options.sample, options.limit, options.ids or ())
-    limit = sample.limit if sample.seed is None else None
-    asked_for = hashlib.sha256(f"{given} {limit}".encode()).hexdigest()[:8]
-    return download_dataset(given, options.out.expanduser() / f"{DOWNLOADED}{asked_for}.jsonl", limit=limit)
-
-
 def _print_cost(
     options: EvalOptions, spec: RunSpec, prepared: PreparedRun, prices: PriceTable, jobs: Sequence[QuestionJob]
 ) -> None:
@@ -121,10 +104,8 @@ def _print_cost(
         return
     left = Counter(job.settings.method for job in jobs)
     stand_in = choose_stand_in(spec.dataset, prepared.questions, rename=spec.rename)
-    found = run_in_background(
-        estimate_run(prepared.methods, prepared.questions, left, stand_in=stand_in, prices=prices)
-    )
-    print_estimate(console_on(stderr=not options.estimate_only), found)
+    estimate = estimate_run(prepared.methods, prepared.questions, left, stand_in=stand_in, prices=prices)
+    print_estimate(console_on(stderr=not options.estimate_only), run_in_background(estimate))
 
 
 def _workers(options: EvalOptions, methods: Mapping[str, Context], questions: int) -> AbstractContextManager[JobRunner]:
@@ -158,11 +139,7 @@ def answer_all(
 
 
 def settings_by_method(options: EvalOptions) -> dict[str, Context]:
-    """Make the settings of each method; `--set name=value` reaches all that have it, `--set method.name=value` one.
-
-    Raises:
-        SettingsError: an unknown method or setting, or a bad value.
-    """
+    """Make the settings of each method; `--set name=value` reaches all that have it, `--set method.name=value` one."""
     names = _method_names(options.methods)
     contexts: dict[str, type[Context]] = {name: METHODS[name].Context for name in names}
     assigned: dict[str, list[str]] = {name: [] for name in names}
@@ -175,24 +152,19 @@ def settings_by_method(options: EvalOptions) -> dict[str, Context]:
             assigned[name].append(f"{key}={assignment.partition('=')[2]}")
     if options.preset and not any(options.preset in each.presets for each in contexts.values()):
         raise SettingsError(f"preset {options.preset!r} is unknown for {', '.join(names)}")
+    presets = {name: options.preset if options.preset in each.presets else None for name, each in contexts.items()}
     return {
-        name: settings_for(
-            each,
-            preset=options.preset if options.preset in each.presets else None,
-            assignments=assigned[name],
-            model=options.model,
-        )
-        for name, each in contexts.items()
+        name: settings_for(each, presets[name], assigned[name], model=options.model) for name, each in contexts.items()
     }
 
 
 def _method_names(text: str) -> list[str]:
-    if text.strip().lower() == _ALL:
+    if text.strip().lower() == "all":
         return [name for name in METHODS if name not in ALIASES]
-    given = [part for part in (part.strip() for part in text.split(",")) if part]
-    if not given:
+    names = list(dict.fromkeys(method_named(each).Context.method for each in text.split(",") if each.strip()))
+    if not names:
         raise SettingsError("--methods names none; give comma-separated names, or all")
-    return list(dict.fromkeys(method_named(each).Context.method for each in given))
+    return names
 
 
 def _owner_and_key(assignment: str) -> tuple[str | None, str]:

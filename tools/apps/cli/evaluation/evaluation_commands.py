@@ -1,16 +1,13 @@
 """The commands that measure: `eval`, `compare`, `show`, `reproduce`. What they do is imported when they run."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from hopgraph.tools.apps.cli.command import Command, examples
+from hopgraph.tools.apps.cli.command import examples, takes
+from hopgraph.tools.apps.cli.command_options import JsonOption, VerboseOption
 from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, ReproduceOptions
-from hopgraph.tools.apps.cli.exit_codes import INTERRUPTED, say
-from hopgraph.tools.apps.cli.options_model import takes
 
 evaluation = typer.Typer()
 
@@ -40,27 +37,16 @@ _SHOW_EXAMPLES = examples(
 )
 
 
-@contextmanager
-def _resumable() -> Generator[None]:
-    """Say after Ctrl-C that the same command resumes."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        say("interrupted; what is finished is kept, and the same command resumes from here")
-        raise typer.Exit(INTERRUPTED) from None
-
-
-@evaluation.command("eval", cls=Command, epilog=_EVAL_EXAMPLES)
+@evaluation.command("eval", epilog=_EVAL_EXAMPLES)
 @takes(EvalOptions, processes=None)
 def evaluate(options: EvalOptions) -> None:
     """Answer the questions of a data set by several methods, and score them. The same command resumes a run."""
     from hopgraph.tools.apps.cli.evaluation.eval_command import run_eval
 
-    with _resumable():
-        run_eval(options)
+    run_eval(options)
 
 
-@evaluation.command(cls=Command, epilog=_COMPARE_EXAMPLES)
+@evaluation.command(epilog=_COMPARE_EXAMPLES)
 def compare(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of `hopgraph eval`.")],
     against: Annotated[
@@ -84,7 +70,7 @@ def compare(
     run_compare(runs, against=against, out=out or [], figures=figures, trec=trec)
 
 
-@evaluation.command(cls=Command, epilog=_SHOW_EXAMPLES)
+@evaluation.command(epilog=_SHOW_EXAMPLES)
 def show(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder of `hopgraph eval`.")],
     question: Annotated[str, typer.Argument(metavar="ID", help="The question's id.")],
@@ -92,8 +78,8 @@ def show(
         str | None, typer.Option(metavar="METHOD", show_default="the run's only one", help="Whose steps.")
     ] = None,
     repeat: Annotated[int, typer.Option(metavar="K", min=1, help="Which repeat, from 1.")] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every model call, and texts in full.")] = False,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
 ) -> None:
     """Show how a method of a run answered one question: its steps, its tree, what it found."""
     from hopgraph.tools.apps.cli.evaluation.show_command import run_show
@@ -101,11 +87,10 @@ def show(
     run_show(run, question, method=method, repeat=repeat - 1, as_json=as_json, verbose=verbose)
 
 
-@evaluation.command(cls=Command, epilog=_REPRODUCE_EXAMPLES)
+@evaluation.command(epilog=_REPRODUCE_EXAMPLES)
 @takes(ReproduceOptions)
 def reproduce(options: ReproduceOptions) -> None:
     """Run the rows of a paper's table and print our scores next to the paper's."""
     from hopgraph.tools.apps.cli.evaluation.reproduce_command import run_reproduce
 
-    with _resumable():
-        run_reproduce(options)
+    run_reproduce(options)

@@ -2,7 +2,7 @@
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from rich.text import Text
 
@@ -20,18 +20,7 @@ HOST = "127.0.0.1"
 
 
 def run_rehearse(dataset: Path, port: int, options: RehearsalOptions, log: Path | None = None) -> None:
-    """Serve the model until it is stopped; the address goes to standard error once it can be used.
-
-    Args:
-        dataset: the questions with their annotations.
-        port: 0 takes a free one.
-        options: how well the model plays.
-        log: gets one line of JSON per answered request; lines are added to an existing file.
-
-    Raises:
-        SpecError: the packages are missing. SettingsError: the port is taken, or the log cannot be written.
-        CorpusError, BadRecordError: the data set cannot be read.
-    """
+    """Serve the model until it is stopped; the address goes to standard error once it can be used."""
     uvicorn = require("uvicorn", "rehearse")
     require("starlette", "rehearse")
     from hopgraph.tools.apps.evaluation.rehearsal.model_server import chat_app
@@ -40,7 +29,10 @@ def run_rehearse(dataset: Path, port: int, options: RehearsalOptions, log: Path 
     model = RehearsalModel(book=book, options=options)
     with ExitStack() as opened:
         listener = opened.enter_context(open_listener(HOST, port))
-        file = opened.enter_context(_open_log(log)) if log else None
+        try:
+            file = opened.enter_context(log.expanduser().open("a", encoding="utf-8")) if log else None
+        except OSError as error:
+            raise SettingsError(f"--log {log}: {error.strerror or error}") from None
         name = f"rehearsal-{dataset.stem}"
         console = console_on(stderr=True)
         questions = pluralize(len(book.plans), "question")
@@ -50,10 +42,3 @@ def run_rehearse(dataset: Path, port: int, options: RehearsalOptions, log: Path 
         app = chat_app(model, name, file)
         config: Any = uvicorn.Config(app, log_level="warning", lifespan="off", timeout_graceful_shutdown=1)
         uvicorn.Server(config).run(sockets=[listener])
-
-
-def _open_log(path: Path) -> TextIO:
-    try:
-        return path.expanduser().open("a", encoding="utf-8")
-    except OSError as error:
-        raise SettingsError(f"--log {path}: {error.strerror or error}") from None

@@ -4,8 +4,8 @@ import os
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from itertools import islice
+from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -13,24 +13,29 @@ from rich.text import Text
 
 from hopgraph.state import Context, SettingsError
 from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_line
-from hopgraph.tools.apps.cli.evaluation.eval_command import INDEXING_STAGES, run_eval, settings_by_method
+from hopgraph.tools.apps.cli.evaluation.eval_command import (
+    INDEXING_STAGES,
+    answer_all,
+    checked_and_prepared,
+    prices_of,
+    run_eval,
+    run_spec,
+    settings_by_method,
+)
 from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, ReproduceOptions, RunOptions
-from hopgraph.tools.apps.cli.evaluation.experiment_runner import experiment_settings, run_experiment
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_table, summary_console
 from hopgraph.tools.apps.cli.progress_bars import progress_on
+from hopgraph.tools.apps.cli.settings_options import settings_for
+from hopgraph.tools.apps.evaluation.batch.question_job import run_job
+from hopgraph.tools.apps.evaluation.batch.run_directory import RunWriter
 from hopgraph.tools.apps.evaluation.batch.run_manifest import describe_simulated_models, models_in
-from hopgraph.tools.apps.evaluation.batch.run_setup import CORPUS
+from hopgraph.tools.apps.evaluation.batch.run_setup import CORPUS, list_jobs
 from hopgraph.tools.apps.evaluation.datasets import detect_format, read_questions
+from hopgraph.tools.apps.evaluation.preliminary_cases import annotated_sub_questions
 from hopgraph.tools.apps.evaluation.report.writers import WRITERS
 from hopgraph.tools.apps.evaluation.reproduce.experiments import EXPERIMENTS
 from hopgraph.tools.apps.evaluation.reproduce.paper_comparison import compare_with_paper, summary_of, warnings_for
-from hopgraph.tools.apps.evaluation.reproduce.paper_tables import (
-    PAPERS,
-    PaperTable,
-    ReportedPaper,
-    read_paper,
-    read_table,
-)
+from hopgraph.tools.apps.evaluation.reproduce.paper_tables import PAPERS, PaperTable, Row, read_paper, read_table
 from hopgraph.tools.apps.evaluation.reproduce.run_plan import PlannedRow, plan_runs
 from hopgraph.tools.io.atomic_files import write_files
 from hopgraph.tools.retrieval import build_index
@@ -44,25 +49,28 @@ _WRITTEN = ("methods", "model", "corpus", "preset", "format_name", "limit", "sam
 
 
 def run_reproduce(options: ReproduceOptions) -> None:
-    """List papers, a paper's tables or its rows; or run a table's rows, and print our scores and the paper's.
-
-    Raises:
-        HopgraphError: no such paper or table, or whatever makes an evaluation impossible.
-    """
+    """List papers, a paper's tables or its rows; or run a table's rows, and print our scores and the paper's."""
     console = summary_console()
     if options.name is None or "/" not in options.name:
         if options.dataset is not None:
             raise SettingsError("name a table to run, as tor/table5; `hopgraph reproduce tor` lists them")
-        _list(console, [options.name] if options.name else PAPERS, with_tables=options.name is not None)
+        for name in [options.name] if options.name else PAPERS:
+            _list_paper(console, name, with_tables=options.name is not None)
         return
     paper, table = read_table(options.name)
     if options.dataset is None:
-        _show(console, options.name, paper, table)
+        rows = plan_runs(table, table.datasets[0], has_corpus=True)
+        for dataset in table.datasets:  # as the paper has it
+            title = f"{options.name} ({dataset})"
+            print_table(console, compare_with_paper(title, paper, table, dataset, rows, {}))
+        _print_notes(console, table, rows)
         return
     dataset = options.format_name or detect_format(options.dataset.expanduser())
     rows = plan_runs(table, dataset, options.assignments or (), has_corpus=options.corpus is not None)
     runs = {each.folder: _eval_options(options, options.dataset, each) for each in rows if not each.reason}
-    settings = [_settings(each) for each in runs.values()]
+    settings = [
+        experiment_settings(each) if each.methods in EXPERIMENTS else settings_by_method(each) for each in runs.values()
+    ]
     if options.dry_run:
         for each in runs.values():
             console.print(Text(_command(options, each)), soft_wrap=True)
@@ -74,41 +82,31 @@ def run_reproduce(options: ReproduceOptions) -> None:
     summaries = {folder: summary_of(each.out, each.methods) for folder, each in runs.items()}
     made = compare_with_paper(options.name, paper, table, dataset, rows, summaries, warnings)
     print_table(console, made)
-    _print_notes(console, table)
-    texts = {
-        ending: WRITERS[ending](f"{paper.title}: {made.title}", table.differs, [made]) for ending in (".md", ".csv")
-    }
+    texts = {end: WRITERS[end](f"{paper.title}: {made.title}", table.differs, [made]) for end in (".md", ".csv")}
     write_files({_out(options) / f"{_REPORT}{end}": text.encode("utf-8", "replace") for end, text in texts.items()})
-    _print_left_out(rows)
+    _print_notes(console, table, rows)
 
 
-def _list(console: Console, names: Sequence[str], *, with_tables: bool) -> None:
-    for name in names:
-        paper = read_paper(name)
-        rows = [row for table in paper.tables.values() for row in table.rows]
-        runnable = sum(not row.reason for row in rows)
-        facts = f"{pluralize(len(paper.tables), 'table')}, {runnable} of {pluralize(len(rows), 'row')} can be run"
-        print_hanging(console, Text(name, "bold"), Text(f"{paper.title} ({facts})"), indent=14)
-        for key, table in paper.tables.items() if with_tables else ():
-            runnable = sum(not row.reason for row in table.rows)
-            facts = f"{', '.join(table.datasets)}; {runnable} of {pluralize(len(table.rows), 'row')}"
-            print_hanging(console, Text(f"{name}/{key}"), Text(f"{table.title}: {facts}"), indent=20)
+def _list_paper(console: Console, name: str, *, with_tables: bool) -> None:
+    paper = read_paper(name)
+    rows = [row for table in paper.tables.values() for row in table.rows]
+    facts = f"{pluralize(len(paper.tables), 'table')}, {_count_runnable(rows)} can be run"
+    print_hanging(console, Text(name, "bold"), Text(f"{paper.title} ({facts})"), indent=14)
+    for key, table in paper.tables.items() if with_tables else ():
+        facts = f"{', '.join(table.datasets)}; {_count_runnable(table.rows)}"
+        print_hanging(console, Text(f"{name}/{key}"), Text(f"{table.title}: {facts}"), indent=20)
 
 
-def _show(console: Console, name: str, paper: ReportedPaper, table: PaperTable) -> None:
-    """Print a table as the paper has it, one block per data set."""
-    rows = plan_runs(table, table.datasets[0], has_corpus=True)
-    for dataset in table.datasets:
-        print_table(console, compare_with_paper(f"{name} ({dataset})", paper, table, dataset, rows, {}))
-    _print_notes(console, table)
-    _print_left_out(rows)
+def _count_runnable(rows: Sequence[Row]) -> str:
+    return f"{sum(not row.reason for row in rows)} of {pluralize(len(rows), 'row')}"
 
 
-def _print_notes(console: Console, table: PaperTable) -> None:
+def _print_notes(console: Console, table: PaperTable, rows: Sequence[PlannedRow]) -> None:
     facts = {"model": table.model, "retriever": table.retriever, "questions": table.questions}
     console.print()
     for text in (*(f"The paper's {name}: {text}." for name, text in facts.items() if text), *table.differs):
         print_line(console, text, "dim")
+    _print_left_out(rows)
 
 
 def _print_left_out(rows: Sequence[PlannedRow]) -> None:
@@ -127,8 +125,26 @@ def _eval_options(options: ReproduceOptions, dataset: Path, planned: PlannedRow)
     return EvalOptions(dataset, row.method, _out(options) / planned.folder, processes=None, **given)
 
 
-def _settings(options: EvalOptions) -> dict[str, Context]:
-    return experiment_settings(options) if options.methods in EXPERIMENTS else settings_by_method(options)
+def experiment_settings(options: EvalOptions) -> dict[str, Context]:
+    """Make the settings of the experiment that `options.methods` names; `--judge` replaces the model that judges."""
+    name, experiment = options.methods, EXPERIMENTS[options.methods]
+    settings = settings_for(experiment.context, assignments=options.assignments or (), model=options.model)
+    if options.judge:
+        models = {**settings.models, f"{name}/{experiment.judge}": options.judge}
+        settings = settings.model_copy(update={"models": models})
+    return {name: settings}
+
+
+def _run_experiment(options: EvalOptions) -> None:
+    """Run or resume an experiment; progress goes to standard error."""
+    spec, prices = replace(run_spec(options, experiment_settings(options)), keep_contexts=True), prices_of(options)
+    prepared = checked_and_prepared(spec)
+    for question in prepared.questions:
+        annotated_sub_questions(question)  # raises, before the first call, where this data set has none
+    work = partial(run_job, EXPERIMENTS[options.methods].work)
+    with RunWriter(spec.out, prepared.manifest, prepared.questions) as directory:
+        jobs = list_jobs(prepared, directory, keep_traces=True, retry_failed=True)
+        answer_all(options, prepared, directory, prices, jobs, work)
 
 
 def _command(reproduced: ReproduceOptions, options: EvalOptions) -> str:
@@ -154,13 +170,13 @@ def _evaluate(options: ReproduceOptions, dataset: Path, asked: Mapping[str, Eval
         print_line(errors, f"Run {number} of {len(asked)}: {folder} ({each.methods})", "bold")
         if shared is not None and not is_index(each.out / CORPUS):
             _link_index(shared, each.out / CORPUS)
-        (run_experiment if each.methods in EXPERIMENTS else run_eval)(each)
+        (_run_experiment if each.methods in EXPERIMENTS else run_eval)(each)
 
 
 def _pooled_index(options: ReproduceOptions, dataset: Path) -> Path:
     """Index the contexts of the data set once, for all rows."""
     shared = _out(options) / CORPUS
-    first = next(iter(islice(read_questions(dataset, options.format_name), 1)), None)
+    first = next(iter(read_questions(dataset, options.format_name)), None)
     if not dataset.is_dir() and (first is None or not first.contexts):
         raise SettingsError(f"{dataset.name} has no passages of its own; name a corpus with --corpus")
     if not is_index(shared):

@@ -42,7 +42,12 @@ def print_cells(console: Console, columns: Sequence[str], rows: Iterable[Sequenc
     if sum(_widths(lines)) + _GAP * (len(columns) - 1) > console.width:
         lines = _texts(columns, rows, brief=True)
     for block in _blocks(_widths(lines), console.width):
-        console.print(_grid([[line[number] for number in block] for line in lines]))
+        grid = RichTable(box=None, pad_edge=False, header_style="dim", padding=(0, _GAP, 0, 0))
+        for number in block:
+            grid.add_column(lines[0][number], justify="right" if number else "left", no_wrap=True)
+        for line in lines[1:]:
+            grid.add_row(*(line[number] for number in block))
+        console.print(grid)
 
 
 def _texts(columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, brief: bool) -> list[list[str]]:
@@ -69,20 +74,6 @@ def _blocks(widths: Sequence[int], room: int) -> list[list[int]]:
     return blocks
 
 
-def _grid(lines: Sequence[Sequence[str]]) -> RichTable:
-    head, *rows = lines
-    grid = RichTable(box=None, pad_edge=False, header_style="dim", padding=(0, _GAP, 0, 0))
-    for number, name in enumerate(head):
-        grid.add_column(name, justify="right" if number else "left", no_wrap=True)
-    for row in rows:
-        grid.add_row(*row)
-    return grid
-
-
-def _f1(row: Mapping[str, Any]) -> Cell:
-    return percent_cell(row.get("f1"), row["ci95"]["f1"] if "f1" in row else None, digits=0)
-
-
 def _tokens(row: Mapping[str, Any]) -> Cell:
     known = "prompt_tokens" in row
     return text_cell(f"{row['prompt_tokens']:,.0f} + {row['completion_tokens']:,.0f}" if known else "")
@@ -91,7 +82,7 @@ def _tokens(row: Mapping[str, Any]) -> Cell:
 _SUMMARY: dict[str, Callable[[Mapping[str, Any]], Cell]] = {
     "n": lambda row: number_cell(row["n"]),
     "EM": lambda row: percent_cell(row.get("em")),
-    "F1 [95 %]": _f1,
+    "F1 [95 %]": lambda row: percent_cell(row.get("f1"), row["ci95"]["f1"] if "f1" in row else None, digits=0),
     "Acc": lambda row: percent_cell(row.get("acc")),
     "grounded F1": lambda row: percent_cell(row.get("grounded_f1")),
     "gap closed": lambda row: percent_cell(row.get("gap_closed")),
