@@ -20,7 +20,7 @@ from hopgraph.nodes.core.step_events import current_place, emit
 from hopgraph.state import Call, Context, PromptError, Spent, empty_call
 from hopgraph.state.events import Asked, CacheFailed, Retrying
 from hopgraph.tools.io.background import gather_or_cancel
-from hopgraph.tools.models import ModelHandle, UnusableReplyError, count_tokens, parse_reply
+from hopgraph.tools.models import ModelHandle, UnusableReplyError, count_tokens, parse_in_turn
 from hopgraph.tools.models.reply_cache import ModelReply, cache_key, cached_reply, write_cache
 from hopgraph.tools.models.send import SendOptions, send
 from hopgraph.tools.models.structured import json_schema
@@ -206,7 +206,7 @@ class _Conversation(Generic[RecordT]):
             try:
                 if reply.problem:
                     raise UnusableReplyError(reply.problem)
-                return parse_reply(reply.text, self.wanted.schema), "replied"
+                return await parse_in_turn(reply.text, self.wanted.schema), "replied"
             except UnusableReplyError as problem:
                 self.call["parse_failures"] += 1
                 self.messages = [*self.messages, *_ask_again(reply.text, problem)]

@@ -15,7 +15,7 @@ from langchain_core.messages import BaseMessage
 from pydantic import BaseModel
 
 from hopgraph.state import Call, empty_call
-from hopgraph.tools.models.parse import UnusableReplyError, parse_reply
+from hopgraph.tools.models.parse import UnusableReplyError, parse_in_turn
 from hopgraph.tools.models.resolve import Sampling, resolve_model
 from hopgraph.tools.models.send import SendOptions, send
 from hopgraph.tools.prompts import Value, render
@@ -60,7 +60,7 @@ async def judge(
         try:
             if reply.problem:
                 raise UnusableReplyError(reply.problem)
-            return ModelJudgement(parse_reply(reply.text, schema), call)
+            return ModelJudgement(await parse_in_turn(reply.text, schema), call)
         except UnusableReplyError:
             call["parse_failures"] += 1
     return ModelJudgement(None, call)

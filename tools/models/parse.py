@@ -1,5 +1,6 @@
 """Parse a model's reply as a record: tolerant of wrapping, strict about content, never evaluating anything."""
 
+import asyncio
 import json
 import re
 from collections.abc import Iterator
@@ -14,29 +15,41 @@ RecordT = TypeVar("RecordT", bound=BaseModel)
 
 _REASONING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _REASONING_END = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
-_FENCE = re.compile(r"```[\w-]*[ \t]*\n?(.*?)```", re.DOTALL)
+_FENCE = "```"
+_LANGUAGE = re.compile(r"[\w-]*+[ \t]*+\n?")
 _ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
 _SHORT_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_MAX_REPLY = 200_000
+"""Characters; what follows is not read. No step asks for a tenth of it."""
+_LONG_REPLY = 10_000
+"""From so many characters on a reply is parsed in a thread, as the event loop also answers others."""
 _MAX_REPAIR = {"characters": 50_000, "brackets": 2_000}
-"""A broken reply beyond this is not repaired: that would block the event loop for seconds."""
+"""A broken reply beyond this is not repaired: that would take seconds."""
 
 
 class UnusableReplyError(Exception):
     """A reply that does not hold the asked-for record; the message tells the model what is wrong."""
 
 
+async def parse_in_turn(text: str, schema: type[RecordT]) -> RecordT:
+    """Return what `parse_reply` does, without holding up the event loop by a long reply."""
+    if len(text) < _LONG_REPLY:
+        return parse_reply(text, schema)
+    return await asyncio.to_thread(parse_reply, text, schema)
+
+
 def parse_reply(text: str, schema: type[RecordT]) -> RecordT:
     """Find the record in a reply.
 
-    Reasoning blocks and code fences are set aside; then the first JSON object that fits the schema is
-    taken, repaired (trailing commas, missing brackets, single quotes) only if none is well formed. A
-    repaired object counts only if each of its strings occurs in the reply.
+    Only the first 200,000 characters are read. Reasoning blocks and code fences are set aside; then the first JSON
+    object that fits the schema is taken, repaired (trailing commas, missing brackets, single quotes) only if none is
+    well formed. A repaired object counts only if each of its strings occurs in the reply.
 
     Raises:
         UnusableReplyError: empty, no object, or none that fits the schema.
     """
     # Some servers leave out the opening tag, so what precedes a lone closing one is reasoning too.
-    content = _REASONING_END.split(_REASONING.sub("", text))[-1].strip()
+    content = _REASONING_END.split(_REASONING.sub("", text[:_MAX_REPLY]))[-1].strip()
     if not content:
         raise UnusableReplyError("the reply is empty")
     problem = "the reply holds no JSON object"
@@ -50,7 +63,8 @@ def parse_reply(text: str, schema: type[RecordT]) -> RecordT:
 
 
 def _objects(content: str) -> Iterator[dict[str, JsonValue]]:
-    texts = [match[1] for match in _FENCE.finditer(content)] + [content]
+    fenced = content.split(_FENCE)[1:-1:2]  # each between two fences
+    texts = [_LANGUAGE.sub("", text, count=1) for text in fenced] + [content]
     for text in texts:
         yield from _well_formed(text)
     for text in texts:

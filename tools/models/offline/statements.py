@@ -12,7 +12,7 @@ _LIFE = re.compile(
     r"\(([^()]{0,120}\d{4}[^()]{0,60}?)\s?[\u2013\u2014-]\s?(?=[\d\sA-Zc]{1,20})([^()]{0,120}\d{4}[^()]{0,60})\)"
 )
 _IS_A = re.compile(r" (?:is|was|are|were) (?:an?|the|one of the) ([^.;:()]{3,60})")
-_ASIDE = re.compile(r"\s*\([^()]{0,80}\)\s*$")
+_ASIDE = re.compile(r"(?<!\s)\s*\([^()]{0,80}\)\s*$")
 _TITLE_KINDS = ("person", "group", "work", "place")
 
 

@@ -15,7 +15,8 @@ _LONGEST_SENTENCE = 200
 """Words; a longer one (a table, a list, a log) is cut into pieces."""
 _LONGEST_BLOCK = 1 << 16
 """Characters; a longer paragraph is taken in parts, so that a file may be of any size."""
-_HEADING = re.compile(r"#{1,6}\s+(.*?)[\s#]*$")
+_HEADING = re.compile(r"#{1,6}\s")
+_CLOSING_MARKS = "# \t"
 _PIECE = re.compile(r"\S(?:.{0,698}\S)?(?!\S)|\S{700}", re.DOTALL)
 """About 100 words, or 700 characters of a text without spaces."""
 
@@ -61,7 +62,7 @@ def read_text_files(source: Path, reading: CorpusReading) -> Iterator[SourceReco
 
 def _title(path: Path) -> str:
     with path.open(encoding="utf-8-sig", errors="replace") as file:
-        headings = (heading[1] for line in file if (heading := _HEADING.match(line)))
+        headings = (line.lstrip("#").strip().rstrip(_CLOSING_MARKS) for line in file if _HEADING.match(line))
         return next((heading for heading in headings if heading), path.stem)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from hopgraph.tools.scoring.pair_scorers import Pair
 from hopgraph.tools.text import split_sentences
 
-_WORD = re.compile(r"\s*\S+\s*")
+_WORD = re.compile(r"(?:\A\s*+)?\S++\s*+")
 _MARGIN = 0.8
 _MIN_PREMISE_SHARE = 0.25
 """Of what the model reads, however long the hypothesis is."""

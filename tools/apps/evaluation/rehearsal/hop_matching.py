@@ -9,7 +9,7 @@ from hopgraph.tools.models.offline.statements import write
 from hopgraph.tools.text import content_terms, split_sentences
 
 UNANSWERABLE, UNKNOWN = "unanswerable", "I don't know"
-_ASIDES = re.compile(r"\s+(?:\(source: .*|\(not grounded\)|\[passages [\d, ]*\])\s*\Z", re.DOTALL)
+_ASIDES = re.compile(r"(?<!\s)\s+(?:\(source: .*|\(not grounded\)|\[passages [\d, ]*\])\s*\Z", re.DOTALL)
 
 
 @lru_cache(maxsize=4_096)

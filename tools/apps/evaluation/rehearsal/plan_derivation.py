@@ -1,6 +1,5 @@
 """Derive a question's plan from its gold annotations."""
 
-import re
 from collections.abc import Sequence
 
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion, GoldHop
@@ -15,7 +14,6 @@ from hopgraph.tools.apps.evaluation.rehearsal.question_plan import (
 )
 from hopgraph.tools.apps.evaluation.rehearsal.relations import question_about
 
-_RELATION = re.compile(r"\s*(?P<subject>.+?)\s*>>\s*(?P<relation>.+?)\s*\Z")
 _CHAINED = frozenset({"compositional", "inference"})
 """Types of 2WikiMultihopQA in which each triple starts where the one before ends."""
 
@@ -49,8 +47,8 @@ def _from_decomposition(question: EvalQuestion, gold: dict[str, GoldPassage]) ->
     """Take the steps as they are; the last one has the question's answer and its other forms."""
     hops: list[PlanHop] = []
     for number, hop in enumerate(question.hops, 1):
-        parts = _RELATION.match(hop.question)  # MuSiQue's `Brother >> performer`
-        asked = question_about(parts["subject"], parts["relation"]) if parts else hop.question
+        subject, _, relation = map(str.strip, hop.question.partition(">>"))  # MuSiQue's `Brother >> performer`
+        asked = question_about(subject, relation) if subject and relation else hop.question
         passages = tuple(gold[name] for name in hop.passage_ids if name in gold)
         hops.append(PlanHop(number, asked, _hop_answers(question, hop, number), passages))
     return hops

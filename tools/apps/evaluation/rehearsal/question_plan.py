@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from hopgraph.tools.models.offline.terms import WORD, key, term
 
 _PLACE = re.compile(r"#(\d{1,2})")
-_SIGNS = re.compile(r"[\s?.!]*\Z")
+_SIGNS = re.compile(r"(?<![\s?.!])[\s?.!]*+\Z")
 
 
 @lru_cache(maxsize=100_000)

@@ -14,22 +14,30 @@ import shutil
 import time
 import uuid
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from threading import Event
 
 from pydantic import TypeAdapter, ValidationError
-from typing_extensions import TypedDict
 
 from hopgraph.state import CorpusError, SettingsError
-from hopgraph.tools.apps.server.page.uploaded_files import name_files, write_corpus
+from hopgraph.tools.apps.server.index_upload import (
+    INDEX,
+    MAX_MEMORY,
+    MAX_SECONDS,
+    IndexingStage,
+    UploadJob,
+    UserCorpus,
+    index_in_process,
+)
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.threads import USER, default_path
+from hopgraph.tools.apps.server.uploaded_files import name_files
+from hopgraph.tools.io.atomic_files import write_files
 from hopgraph.tools.retrieval.resolve import close_index
-from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
+from hopgraph.tools.text.sanitize import truncate_line
 
 MAX_CORPORA = 20
 """Of one user, so that the disk is not filled; then one has to be deleted first."""
@@ -38,45 +46,13 @@ UPLOADS = "hopgraph-uploads"
 _MAX_CONCURRENT = 2
 """Corpora that are indexed at the same time; others wait."""
 _ID = re.compile(r"[0-9a-f]{12}")
-_RECORD, _PASSAGES, _INDEX = "corpus.json", "passages.jsonl", "index"
+_RECORD = "corpus.json"
 _MAX_NAME = 80
 _STALE_SECONDS = 24 * 3600
 """After so long what a killed upload left is removed."""
 
 
-class UserCorpus(TypedDict):
-    """A corpus that a user made of uploaded files."""
-
-    id: str
-    """Unique among the user's."""
-    name: str
-    """Untrusted text, on one line; never empty."""
-    files: list[str]
-    """Their names; untrusted text, on one line each."""
-    passages: int
-    skipped: int
-    """Records that could not be used."""
-    first_skipped: list[str]
-    """What was wrong with the first few of them, with file and line."""
-    created: float
-    """Seconds since the epoch."""
-
-
 _CORPUS = TypeAdapter(UserCorpus)
-
-
-@dataclass(frozen=True)
-class IndexingStage:
-    """The progress of an upload."""
-
-    name: str
-    """`waiting`, `reading`, `indexing`, `scoring` or `saving`."""
-    done: int = 0
-    total: int | None = None
-    """In the unit of `done`; None where it is unknown."""
-
-
-Report = Callable[[IndexingStage], None]
 
 
 def documents_folder(options: ServingOptions) -> Path:
@@ -103,6 +79,9 @@ class UserDocuments:
     folder: Path
     max_bytes: int
     """Of the files of one upload together."""
+    max_seconds: int = MAX_SECONDS
+    max_memory: int = MAX_MEMORY
+    """In bytes; indexing an upload may take no more."""
     _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MAX_CONCURRENT))
     _adding: Counter[str] = field(default_factory=Counter[str])
     """Corpora of each user that wait or are being indexed."""
@@ -113,20 +92,20 @@ class UserDocuments:
 
     def spec(self, user: str, corpus: str) -> str:
         """Return a corpus as the setting `retriever` names it."""
-        return f"bm25:{self._find(user, corpus) / _INDEX}"
+        return f"bm25:{self._find(user, corpus) / INDEX}"
 
     async def delete(self, user: str, corpus: str) -> None:
         """Delete a corpus."""
         folder = self._find(user, corpus)
         # From now on it is no corpus any more, even if the rest cannot be deleted.
         (folder / _RECORD).unlink()
-        close_index(folder / _INDEX)
+        close_index(folder / INDEX)
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     async def add(
         self, user: str, files: Sequence[Path], name: str = "", *, language: str | None = None
     ) -> AsyncGenerator[IndexingStage | UserCorpus]:
-        """Index uploaded files, in a thread; yield the stages, and the corpus at last.
+        """Index uploaded files, in a process of its own; yield the stages, and the corpus at last.
 
         To stop it, close the generator; nothing is left of it then.
 
@@ -137,7 +116,8 @@ class UserDocuments:
             language: of the passages, by ISO code or English name; None: English.
 
         Raises:
-            CorpusError: too much, a file of an unknown format or without text, named, or a full disk.
+            CorpusError: too much, also of time or memory; a file of an unknown format or without text, named; a full
+                disk.
             SettingsError: the user has too many corpora, or the language is unknown.
         """
         of_user = self._folder_of(user)
@@ -145,13 +125,21 @@ class UserDocuments:
             raise SettingsError(f"you have {MAX_CORPORA} corpora of your own; delete one before you add another")
         named_files = name_files(files, self.max_bytes)
         title = truncate_line(name, _MAX_NAME) or _name_after(list(named_files))
+        key = uuid.uuid4().hex[:12]
+        job = UploadJob(
+            folder=of_user / key,
+            name=title,
+            files=named_files,
+            language=language,
+            max_seconds=self.max_seconds,
+            max_memory=self.max_memory,
+        )
         corpus: UserCorpus | None = None
         self._adding[user] += 1
         try:
             if self._slots.locked():
                 yield IndexingStage("waiting")
-            work = _run_in_thread(lambda report: _build(of_user, title, named_files, language, report))
-            async with self._slots, aclosing(work) as stages:
+            async with self._slots, aclosing(_index(job)) as stages:
                 async for each in stages:
                     if isinstance(each, IndexingStage):
                         yield each
@@ -175,38 +163,24 @@ class UserDocuments:
         return folder
 
 
-class _StoppedError(Exception):
-    """The generator that waits for the corpus was closed."""
-
-
-async def _run_in_thread(work: Callable[[Report], UserCorpus]) -> AsyncGenerator[IndexingStage | UserCorpus]:
-    """Run work in a thread; yield what it reports, then its result. Closing the generator stops it."""
-    loop, stages, stop = asyncio.get_running_loop(), asyncio.Queue[IndexingStage | None](), Event()
-
-    def put(stage: IndexingStage | None) -> None:
-        with suppress(RuntimeError):  # the loop has ended, and with it the reader
-            loop.call_soon_threadsafe(stages.put_nowait, stage)
-
-    def report(stage: IndexingStage) -> None:
-        if stop.is_set():
-            raise _StoppedError
-        put(stage)
-
-    def run() -> UserCorpus:
-        try:
-            return work(report)
-        finally:
-            put(None)
-
-    task = asyncio.create_task(asyncio.to_thread(run))
+async def _index(job: UploadJob) -> AsyncGenerator[IndexingStage | UserCorpus]:
+    """Index files into the new folder of the job; on any failure it is removed."""
+    folder = job["folder"]
     try:
-        while (stage := await stages.get()) is not None:
-            yield stage
-        yield await task
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _remove_stale(folder.parent)
+            folder.mkdir()
+            async with aclosing(index_in_process(job)) as stages:
+                async for each in stages:
+                    if not isinstance(each, IndexingStage):
+                        write_files({folder / _RECORD: _CORPUS.dump_json(each)})
+                    yield each
+        except OSError as error:
+            raise CorpusError(f"the documents cannot be stored: {error.strerror or error}") from None
     finally:
-        stop.set()
-        # Of work that was stopped the error is retrieved, or it would be logged.
-        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        if not (folder / _RECORD).exists():
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
 def _name_after(names: Sequence[str]) -> str:
@@ -222,50 +196,6 @@ def _list_corpora(of_user: Path) -> list[UserCorpus]:
             if corpus["id"] == record.parent.name:
                 found.append(corpus)
     return sorted(found, key=lambda each: (-each["created"], each["id"]))
-
-
-def _build(of_user: Path, name: str, files: dict[str, Path], language: str | None, report: Report) -> UserCorpus:
-    """Index files into a new folder of the user; on any failure it is removed."""
-    from hopgraph.tools.retrieval import build_index  # loads numpy and the like
-
-    key = uuid.uuid4().hex[:12]
-    folder = of_user / key
-    passages = folder / _PASSAGES
-    stages = {"read": "indexing", "score": "scoring", "save": "saving"}
-    try:
-        of_user.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _remove_stale(of_user)
-        folder.mkdir()
-        skipped = write_corpus(files, passages, lambda done, total: report(IndexingStage("reading", done, total)))
-        built = build_index(
-            passages,
-            folder / _INDEX,
-            format="beir",
-            language=language,
-            progress=lambda stage, done, total: report(IndexingStage(stages[stage], done, total)),
-        )
-        passages.unlink()
-        corpus = UserCorpus(
-            id=key,
-            name=name,
-            files=list(files),
-            passages=built.passages,
-            skipped=skipped.skipped,
-            first_skipped=skipped.first_skipped,
-            created=time.time(),
-        )
-        report(IndexingStage("saving"))
-        written = folder / f"{_RECORD}.new"
-        written.write_bytes(_CORPUS.dump_json(corpus))
-        written.replace(folder / _RECORD)
-    except BaseException as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        if isinstance(error, OSError):
-            raise CorpusError(f"the documents cannot be stored: {error.strerror or error}") from None
-        if isinstance(error, CorpusError):
-            raise CorpusError(sanitize_line(str(error).replace(str(passages), name))) from None
-        raise
-    return corpus
 
 
 def _remove_stale(of_user: Path) -> None:

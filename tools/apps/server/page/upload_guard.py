@@ -15,9 +15,9 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.apps.server.page.uploaded_files import folder_size
 from hopgraph.tools.apps.server.refusal import Refusal, drain_body
 from hopgraph.tools.apps.server.server_options import UPLOAD_PATH
+from hopgraph.tools.apps.server.uploaded_files import folder_size
 
 
 def check_files(received: Any, folder: Path) -> None:

@@ -12,10 +12,11 @@ from weakref import ref
 import pytest
 
 from hopgraph.state import CorpusError, SettingsError
+from hopgraph.tools.apps.server.index_upload import IndexingStage, UserCorpus
 from hopgraph.tools.apps.server.page import document_store as module
-from hopgraph.tools.apps.server.page.document_store import IndexingStage, UserCorpus, UserDocuments, documents_folder
-from hopgraph.tools.apps.server.page.uploaded_files import remove_old_files
+from hopgraph.tools.apps.server.page.document_store import UserDocuments, documents_folder
 from hopgraph.tools.apps.server.server_options import ServingOptions
+from hopgraph.tools.apps.server.uploaded_files import remove_old_files
 from hopgraph.tools.retrieval import resolve_retriever
 
 PARAGRAPHS = [
@@ -238,12 +239,12 @@ async def test_other_work_goes_on_while_documents_are_indexed(documents: UserDoc
 async def test_a_user_has_only_so_many(
     documents: UserDocuments, uploads: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MAX_CORPORA", 2)
+    monkeypatch.setattr(module, "MAX_CORPORA", 1)
     files = written(uploads, a__txt="Rain.")
-    made = [await added(documents, "anna", files) for _ in range(2)]
+    _, made = await added(documents, "anna", files)
     with pytest.raises(SettingsError, match="delete one"):
         await added(documents, "anna", files)
-    await documents.delete("anna", made[0][1]["id"])
+    await documents.delete("anna", made["id"])
     await added(documents, "anna", files)
     await added(documents, "bob", files)
 
@@ -265,10 +266,10 @@ async def test_what_a_killed_upload_left_is_no_corpus_and_goes_in_time(documents
 
 async def test_several_at_once_wait_for_each_other(documents: UserDocuments, uploads: Path) -> None:
     files = written(uploads, a__txt="Rain.")
-    made = await asyncio.gather(*(added(documents, "anna", files) for _ in range(6)))
-    assert len({corpus["id"] for _, corpus in made}) == 6
+    made = await asyncio.gather(*(added(documents, "anna", files) for _ in range(3)))
+    assert len({corpus["id"] for _, corpus in made}) == 3
     assert any(stages[0].name == "waiting" for stages, _ in made)
-    assert len(await documents.list_for("anna")) == 6
+    assert len(await documents.list_for("anna")) == 3
 
 
 def test_documents_lie_beside_the_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,13 +286,11 @@ def test_documents_lie_beside_the_threads(tmp_path: Path, monkeypatch: pytest.Mo
 async def test_those_under_way_count_too(
     documents: UserDocuments, uploads: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MAX_CORPORA", 3)
+    monkeypatch.setattr(module, "MAX_CORPORA", 1)
     files = written(uploads, a__txt="Rain.")
     ended = await asyncio.gather(*(added(documents, "anna", files) for _ in range(8)), return_exceptions=True)
-    assert sum(isinstance(each, SettingsError) for each in ended) == 5
-    assert len(await documents.list_for("anna")) == 3
-    await documents.delete("anna", (await documents.list_for("anna"))[0]["id"])
-    await added(documents, "anna", files)
+    assert sum(isinstance(each, SettingsError) for each in ended) == 7
+    assert len(await documents.list_for("anna")) == 1
 
 
 async def test_a_deleted_corpus_is_closed(documents: UserDocuments, uploads: Path) -> None:

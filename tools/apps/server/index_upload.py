@@ -1,0 +1,193 @@
+"""Index uploaded files in a process of its own: no file can hold up or exhaust the process that serves everyone.
+
+`index_in_process` starts this module as a program, with a job on its standard input. The program limits its own time
+and memory, then writes a line of JSON per stage and, as the last one, the corpus or why there is none.
+"""
+
+import asyncio
+import os
+import sys
+import time
+from asyncio import StreamReader, StreamWriter
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
+
+from hopgraph.state import CorpusError
+from hopgraph.tools.apps.server.uploaded_files import write_corpus
+from hopgraph.tools.retrieval import build_index
+from hopgraph.tools.text.sanitize import sanitize_line
+
+MAX_SECONDS = 900
+"""Of one upload: 100 MB of plain text take about a third of it on one core."""
+MAX_MEMORY = 4 << 30
+"""Bytes of address space."""
+_PASSAGES, INDEX = "passages.jsonl", "index"
+_STAGES = {"read": "indexing", "score": "scoring", "save": "saving"}
+
+
+class UserCorpus(TypedDict):
+    """A corpus that a user made of uploaded files."""
+
+    id: str
+    """Unique among the user's."""
+    name: str
+    """Untrusted text, on one line; never empty."""
+    files: list[str]
+    """Their names; untrusted text, on one line each."""
+    passages: int
+    skipped: int
+    """Records that could not be used."""
+    first_skipped: list[str]
+    """What was wrong with the first few of them, with file and line."""
+    created: float
+    """Seconds since the epoch."""
+
+
+@dataclass(frozen=True)
+class IndexingStage:
+    """The progress of an upload."""
+
+    name: str
+    """`waiting`, `reading`, `indexing`, `scoring` or `saving`."""
+    done: int = 0
+    total: int | None = None
+    """In the unit of `done`; None where it is unknown."""
+
+
+class UploadJob(TypedDict):
+    """What the process is to index."""
+
+    folder: Path
+    """Of the new corpus; it exists, its name becomes the corpus's id, and it is left for the caller to remove."""
+    name: str
+    files: dict[str, Path]
+    """As `name_files` returns them."""
+    language: str | None
+    max_seconds: int
+    max_memory: int
+
+
+class _Line(TypedDict, total=False):
+    """What the process writes: one of these."""
+
+    stage: IndexingStage
+    corpus: UserCorpus
+    refused: str
+
+
+_JOB, _LINE = TypeAdapter(UploadJob), TypeAdapter(_Line)
+
+
+async def index_in_process(job: UploadJob) -> AsyncGenerator[IndexingStage | UserCorpus]:
+    """Yield the stages of an upload, and the corpus at last; closing the generator ends the process.
+
+    Raises:
+        CorpusError: no file can be used, the disk is full, or the limits on time and memory were reached.
+    """
+    corpus: UserCorpus | None = None
+    until = time.monotonic() + job["max_seconds"]
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", __name__),
+        stdin=PIPE,
+        stdout=PIPE,
+        limit=1 << 24,  # bytes of a line, which names the files
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        start_new_session=True,  # Ctrl-C is for the server, which then ends this one
+    )
+    to_process, from_process = cast("StreamWriter", process.stdin), cast("StreamReader", process.stdout)
+    try:
+        to_process.write(_JOB.dump_json(job))
+        to_process.close()
+        while line := await asyncio.wait_for(from_process.readline(), until - time.monotonic()):
+            message = _LINE.validate_json(line)
+            if "refused" in message:
+                raise CorpusError(message["refused"])
+            if "stage" in message:
+                yield message["stage"]
+            corpus = message.get("corpus")
+    except TimeoutError:
+        raise CorpusError(_too_much(job)) from None
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.communicate()
+    code = process.returncode or 0
+    if corpus is None and code < 0:  # by a signal of the limits, or of a system short of memory
+        raise CorpusError(_too_much(job))
+    if corpus is None:
+        raise CorpusError("the documents cannot be indexed; the server's log says why")
+    yield corpus
+
+
+def _too_much(job: UploadJob) -> str:
+    limits = f"{job['max_seconds']:,} seconds or {job['max_memory'] / (1 << 30):.1f} GiB of memory"
+    return f"indexing took more than {limits}; upload less at once"
+
+
+def _limit(seconds: int, memory: int) -> None:
+    try:
+        import resource
+    except ImportError:  # on Windows only the caller's limit on time holds
+        return
+    with suppress(ValueError, OSError):  # the system allows less already, or has no such limit
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    os.nice(10)  # those who ask come first
+
+
+def _say(line: _Line) -> None:
+    sys.stdout.buffer.write(_LINE.dump_json(line) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _build(job: UploadJob) -> UserCorpus:
+    def report(stage: str, done: int, total: int | None) -> None:
+        _say({"stage": IndexingStage(stage, done, total)})
+
+    passages = job["folder"] / _PASSAGES
+    try:
+        skipped = write_corpus(job["files"], passages, lambda done, total: report("reading", done, total))
+        built = build_index(
+            passages,
+            job["folder"] / INDEX,
+            format="beir",
+            language=job["language"],
+            progress=lambda stage, done, total: report(_STAGES[stage], done, total),
+        )
+    except CorpusError as error:
+        raise CorpusError(sanitize_line(str(error).replace(str(passages), job["name"]))) from None
+    passages.unlink()
+    return UserCorpus(
+        id=job["folder"].name,
+        name=job["name"],
+        files=list(job["files"]),
+        passages=built.passages,
+        skipped=skipped.skipped,
+        first_skipped=skipped.first_skipped,
+        created=time.time(),
+    )
+
+
+def main() -> None:
+    """Do the job on the standard input."""
+    job = _JOB.validate_json(sys.stdin.buffer.read())
+    _limit(job["max_seconds"], job["max_memory"])
+    try:
+        _say({"corpus": _build(job)})
+    except CorpusError as error:
+        _say({"refused": str(error)})
+    except MemoryError:
+        _say({"refused": _too_much(job)})
+    except OSError as error:
+        _say({"refused": f"the documents cannot be stored: {error.strerror or error}"})
+
+
+if __name__ == "__main__":
+    main()
