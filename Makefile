@@ -4,6 +4,7 @@
 # make slow       what takes minutes: real questions by the hundred, the notebooks, the guide, processes, many chats
 # make notebooks  run the notebooks and store what they show
 # make check      lint, formatting, types and layers, as CI does
+# make attacks    hostile replies, files, prompts and callers, by the thousand
 # make benchmark  speed and memory, measured
 PYTHON ?= python3
 QUESTION ?= In which city was the director of the film Pan's Labyrinth born?
@@ -18,7 +19,7 @@ JOBS := $(shell jobs=$$((($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2)); echo $$(
 PACKAGES := tests/javascript/node_modules/.package-lock.json
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test models slow notebooks check benchmark clean
+.PHONY: demo test models slow notebooks check attacks benchmark clean
 
 demo: $(VENV)/core
 	@$(BIN)/hopgraph ask "$$QUESTION"
@@ -54,6 +55,9 @@ check: $(VENV)/dev
 	$(BIN)/ruff format --check
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/pytest -q tests/test_layers.py
+
+attacks: $(VENV)/dev
+	HOPGRAPH_ATTACKS=1200 $(BIN)/pytest -q -m "" tests/attacks
 
 benchmark: $(VENV)/dev
 	@$(PIP) install -c constraints.txt -e '.[benchmark]'

@@ -18,9 +18,15 @@ TRANSIENT_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 """HTTP statuses with which the same request may succeed later."""
 
 
+class UnreadableReplyError(Exception):
+    """A reply with status 200 that is not in the server's format: an error, a proxy's page, half a body."""
+
+
 def is_transient(error: BaseException) -> bool:
-    """Whether the same request may succeed later: rate limits, server errors, lost connections."""
-    return status_of(error) in TRANSIENT_STATUS or is_connection_error(error) or isinstance(error, json.JSONDecodeError)
+    """Whether the same request may succeed later: rate limits, server errors, lost connections, unreadable replies."""
+    if isinstance(error, json.JSONDecodeError | UnreadableReplyError):
+        return True
+    return status_of(error) in TRANSIENT_STATUS or is_connection_error(error)
 
 
 def status_of(error: BaseException) -> int | None:

@@ -5,7 +5,7 @@ import json
 import httpx
 
 from hopgraph.state import ModelError
-from hopgraph.tools.io.http_retries import is_connection_error, openai_error, status_of
+from hopgraph.tools.io.http_retries import UnreadableReplyError, is_connection_error, openai_error, status_of
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.models.resolve import ModelHandle
 from hopgraph.tools.models.structured import is_openai
@@ -34,7 +34,7 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
     if is_connection_error(error):
         address = getattr(handle.model, "openai_api_base", None) or "its server"
         return ModelError(f"{handle.name}: cannot reach {redact(str(address))}; is the server running?")
-    if isinstance(error, json.JSONDecodeError) or (isinstance(error, TypeError) and is_openai(handle.model)):
+    if isinstance(error, json.JSONDecodeError | UnreadableReplyError):
         return ModelError(f"{handle.name}: the server's reply is not in the OpenAI format ({detail})")
     if isinstance(error, openai_error("OpenAIError")):
         return ModelError(f"{handle.name}: {detail}")

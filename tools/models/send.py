@@ -9,11 +9,11 @@ from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel
 
 from hopgraph.tools.io.background import run_on
-from hopgraph.tools.io.http_retries import openai_error, retrying, status_of
+from hopgraph.tools.io.http_retries import UnreadableReplyError, openai_error, retrying, status_of
 from hopgraph.tools.models.failures import as_model_error, is_unsupported
 from hopgraph.tools.models.reply_cache import ModelReply
 from hopgraph.tools.models.resolve import Bound, ModelHandle, Options
-from hopgraph.tools.models.structured import Mode, modes_of, reply_text
+from hopgraph.tools.models.structured import Mode, is_openai, modes_of, reply_text
 from hopgraph.tools.models.tokens import count_tokens
 
 _MAX_WAIT_SECONDS = 60.0
@@ -79,17 +79,19 @@ async def _send_with_retries(
             options.on_retry(state.attempt_number, status_of(error), state.upcoming_sleep)
 
     attempt = retrying(options.retries + 1, options.first_wait, _MAX_WAIT_SECONDS, before_sleep=report)
-    return await attempt(_request, handle.bound(schema, mode, options.sampling), messages)
+    return await attempt(_request, handle, handle.bound(schema, mode, options.sampling), messages)
 
 
-async def _request(model: Bound, messages: list[BaseMessage]) -> ModelReply:
+async def _request(handle: ModelHandle, model: Bound, messages: list[BaseMessage]) -> ModelReply:
     try:
-        message = await model.ainvoke(messages, config={"tags": ["nostream"]})
+        return _read_reply(await model.ainvoke(messages, config={"tags": ["nostream"]}), messages)
     except Exception as error:
         if reply := _reply_in_error(error, messages):
             return reply
+        # langchain-openai reads a reply without checking it, so one in another format can raise any of these
+        if is_openai(handle.model) and isinstance(error, ValueError | TypeError | LookupError | AttributeError):
+            raise UnreadableReplyError(str(error)) from error
         raise
-    return _read_reply(message, messages)
 
 
 def _reply_in_error(error: Exception, messages: list[BaseMessage]) -> ModelReply | None:
@@ -117,9 +119,15 @@ def _read_reply(message: AIMessage, messages: list[BaseMessage]) -> ModelReply:
     return ModelReply(
         text,
         problem,
-        usage["input_tokens"] if usage else _prompt_tokens(messages),
-        usage["output_tokens"] if usage else count_tokens(text),
+        _checked_count(usage["input_tokens"]) if usage else _prompt_tokens(messages),
+        _checked_count(usage["output_tokens"]) if usage else count_tokens(text),
     )
+
+
+def _checked_count(tokens: object) -> int:
+    if not isinstance(tokens, int) or tokens < 0:
+        raise ValueError(f"usage: {tokens!r:.40} is no number of tokens")
+    return tokens
 
 
 def _prompt_tokens(messages: list[BaseMessage]) -> int:

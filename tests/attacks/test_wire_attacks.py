@@ -1,0 +1,147 @@
+"""A model server that answers with status 200 and not in OpenAI's format: one clear error, never a raw one."""
+
+import copy
+import json
+import os
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from hopgraph.graphs import METHODS
+from hopgraph.state import ModelError
+from support.servers.loopback import LoopbackServer
+
+RUNS = int(os.environ.get("HOPGRAPH_ATTACKS", "60"))
+"""`make attacks` asks for more."""
+MESSAGE = {"role": "assistant", "content": '{"answer": "Dominik Moll, né à Bühl"}'}
+GOOD: dict[str, Any] = {
+    "id": "1",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "m",
+    "choices": [{"index": 0, "message": MESSAGE, "finish_reason": "stop"}],
+    "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5},
+}
+JUNK = [None, [], {}, "x", "", -1, 1e308, True, [None], {"a": {}}, "\ud800", "</s>" * 100, 10**30]
+NAMED = {
+    "no choices": {**GOOD, "choices": []},
+    "null": None,
+    "an error": {"error": {"message": "the queue is full", "code": 9}},
+    "a list": [1],
+    "a role": {**GOOD, "choices": [{"index": 0, "message": {**MESSAGE, "role": "user"}, "finish_reason": "stop"}]},
+    "a message": {**GOOD, "choices": [{"index": 0, "message": "hello", "finish_reason": "stop"}]},
+    "usage": {**GOOD, "usage": {"prompt_tokens": "many", "completion_tokens": -1, "total_tokens": None}},
+    "negative usage": {**GOOD, "usage": {"prompt_tokens": -5, "completion_tokens": -1, "total_tokens": -6}},
+}
+
+
+class RawServer:
+    """Answers every request with the bodies it is given, the last one again and again."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+        self.media_type = "application/json"
+        self.requests = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await Request(scope, receive).body()
+        self.requests += 1
+        body = self.bodies.pop(0) if len(self.bodies) > 1 else self.bodies[0]
+        await Response(body, media_type=self.media_type)(scope, receive, send)
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[tuple[RawServer, str]]:
+    app = RawServer()
+    with LoopbackServer(app) as server:
+        yield app, f"{server.url}/v1"
+
+
+@pytest.fixture
+def raw(served: tuple[RawServer, str], monkeypatch: pytest.MonkeyPatch) -> RawServer:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-the-operator")
+    served[0].media_type, served[0].requests = "application/json", 0
+    return served[0]
+
+
+async def ask(url: str, retries: int = 0) -> str:
+    settings = {"model": f"openai:m?base_url={url}", "request_retries": retries, "parse_retries": 0}
+    found = await METHODS["direct"].graph.ainvoke({"question": "Who?"}, context=settings)
+    return found["answer"]
+
+
+@pytest.mark.parametrize("name", NAMED)
+async def test_a_wrong_envelope_is_one_error(served: tuple[RawServer, str], raw: RawServer, name: str) -> None:
+    raw.bodies = [json.dumps(NAMED[name]).encode()]
+    with pytest.raises(ModelError, match=r"the server's reply is not in the OpenAI format") as raised:
+        await ask(served[1])
+    assert "\n" not in str(raised.value)
+    assert "sk-secret" not in str(raised.value)
+
+
+async def test_the_servers_words_are_shown(served: tuple[RawServer, str], raw: RawServer) -> None:
+    raw.bodies = [json.dumps(NAMED["an error"]).encode()]
+    with pytest.raises(ModelError, match="the queue is full"):
+        await ask(served[1])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"<html>busy</html>", b"", b"null", json.dumps(GOOD, ensure_ascii=False).encode()[:165], b"\xff\xfe{}"],
+    ids=["a page", "nothing", "null", "half a letter", "another encoding"],
+)
+@pytest.mark.parametrize("media_type", ["application/json", "text/html"])
+async def test_what_a_retry_can_help_is_retried(
+    served: tuple[RawServer, str], raw: RawServer, body: bytes, media_type: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hopgraph.tools.models.send._MAX_WAIT_SECONDS", 0.01)
+    raw.media_type = media_type
+    raw.bodies = [body]
+    with pytest.raises(ModelError, match="not in the OpenAI format"):
+        await ask(served[1])
+    raw.media_type = "application/json"
+    raw.bodies, raw.requests = [body, body, json.dumps(GOOD).encode()], 0
+    assert await ask(served[1], retries=2) == "Dominik Moll, né à Bühl"
+    assert raw.requests == 3
+
+
+def mutate(chance: random.Random) -> bytes:
+    """Return a good reply with one to three parts replaced, removed or repeated, and at times cut off."""
+    reply = copy.deepcopy(GOOD)
+    for _ in range(chance.randint(1, 3)):
+        holders: list[Any] = [reply]
+        for holder in holders:  # grows while it is read
+            inner = holder.values() if isinstance(holder, dict) else holder
+            holders += [each for each in inner if isinstance(each, dict | list) and each]
+        holder = chance.choice(holders)
+        place = chance.choice(list(holder) if isinstance(holder, dict) else range(len(holder)))
+        if isinstance(holder, dict) and chance.random() < 0.3:
+            del holder[place]
+        else:
+            holder[place] = copy.deepcopy(chance.choice(JUNK))
+        if not reply:
+            break
+    body = json.dumps(reply, ensure_ascii=chance.random() < 0.5).encode(errors="surrogatepass")
+    return body[: chance.randrange(len(body))] if chance.random() < 0.2 else body
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_no_reply_raises_a_raw_error(served: tuple[RawServer, str], raw: RawServer, seed: int) -> None:
+    chance = random.Random(seed)
+    errors: list[str] = []
+    for _ in range(RUNS // 4):
+        raw.bodies = [mutate(chance)]
+        raw.media_type = chance.choice(["application/json", "application/json", "text/plain"])
+        try:
+            answer = await ask(served[1])
+        except ModelError as error:
+            errors.append(str(error))
+        else:
+            assert isinstance(answer, str)
+    assert 0 < len(errors) < RUNS // 4
+    assert not any("\n" in each for each in errors)
