@@ -1,7 +1,7 @@
 """From the settings to what they name: models, retrievers, rerankers, entailment checkers.
 
 The only place where a spec becomes an object. Specs are resolved off the event loop, since they open files
-and import packages, and are cached by spec; ready objects pass through.
+and import packages, and are cached by spec; ready objects pass through. A spec that cannot be resolved is a SpecError.
 """
 
 import asyncio
@@ -23,11 +23,7 @@ _checkers: dict[str, EntailmentChecker] = {}
 
 
 async def get_model(settings: Context, role: str) -> ModelHandle:
-    """Return the model of a role: bound to the role itself, else to its longest prefix, else the general one.
-
-    Raises:
-        SpecError: the spec cannot be resolved.
-    """
+    """Return the model of a role: bound to the role itself, else to its longest prefix, else the general one."""
     sampling = Sampling(settings.temperature, settings.seed, settings.request_timeout)
     return await resolve_model(find_model_spec(settings, role), sampling)
 
@@ -39,31 +35,19 @@ def find_model_spec(settings: Context, role: str) -> str | BaseChatModel:
 
 
 async def get_retriever(given: str | BaseRetriever | None) -> BaseRetriever:
-    """Return a retriever; None is the sample corpus.
-
-    Raises:
-        SpecError, CorpusError: the spec cannot be resolved or its index not be opened.
-    """
+    """Return a retriever; None is the sample corpus. CorpusError where an index cannot be opened."""
     if isinstance(given, BaseRetriever):
         return given
     return await asyncio.to_thread(resolve_retriever, given or DEFAULT_RETRIEVER)
 
 
 async def get_reranker(settings: Context) -> Reranker:
-    """Return the reranker.
-
-    Raises:
-        SpecError: the spec cannot be resolved.
-    """
+    """Return the reranker."""
     return await _resolve_once(settings.reranker, resolve_reranker, _rerankers)
 
 
 async def get_entailment_checker(settings: Context) -> EntailmentChecker:
-    """Return the entailment checker.
-
-    Raises:
-        SpecError: the spec cannot be resolved.
-    """
+    """Return the entailment checker."""
     return await _resolve_once(settings.entailment, resolve_entailment, _checkers)
 
 

@@ -66,12 +66,9 @@ class JsonServer:
         return await self.request("POST", parse, json=body)
 
     async def request(self, method: Literal["GET", "POST"], parse: Callable[[Any], ResultT], **content: Any) -> ResultT:
-        """Send a request and parse its answer.
+        """Send a request with `json` or `params`, as httpx takes them, and parse its answer.
 
-        Args:
-            method: of HTTP.
-            parse: takes the decoded answer; raises ValueError, LookupError or TypeError for one of another form.
-            content: `json` or `params`, as httpx takes them.
+        `parse` takes the decoded answer; it raises ValueError, LookupError or TypeError for one of another form.
 
         Raises:
             HopgraphError: of the class `error`: refused, unreachable, still failing after the retries, or an answer

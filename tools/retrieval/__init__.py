@@ -1,8 +1,8 @@
 """BM25 indexes of corpora, and retrievers over them."""
 
-from hopgraph.tools.retrieval.bm25_retriever import Bm25Retriever
 from hopgraph.tools.retrieval.index import Hit, Index, index_in_memory, open_index
 from hopgraph.tools.retrieval.index_builder import IndexReport, build_index
+from hopgraph.tools.retrieval.passage_retriever import Bm25Retriever
 from hopgraph.tools.retrieval.resolve import resolve_retriever
 
 __all__ = [

@@ -132,16 +132,10 @@ class VectorStore:
             index.nprobe = max(1, index.nlist // _SHARE_OF_LISTS)
 
     def search(self, vector: Vector, k: int, ranks: NDArray[np.int32]) -> list[tuple[int, float]]:
-        """Find the rows whose vectors have the greatest inner product with one.
-
-        Args:
-            vector: of the store's dimension.
-            k: how many at most.
-            ranks: the place of each row in the order of the passages' ids.
+        """Find at most k rows whose vectors have the greatest inner product with one; `ranks` order the passages' ids.
 
         Returns:
-            Rows and scores, best first, equal scores in the order of the ids; in a flat store also where the
-            list ends.
+            Rows and scores, best first, equal scores in the order of the ids; in a flat store also where the list ends.
         """
         total = int(self._index.ntotal)
         k = min(k, total)

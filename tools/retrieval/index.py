@@ -1,6 +1,9 @@
 """An index: passages and their BM25 scores, on disk or in memory."""
 
+import asyncio
+import os
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -8,10 +11,13 @@ from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval.corpora import SourceRecord
 from hopgraph.tools.retrieval.index_manifest import damaged, load_analyser, read_manifest
 from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore, StoredPassage
-from hopgraph.tools.retrieval.ranking import Ranking, compute_ranking, load_ranking
-from hopgraph.tools.retrieval.staging import recover_stages
-from hopgraph.tools.retrieval.term_ids import TermIds
+from hopgraph.tools.retrieval.ranking import Ranking, TermIds, compute_ranking, load_ranking
 from hopgraph.tools.text import DEFAULT_ANALYSER, Analyser
+
+_SMALL_INDEX, _SHORT_QUERY = 20_000, 2_000
+"""Passages and characters up to which a search takes less time than handing it to a thread."""
+_searching = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="hopgraph-bm25")
+"""A thread per core: more are no faster, and each that waits for Python's lock delays the event loop."""
 
 
 class Hit(NamedTuple):
@@ -47,27 +53,28 @@ class Index:
         """
         return [Hit(self.passages[row], score) for row, score in self.search_rows(query, k)]
 
+    async def asearch(self, query: str, k: int) -> list[Hit]:
+        """Search without blocking the event loop for longer than a hand-over to a thread would."""
+        if len(self) <= _SMALL_INDEX and len(query) <= _SHORT_QUERY:
+            return self.search(query, k)
+        return await asyncio.get_running_loop().run_in_executor(_searching, self.search, query, k)
+
     def search_rows(self, query: str, k: int) -> list[tuple[int, float]]:
         """Return the row and the score of each passage that `search` finds."""
         return self.ranking.search(self.analyser.terms(query), k)
 
 
 def open_index(path: Path, source: str | None = None) -> Index:
-    """Open an index that `build_index` made; neither passages nor scores are read before a search needs them.
+    """Open the index in a folder; neither passages nor scores are read before a search needs them.
 
-    Args:
-        path: the index's folder.
-        source: in the passages' metadata; `bm25:PATH` when None.
+    `source` is what it is called in the passages' metadata, `bm25:PATH` when None.
 
     Raises:
-        CorpusError: there is no index, or it is damaged, of another format version, or made with another
-            analyser; the message says which and what to do.
+        CorpusError: there is no index, or it is damaged, of another format version, or made with another analyser.
     """
     path = path.expanduser()
+    analyser = load_analyser(path, read_manifest(path).analyser)
     try:
-        if not path.exists():
-            recover_stages(path.absolute())
-        analyser = load_analyser(path, read_manifest(path).analyser)
         passages, ranking = PassageFile(path), load_ranking(path)
     except (OSError, ValueError, KeyError) as error:
         raise damaged(path, error) from None

@@ -29,13 +29,13 @@ from hopgraph.tools.retrieval.passage_store import (
     PassageStore,
     PassageWriter,
     StoredPassage,
+    reason_not_to_store,
     write_passages,
 )
 from hopgraph.tools.retrieval.progress import Progress, ignore_progress
-from hopgraph.tools.retrieval.ranking import FOLDER, RANKS, compute_ranking
+from hopgraph.tools.retrieval.ranking import FOLDER, RANKS, TermIds, compute_ranking
 from hopgraph.tools.retrieval.shards import remove_shards
 from hopgraph.tools.retrieval.staging import recover_stages, stage_folder
-from hopgraph.tools.retrieval.term_ids import TermIds
 from hopgraph.tools.retrieval.vector_build import VectorPlan, plan_vectors
 from hopgraph.tools.text import Analyser, get_analyser
 
@@ -187,8 +187,8 @@ class _Build:
     def _add(self, record: SourceRecord, old: PassageStore, writer: PassageWriter) -> str:
         """Add a record, unless the old index has it; return what is wrong with it, empty when nothing is."""
         passage = StoredPassage(record.id, record.title, record.text)
-        if not record.text.strip() or not record.id.strip():
-            return f"the passage {record.id!r} has no text or no id"
+        if problem := reason_not_to_store(passage):
+            return problem
         if record.id in self.old_rows:
             if old[self.old_rows[record.id]] != passage:
                 return f"the id {record.id!r} is in the index already, with another text"
@@ -196,10 +196,7 @@ class _Build:
         elif record.id in self.rows:
             return f"the id {record.id!r} is that of line {self.rows[record.id]}, too"
         else:
-            try:
-                self._write(passage, record.line, writer)
-            except UnicodeEncodeError:
-                return f"the passage {record.id!r} is not valid UTF-8"
+            self._write(passage, record.line, writer)
         return ""
 
     def _write(self, passage: StoredPassage, line: int, writer: PassageWriter) -> None:
@@ -209,11 +206,7 @@ class _Build:
 
 
 def _read_index_to_extend(goal: Path, language: str | None) -> Manifest:
-    """Return the manifest of an index that is to be added to.
-
-    Raises:
-        CorpusError: there is none, or it is damaged. SettingsError: it cannot be added to in this way.
-    """
+    """Return the manifest of an index that is to be added to, and make sure that it can be."""
     manifest = read_manifest(goal)
     had = manifest.analyser.get("language")
     if language is not None and get_analyser(language).describe().get("language") != had:
@@ -224,11 +217,7 @@ def _read_index_to_extend(goal: Path, language: str | None) -> Manifest:
 
 
 def _check_place(out: Path) -> Path:
-    """Return the place with its links followed, as a build may replace it.
-
-    Raises:
-        CorpusError: something other than an index is there.
-    """
+    """Return the place with its links followed; refuse one where something other than an index is."""
     try:
         goal = out.resolve()
         nearest = next(path for path in (goal, *goal.parents) if path.exists())

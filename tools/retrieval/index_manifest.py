@@ -6,10 +6,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from hopgraph.state import CorpusError, SettingsError, SpecError
 from hopgraph.tools.retrieval.embeddings import EmbeddingFacts
+from hopgraph.tools.retrieval.staging import recover_stages
 from hopgraph.tools.text import Analyser, get_analyser
 
 MANIFEST = "manifest.json"
@@ -21,10 +22,8 @@ _LIBRARIES = ("hopgraph", "bm25s", "numpy", "PyStemmer")
 FactsT = TypeVar("FactsT", bound=BaseModel)
 
 
-class CorpusFacts(BaseModel):
+class CorpusFacts(BaseModel, frozen=True, extra="forbid"):
     """What an index was made from."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     source: str
     """The file or folder, by name."""
@@ -36,10 +35,8 @@ class CorpusFacts(BaseModel):
     """SHA-256 over the passages as they are stored, in order."""
 
 
-class Bm25Facts(BaseModel):
+class Bm25Facts(BaseModel, frozen=True, extra="forbid"):
     """How passages are scored."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     method: Literal["lucene"] = "lucene"
     k1: float = 0.9
@@ -49,20 +46,16 @@ class Bm25Facts(BaseModel):
     terms: int = Field(ge=1)
 
 
-class DenseFacts(BaseModel):
+class DenseFacts(BaseModel, frozen=True, extra="forbid"):
     """How passages are found by their vectors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["flat", "hnsw", "ivfpq"]
     """Of FAISS index."""
     embedding: EmbeddingFacts
 
 
-class Manifest(BaseModel):
+class Manifest(BaseModel, frozen=True, extra="forbid"):
     """Everything that a reader of an index must know."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["hopgraph-index"]
     format_version: Literal[1]
@@ -79,11 +72,7 @@ class Manifest(BaseModel):
 
 
 def write_manifest(folder: Path, corpus: CorpusFacts, terms: int, analyser: Analyser, dense: DenseFacts | None) -> None:
-    """Write the manifest of an index whose other files are complete.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
+    """Write the manifest of an index whose other files are complete."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MANIFEST)
     manifest = Manifest(
         kind="hopgraph-index",
@@ -117,6 +106,8 @@ def read_manifest(folder: Path) -> Manifest:
     """
     path = folder / MANIFEST
     try:
+        if not folder.exists():
+            recover_stages(folder.absolute())
         content = path.read_bytes()
     except FileNotFoundError:
         what = "not an index: it has no manifest.json" if folder.exists() else "no such index"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hopgraph.state import CorpusError, SpecError
+from hopgraph.state import CorpusError
 from hopgraph.tools.io.background import in_search_thread
 from hopgraph.tools.retrieval.index import Hit, Index, open_index, searchable_text
 from hopgraph.tools.retrieval.index_manifest import COLBERT, REBUILD, damaged, read_manifest
@@ -24,8 +24,8 @@ from hopgraph.tools.retrieval.late_interaction_store import (
 from hopgraph.tools.retrieval.passage_retriever import IndexRetriever
 from hopgraph.tools.retrieval.passage_store import PassageFile
 from hopgraph.tools.retrieval.progress import Progress, ignore_progress
-from hopgraph.tools.retrieval.spec_options import split_options
 from hopgraph.tools.retrieval.staging import stage_folder
+from hopgraph.tools.scoring.weights import number_option, read_spec
 
 EXACT_TOKENS = 4_000_000
 """Vectors up to which every passage is scored: some 35,000 passages of Wikipedia."""
@@ -35,15 +35,9 @@ _PASSAGES_AT_ONCE = 256
 
 
 def add_late_interaction(folder: Path, model: LateInteractionModel, progress: Progress = ignore_progress) -> int:
-    """Add the vectors of all passages to an index; earlier ones are replaced once all are made.
+    """Add the vectors of all passages to an index, replacing earlier ones once all are made; return their number.
 
-    Args:
-        folder: the index's.
-        model: what encodes title and text.
-        progress: called with `encode`, how many passages are done, and of how many.
-
-    Returns:
-        The number of vectors.
+    `progress` is called with `encode`, how many passages are done, and of how many.
 
     Raises:
         CorpusError: there is no index, or it cannot be written.
@@ -79,24 +73,19 @@ class LateInteractionIndex:
         """What it is called in the passages' metadata."""
         return self.index.source
 
-    async def search(self, query: str, k: int) -> list[Hit]:
-        """Find the passages with the highest MaxSim score.
-
-        Returns:
-            At most k, best first, equal scores by id; empty for a blank query.
-        """
+    async def asearch(self, query: str, k: int) -> list[Hit]:
+        """Find the passages with the highest MaxSim score."""
         if k < 1 or not query.strip():
             return []
         encoded = await self.model.query(query)
         return await in_search_thread(self._best, query, encoded, k)
 
     def _best(self, query: str, encoded: Vectors, k: int) -> list[Hit]:
-        if self.candidates is None:
-            scores = self.vectors.score_all(encoded)
-            rows = np.arange(len(scores))
-        else:
-            rows = np.array([row for row, _ in self.index.search_rows(query, max(k, self.candidates))], dtype=np.int64)
-            scores = self.vectors.score_rows(encoded, rows.tolist())
+        rows = np.arange(len(self.index))
+        if self.candidates is not None:
+            found = self.index.search_rows(query, max(k, self.candidates))
+            rows = np.array([row for row, _ in found], dtype=np.int64)
+        scores = self.vectors.score(encoded, rows)
         order = np.lexsort((self.index.ranking.ranks[rows], -scores))[:k]
         best = zip(rows[order].tolist(), scores[order].tolist(), strict=True)
         return [Hit(self.index.passages[row], score) for row, score in best]
@@ -113,11 +102,9 @@ def open_late_interaction(spec: str) -> IndexRetriever:
         SpecError: an unknown option, or the model cannot be loaded.
         CorpusError: no index, no vectors in it, or vectors of another corpus or another model.
     """
-    source, options = split_options(spec.strip(), ("candidates", "model", *MODEL_OPTIONS))
-    folder = Path(source.removeprefix("colbert:")).expanduser()
-    if source == "colbert:":
-        raise SpecError(f"{spec!r}: the folder is missing; write colbert:DIR")
-    index = open_index(folder, source)
+    named = read_spec(spec, ("candidates", "model", *MODEL_OPTIONS))
+    folder, options = Path(named.name).expanduser(), named.options
+    index = open_index(folder, f"colbert:{named.name}")
     facts = read_late_interaction_facts(folder)
     if facts.corpus_fingerprint != read_manifest(folder).corpus.fingerprint:
         raise CorpusError(f"{folder / COLBERT}: made from other passages; {REBUILD}")
@@ -132,15 +119,6 @@ def open_late_interaction(spec: str) -> IndexRetriever:
             f"{folder}: its vectors were made by {facts.model!r}, and {model.name!r} has other weights or settings; "
             f"use the same model, or {REBUILD}"
         )
-    candidates = _candidates(spec, options.get("candidates"), vectors.tokens)
+    exact = options.get("candidates") == "all" or ("candidates" not in options and vectors.tokens <= EXACT_TOKENS)
+    candidates = None if exact else number_option(named, "candidates", CANDIDATES)
     return IndexRetriever(index=LateInteractionIndex(index, vectors, model, candidates))
-
-
-def _candidates(spec: str, text: str | None, tokens: int) -> int | None:
-    if text is None:
-        return None if tokens <= EXACT_TOKENS else CANDIDATES
-    if text == "all":
-        return None
-    if not text.isdecimal() or int(text) < 1:
-        raise SpecError(f"candidates of {spec!r} must be a whole number of at least 1, or all, got {text!r}")
-    return int(text)

@@ -115,22 +115,19 @@ def _encoded(model: Any, texts: list[str], is_query: bool, batch: int) -> list[V
 
 
 def _check_kind(named: NamedModel, folder: Path) -> None:
-    """Refuse a model without a trained projection, for which PyLate makes a random one, and code of its own.
-
-    Raises:
-        SpecError: it is no late-interaction model, or its files name other classes than those of the libraries.
-    """
+    """Refuse a model without a trained projection, for which PyLate makes a random one, and code of its own."""
+    no_projection = SpecError(f"{named.spec!r}: {folder} is no late-interaction model: it has no projection layer")
     if not (folder / "modules.json").is_file():
         if _STANFORD not in (_json(named, folder / "config.json").get("architectures") or ()):
-            raise SpecError(f"{named.spec!r}: {folder} is no late-interaction model: it has no projection layer")
+            raise no_projection
         return
     modules = cast("list[dict[str, Any]]", _json(named, folder / "modules.json", list))
-    for module in modules:
-        if not str(module.get("type")).startswith(_KNOWN_MODULES):
-            raise SpecError(f"{named.spec!r}: it needs code of its own ({module.get('type')}), which is never run")
-    projections = [module for module in modules if str(module.get("type")).endswith(".Dense")]
+    types = [str(module.get("type")) for module in modules]
+    if own := next((each for each in types if not each.startswith(_KNOWN_MODULES)), None):
+        raise SpecError(f"{named.spec!r}: it needs code of its own ({own}), which is never run")
+    projections = [module for module, kind in zip(modules, types, strict=True) if kind.endswith(".Dense")]
     if not projections:
-        raise SpecError(f"{named.spec!r}: {folder} is no late-interaction model: it has no projection layer")
+        raise no_projection
     for module in projections:
         activation = str(_json(named, folder / str(module.get("path")) / "config.json").get("activation_function"))
         if not activation.startswith(_KNOWN_ACTIVATIONS):

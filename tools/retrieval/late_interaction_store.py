@@ -5,13 +5,13 @@ a number: exact, where PLAID compresses, and so some 25 GB for a million passage
 """
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval.index_manifest import COLBERT, parse_facts
@@ -25,10 +25,8 @@ _SIGN_AND_REST = np.int32(-0x70002000)
 _EXPONENTS_APART = np.float32(2.0**112)
 
 
-class LateInteractionFacts(BaseModel):
+class LateInteractionFacts(BaseModel, frozen=True, extra="forbid"):
     """What token vectors were made from, and with which model."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["hopgraph-colbert"] = "hopgraph-colbert"
     format_version: Literal[1] = 1
@@ -48,9 +46,6 @@ def write_token_vectors(
     """Write each passage's vectors, at least one, as they come; return how many vectors there are.
 
     Memory grows by eight bytes for each passage.
-
-    Raises:
-        OSError: a file cannot be written.
     """
     ends, tokens = array("q"), 0
     with (folder / _VECTORS).open("wb") as file:
@@ -94,33 +89,22 @@ class TokenVectors:
         """The number of vectors."""
         return len(self._vectors)
 
-    def score_all(self, query: Vectors) -> Vectors:
-        """Score every passage by MaxSim; one number per passage, in the order of the rows."""
-        scores = np.empty(len(self._ends), dtype=np.float32)
-        row, start = 0, 0
-        while row < len(scores):
+    def score(self, query: Vectors, rows: NDArray[np.int64]) -> Vectors:
+        """Score passages by MaxSim, in the order given; empty for none."""
+        ends = self._ends[rows]
+        lengths = ends - np.where(rows > 0, self._ends[rows - 1], 0)
+        totals = np.cumsum(lengths)
+        scores = np.empty(len(rows), dtype=np.float32)
+        first = scored = 0
+        while first < len(rows):
             # Whole passages: at least one, and as many as fit.
-            last = max(row + 1, int(np.searchsorted(self._ends, start + _TOKENS_AT_ONCE, side="right")))
-            ends = self._ends[row:last]
-            stop = int(ends[-1])
-            scores[row:last] = _max_sim(query, self._vectors[start:stop], np.append(start, ends[:-1]) - start)
-            row, start = last, stop
+            last = max(first + 1, int(np.searchsorted(totals, scored + _TOKENS_AT_ONCE, side="right")))
+            some = slice(first, last)
+            spans = zip(ends[some].tolist(), lengths[some].tolist(), strict=True)
+            vectors = np.concatenate([self._vectors[end - length : end] for end, length in spans])
+            scores[some] = _max_sim(query, vectors, totals[some] - lengths[some] - scored)
+            first, scored = last, int(totals[last - 1])
         return scores
-
-    def score_rows(self, query: Vectors, rows: Sequence[int]) -> Vectors:
-        """Score some passages by MaxSim, in the order given; empty for none."""
-        if not rows:
-            return np.empty(0, dtype=np.float32)
-        spans = [(int(self._ends[row - 1]) if row else 0, int(self._ends[row])) for row in rows]
-        scores: list[Vectors] = []
-        waiting: list[NDArray[np.float16]] = []
-        for number, (start, end) in enumerate(spans, start=1):
-            waiting.append(self._vectors[start:end])
-            if sum(map(len, waiting)) >= _TOKENS_AT_ONCE or number == len(spans):
-                starts = np.cumsum([0, *map(len, waiting[:-1])])
-                scores.append(_max_sim(query, np.concatenate(waiting), starts))
-                waiting = []
-        return np.concatenate(scores)
 
 
 def _max_sim(query: Vectors, vectors: NDArray[np.float16], starts: NDArray[np.int64]) -> Vectors:
@@ -141,9 +125,6 @@ def _widened(vectors: NDArray[np.float16]) -> Vectors:
 
 def read_late_interaction_facts(folder: Path) -> LateInteractionFacts:
     """Read what the vectors in an index were made from.
-
-    Args:
-        folder: the index's.
 
     Raises:
         CorpusError: there are none, or the file is damaged or of another version.

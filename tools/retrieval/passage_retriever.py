@@ -1,4 +1,4 @@
-"""What the retrievers of this package share: one coroutine that searches, and how many documents it returns."""
+"""Indexes as LangChain retrievers: one coroutine that searches, and how many documents it returns."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -6,10 +6,10 @@ from typing import Protocol
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from pydantic import ConfigDict, Field, SkipValidation
+from pydantic import ConfigDict, Field, InstanceOf, SkipValidation
 
 from hopgraph.tools.io.background import run_in_background
-from hopgraph.tools.retrieval.index import Hit
+from hopgraph.tools.retrieval.index import Hit, Index
 
 
 class PassageRetriever(BaseRetriever):
@@ -36,30 +36,40 @@ class PassageRetriever(BaseRetriever):
 
 
 class SearchableIndex(Protocol):
-    """Passages that are searched by a coroutine."""
+    """Passages that a coroutine searches."""
 
     @property
     def source(self) -> str:
         """What it is called in the passages' metadata, as `faiss:DIR`."""
         ...
 
-    async def search(self, query: str, k: int) -> list[Hit]:
+    async def asearch(self, query: str, k: int) -> list[Hit]:
         """Find at most k passages, best first, equal scores by id; none for a blank query."""
         ...
 
 
 class IndexRetriever(PassageRetriever):
-    """Finds passages in an index by vectors, by token vectors, or by several rankings."""
+    """Finds passages in an index."""
 
     index: SkipValidation[SearchableIndex]
 
     async def find(self, query: str, k: int) -> list[Document]:
         """Return the passages that the index finds."""
-        return to_documents(await self.index.search(query, k), self.index.source)
+        return _to_documents(await self.index.asearch(query, k), self.index.source)
 
 
-def to_documents(hits: Sequence[Hit], source: str) -> list[Document]:
-    """Turn hits into documents, in their order; metadata: title, score and source."""
+class Bm25Retriever(IndexRetriever):
+    """Finds passages by BM25; the same query on the same index always gives the same list."""
+
+    index: InstanceOf[Index]
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
+    ) -> list[Document]:
+        return _to_documents(self.index.search(query, self.k if k is None else k), self.index.source)
+
+
+def _to_documents(hits: Sequence[Hit], source: str) -> list[Document]:
     return [
         Document(
             id=hit.passage.id,

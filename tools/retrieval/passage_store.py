@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from hopgraph.tools.retrieval.index_manifest import damaged
 
 PASSAGES, OFFSETS = "passages.jsonl", "passages.offsets.npy"
 _REMEMBERED = 4096
 _encode = json.JSONEncoder(ensure_ascii=False).encode
-_decode = json.JSONDecoder().raw_decode
+_LINE = TypeAdapter(dict[str, str])
 
 
 class StoredPassage(NamedTuple):
@@ -37,12 +38,19 @@ class PassageStore(Protocol):
 
 
 def encode_passage(passage: StoredPassage) -> bytes:
-    """Return a passage as it is stored, and as fingerprints of a corpus are taken over it.
-
-    Raises:
-        UnicodeEncodeError: it has lone surrogates, which no UTF-8 text has.
-    """
+    """Return a passage as it is stored and fingerprinted; UnicodeEncodeError where it has lone surrogates."""
     return _encode({"_id": passage.id, "title": passage.title, "text": passage.text}).encode() + b"\n"
+
+
+def reason_not_to_store(passage: StoredPassage) -> str:
+    """Return why a record cannot become a passage; empty when it can."""
+    if not passage.text.strip() or not passage.id.strip():
+        return f"the passage {passage.id!r} has no text or no id"
+    try:
+        encode_passage(passage)
+    except UnicodeEncodeError:
+        return f"the passage {passage.id!r} is not valid UTF-8"
+    return ""
 
 
 class PassageWriter:
@@ -55,12 +63,7 @@ class PassageWriter:
         self._digest = sha256()
 
     def add(self, passage: StoredPassage) -> None:
-        """Append a passage.
-
-        Raises:
-            UnicodeEncodeError: it has lone surrogates, which no UTF-8 text has; nothing is written.
-            OSError: the file cannot be written.
-        """
+        """Append a passage; nothing is written of one that `encode_passage` refuses."""
         line = encode_passage(passage)
         self._file.write(line)
         self._digest.update(line)
@@ -114,13 +117,7 @@ class PassageFile:
             raise IndexError(row)
         start, end = self._offsets[row : row + 2].tolist()
         try:
-            line = _decode(self._lines[start:end].decode())[0]
-            return StoredPassage(*(_text(line[name]) for name in ("_id", "title", "text")))
-        except (ValueError, KeyError, TypeError, RecursionError):
+            line = _LINE.validate_json(self._lines[start:end])
+            return StoredPassage(line["_id"], line["title"], line["text"])
+        except (ValueError, KeyError):
             raise damaged(self._path, f"line {row + 1}") from None
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(value)
-    return value

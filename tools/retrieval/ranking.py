@@ -1,6 +1,7 @@
 """BM25 over term numbers, by bm25s, with an order that does not depend on chance."""
 
 import math
+from array import array
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -9,18 +10,60 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopgraph.tools.retrieval.term_ids import TermIds
+from hopgraph.tools.text import Analyser
 
 # bm25s has no type stubs. It is imported with this module, not on the first use, as that is slow when it
 # finds numba or scipy beside it, neither of which is needed.
 bm25s: Any = import_module("bm25s")
 
 FOLDER, RANKS = "bm25", "ranks.npy"
+_STOP = -1
 _CHUNK = 1 << 20
 _ROWS = 1 << 14
 """Passages that are looked at together."""
 _PARTS, _SMALLEST_PART = 16, 1 << 22
 K1, B, METHOD = 0.9, 0.4, "lucene"
+
+
+class TermIds:
+    """The terms of every passage as numbers, four bytes for each occurrence, in the order of the passages."""
+
+    def __init__(self, analyser: Analyser) -> None:
+        self.vocab: dict[str, int] = {}
+        """Term → number, from 0, in the order in which the terms were met."""
+        self._analyser = analyser
+        self._number_of: dict[str, int] = {}
+        """Word → number of its term; a word is stemmed once, when it is met first."""
+        self._numbers, self._ends = array("i"), array("q", [0])
+
+    def add(self, text: str) -> None:
+        """Append a passage; it may have no terms."""
+        words = self._analyser.words(text)
+        known = self._number_of
+        try:
+            self._numbers.extend([number for word in words if (number := known[word]) != _STOP])
+        except KeyError:
+            numbers = [known[word] if word in known else self._learn(word) for word in words]
+            self._numbers.extend([number for number in numbers if number != _STOP])
+        self._ends.append(len(self._numbers))
+
+    def _learn(self, word: str) -> int:
+        term = self._analyser.term(word)
+        number = _STOP if term is None else self.vocab.setdefault(term, len(self.vocab))
+        self._number_of[word] = number
+        return number
+
+    def __len__(self) -> int:
+        """Return the number of passages."""
+        return len(self._ends) - 1
+
+    def numbers(self) -> NDArray[np.int32]:
+        """Return the numbers of all passages, one after the other, without a copy."""
+        return np.frombuffer(self._numbers, dtype=np.int32)
+
+    def lengths(self) -> NDArray[np.int64]:
+        """Return the number of terms of each passage."""
+        return np.diff(np.frombuffer(self._ends, dtype=np.int64))
 
 
 class Ranking:
@@ -49,11 +92,7 @@ class Ranking:
         return list(zip(rows[order].tolist(), found[order].tolist(), strict=True))
 
     def save(self, folder: Path) -> None:
-        """Write bm25s's own files and the ranks.
-
-        Raises:
-            OSError: a file cannot be written.
-        """
+        """Write bm25s's own files and the ranks."""
         self._scorer.save(folder / FOLDER, show_progress=False)
         np.save(folder / RANKS, self.ranks, allow_pickle=False)
 
@@ -144,11 +183,7 @@ def load_ranking(folder: Path) -> Ranking:
 
 
 def load_ranks(folder: Path) -> NDArray[np.int32]:
-    """Map the ranks that `Ranking.save` wrote.
-
-    Raises:
-        OSError, ValueError: the file is missing or damaged.
-    """
+    """Map the ranks that `Ranking.save` wrote; OSError or ValueError where the file is missing or damaged."""
     return np.asarray(np.load(folder / RANKS, mmap_mode="r", allow_pickle=False))
 
 

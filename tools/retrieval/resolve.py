@@ -8,11 +8,11 @@ from threading import Lock
 from langchain_core.retrievers import BaseRetriever
 
 from hopgraph.state import SpecError
-from hopgraph.tools.retrieval.bm25_retriever import Bm25Retriever
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 from hopgraph.tools.retrieval.engines.address import VALID_ENGINE_SPECS, is_engine
 from hopgraph.tools.retrieval.index import Index, index_in_memory, open_index
 from hopgraph.tools.retrieval.index_manifest import COLBERT, MANIFEST
+from hopgraph.tools.retrieval.passage_retriever import Bm25Retriever
 
 SAMPLE = "sample"
 VALID_SPECS = (
@@ -40,28 +40,28 @@ def resolve_retriever(spec: str) -> BaseRetriever:
         CorpusError: the index is missing, damaged, or made by another version.
     """
     spec = spec.strip()
-    if spec.startswith("web:"):
+    kind, colon, place = spec.partition(":")
+    if kind == "web" and colon:
         from hopgraph.tools.retrieval.web import resolve_web
 
         return resolve_web(spec)
-    if spec.startswith(("colbert:", "faiss:", "hybrid:")) or is_engine(spec):
-        return _by_model(spec)
+    if colon and kind in {"colbert", "faiss", "hybrid"} and not place.partition("?")[0]:
+        raise SpecError(f"retriever {spec!r}: the folder's name is missing; write {kind}:DIR")
+    if is_engine(spec) or (colon and kind in {"colbert", "faiss", "hybrid"}):
+        return _open_with_model(spec)
     with _opening:
         if spec == SAMPLE:
             return _open_once(SAMPLE, (), lambda: Bm25Retriever(index=_sample()))
-        kind, colon, place = spec.partition(":")
-        if kind == "bm25" and place:
-            folder = Path(place).expanduser()
-        elif Path(spec).expanduser().is_dir() and spec:
-            folder = Path(spec).expanduser()
-        else:
-            what = f"no folder has this name and no kind of retriever is called {kind!r}" if colon else "unknown"
-            if kind == "bm25":
-                what = "the folder's name is missing"
-            raise SpecError(f"retriever {spec!r}: {what}; valid: {VALID_SPECS}")
-        return _open_once(
-            str(folder.resolve()), _signature(folder), lambda: Bm25Retriever(index=open_index(folder, f"bm25:{folder}"))
-        )
+        is_named = kind == "bm25" and place
+        folder = Path(place if is_named else spec).expanduser()
+        if is_named or (spec and folder.is_dir()):
+            return _open_once(
+                str(folder.resolve()), _signature(folder), lambda: Bm25Retriever(index=open_index(folder))
+            )
+    what = f"no folder has this name and no kind of retriever is called {kind!r}" if colon else "unknown"
+    if kind == "bm25":
+        what = "the folder's name is missing"
+    raise SpecError(f"retriever {spec!r}: {what}; valid: {VALID_SPECS}")
 
 
 def close_index(folder: Path) -> None:
@@ -70,7 +70,7 @@ def close_index(folder: Path) -> None:
         _opened.pop(str(folder.resolve()), None)
 
 
-def _by_model(spec: str) -> BaseRetriever:
+def _open_with_model(spec: str) -> BaseRetriever:
     """Open what embeds its queries, or searches elsewhere; what it needs is imported only now."""
     with _opening_vectors:
         if is_engine(spec):

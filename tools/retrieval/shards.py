@@ -63,11 +63,7 @@ def embed_passages(
         model: embeds.
         passages: of the new index.
         first: the row to begin with; what comes before is embedded already.
-        progress: called with how many are embedded, and of how many. Its first call says how many are taken
-            over, unless it is all of them.
-
-    Raises:
-        ModelError: the model failed. OSError: the place cannot be written.
+        progress: called with how many are embedded, and of how many; first with how many are taken over, unless all.
     """
     folder, facts = _begin(goal, model)
     total = len(passages) - first

@@ -22,9 +22,6 @@ _LOCK, _NEW, _OLD = "lock", "new", "old"
 def stage_folder(goal: Path) -> Generator[Path]:
     """Yield a new empty folder that replaces `goal` when the block succeeds; else it is removed.
 
-    Args:
-        goal: may exist; its content is replaced as a whole, which the caller has checked may be done.
-
     Raises:
         CorpusError: another build of the same goal is running.
         OSError: the place cannot be written.
@@ -51,11 +48,7 @@ def stage_folder(goal: Path) -> Generator[Path]:
 
 
 def recover_stages(goal: Path) -> None:
-    """Remove what killed builds of `goal` left, and restore an old folder that one had moved aside.
-
-    Raises:
-        OSError: the place cannot be written.
-    """
+    """Remove what killed builds of `goal` left, and restore an old folder that one had moved aside."""
     for stage in _stages(goal):
         with suppress(FileNotFoundError), (stage / _LOCK).open("rb+") as lock:  # its builder may be done by now
             if try_lock(lock):  # without such locks every other stage is left alone

@@ -30,18 +30,10 @@ class VectorPlan:
     """How many vectors it has."""
 
     def build(self, goal: Path, folder: Path, progress: Progress) -> tuple[DenseFacts, int]:
-        """Embed the passages of `folder` that have no vector yet, and write its FAISS file.
-
-        Args:
-            goal: the index that `folder` will become; an old one there gives its vectors.
-            folder: has the passages.
-            progress: called with the stages `embed` and `faiss`.
+        """Embed the passages of `folder`, which will become `goal`, that have no vector yet; write its FAISS file.
 
         Returns:
             The manifest's facts on the vectors, and how many an interrupted build had embedded.
-
-        Raises:
-            ModelError: the model failed. OSError: a file cannot be written.
         """
         passages = PassageFile(folder)
         shards = embed_passages(goal, self.model, passages, self.old_passages, partial(progress, "embed"))
@@ -55,11 +47,7 @@ def plan_vectors(
 ) -> VectorPlan | None:
     """Load the model and check the request, before anything is read; None for an index without vectors.
 
-    Args:
-        dense: the embedding model; None for that of the index that is added to, if it has one.
-        kind: of FAISS index; None to choose by the number of passages.
-        goal: the index's folder.
-        old: the manifest of the index that is added to; None for a new one.
+    `old` is the manifest of the index that is added to: without `dense` its model is used, if it has one.
 
     Raises:
         SettingsError: an unknown kind, another one than the index has, or a kind without a model.

@@ -12,9 +12,9 @@ import pytest
 
 from hopgraph.state import CorpusError, SettingsError, SpecError
 from hopgraph.tools.retrieval import build_index, open_index, resolve_retriever
-from hopgraph.tools.retrieval.dense import HybridIndex, open_dense
+from hopgraph.tools.retrieval.dense import open_dense
 from hopgraph.tools.retrieval.faiss_store import FILE, choose_kind
-from hopgraph.tools.retrieval.fusion import fuse_rankings
+from hopgraph.tools.retrieval.fusion import FusedIndex, fuse_rankings
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.passage_retriever import IndexRetriever
 from hopgraph.tools.retrieval.passage_store import StoredPassage
@@ -52,7 +52,7 @@ def cosines(index: Path, query: str) -> dict[str, float]:
 async def test_a_flat_index_ranks_as_exact_search_does(built: Path) -> None:
     index = open_dense(built, HashedWords())
     for query in QUERIES:
-        hits = await index.search(query, 25)
+        hits = await index.asearch(query, 25)
         assert [round(hit.score, 5) for hit in hits] == sorted((round(hit.score, 5) for hit in hits), reverse=True)
         rounded = sorted(hits, key=lambda hit: (-round(hit.score, 5), hit.passage.id))
         near = cosines(built, query)
@@ -66,9 +66,9 @@ async def test_equal_passages_come_in_the_order_of_their_ids_also_where_the_list
     lines = [{"_id": f"{number:03}", "text": "a red fox"} for number in range(99, -1, -1)]
     source.write_text("".join(json.dumps(each) + "\n" for each in lines))
     index = open_dense(build_index(source, tmp_path / "index", dense=HashedWords()).path, HashedWords())
-    assert [hit.passage.id for hit in await index.search("fox", 3)] == ["000", "001", "002"]
-    assert len(await index.search("fox", 1000)) == 100
-    assert await index.search(" ", 3) == await index.search("fox", 0) == []
+    assert [hit.passage.id for hit in await index.asearch("fox", 3)] == ["000", "001", "002"]
+    assert len(await index.asearch("fox", 1000)) == 100
+    assert await index.asearch(" ", 3) == await index.asearch("fox", 0) == []
 
 
 @pytest.mark.parametrize(("kind", "share"), [("flat", 0.9999), ("hnsw", 0.99), ("ivfpq", 0.85)])
@@ -80,7 +80,7 @@ async def test_every_kind_finds_what_is_nearest(tmp_path: Path, kind: str, share
     index = open_dense(report.path, HashedWords())
     for query in QUERIES:
         near = cosines(report.path, query)
-        found = [near[hit.passage.id] for hit in await index.search(query, 10)]
+        found = [near[hit.passage.id] for hit in await index.asearch(query, 10)]
         assert np.mean(found) >= share * np.mean(sorted(near.values())[-10:])
 
 
@@ -102,7 +102,7 @@ def test_the_kind_follows_from_the_number_of_passages() -> None:
 async def test_retrievers_answer_alike_sync_and_async(built: Path) -> None:
     index = open_dense(built, HashedWords())
     dense = IndexRetriever(index=index, k=7)
-    hybrid = IndexRetriever(index=HybridIndex("both", open_index(built), index), k=7)
+    hybrid = IndexRetriever(index=FusedIndex("both", (open_index(built), index)), k=7)
     for retriever in (dense, hybrid):
         here = retriever.invoke(QUERIES[0])
         assert here == await retriever.ainvoke(QUERIES[0])

@@ -87,7 +87,7 @@ async def test_what_does_not_fit_is_embedded_anew(tmp_path: Path) -> None:
     source.write_text("".join(lines))
     report = build_index(source, out, dense=HashedWords())
     assert report.reused == 0
-    assert (await open_dense(out, HashedWords()).search("another passage", 1))[0].passage.id == "other"
+    assert (await open_dense(out, HashedWords()).asearch("another passage", 1))[0].passage.id == "other"
     assert hidden(tmp_path) == []
 
 
@@ -134,7 +134,7 @@ async def test_adding_embeds_the_new_passages_alone(tmp_path: Path, kind: str) -
     )
     for query in ("fox number 333", "of 3"):
         assert open_index(out).search(query, 30) == open_index(whole.path).search(query, 30)
-        found, wanted = [await open_dense(each, HashedWords()).search(query, 30) for each in (out, whole.path)]
+        found, wanted = [await open_dense(each, HashedWords()).asearch(query, 30) for each in (out, whole.path)]
         assert [hit.score for hit in found] == pytest.approx([hit.score for hit in wanted], abs=1e-5)
     facts, wanted = (json.loads((each / "manifest.json").read_text())["corpus"] for each in (out, whole.path))
     assert facts["source"] == "one.jsonl, two.jsonl"

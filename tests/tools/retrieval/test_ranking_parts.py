@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopgraph.tools.retrieval import ranking
-from hopgraph.tools.retrieval.term_ids import TermIds
 from hopgraph.tools.text import DEFAULT_ANALYSER
 
 TEXTS = st.lists(
@@ -14,7 +13,7 @@ TEXTS = st.lists(
 
 
 def found(texts: list[list[str]], words: list[str]) -> list[list[tuple[int, float]]]:
-    term_ids = TermIds(DEFAULT_ANALYSER)
+    term_ids = ranking.TermIds(DEFAULT_ANALYSER)
     for text in texts:
         term_ids.add(" ".join(text))
     best = ranking.compute_ranking(term_ids, [str(number) for number in range(len(texts))]).search

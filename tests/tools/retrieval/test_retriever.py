@@ -12,7 +12,7 @@ from langchain_core.runnables import RunnableLambda
 
 from hopgraph.state import CorpusError, SpecError
 from hopgraph.tools.retrieval import Bm25Retriever, build_index, index_in_memory, resolve_retriever
-from hopgraph.tools.retrieval import bm25_retriever as module
+from hopgraph.tools.retrieval import index as module
 from hopgraph.tools.retrieval.corpora import SourceRecord
 from support.paths import SAMPLE
 

@@ -61,11 +61,12 @@ def test_scores_are_those_of_the_definition_however_they_are_cut(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store, "_TOKENS_AT_ONCE", at_once)
         found = written(tmp_path_factory.mktemp("index"), passages)
-        scores = found.score_all(query)
+        scores = found.score(query, np.arange(len(counts)))
+        rows = np.arange(len(counts))[::-2]
+        some = found.score(query, rows)
     assert scores == pytest.approx(by_definition(query, passages), abs=1e-5)
-    rows = list(range(len(counts)))[::-2]
-    assert found.score_rows(query, rows) == pytest.approx(scores[rows], abs=1e-5)
-    assert found.score_rows(query, []).shape == (0,)
+    assert some == pytest.approx(scores[rows], abs=1e-5)
+    assert found.score(query, rows[:0]).shape == (0,)
     assert found.tokens == sum(counts)
 
 
@@ -126,7 +127,7 @@ def test_damaged_vectors_are_refused_in_one_line(tmp_path: Path, damage: Callabl
 @pytest.mark.parametrize(
     ("spec", "reason"),
     [
-        ("colbert:", "the folder is missing; write colbert:DIR"),
+        ("colbert:", "the folder's name is missing; write colbert:DIR"),
         ("colbert:x?speed=1", "option 'speed' of .* is unknown; valid: candidates, model, device"),
     ],
 )

@@ -8,12 +8,7 @@ from typing import NamedTuple
 
 from hopgraph.state import CorpusError, SettingsError
 from hopgraph.tools.retrieval.corpora.json_values import read_first_bytes, read_json_values
-from hopgraph.tools.retrieval.corpora.question_contexts import (
-    Object,
-    read_dpr_contexts,
-    read_hotpotqa_context,
-    read_musique_paragraphs,
-)
+from hopgraph.tools.retrieval.corpora.question_contexts import Object, read_hotpotqa_context, read_titled_paragraphs
 from hopgraph.tools.retrieval.corpora.readers import DPR_COLUMNS, read_beir, read_dpr, read_pooled
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord
 from hopgraph.tools.retrieval.corpora.text_files import SUFFIXES, list_text_files, read_text_files
@@ -23,14 +18,17 @@ class CorpusFormat(NamedTuple):
     """One format of a corpus."""
 
     read: Callable[[Path, CorpusReading], Iterator[SourceRecord]]
+    """Raises BadRecordError for a record of another shape, unless bad records are skipped, and OSError."""
     keys: tuple[str, ...] = ()
     """The keys by which its first object is recognised; empty when it is not JSON."""
 
 
 _HOTPOTQA = partial(read_pooled, paragraphs_of=read_hotpotqa_context)
+_MUSIQUE = partial(read_titled_paragraphs, key="paragraphs", text_key="paragraph_text")
+_DPR_CONTEXTS = partial(read_titled_paragraphs, key="ctxs", text_key="text")
 FORMATS: dict[str, CorpusFormat] = {
-    "musique": CorpusFormat(partial(read_pooled, paragraphs_of=read_musique_paragraphs), ("question", "paragraphs")),
-    "nq": CorpusFormat(partial(read_pooled, paragraphs_of=read_dpr_contexts), ("question", "ctxs")),
+    "musique": CorpusFormat(partial(read_pooled, paragraphs_of=_MUSIQUE), ("question", "paragraphs")),
+    "nq": CorpusFormat(partial(read_pooled, paragraphs_of=_DPR_CONTEXTS), ("question", "ctxs")),
     "2wikimultihopqa": CorpusFormat(_HOTPOTQA, ("question", "context", "evidences")),
     "hotpotqa": CorpusFormat(_HOTPOTQA, ("question", "context")),
     "beir": CorpusFormat(read_beir, ("_id", "text")),
@@ -65,11 +63,9 @@ class Corpus:
 
 
 def open_corpus(source: Path, format_name: str | None = None) -> Corpus:
-    """Return a source with its format.
+    """Return a source with its format, one of FORMATS, which is detected by content unless it is named.
 
-    Args:
-        source: a file, or a folder with `corpus.jsonl` (BEIR) or with `.txt` and `.md` files.
-        format_name: one of FORMATS; None to detect it by content.
+    The source is a file, or a folder with `corpus.jsonl` (BEIR) or with `.txt` and `.md` files.
 
     Raises:
         SettingsError: no format has this name.

@@ -39,11 +39,7 @@ def read_json_values(path: Path, reading: CorpusReading) -> Iterator[tuple[int, 
 
 
 def read_first_bytes(path: Path, count: int) -> bytes:
-    """Return the first bytes of a file after a byte order mark and white space; fewer where it is shorter.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
+    """Return the first bytes of a file after a byte order mark and white space; fewer where it is shorter."""
     with path.open("rb") as file:
         start = file.read(_CHUNK).removeprefix(codecs.BOM_UTF8).lstrip()
         while not start and (more := file.read(_CHUNK)):

@@ -47,23 +47,14 @@ def split_hotpotqa_context(question: Object) -> Iterator[SplitParagraph]:
         yield SplitParagraph(_string(pair[0], f"the title of paragraph {number}"), sentences)
 
 
-def read_musique_paragraphs(question: Object) -> Iterator[Paragraph]:
-    """Read `paragraphs` of MuSiQue: objects with `title` and `paragraph_text`."""
-    return _titled(question, "paragraphs", "paragraph_text")
-
-
-def read_dpr_contexts(question: Object) -> Iterator[Paragraph]:
-    """Read `ctxs` of open-domain question sets in DPR's form: objects with `title` and `text`."""
-    return _titled(question, "ctxs", "text")
-
-
 def join_sentences(sentences: list[str]) -> str:
     """Join a paragraph's sentences: HotpotQA's carry the spaces between them, 2WikiMultihopQA's do not."""
     spaced = any(sentence[:1].isspace() for sentence in sentences[1:])
     return ("" if spaced else " ").join(sentences).strip()
 
 
-def _titled(question: Object, key: str, text_key: str) -> Iterator[Paragraph]:
+def read_titled_paragraphs(question: Object, key: str, text_key: str) -> Iterator[Paragraph]:
+    """Read a list of objects with `title` and `text_key`: `paragraphs` of MuSiQue, `ctxs` of sets in DPR's form."""
     for number, paragraph in enumerate(_list(question, key), 1):
         if not isinstance(paragraph, dict):
             raise MalformedError(f"paragraph {number} of {key} is not an object")

@@ -13,12 +13,7 @@ DPR_COLUMNS = ["id", "text", "title"]
 
 
 def read_beir(path: Path, reading: CorpusReading) -> Iterator[SourceRecord]:
-    """Read passages with `_id` (or `id`), `title` and `text`; the title may be missing.
-
-    Raises:
-        BadRecordError: a record of another shape, unless bad records are skipped.
-        OSError: the file cannot be read.
-    """
+    """Read passages with `_id` (or `id`), `title` and `text`; the title may be missing."""
     return _read_objects(path, reading, lambda value, line: [_passage(value, path, line)])
 
 
@@ -56,10 +51,6 @@ def read_pooled(
     """Read the paragraphs of all questions, each title with its text once, with the ids of `hash_passage`.
 
     Paragraphs without text, which some data sets have, are left out.
-
-    Raises:
-        BadRecordError: a question of another shape, unless bad records are skipped.
-        OSError: the file cannot be read.
     """
     seen: set[str] = set()
 
@@ -77,10 +68,6 @@ def read_dpr(path: Path, reading: CorpusReading) -> Iterator[SourceRecord]:
     """Read DPR's `psgs_w100.tsv`: id, text and title between tabs; a field in quotation marks has its own ones doubled.
 
     Each line is read by itself, so that a stray quotation mark spoils no more than its own line.
-
-    Raises:
-        BadRecordError: a line without exactly three fields or not in UTF-8, unless bad records are skipped.
-        OSError: the file cannot be read.
     """
     for number, line in read_lines(path, reading):
         try:

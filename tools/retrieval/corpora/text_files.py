@@ -25,11 +25,7 @@ Block = tuple[int, str]
 
 
 def list_text_files(source: Path) -> list[Path]:
-    """List the text files of a folder and its sub-folders by path, but hidden ones; of a file, itself.
-
-    Raises:
-        OSError: a folder cannot be read.
-    """
+    """List the text files of a folder and its sub-folders by path, but hidden ones; of a file, itself."""
     if source.is_file():
         return [source]
     found: list[Path] = []
@@ -48,10 +44,6 @@ def read_text_files(source: Path, reading: CorpusReading) -> Iterator[SourceReco
     """Cut every text file into passages, with `path#number` for an id.
 
     The title is the file's first heading, else its name. White space within a passage is made single spaces.
-
-    Raises:
-        BadRecordError: a line that is not UTF-8, unless bad records are skipped.
-        OSError: a file or a folder cannot be read.
     """
     for path in list_text_files(source):
         name = path.relative_to(source).as_posix() if source.is_dir() else path.name

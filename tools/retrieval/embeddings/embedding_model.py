@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from typing_extensions import override
 
 from hopgraph.state import CorpusError, ModelError
@@ -38,10 +38,8 @@ Encoder = Callable[[Sequence[Text]], Awaitable[Sequence[Vector]]]
 """Returns one vector per text, in order; awaited on any event loop."""
 
 
-class EmbeddingFacts(BaseModel):
+class EmbeddingFacts(BaseModel, frozen=True, extra="forbid"):
     """What an index records of the model that made its vectors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str
     """Its spec, without the options that only say where it runs."""
@@ -66,10 +64,7 @@ class EmbeddingModel(Embeddings):
         self._facts: EmbeddingFacts | None = None
 
     def passages(self, texts: Sequence[str]) -> Matrix:
-        """Embed passages; waits, so it belongs in a thread.
-
-        Returns:
-            One row per text, in order. For no texts an array of shape (0, 0).
+        """Embed passages, one row per text, (0, 0) for none; waits, so it belongs in a thread.
 
         Raises:
             ModelError: the model returned something other than one finite vector per text.
@@ -125,11 +120,7 @@ class EmbeddingModel(Embeddings):
         )
 
     def check(self, facts: EmbeddingFacts, place: str) -> None:
-        """Refuse an index that another model made; embeds the probe, so it belongs in a thread.
-
-        Args:
-            facts: the index's record of its model.
-            place: the index, for the message.
+        """Refuse the index at `place` if another model made it; embeds the probe, so it belongs in a thread.
 
         Raises:
             CorpusError: the dimension differs, or the probe's vector points elsewhere.

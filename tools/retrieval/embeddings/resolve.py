@@ -25,10 +25,9 @@ VALID_SPECS = (
 
 
 def resolve_embeddings(given: str | Embeddings) -> EmbeddingModel:
-    """Return an embedding model. Loads weights, so it belongs in a thread; each is loaded once for the process.
+    """Return the model of a spec, as `st:sentence-transformers/all-MiniLM-L6-v2`, or of any LangChain `Embeddings`.
 
-    Args:
-        given: a spec, as `st:sentence-transformers/all-MiniLM-L6-v2`, or any LangChain `Embeddings`.
+    Loads weights, so it belongs in a thread; each is loaded once for the process.
 
     Raises:
         SpecError: no model has this spec, or it cannot be loaded; the message names the valid specs.

@@ -122,7 +122,8 @@ class ElasticsearchEngine(SearchEngine):
     @override
     def refusal_reason(self, row: EngineRow) -> str:
         if len(row.passage.id.encode()) > _LONGEST_ID:
-            return f"its id has more than {_LONGEST_ID} bytes, which Elasticsearch cannot hold"
+            what = f"its id has more than {_LONGEST_ID} bytes, which Elasticsearch cannot hold"
+            return f"the passage {row.passage.id!r}: {what}"
         return ""
 
     @override

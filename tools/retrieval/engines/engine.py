@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, Field, JsonValue
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.io.redact import redact
@@ -34,10 +34,8 @@ class EngineRow(NamedTuple):
     vector: list[float] | None = None
 
 
-class Checkpoint(BaseModel):
+class Checkpoint(BaseModel, frozen=True, extra="forbid"):
     """How far an unfinished run has come; everything up to here is in the engine."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     source: str
     """The file or folder, by name."""
@@ -46,10 +44,8 @@ class Checkpoint(BaseModel):
     """SHA-256 over these passages."""
 
 
-class EngineFacts(BaseModel):
+class EngineFacts(BaseModel, frozen=True, extra="forbid"):
     """Everything that a search of a collection depends on; stored with it as JSON."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["hopgraph-collection"] = "hopgraph-collection"
     format_version: Literal[1] = 1

@@ -17,7 +17,7 @@ from hopgraph.tools.retrieval.engines.engine import Checkpoint, EngineFacts, Eng
 from hopgraph.tools.retrieval.engines.engine_index import connect
 from hopgraph.tools.retrieval.index import searchable_text
 from hopgraph.tools.retrieval.index_manifest import CorpusFacts
-from hopgraph.tools.retrieval.passage_store import StoredPassage, encode_passage
+from hopgraph.tools.retrieval.passage_store import StoredPassage, encode_passage, reason_not_to_store
 from hopgraph.tools.retrieval.progress import Progress, ignore_progress
 from hopgraph.tools.text import Analyser, get_analyser
 
@@ -60,16 +60,8 @@ def index_into(
     """Stream a corpus into an engine; a passage whose id is there is replaced, all others stay.
 
     The collection is created when it is missing. Memory holds one batch. An interrupted run resumes when it is
-    started again with the same source.
-
-    Args:
-        target: the engine's spec; its mode does not matter.
-        source: a file or folder in one of the formats of `hopgraph.tools.retrieval.corpora`.
-        dense: an embedding model to make vectors with, or its spec; None for BM25 alone.
-        format: the source's format; None to tell it from the content.
-        skip_bad: pass over bad records and count them.
-        language: the passages' language.
-        progress: called now and then, as by `build_index`.
+    started again with the same source. The mode in the engine's spec `target` does not matter; `dense` is an embedding
+    model to make vectors with, or its spec, None for BM25 alone; all others are as in `build_index`.
 
     Raises:
         SettingsError, SpecError: an unknown format, language or spec, or a package is missing.
@@ -109,11 +101,7 @@ def index_into(
 
 
 def _check_or_create(engine: SearchEngine, analyser: Analyser, model: EmbeddingModel | None) -> EngineFacts:
-    """Return the facts of the collection, which is created if it is missing.
-
-    Raises:
-        CorpusError: it is there, with other terms or vectors than this run would store.
-    """
+    """Return the facts of the collection, which is created if it is missing; refuse one of other terms or vectors."""
     facts = engine.load_facts()
     if facts is None:
         facts = EngineFacts(analyser=analyser.describe(), embedding=model.facts() if model else None)
@@ -175,12 +163,9 @@ class _Run:
         """Yield the passages that the engine can store; the others are bad records."""
         for record in self.corpus.records(reading):
             passage = StoredPassage(record.id, record.title, record.text)
-            if not record.text.strip() or not record.id.strip():
-                reading.reject(record.file, record.line, f"the passage {record.id!r} has no text or no id")
-                continue
             row = EngineRow(passage, tuple(self.analyser.terms(searchable_text(passage))))
-            if reason := _not_unicode(passage) or self.engine.refusal_reason(row):
-                reading.reject(record.file, record.line, f"the passage {record.id!r}: {reason}")
+            if problem := reason_not_to_store(passage) or self.engine.refusal_reason(row):
+                reading.reject(record.file, record.line, problem)
             else:
                 yield row
 
@@ -193,11 +178,3 @@ class _Run:
     def checkpoint(self) -> Checkpoint:
         """Return what was stored so far."""
         return Checkpoint(source=self.corpus.path.name, passages=self.passages, fingerprint=self._digest.hexdigest())
-
-
-def _not_unicode(passage: StoredPassage) -> str:
-    try:
-        encode_passage(passage)
-    except UnicodeEncodeError:
-        return "it is not valid UTF-8"
-    return ""

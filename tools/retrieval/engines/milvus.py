@@ -1,4 +1,4 @@
-"""Milvus, embedded (Milvus Lite, a local file) or a cluster, through langchain-milvus.
+"""Milvus, embedded (Milvus Lite, a local file) or a cluster.
 
 The embedded one and a cluster get the same calls. They differ in three ways: Lite has only the `standard`
 tokeniser (on our terms it splits as `whitespace` does), it gives BM25 distances below 0 where a cluster gives
@@ -9,14 +9,12 @@ that scores of a larger collection differ a little between segments.
 import logging
 import os
 import re
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from langchain_core.embeddings import FakeEmbeddings
 from typing_extensions import override
 
 from hopgraph.state import CorpusError
@@ -44,8 +42,6 @@ _LITE_SECONDS = 1800.0
 """Lite makes its BM25 index in memory when a process searches first: a minute or more for 100,000 passages."""
 _LONGEST_ID, _LONGEST_FIELD = 512, 65_535
 """Bytes; Milvus stores no longer strings."""
-_BM25: dict[str, Any] = {"metric_type": "BM25", "params": {}}
-_DENSE: dict[str, Any] = {"metric_type": "IP", "params": {}}
 _LETTERS = re.compile(r"\w+")
 _opening = Lock()
 
@@ -61,28 +57,27 @@ class MilvusEngine(SearchEngine):
         """
         self.address = address
         self._seconds = CALL_SECONDS
-        self._connection: dict[str, Any] = {"uri": address.uri, "timeout": CONNECT_SECONDS}
+        connection: dict[str, Any] = {"uri": address.uri, "timeout": CONNECT_SECONDS}
         if not address.remote:
             path = Path(address.uri).expanduser().absolute()
             if not path.parent.is_dir():
                 raise CorpusError(f"{address}: there is no folder {path.parent}")
-            self._connection["uri"] = str(path)
+            connection["uri"] = str(path)
             self._seconds = _LITE_SECONDS
         elif token := os.environ.get(TOKEN):
-            self._connection["token"] = token
+            connection["token"] = token
         os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # else it writes of each process that starts meanwhile
         self._milvus: Any = require("pymilvus", "milvus")
         self._grpc: Any = require("grpc", "milvus")
-        self._langchain: Any = require("langchain_milvus", "milvus")
         if not address.remote:
             require("milvus_lite", "milvus")
+        # They log tracebacks of errors that are also raised, and that we report as one line.
         for name in ("pymilvus.decorators", "milvus_lite.server_manager"):
-            logging.getLogger(
-                name
-            ).disabled = True  # tracebacks of errors that are also raised, and reported as one line
+            logging.getLogger(name).disabled = True
         one = "" if address.remote else "; a local file can be open in one process at a time"
         with self._translated(f"cannot be opened{one}"), _opening:
-            self._client: Any = self._milvus.MilvusClient(**self._connection)
+            self._client: Any = self._milvus.MilvusClient(**connection)
+        self._loaded = False
 
     @override
     def load_facts(self) -> EngineFacts | None:
@@ -107,7 +102,8 @@ class MilvusEngine(SearchEngine):
             analyzer_params={"tokenizer": "whitespace" if self.address.remote else "standard"},
         )
         schema.add_field(_SPARSE, kinds.SPARSE_FLOAT_VECTOR)
-        schema.add_function(self._bm25().function)
+        bm25 = self._milvus.FunctionType.BM25
+        schema.add_function(self._milvus.Function("bm25", bm25, [TERMS], [_SPARSE]))
         indexes = self._client.prepare_index_params()
         parameters: dict[str, Any] = {"bm25_k1": facts.k1, "bm25_b": facts.b}
         if not self.address.remote:
@@ -145,7 +141,8 @@ class MilvusEngine(SearchEngine):
         for name, value in self._strings(row).items():
             limit = _LONGEST_ID if name == "id" else _LONGEST_FIELD
             if len(value.encode()) > limit:
-                return f"its {name} has more than {limit:,} bytes, which Milvus cannot hold"
+                what = f"its {name} has more than {limit:,} bytes, which Milvus cannot hold"
+                return f"the passage {row.passage.id!r}: {what}"
         return ""
 
     def _strings(self, row: EngineRow) -> dict[str, str]:
@@ -161,48 +158,34 @@ class MilvusEngine(SearchEngine):
 
     @override
     def search_terms(self, terms: Sequence[str], k: int) -> list[Hit]:
-        query = self._words(terms)
-        found = self._found(lambda: self._by_words.similarity_search_with_score(query, k=k, param=_BM25))
+        found = self._search(self._words(terms), _SPARSE, "BM25", k)
         return sort_hits([Hit(passage, abs(score)) for passage, score in found], k)
 
     @override
     def search_vector(self, vector: list[float], k: int) -> list[Hit]:
-        search = self._by_meaning.similarity_search_with_score_by_vector
-        return sort_hits(self._found(lambda: search(vector, k=k, param=_DENSE)), k)
+        return sort_hits(self._search(vector, VECTOR, "IP", k), k)
 
-    def _found(self, search: Callable[[], Any]) -> list[Hit]:
+    def _search(self, query: str | list[float], field: str, metric: str, k: int) -> list[Hit]:
         with self._translated("cannot be searched"):
-            pairs = search()
+            if not self._loaded:
+                self._client.load_collection(self.address.collection, timeout=self._seconds)
+                self._loaded = True
+            (found,) = self._client.search(
+                self.address.collection,
+                data=[query],
+                anns_field=field,
+                limit=k,
+                search_params={"metric_type": metric, "params": {}},
+                output_fields=["title", "text"],
+                timeout=self._seconds,
+            )
         return [
-            Hit(StoredPassage(each.metadata["id"], each.metadata["title"], each.page_content), float(distance))
-            for each, distance in pairs
+            Hit(StoredPassage(each["id"], each["entity"]["title"], each["entity"]["text"]), float(each["distance"]))
+            for each in found
         ]
 
     def _words(self, terms: Sequence[str]) -> str:
         return " ".join(terms if self.address.remote else map(_plain, terms))
-
-    @cached_property
-    def _by_words(self) -> Any:
-        return self._store(builtin_function=self._bm25(), vector_field=[_SPARSE], search_params=_BM25)
-
-    @cached_property
-    def _by_meaning(self) -> Any:
-        # It wants a model, but is only asked with vectors.
-        return self._store(embedding_function=FakeEmbeddings(size=1), vector_field=VECTOR, search_params=_DENSE)
-
-    def _store(self, **fields: Any) -> Any:
-        options = {"embedding_function": None, "primary_field": "id", "text_field": "text", "timeout": self._seconds}
-        with _opening:
-            store = self._langchain.Milvus(
-                collection_name=self.address.collection, connection_args=self._connection, **(options | fields)
-            )
-        store.fields = ["id", "title", "text"]  # else every hit brings its terms and its vector along
-        return store
-
-    def _bm25(self) -> Any:
-        return self._langchain.BM25BuiltInFunction(
-            input_field_names=TERMS, output_field_names=_SPARSE, function_name="bm25"
-        )
 
     @contextmanager
     def _translated(self, what: str) -> Generator[None]:

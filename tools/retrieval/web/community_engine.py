@@ -75,12 +75,9 @@ class CommunityEngine(WebEngine):
 
 
 def make_community_engine(name: str, options: Mapping[str, str], seconds: float) -> CommunityEngine:
-    """Make an object of a class by name.
+    """Make an object of any retriever class of langchain-community, or of one of WRAPPERS, by name.
 
-    Args:
-        name: any retriever of langchain-community, or one of WRAPPERS.
-        options: fields of the class; keys are read from the environment variables that the class documents.
-        seconds: the deadline of a search.
+    `options` are fields of the class; its keys are read from the environment variables that it documents.
 
     Raises:
         SpecError: no such class, an option that it does not have or that holds a key, or a package or key is missing.

@@ -6,15 +6,14 @@ from pathlib import Path
 from typing import Annotated, cast
 from urllib.parse import parse_qsl
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from hopgraph.state import SpecError
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.retrieval.web.community_engine import make_community_engine
 from hopgraph.tools.retrieval.web.http_engines import KEY_VARIABLE, SERPER, Serper, Wikipedia
-from hopgraph.tools.retrieval.web.search_cache import WebCache
 from hopgraph.tools.retrieval.web.web_pages import WebEngine
-from hopgraph.tools.retrieval.web.web_retriever import WebRetriever
+from hopgraph.tools.retrieval.web.web_retriever import WebCache, WebRetriever
 
 VALID_WEB_SPECS = (
     "web:serper (Google; its key in SERPER_API_KEY), web:wikipedia, web:wikipedia?lang=de, "
@@ -25,20 +24,16 @@ _DAY = 86_400.0
 Seconds = Annotated[float, Field(ge=0.1, le=300, description="a number from 0.1 to 300, in seconds")]
 
 
-class WebOptions(BaseModel):
+class WebOptions(BaseModel, extra="forbid"):
     """The options of every web search."""
-
-    model_config = ConfigDict(extra="forbid")
 
     timeout: Seconds = 10.0
     cache: Path | None = Field(None, description="a folder, to keep results in")
     cache_days: float = Field(30.0, ge=0, le=36_500, description="a number from 0 to 36500")
 
 
-class CommunityOptions(WebOptions):
+class CommunityOptions(WebOptions, extra="allow"):
     """The options of `web:community:CLASS`; all others are fields of the class."""
-
-    model_config = ConfigDict(extra="allow")
 
     timeout: Seconds = 60.0
 

@@ -45,7 +45,7 @@ def read_spec(spec: str, allowed: Sequence[str] = LOCAL_OPTIONS) -> NamedModel:
     options = dict(parse_qsl(query, keep_blank_values=True))
     for option in options:
         if option not in allowed:
-            raise SpecError(f"option {option!r} of {spec!r} is unknown; valid: {', '.join(allowed)}")
+            raise SpecError(f"option {option!r} of {redact(spec)!r} is unknown; valid: {', '.join(allowed)}")
     return NamedModel(spec, kind, name, options)
 
 

@@ -35,7 +35,7 @@ def test_a_corpus_is_streamed_into_a_server_and_asked_there(run: Callable[..., A
 
 
 def test_milvus_lite_is_a_local_file(run: Callable[..., Any], tmp_path: Path) -> None:
-    pytest.importorskip("langchain_milvus")
+    pytest.importorskip("pymilvus")
     target = f"milvus:{tmp_path / 'lite.db'}#foxes"
     assert run("index", write(tmp_path), "--to", target, "--skip-bad").code == 0
     assert [document.id for document in resolve_retriever(target).invoke("foxes")] == ["1"]

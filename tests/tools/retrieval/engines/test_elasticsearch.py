@@ -12,6 +12,7 @@ from hopgraph.state import BadRecordError, CorpusError, SpecError
 from hopgraph.tools.retrieval import index_in_memory
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 from hopgraph.tools.retrieval.engines import index_into, resolve_engine
+from hopgraph.tools.retrieval.engines.engine_index import TermIndex
 from hopgraph.tools.retrieval.passage_retriever import IndexRetriever
 from support.hashed_words import HashedWords
 from support.servers.elasticsearch_server import ElasticsearchServer
@@ -170,7 +171,7 @@ def test_dense_search_without_vectors_and_missing_collections(server: Elasticsea
         resolve_engine(target, MODEL)
     index_into(target, corpus)
     words: Any = resolve_engine(target, MODEL)
-    assert words.index.mode == "bm25"
+    assert isinstance(words.index, TermIndex)
     for mode in ("dense", "hybrid"):
         with pytest.raises(CorpusError, match="has no vectors"):
             resolve_engine(f"{target}?mode={mode}", MODEL)
