@@ -12,10 +12,9 @@ from hopgraph.tools.io.background import in_search_thread
 from hopgraph.tools.retrieval.embeddings import EmbeddingModel, resolve_embeddings
 from hopgraph.tools.retrieval.embeddings.remote import untrusted_address
 from hopgraph.tools.retrieval.faiss_store import VectorStore
-from hopgraph.tools.retrieval.fusion import FusedIndex
 from hopgraph.tools.retrieval.index import Hit, open_index
 from hopgraph.tools.retrieval.index_manifest import DenseFacts, damaged, read_manifest
-from hopgraph.tools.retrieval.passage_retriever import IndexRetriever
+from hopgraph.tools.retrieval.passage_retriever import FusedIndex, IndexRetriever
 from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore
 from hopgraph.tools.retrieval.ranking import load_ranks
 from hopgraph.tools.scoring.weights import read_spec
@@ -79,11 +78,7 @@ def load_query_model(path: Path, facts: DenseFacts, given: str | Embeddings | No
 
 
 def open_dense_retriever(spec: str) -> IndexRetriever:
-    """Open `faiss:DIR` or `hybrid:DIR`, each with `?model=SPEC` to embed queries by another copy of the model.
-
-    Raises:
-        SpecError: an unknown option. CorpusError: as `open_dense` raises it.
-    """
+    """Open `faiss:DIR` or `hybrid:DIR`, each with `?model=SPEC` to embed queries by another copy of the model."""
     named = read_spec(spec, ("model",))
     source, path = f"{named.kind}:{named.name}", Path(named.name).expanduser()
     dense = open_dense(path, named.options.get("model"), source)

@@ -59,11 +59,7 @@ def choose_kind(passages: int, asked: str | None = None) -> Kind:
 def build_store(
     folder: Path, kind: Kind, shards: Shards, report: Callable[[int, int], object], *, extends: Path | None = None
 ) -> None:
-    """Write vectors to a new file, after those of the index `extends`, if there is one.
-
-    Raises:
-        CorpusError: the old file is damaged. OSError: the new one cannot be written.
-    """
+    """Write vectors to a new file, after those of the index `extends`, if there is one."""
     if extends:
         index = _read(extends / FILE, 0)
     else:
@@ -109,11 +105,10 @@ class VectorStore:
     """An opened file of vectors. Any number of threads may search it at once."""
 
     def __init__(self, folder: Path, kind: Kind, dimension: int, passages: int) -> None:
-        """Open and check the file; vectors are read when a search needs them.
+        """Open the file and compare it with its manifest; vectors are read when a search needs them.
 
         Raises:
-            CorpusError: it is damaged, or of another kind, dimension or number of vectors than its manifest says.
-            SpecError: FAISS is not installed.
+            CorpusError: it is damaged, or another one. SpecError: FAISS is not installed.
         """
         faiss, path = require("faiss"), folder / FILE
         # Lists are mapped by the one flag, codes and graphs by the other.

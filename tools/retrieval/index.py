@@ -46,11 +46,7 @@ class Index:
         return len(self.passages)
 
     def search(self, query: str, k: int) -> list[Hit]:
-        """Find the passages that share terms with a query of any length.
-
-        Returns:
-            At most k hits, best first, equal scores by id; empty when no term of the query is known.
-        """
+        """Find at most k passages that share terms with a query of any length, best first, equal scores by id."""
         return [Hit(self.passages[row], score) for row, score in self.search_rows(query, k)]
 
     async def asearch(self, query: str, k: int) -> list[Hit]:
@@ -82,11 +78,7 @@ def open_index(path: Path, source: str | None = None) -> Index:
 
 
 def index_in_memory(records: Iterable[SourceRecord], source: str, analyser: Analyser = DEFAULT_ANALYSER) -> Index:
-    """Index a small corpus in memory.
-
-    Raises:
-        CorpusError: an id occurs twice, or there is nothing to search for.
-    """
+    """Index a small corpus in memory; CorpusError where an id occurs twice, or there is nothing to search for."""
     passages = [StoredPassage(record.id, record.title, record.text) for record in records]
     ids = [passage.id for passage in passages]
     if len(set(ids)) != len(ids):

@@ -70,11 +70,7 @@ class TokenVectors:
     """What `write_token_vectors` wrote; any number of threads may search it."""
 
     def __init__(self, folder: Path, facts: LateInteractionFacts) -> None:
-        """Map the files into memory.
-
-        Raises:
-            OSError, ValueError: a file is missing or does not fit the facts.
-        """
+        """Map the files into memory; OSError or ValueError where one is missing or does not fit the facts."""
         self._ends = np.asarray(np.load(folder / _ENDS, mmap_mode="r", allow_pickle=False))
         path, wanted = folder / _VECTORS, facts.tokens * facts.dimension * 2
         if path.stat().st_size != wanted:
@@ -124,11 +120,7 @@ def _widened(vectors: NDArray[np.float16]) -> Vectors:
 
 
 def read_late_interaction_facts(folder: Path) -> LateInteractionFacts:
-    """Read what the vectors in an index were made from.
-
-    Raises:
-        CorpusError: there are none, or the file is damaged or of another version.
-    """
+    """Read what the vectors in an index were made from; CorpusError where there are none."""
     path = folder / COLBERT / FACTS
     try:
         content = path.read_bytes()

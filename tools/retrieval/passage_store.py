@@ -87,11 +87,7 @@ class PassageFile:
     """Passages on disk, mapped into memory, read page by page on demand."""
 
     def __init__(self, folder: Path) -> None:
-        """Open what `write_passages` wrote.
-
-        Raises:
-            OSError, ValueError: a file is missing or damaged.
-        """
+        """Open what `write_passages` wrote; OSError or ValueError where a file is missing or damaged."""
         self._path = folder / PASSAGES
         self._offsets = np.asarray(np.load(folder / OFFSETS, mmap_mode="r", allow_pickle=False))
         with self._path.open("rb") as file:
@@ -105,11 +101,6 @@ class PassageFile:
         return len(self._offsets) - 1
 
     def __getitem__(self, row: int, /) -> StoredPassage:
-        """Return one passage.
-
-        Raises:
-            IndexError: beyond the last. CorpusError: it is damaged on disk.
-        """
         return self._remembered(row)
 
     def _read(self, row: int) -> StoredPassage:

@@ -79,8 +79,7 @@ class Ranking:
         """Rank the passages with any of the terms; a repeated term counts each time.
 
         Returns:
-            At most k pairs of row and score, best first; equal scores in the order of the passages' ids,
-            also where the list ends. Empty when no term is known.
+            At most k pairs of row and score, best first; equal scores by id, also where the list ends.
         """
         numbers = [self._number_of[term] for term in terms if term in self._number_of]
         if not numbers or k < 1:
@@ -170,11 +169,7 @@ def _idf(passages_with: NDArray[np.int64], passages: int) -> NDArray[np.float32]
 
 
 def load_ranking(folder: Path) -> Ranking:
-    """Open what `Ranking.save` wrote, mapped into memory; only the vocabulary is read.
-
-    Raises:
-        OSError, ValueError, KeyError: a file is missing or damaged.
-    """
+    """Map what `Ranking.save` wrote, reading only the vocabulary; OSError, ValueError or KeyError where damaged."""
     scorer = bm25s.BM25.load(folder / FOLDER, mmap=True, show_progress=False)
     # Plain views of the mapped files: numpy's memmap class makes each slice, so each term, slower.
     arrays = {name: np.asarray(scorer.scores[name]) for name in ("data", "indices", "indptr")}

@@ -58,12 +58,8 @@ def embed_passages(
 ) -> Shards:
     """Embed passages, except those that an earlier build of the same index embedded with the same model.
 
-    Args:
-        goal: the index that is built; its builder holds its lock.
-        model: embeds.
-        passages: of the new index.
-        first: the row to begin with; what comes before is embedded already.
-        progress: called with how many are embedded, and of how many; first with how many are taken over, unless all.
+    The builder of the index `goal` holds its lock. What comes before the row `first` is embedded already. `progress` is
+    called with how many are embedded, and of how many; first with how many are taken over, unless it is all of them.
     """
     folder, facts = _begin(goal, model)
     total = len(passages) - first

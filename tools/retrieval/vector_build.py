@@ -9,7 +9,7 @@ from langchain_core.embeddings import Embeddings
 from hopgraph.state import SettingsError
 from hopgraph.tools.retrieval.dense import load_query_model
 from hopgraph.tools.retrieval.embeddings import EmbeddingModel, resolve_embeddings
-from hopgraph.tools.retrieval.faiss_store import KINDS, build_store, choose_kind
+from hopgraph.tools.retrieval.faiss_store import IVFPQ_FROM, build_store, choose_kind
 from hopgraph.tools.retrieval.index_manifest import DenseFacts, Manifest
 from hopgraph.tools.retrieval.passage_store import PassageFile
 from hopgraph.tools.retrieval.progress import Progress
@@ -32,8 +32,7 @@ class VectorPlan:
     def build(self, goal: Path, folder: Path, progress: Progress) -> tuple[DenseFacts, int]:
         """Embed the passages of `folder`, which will become `goal`, that have no vector yet; write its FAISS file.
 
-        Returns:
-            The manifest's facts on the vectors, and how many an interrupted build had embedded.
+        Returns what the manifest says of the vectors, and how many an interrupted build had embedded.
         """
         passages = PassageFile(folder)
         shards = embed_passages(goal, self.model, passages, self.old_passages, partial(progress, "embed"))
@@ -54,8 +53,7 @@ def plan_vectors(
         SpecError: the model cannot be loaded, or FAISS is not installed.
         CorpusError: another model than the one of the index that is added to.
     """
-    if kind is not None and kind not in KINDS:
-        raise SettingsError(f"FAISS index {kind!r} is unknown; use one of: {', '.join(KINDS)}")
+    choose_kind(IVFPQ_FROM, kind)  # refuses an unknown one
     have = old.dense if old else None
     if dense is None and have is None:
         if kind is not None:

@@ -14,9 +14,8 @@ from hopgraph.state import CorpusError, SettingsError, SpecError
 from hopgraph.tools.retrieval import build_index, open_index, resolve_retriever
 from hopgraph.tools.retrieval.dense import open_dense
 from hopgraph.tools.retrieval.faiss_store import FILE, choose_kind
-from hopgraph.tools.retrieval.fusion import FusedIndex, fuse_rankings
 from hopgraph.tools.retrieval.index import Hit
-from hopgraph.tools.retrieval.passage_retriever import IndexRetriever
+from hopgraph.tools.retrieval.passage_retriever import FusedIndex, IndexRetriever, fuse_rankings
 from hopgraph.tools.retrieval.passage_store import StoredPassage
 from hopgraph.tools.retrieval.sample import read_sample_passages
 from support.hashed_words import HashedWords

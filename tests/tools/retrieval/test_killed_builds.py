@@ -1,5 +1,6 @@
 """Builds in processes of their own that are killed, run out of disk, or meet each other."""
 
+import errno
 import signal
 import subprocess
 import sys
@@ -43,14 +44,19 @@ def end(process: "subprocess.Popen[str]", how: signal.Signals) -> None:
     assert process.returncode != 0
 
 
-@pytest.mark.parametrize("stage", [*(pytest.param(each, marks=pytest.mark.slow) for each in ("read", "score")), "save"])
+def ids(out: Path, query: str) -> list[str]:
+    return [hit.passage.id for hit in open_index(out).search(query, 1)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", ["read", "score", "save"])
 def test_a_killed_build_leaves_nothing_half_done(tmp_path: Path, stage: str) -> None:
     source, out = write_corpus(tmp_path / "corpus.jsonl", 3000, "fox"), tmp_path / "index"
     end(start_build(source, out, stage), signal.SIGKILL)
     assert not out.exists()
     build_index(write_corpus(tmp_path / "corpus.jsonl", 5, "hen"), out)
     end(start_build(write_corpus(source, 3000, "fox"), out, stage), signal.SIGKILL)
-    assert [hit.passage.id for hit in open_index(out).search("hen", 1)] == ["hen0"]
+    assert ids(out, "hen") == ["hen0"]
     assert len(list(tmp_path.glob(".index.building-*"))) == 1
     build_index(source, out)
     assert len(open_index(out)) == 3000
@@ -64,14 +70,27 @@ def test_an_interrupted_process_clears_up_behind_itself(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus.jsonl"]
 
 
+def test_what_a_killed_build_left_is_cleared_away_and_does_no_harm(tmp_path: Path) -> None:
+    out = tmp_path / "index"
+    stage = tmp_path / ".index.building-abc"
+    (stage / "new").mkdir(parents=True)
+    (stage / "lock").touch()  # nobody holds it
+    (stage / "new" / "passages.jsonl").write_text('{"_id": "fox0", ')
+    build_index(write_corpus(tmp_path / "corpus.jsonl", 5, "hen"), out)
+    assert ids(out, "hen") == ["hen0"]
+    assert list(tmp_path.glob(".*")) == []
+
+
 def test_two_builds_of_one_index_do_not_meet(tmp_path: Path) -> None:
-    source, out = write_corpus(tmp_path / "corpus.jsonl", 3000, "fox"), tmp_path / "index"
-    process = start_build(source, out, "read")
-    with pytest.raises(CorpusError, match="another build of it is running"):
-        build_index(source, out)
-    process.communicate("", timeout=PATIENCE)
-    assert process.returncode == 0
-    assert len(open_index(out)) == 3000
+    source, out = write_corpus(tmp_path / "corpus.jsonl", 5, "fox"), tmp_path / "index"
+    with stage_folder(out) as other:
+        (other / "half").touch()
+        with pytest.raises(CorpusError, match="another build of it is running"):
+            build_index(source, out)
+        assert list(tmp_path.glob(".index.building-*/new/half")) != []
+        (other / "half").unlink()
+    build_index(source, out)
+    assert ids(out, "fox") == ["fox0"]
 
 
 def test_an_old_index_that_a_killed_build_moved_aside_comes_back(tmp_path: Path) -> None:
@@ -109,7 +128,23 @@ except CorpusError as error:
 """
 
 
-@pytest.mark.parametrize("limit", [*(pytest.param(each, marks=pytest.mark.slow) for each in (0, 5_000)), 100_000])
+@pytest.mark.parametrize("at", ["read", "score", "save"])
+def test_a_write_that_fails_is_told_in_one_line_and_harms_nothing(tmp_path: Path, at: str) -> None:
+    out = tmp_path / "index"
+    build_index(write_corpus(tmp_path / "small.jsonl", 5, "hen"), out)
+
+    def fail(stage: str, _done: int, _total: int | None) -> None:
+        if stage == at:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(CorpusError, match=r"^\S+: the index cannot be written: No space left on device$"):
+        build_index(write_corpus(tmp_path / "corpus.jsonl", 50, "fox"), out, progress=fail)
+    assert len(open_index(out)) == 5
+    assert list(tmp_path.glob(".*")) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [0, 5_000, 100_000])
 def test_a_full_disk_is_told_in_one_line_and_harms_nothing(tmp_path: Path, limit: int) -> None:
     """The system's limit on a file's size makes writes fail as a full disk does, at different stages."""
     source, out = write_corpus(tmp_path / "corpus.jsonl", 2500, "fox"), tmp_path / "index"

@@ -33,11 +33,7 @@ class CorpusReading:
     """The messages of the first few bad records."""
 
     def reject(self, file: Path, line: int, reason: str) -> None:
-        """Reject a record.
-
-        Raises:
-            BadRecordError: naming file, line and reason; with `skip_bad` the record is counted instead.
-        """
+        """Raise BadRecordError, naming file, line and reason; with `skip_bad` the record is counted instead."""
         message = f"{file}:{line}: {reason}"
         if not self.skip_bad:
             raise BadRecordError(f"{message} (fix it, or skip bad records with --skip-bad)")
@@ -51,11 +47,7 @@ class MalformedError(ValueError):
 
 
 def read_lines(path: Path, reading: CorpusReading) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a UTF-8 file, with or without a byte order mark, each with its number from 1.
-
-    Raises:
-        BadRecordError: a line that is not UTF-8, unless bad records are skipped. OSError: the file cannot be read.
-    """
+    """Yield the lines of a file with their numbers, from 1, without a byte order mark; reject what is not UTF-8."""
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             reading.bytes_read += len(line)

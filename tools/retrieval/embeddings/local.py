@@ -43,11 +43,7 @@ class _LoadedModel(NamedTuple):
 
 
 def local_embeddings(spec: str) -> EmbeddingModel:
-    """Return a model of one of the LOADERS.
-
-    Raises:
-        SpecError: a bad spec, a missing package, or a model that cannot be loaded.
-    """
+    """Return a model of one of the LOADERS; SpecError where a package is missing or it cannot be loaded."""
     named = read_spec(spec, OPTIONS)
     folder, place, load = locate(named), placement_of(named), LOADERS[named.kind]
     loaded = shared((load.__name__, folder, place, named.limits), lambda: load(named, folder, place))

@@ -49,11 +49,7 @@ def is_engine(spec: str) -> bool:
 
 
 def parse_address(spec: str) -> EngineAddress:
-    """Parse an engine's spec.
-
-    Raises:
-        SpecError: it is no such spec; the message says what is wrong and shows the valid ones.
-    """
+    """Parse an engine's spec; a SpecError says what is wrong and shows the valid ones."""
     kind, _, rest = spec.strip().partition(":")
     uri, _, tail = rest.partition("#")
     collection, _, query = tail.partition("?")

@@ -43,11 +43,7 @@ class ElasticsearchEngine(SearchEngine):
     """One index of an Elasticsearch."""
 
     def __init__(self, address: EngineAddress) -> None:
-        """Make the client; it connects at the first call.
-
-        Raises:
-            SpecError: the package is missing. CorpusError: the address is no address.
-        """
+        """Make the client, which connects at the first call."""
         self.address = address
         self._library: Any = require("elasticsearch", "elasticsearch")
         self._helpers: Any = require("elasticsearch.helpers", "elasticsearch")

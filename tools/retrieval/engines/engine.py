@@ -76,17 +76,14 @@ def parse_engine_facts(place: str, stored: str | None) -> EngineFacts:
 class SearchEngine(Protocol):
     """One collection in an engine. Its calls block, so they belong in a thread; any number may run at once.
 
-    Each of them raises CorpusError when the engine cannot be reached or refuses.
+    Each of them raises CorpusError when the engine cannot be reached or refuses; making one, also SpecError for a
+    missing package.
     """
 
     address: EngineAddress
 
     def load_facts(self) -> EngineFacts | None:
-        """Return the facts stored with the collection; None when there is no such collection.
-
-        Raises:
-            CorpusError: the collection is not ours, damaged, or of another version or analyser.
-        """
+        """Return the facts of the collection, as `parse_engine_facts` does; None when there is no such collection."""
         ...
 
     def create(self, facts: EngineFacts) -> None:

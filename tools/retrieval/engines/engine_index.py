@@ -11,10 +11,9 @@ from hopgraph.tools.retrieval.engines.address import EngineAddress, parse_addres
 from hopgraph.tools.retrieval.engines.elasticsearch import ElasticsearchEngine
 from hopgraph.tools.retrieval.engines.engine import REMEDY, SearchEngine
 from hopgraph.tools.retrieval.engines.milvus import MilvusEngine
-from hopgraph.tools.retrieval.fusion import FusedIndex
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.index_manifest import load_analyser
-from hopgraph.tools.retrieval.passage_retriever import IndexRetriever
+from hopgraph.tools.retrieval.passage_retriever import FusedIndex, IndexRetriever
 from hopgraph.tools.text import Analyser
 
 

@@ -50,11 +50,7 @@ class MilvusEngine(SearchEngine):
     """One collection of a Milvus."""
 
     def __init__(self, address: EngineAddress) -> None:
-        """Connect.
-
-        Raises:
-            SpecError: a package is missing. CorpusError: the engine cannot be reached or opened.
-        """
+        """Connect."""
         self.address = address
         self._seconds = CALL_SECONDS
         connection: dict[str, Any] = {"uri": address.uri, "timeout": CONNECT_SECONDS}

@@ -42,11 +42,7 @@ class CommunityEngine(WebEngine):
         self._limit = asyncio.Semaphore(PARALLEL)
 
     async def search(self, query: str, k: int) -> list[WebPage]:
-        """Return at most k pages in the order of the class; those without a web address are left out.
-
-        Raises:
-            CorpusError: the class raised, or the deadline has passed.
-        """
+        """Return at most k pages in the order of the class; those without a web address are left out."""
         try:
             async with asyncio.timeout(self._seconds):
                 await self._limit.acquire()

@@ -38,7 +38,6 @@ class Serper(WebEngine):
     name, most = "web:serper", 100
 
     def __init__(self, url: str, seconds: float, retries: int, country: str, language: str) -> None:
-        """Take the address, the time limit of a request, its retries, and whose results are wanted."""
         self.url, self._place = url, {"gl": country, "hl": language}
         settings = f"country={country!r}, language={language!r}, name={self.name!r}, most={self.most}"
         self.cache_key = f"Serper(url={url!r}, {settings})"
@@ -46,11 +45,7 @@ class Serper(WebEngine):
         self._server = JsonServer(address, KEY_VARIABLE, "X-API-KEY", self.name, CorpusError, seconds, retries)
 
     async def search(self, query: str, k: int) -> list[WebPage]:
-        """Return the answer box, the knowledge panel and the results; those of one address as one page.
-
-        Raises:
-            CorpusError: refused, unreachable, still failing after the retries, or an answer of another shape.
-        """
+        """Return the answer box, the knowledge panel and the results; those of one address as one page."""
         body = {"q": query, **self._place, "num": min(k, self.most)}
         return (await self._server.post(body, _serper_pages))[:k]
 
@@ -92,17 +87,12 @@ class Wikipedia(WebEngine):
     name, most = "web:wikipedia", 50
 
     def __init__(self, url: str, seconds: float, retries: int) -> None:
-        """Take the address of `api.php`, the time limit of a request, and its retries."""
         self.url = url
         self.cache_key = f"Wikipedia(url={url!r}, name={self.name!r}, most={self.most})"
         self._server = JsonServer(url, name=self.name, error=CorpusError, seconds=seconds, retries=retries)
 
     async def search(self, query: str, k: int) -> list[WebPage]:
-        """Return the k best articles that have an introduction; a long query is cut before a word.
-
-        Raises:
-            CorpusError: refused, unreachable, still failing after the retries, or an answer of another shape.
-        """
+        """Return the k best articles that have an introduction; a long query is cut before a word."""
         longest = _LONGEST_WIKIPEDIA_QUERY
         if len(query) > longest:
             query = query[: longest + 1].rpartition(" ")[0][:longest] or query[:longest]

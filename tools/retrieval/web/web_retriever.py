@@ -53,11 +53,7 @@ class WebCache:
         return record.pages if 0 <= time.time() - record.at <= self.seconds else None
 
     def write(self, key: str, query: str, k: int, pages: Sequence[WebPage]) -> None:
-        """Store results; a crash leaves no half file, and two processes may share a folder.
-
-        Raises:
-            SettingsError: they cannot be written.
-        """
+        """Store results; a crash leaves no half file, and two processes may share a folder."""
         record = _Record(at=time.time(), query=query, pages=list(pages))
         try:
             write_files({self._file(key, query, k): record.model_dump_json().encode()})
