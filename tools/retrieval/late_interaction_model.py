@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopgraph.state import SpecError
 from hopgraph.tools.io.optional_packages import require
+from hopgraph.tools.retrieval.embeddings.local import read_modules
 from hopgraph.tools.scoring.weights import (
     Batched,
     NamedModel,
@@ -93,55 +94,42 @@ def _load(named: NamedModel, folder: Path, batch: int) -> LateInteractionModel:
         dimension = int(model[-1].out_features)
 
     def encode(items: list[tuple[str, bool]]) -> list[Vectors]:
-        vectors: list[Vectors] = [np.empty((0, dimension), np.float32)] * len(items)
-        for is_query in (True, False):
+        vectors: dict[int, Vectors] = {}
+        for is_query in {is_query for _, is_query in items}:
             places = [at for at, item in enumerate(items) if item[1] == is_query]
             texts = [items[at][0] for at in places]
-            for at, found in zip(places, _encoded(model, texts, is_query, batch), strict=True):
-                vectors[at] = found
-        return vectors
+            # Tensors: NumPy has no bf16.
+            found = model.encode(
+                texts, batch_size=batch, is_query=is_query, convert_to_tensor=True, show_progress_bar=False
+            )
+            vectors.update(zip(places, (each.float().cpu().numpy() for each in found), strict=True))
+        return [vectors[at] for at in range(len(items))]
 
     # A folder is recorded as a whole, since the next program may run elsewhere.
     name = str(folder) if Path(named.name).expanduser().is_dir() else named.name
     return LateInteractionModel(name, _fingerprint(folder), dimension, Batched(encode, "colbert"))
 
 
-def _encoded(model: Any, texts: list[str], is_query: bool, batch: int) -> list[Vectors]:
-    if not texts:
-        return []
-    # Tensors: NumPy has no bf16.
-    found = model.encode(texts, batch_size=batch, is_query=is_query, convert_to_tensor=True, show_progress_bar=False)
-    return [each.float().cpu().numpy() for each in found]
-
-
 def _check_kind(named: NamedModel, folder: Path) -> None:
     """Refuse a model without a trained projection, for which PyLate makes a random one, and code of its own."""
-    no_projection = SpecError(f"{named.spec!r}: {folder} is no late-interaction model: it has no projection layer")
-    if not (folder / "modules.json").is_file():
-        if _STANFORD not in (_json(named, folder / "config.json").get("architectures") or ()):
-            raise no_projection
+    modules = read_modules(named, folder, _KNOWN_MODULES)
+    if modules is None and _STANFORD in (_config(named, folder).get("architectures") or ()):
         return
-    modules = cast("list[dict[str, Any]]", _json(named, folder / "modules.json", list))
-    types = [str(module.get("type")) for module in modules]
-    if own := next((each for each in types if not each.startswith(_KNOWN_MODULES)), None):
-        raise SpecError(f"{named.spec!r}: it needs code of its own ({own}), which is never run")
-    projections = [module for module, kind in zip(modules, types, strict=True) if kind.endswith(".Dense")]
+    projections = [module for module in modules or () if str(module["type"]).endswith(".Dense")]
     if not projections:
-        raise no_projection
+        raise SpecError(f"{named.spec!r}: {folder} is no late-interaction model: it has no projection layer")
     for module in projections:
-        activation = str(_json(named, folder / str(module.get("path")) / "config.json").get("activation_function"))
+        activation = str(_config(named, folder / str(module.get("path"))).get("activation_function"))
         if not activation.startswith(_KNOWN_ACTIVATIONS):
             raise SpecError(f"{named.spec!r}: its activation function {activation!r} is none of torch's")
 
 
-def _json(named: NamedModel, path: Path, kind: type = dict) -> Any:
+def _config(named: NamedModel, folder: Path) -> dict[str, Any]:
+    path = folder / "config.json"
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         raise SpecError(f"{named.spec!r}: {path} cannot be read ({error})") from None
-    if not isinstance(content, kind):
-        raise SpecError(f"{named.spec!r}: {path} is damaged")
-    return content
 
 
 def _fingerprint(folder: Path) -> str:

@@ -131,7 +131,7 @@ def _load_flag(named: NamedModel, folder: Path, place: Placement) -> _LoadedMode
 
 def _open_sentence_transformer(named: NamedModel, folder: Path, place: Placement) -> Any:
     library = require("sentence_transformers")
-    _refuse_custom_modules(named, folder)
+    read_modules(named, folder, ("sentence_transformers.",))
     with loading(named.spec, str(folder)):
         return library.SentenceTransformer(
             str(folder),
@@ -142,17 +142,22 @@ def _open_sentence_transformer(named: NamedModel, folder: Path, place: Placement
         )
 
 
-def _refuse_custom_modules(named: NamedModel, folder: Path) -> None:
-    """Refuse a model made of other classes than the library's: older versions of it run code from the folder."""
+def read_modules(named: NamedModel, folder: Path, known: tuple[str, ...]) -> list[dict[str, Any]] | None:
+    """Read which modules a sentence-transformers model is made of; None where it does not say.
+
+    Classes whose names do not begin with one of `known` are refused: older versions of it run code from the folder.
+    """
     path = folder / "modules.json"
     if not path.is_file():
-        return
+        return None
     try:
-        types = [str(each["type"]) for each in json.loads(path.read_text(encoding="utf-8"))]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        modules: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+        own = [str(each["type"]) for each in modules if not str(each["type"]).startswith(known)]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise SpecError(f"{named.spec!r}: {path} cannot be read ({error})") from None
-    if own := next((each for each in types if not each.startswith("sentence_transformers.")), None):
-        raise SpecError(f"{named.spec!r}: {path} asks for code of its own ({own}), which is never run")
+    if own:
+        raise SpecError(f"{named.spec!r}: {path} asks for code of its own ({own[0]}), which is never run")
+    return modules
 
 
 def _batched(
