@@ -62,8 +62,6 @@ def score_cell(comparison: Comparison, method: ScoredMethod, score: str) -> Cell
     return percent_cell(comparison.mean(method, score), comparison.interval(method, score))
 
 
-def difference_cells(difference: Difference | None) -> list[Cell]:
-    """Return a difference in points with its interval, and its corrected p; both empty for None."""
-    if difference is None:
-        return [Cell(None, ""), Cell(None, "")]
-    return [percent_cell(difference.mean, difference.ci95, sign="+"), number_cell(difference.p_holm, 4)]
+def difference_cell(difference: Difference) -> Cell:
+    """Return a difference in points with its interval."""
+    return percent_cell(difference.mean, difference.ci95, sign="+")

@@ -11,7 +11,7 @@ from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.report.cells import (
     Cell,
     Table,
-    difference_cells,
+    difference_cell,
     number_cell,
     percent_cell,
     score_cell,
@@ -103,9 +103,9 @@ def _hops(question: EvalQuestion) -> str:
 
 def _table(title: str, note: str, rows: Mapping[str, Mapping[str, Cell]]) -> Table:
     """Make a table of method → column → cell, without the columns in which no method has an entry."""
-    every = next(iter(rows.values()), dict[str, Cell]())
-    columns = [name for name in every if any(row[name].text for row in rows.values())]
-    grid = [[text_cell(method), *(row[name] for name in columns)] for method, row in rows.items()]
+    columns = dict.fromkeys(name for row in rows.values() for name, cell in row.items() if cell.text)
+    empty = text_cell("")
+    grid = [[text_cell(method), *(row.get(name, empty) for name in columns)] for method, row in rows.items()]
     return Table(title, note, ["method", *columns], grid)
 
 
@@ -127,12 +127,12 @@ def _scores(comparison: Comparison) -> Table:
 
 
 def _costs(comparison: Comparison) -> Table:
-    rows = [
-        [text_cell(method.name), *(_cost(comparison.mean(method, name)) for name in COSTS)]
+    rows = {
+        method.name: {label: _cost(comparison.mean(method, name)) for name, label in COSTS.items()}
         for method in comparison.methods
-    ]
+    }
     note = "Per question. Replies from a cache count as the calls that they once were; seconds are as measured."
-    return Table("Costs", note, ["method", *COSTS.values()], rows)
+    return _table("Costs", note, rows)
 
 
 def _cost(mean: float | None) -> Cell:
@@ -142,35 +142,33 @@ def _cost(mean: float | None) -> Cell:
 def _renamed(comparison: Comparison) -> Table:
     """Compare each method of a renamed run with the same method of a plain run: what is lost was memory."""
     plain = {each.method: each for each in reversed(comparison.methods) if each.renaming is None}
-    renamed = [each for each in comparison.methods if each.renaming is not None and each.method in plain]
-    found = comparison.paired("f1", [(plain[each.method], each) for each in renamed])
-    by_name = {each.name: each for each in found}
-    rows: list[list[Cell]] = []
-    for each in renamed:
-        if each.name in by_name:
-            searches = comparison.mean(each, "retrievals")
-            source = "" if searches is None else "passages" if searches or requires_gold(each.method) else "memory"
-            scores = (score_cell(comparison, method, "f1") for method in (plain[each.method], each))
-            rows.append([text_cell(each.name), text_cell(source), *scores, *difference_cells(by_name[each.name])])
+    renamed = {each.name: each for each in comparison.methods if each.renaming is not None and each.method in plain}
+    rows: dict[str, dict[str, Cell]] = {}
+    for found in comparison.paired("f1", [(plain[each.method], each) for each in renamed.values()]):
+        each = renamed[found.name]
+        searches = comparison.mean(each, "retrievals")
+        source = "" if searches is None else "passages" if searches or requires_gold(each.method) else "memory"
+        rows[each.name] = {
+            "answers from": text_cell(source),
+            "F1 plain": score_cell(comparison, plain[each.method], "f1"),
+            "F1 renamed": score_cell(comparison, each, "f1"),
+            "difference": difference_cell(found),
+            "p": number_cell(found.p_holm, 4),
+        }
     note = (
         "F1 in percent on the same questions, as they are and with other names. What a method that answers from memory "
         "loses was memory, and its score under other names is what can be guessed; what a method that searches keeps "
         "comes from the passages. p by the paired permutation test, corrected for the number of methods (Holm)."
     )
-    columns = ["method", "answers from", "F1 plain", "F1 renamed", "difference", "p"]
-    return Table("With other names", note, columns, rows)
+    return _table("With other names", note, rows)
 
 
 def _tests(comparison: Comparison, base: str) -> Table:
-    found = {score: {each.name: each for each in comparison.differences(score, base)} for score in _TESTED}
-    rows: dict[str, dict[str, Cell]] = {}
-    for method in comparison.methods:
-        row = rows[method.name] = {}
-        for score, name in _TESTED.items():
-            row |= zip(
-                (f"{name} difference", f"p ({name})"), difference_cells(found[score].get(method.name)), strict=True
-            )
-    del rows[base]
+    rows: dict[str, dict[str, Cell]] = {method.name: {} for method in comparison.methods if method.name != base}
+    for score, name in _TESTED.items():
+        for found in comparison.differences(score, base):
+            cells = {f"{name} difference": difference_cell(found), f"p ({name})": number_cell(found.p_holm, 4)}
+            rows[found.name] |= cells
     note = (
         f"Difference from {base} on the questions that both have finished, in points, with its 95 % bootstrap "
         "interval; p by the paired permutation test, corrected for the number of methods (Holm)."
@@ -180,36 +178,35 @@ def _tests(comparison: Comparison, base: str) -> Table:
 
 def _groups(comparison: Comparison, title: str, key: Callable[[EvalQuestion], str]) -> Table:
     groups = comparison.groups(key)
-    columns = ["method", *(f"{name} ({len(ids)})" for name, ids in groups.items())]
-    rows = [
-        [text_cell(method.name), *(percent_cell(comparison.mean(method, "f1", ids)) for ids in groups.values())]
+    rows = {
+        method.name: {
+            f"{name} ({len(ids)})": percent_cell(comparison.mean(method, "f1", ids)) for name, ids in groups.items()
+        }
         for method in comparison.methods
-    ]
-    return Table(title, "F1 in percent; in brackets the number of questions.", columns, rows if len(groups) > 1 else [])
+    }
+    return _table(title, "F1 in percent; in brackets the number of questions.", rows if len(groups) > 1 else {})
 
 
 def _losses(comparison: Comparison) -> Table:
     counts = {method.name: comparison.lost(method) for method in comparison.methods if method.losses}
-    rows = [[text_cell(name), *(number_cell(lost[loss]) for loss in LOSSES)] for name, lost in counts.items()]
     note = (
         "Questions (of the first repeat), each counted once; right is by exact match. Of a question that is not right "
         "the rightmost column that applies counts. Not retrieved: a gold passage is missing from what a search found. "
         "Parse failure: at least one reply was unusable. Budget: a limit was reached."
     )
-    return Table("Where questions are lost", note, ["method", *LOSSES], rows)
+    rows = {name: {loss: number_cell(lost[loss]) for loss in LOSSES} for name, lost in counts.items()}
+    return _table("Where questions are lost", note, rows)
 
 
 def _workloads(comparison: Comparison) -> Table:
-    rows: list[list[Cell]] = []
+    rows: dict[str, dict[str, Cell]] = {}
     for work in filter(None, map(count_workload, comparison.methods)):
         total = sum(work.questions.values())
-        cells = [
-            number_cell(100 * work.questions[name] / total, 1, f" ({work.right[name]:,} right)") for name in MODULES
-        ]
-        shares = [replace(cell, value=work.questions[name] / total) for cell, name in zip(cells, MODULES, strict=True)]
-        rows.append([text_cell(work.name), *shares, number_cell(sum(work.parts.values()) / total, 1)])
+        for name in MODULES:
+            share = work.questions[name] / total
+            rows.setdefault(work.name, {})[name] = Cell(share, f"{100 * share:.1f} ({work.right[name]:,} right)")
+        rows[work.name]["sub-questions per question"] = number_cell(sum(work.parts.values()) / total, 1)
     note = (
         "Which module settled the question, in percent of the questions whose steps were kept, and how many are right."
     )
-    columns = ["method", *MODULES, "sub-questions per question"]
-    return Table("Workload of RA-ISF's modules", note, columns, rows)
+    return _table("Workload of RA-ISF's modules", note, rows)
