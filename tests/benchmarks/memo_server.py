@@ -16,8 +16,7 @@ from typing import Any
 
 from langchain_core.messages import convert_to_messages
 
-from hopgraph.tools.apps.evaluation.rehearsal.plan_book import read_book
-from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_model import RehearsalModel
+from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_model import RehearsalModel, read_book
 from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_options import rehearsal_options
 
 

@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Literal
 
 from hopgraph.tools.models.offline.lexicon import countries, country_parts, in_class
@@ -41,10 +40,9 @@ _NO_NAMES = frozenset(
     )
 )
 _GENERIC = ("place", "place_name", "group", "organisation", "person", "date", "month", "number", "digit", "ordinal")
-_FUNCTION = frozenset(FUNCTION_WORDS.split())
+_FUNCTION = frozenset({*FUNCTION_WORDS.split(), "s", "t", "ll", "re", "ve", "d", "m", "n"})
+"""With what stands behind an apostrophe."""
 _COMMON = frozenset(COMMON_WORDS.split())
-_CONTRACTIONS = frozenset({"s", "t", "ll", "re", "ve", "d", "m", "n"})
-"""What stands behind an apostrophe."""
 _IN = frozenset({"in", "near", "from", "at", "to"})
 _PLACE_SHARE = 0.15
 """A title of one word, whose kind no passage states, is a place when it follows `in` or `near` this often."""
@@ -67,7 +65,6 @@ _CLASSES: tuple[tuple[TitleKind, str], ...] = (
     ("group", "group"),
 )
 """Kinds with their classes in the lexicon, in the order in which they are tried."""
-_DEMONYM_ENDS = ("ian", "ese", "ish")
 
 
 def base_of(title: str) -> str:
@@ -75,34 +72,31 @@ def base_of(title: str) -> str:
     return _ASIDE.sub("", title) or title
 
 
-@dataclass
 class TitleFacts:
     """What the passages under a title tell about it."""
 
-    kinds: Counter[TitleKind] = field(default_factory=Counter[TitleKind])
-    he: int = 0
-    she: int = 0
-
-    @property
-    def kind(self) -> TitleKind:
-        """What it is; `other` where nothing states it."""
-        return self.kinds.most_common(1)[0][0] if self.kinds else "other"
+    def __init__(self) -> None:
+        self.kinds: Counter[TitleKind] = Counter()
+        self.pronouns: Counter[str | None] = Counter()
+        """`he` and `she`, in any case."""
 
 
-@dataclass
 class Vocabulary:
-    """The words of a corpus, and its titles without asides."""
+    """The words of a corpus, and its titles without asides; not its texts."""
 
-    lower: Counter[str] = field(default_factory=Counter[str])
-    """Occurrences that begin with a small letter, by case-folded word; of other words 0."""
-    capital: Counter[str] = field(default_factory=Counter[str])
-    after_in: Counter[str] = field(default_factory=Counter[str])
-    """Occurrences with a capital after `in` and the like."""
-    titles: dict[str, TitleFacts] = field(default_factory=dict[str, TitleFacts])
-    """In the order of the corpus."""
+    def __init__(self, records: Iterable[SourceRecord]) -> None:
+        """Read the corpus once."""
+        self.lower: Counter[str] = Counter()
+        """Occurrences that begin with a small letter, by case-folded word; of other words 0."""
+        self.capital: Counter[str] = Counter()
+        self.after_in: Counter[str] = Counter()
+        """Occurrences with a capital after `in` and the like."""
+        self.titles: dict[str, TitleFacts] = {}
+        """In the order of the corpus."""
+        for record in records:
+            self._add(record.title, record.text)
 
-    def add(self, title: str, text: str) -> None:
-        """Count the words of a passage, and what it says of its title."""
+    def _add(self, title: str, text: str) -> None:
         before = ""
         for word in words_of(f"{title} {text}"):
             folded = word.casefold()
@@ -114,18 +108,15 @@ class Vocabulary:
             facts = self.titles.setdefault(base_of(title), TitleFacts())
             if kind := _kind_of(title, text):
                 facts.kinds[kind] += 1
-            for found in _PRONOUN.finditer(text):
-                facts.he += found.lastgroup == "he"
-                facts.she += found.lastgroup == "she"
+            facts.pronouns.update(found.lastgroup for found in _PRONOUN.finditer(text))
 
     def kind_of(self, title: str) -> TitleKind:
         """Return the kind of a title without its aside, by its passages, else by how texts use it."""
-        kind, words = self.titles[title].kind, words_of(title)
-        if kind == "other" and len(words) == 1:
-            word = words[0].casefold()
-            if word in countries() or self.after_in[word] > _PLACE_SHARE * self.capital[word] + 1:
-                return "place"
-        return kind
+        if kinds := self.titles[title].kinds:
+            return kinds.most_common(1)[0][0]
+        first, *more = map(str.casefold, words_of(title))
+        is_place = first in countries() or self.after_in[first] > _PLACE_SHARE * self.capital[first] + 1
+        return "place" if is_place and not more else "other"
 
     def __contains__(self, word: str) -> bool:
         """Whether a case-folded word occurs."""
@@ -141,26 +132,18 @@ class Vocabulary:
         return self.lower[folded] <= _FEWER * self.capital[folded]
 
 
-def read_vocabulary(records: Iterable[SourceRecord]) -> Vocabulary:
-    """Read a corpus once; holds its words and titles, not its texts."""
-    vocabulary = Vocabulary()
-    for record in records:
-        vocabulary.add(record.title, record.text)
-    return vocabulary
-
-
 def is_demonym(folded: str) -> bool:
     """Whether a word names people of a country, or its language."""
     country = countries().get(folded)
     if country is not None:
         return folded != country.lower() and folded not in country_parts()
-    return len(folded) > 6 and folded.endswith(_DEMONYM_ENDS)
+    return len(folded) > 6 and folded.endswith(("ian", "ese", "ish"))
 
 
 def is_function_word(word: str) -> bool:
     """Whether a word has no content, as `of` or `von`, or is a number."""
     folded = word.casefold()
-    return folded in _FUNCTION or folded in _CONTRACTIONS or in_class(folded, "inner") or not folded.isalpha()
+    return folded in _FUNCTION or in_class(folded, "inner") or not folded.isalpha()
 
 
 def is_generic(word: str) -> bool:

@@ -60,42 +60,11 @@ def build_name_map(vocabulary: Vocabulary, seed: int) -> NameMap:
         for title in sorted(vocabulary.titles)
         if is_written_as_a_name(words := words_of(title)) and not title.startswith(("List of", "Outline of"))
     ]
-    names = NameMap(seed)
-    coin = _NameCoiner(vocabulary, seed)
-    _rename_words(names, named, vocabulary, coin)
-    common = _CommonWords(names, {casefold_words(words_of(title)) for title in vocabulary.titles}, coin)
+    maker = _NameMaker(vocabulary, seed)
+    maker.rename_words(named)
     for each in named:
-        common.rename(each.words, each.kind)
-    return names
-
-
-class _NameCoiner:
-    """Makes names that are no word of a corpus, each only once."""
-
-    def __init__(self, vocabulary: Vocabulary, seed: int) -> None:
-        self.vocabulary, self.seed = vocabulary, seed
-        self._used: set[str] = set()
-
-    def __call__(self, kind: NameKind, key: str) -> str:
-        """Return the first candidate that is free; candidates never end."""
-        folds = ((each, each.casefold()) for each in candidate_names(kind, key, self.seed))
-        new, fold = next((each, fold) for each, fold in folds if fold not in self.vocabulary and fold not in self._used)
-        self._used.add(fold)
-        return new
-
-
-def _rename_words(names: NameMap, named: Sequence[_Title], vocabulary: Vocabulary, coin: _NameCoiner) -> None:
-    """Give each name word of the titles a new one of the kind that it most often is."""
-    votes: dict[str, Counter[NameKind]] = defaultdict(Counter)
-    for each in named:
-        if each.kind == "other" and len(each.words) == 1:
-            continue  # a religion, a language, a thing
-        for place, word in enumerate(each.words):
-            if vocabulary.is_name_word(word) and not is_generic(word) and not is_function_word(word):
-                votes[word.casefold()][_kind_of_word(each, place)] += 1
-    for word in sorted(votes):
-        kind = max(sorted(votes[word]), key=lambda kind: votes[word][kind])
-        names.words[word] = coin(kind, word)
+        maker.rename_title(each.words, each.kind)
+    return maker.names
 
 
 def _kind_of_word(title: _Title, place: int) -> NameKind:
@@ -107,62 +76,82 @@ def _kind_of_word(title: _Title, place: int) -> NameKind:
         return "place"
     if len(words) > 1 and place == len(words) - 1:
         return "surname"
-    return "male" if facts.he > facts.she else "female" if facts.she > facts.he else "given"
+    he, she = facts.pronouns["he"], facts.pronouns["she"]
+    return "male" if he > she else "female" if she > he else "given"
 
 
-class _CommonWords:
-    """Renames the common words of titles, each within its title."""
+class _NameMaker:
+    """Finds new words and titles, and records them; no new name is a word of the corpus or another new name."""
 
-    def __init__(self, names: NameMap, taken: set[Words], coin: _NameCoiner) -> None:
-        self.names, self.taken, self.coin = names, taken, coin
+    def __init__(self, vocabulary: Vocabulary, seed: int) -> None:
+        self.names, self.vocabulary = NameMap(seed), vocabulary
+        self._taken = {casefold_words(words_of(title)) for title in vocabulary.titles}
+        self._used: set[str] = set()
         self._surnames: dict[str, str] = {}
 
-    def rename(self, words: list[str], kind: TitleKind) -> None:
-        """Find a title's new words, and record them if any differs."""
+    def _coin(self, kind: NameKind, key: str) -> str:
+        folds = ((each, each.casefold()) for each in candidate_names(kind, key, self.names.seed))
+        new, fold = next((each, fold) for each, fold in folds if fold not in self.vocabulary and fold not in self._used)
+        self._used.add(fold)
+        return new
+
+    def rename_words(self, named: Sequence[_Title]) -> None:
+        """Give each name word of the titles a new one of the kind that it most often is."""
+        votes: dict[str, Counter[NameKind]] = defaultdict(Counter)
+        for each in named:
+            if each.kind == "other" and len(each.words) == 1:
+                continue  # a religion, a language, a thing
+            for place, word in enumerate(each.words):
+                if self.vocabulary.is_name_word(word) and not is_generic(word) and not is_function_word(word):
+                    votes[word.casefold()][_kind_of_word(each, place)] += 1
+        for word in sorted(votes):
+            kind = max(sorted(votes[word]), key=lambda kind: votes[word][kind])
+            self.names.words[word] = self._coin(kind, word)
+
+    def rename_title(self, words: list[str], kind: TitleKind) -> None:
+        """Find a title's new words, those for its common words too, and record them if any differs."""
         old = casefold_words(words)
         if old in self.names.titles:
             return
-        common = self._to_rename(words, kind)
+        common = self._common_words(words, kind)
         new = [self.names.words.get(word, written) for word, written in zip(old, words, strict=True)]
         for attempt in count():
-            for place in sorted(common):
+            for place in common:
                 new[place] = self._substitute(words, place, kind, attempt)
-            if not common or casefold_words(new) not in self.taken:
+            if not common or casefold_words(new) not in self._taken:
                 break
         if casefold_words(new) == old:
             return
-        self.taken.add(casefold_words(new))
+        self._taken.add(casefold_words(new))
         self.names.titles[old] = tuple(new)
         if common:
             self.names.written[old] = tuple(words)
-            last = len(words) - 1
-            if kind == "person" and last in common and last:
-                self.names.surnames[old] = {old[last]: new[last]}
+        if kind == "person" and len(words) - 1 in common and len(words) > 1:
+            self.names.surnames[old] = {old[-1]: new[-1]}
 
-    def _to_rename(self, words: list[str], kind: TitleKind) -> set[int]:
+    def _common_words(self, words: list[str], kind: TitleKind) -> list[int]:
         """Choose the places of the common words that are renamed."""
         free = [n for n, word in enumerate(words) if word.casefold() not in self.names.words and word.isalpha()]
         content = [n for n in free if not is_function_word(words[n]) and not is_ordinal(words[n])]
-        if kind == "other" or (kind == "work" and not content):
-            return set()
-        if kind == "work":
-            return set(content)
-        chosen = {n for n in content if not is_generic(words[n])}
-        if kind == "person":
-            single = {n for n in content if len(words[n]) == 1}
-            last = {n for n in content if n == len(words) - 1 and n}  # Stephen King, but King Charles
-            return (chosen | last) - single
-        if not chosen and len(free) == len(words):
-            return set(content[:1])  # United States: the first word has to do
-        return chosen
+        chosen = [n for n in content if not is_generic(words[n])]
+        match kind:
+            case "other":
+                return []
+            case "work":
+                return content
+            case "person":  # Stephen King, but King Charles
+                last = len(words) - 1
+                return [n for n in content if (n in chosen or n == last > 0) and len(words[n]) > 1]
+            case _:  # United States: the first word has to do
+                return chosen or (content[:1] if len(free) == len(words) else [])
 
     def _substitute(self, words: list[str], place: int, kind: TitleKind, attempt: int) -> str:
-        word = words[place].casefold()
+        key = f"{' '.join(words)}/{place}"
         if kind == "work":  # real words, which may occur elsewhere too
-            candidates = candidate_names("title", f"{' '.join(words)}/{place}/{words[place]}", self.names.seed)
-            return next(islice(candidates, attempt, None))
-        if kind == "person" and place == len(words) - 1:
-            if word not in self._surnames:
-                self._surnames[word] = self.coin("surname", word)
-            return self._surnames[word]
-        return self.coin("given" if kind == "person" else "place", f"{' '.join(words)}/{place}/{attempt}")
+            return next(islice(candidate_names("title", f"{key}/{words[place]}", self.names.seed), attempt, None))
+        word = words[place].casefold()
+        if kind != "person" or place < len(words) - 1:
+            return self._coin("given" if kind == "person" else "place", f"{key}/{attempt}")
+        if word not in self._surnames:
+            self._surnames[word] = self._coin("surname", word)
+        return self._surnames[word]

@@ -20,12 +20,12 @@ from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQu
 from hopgraph.tools.apps.evaluation.named_titles import (
     SENTENCE_END,
     WORD,
+    Vocabulary,
     base_of,
     is_function_word,
-    read_vocabulary,
     words_of,
 )
-from hopgraph.tools.apps.evaluation.new_titles import NameMap, Words, build_name_map, casefold_words
+from hopgraph.tools.apps.evaluation.new_titles import Words, build_name_map, casefold_words
 from hopgraph.tools.io.atomic_files import write_files
 from hopgraph.tools.retrieval.corpora import SourceRecord, hash_passage
 
@@ -55,11 +55,11 @@ class _Phrase(NamedTuple):
 
 
 class Renamer:
-    """Renames texts by a map of names."""
+    """Renames texts by a map of names; the same corpus and seed always give the same names."""
 
-    def __init__(self, names: NameMap) -> None:
-        """Index the map by the first words of titles."""
-        self.names = names
+    def __init__(self, records: Iterable[SourceRecord], seed: int) -> None:
+        """Read the corpus once and make the map."""
+        self.names = names = build_name_map(Vocabulary(records), seed)
         self._phrases: dict[str, list[_Phrase]] = defaultdict(list)
         for old, written in sorted(names.written.items(), key=lambda each: (-len(each[0]), each[0])):
             skip = 1 if old[0] in _ARTICLES and len(old) > 2 else 0
@@ -224,11 +224,6 @@ def _apply(text: str, edits: Sequence[_Edit], start: int = 0, end: int | None = 
             parts += [text[start : edit.start], edit.new]
             start = edit.end
     return "".join([*parts, text[start:end]])
-
-
-def build_renamer(records: Iterable[SourceRecord], seed: int) -> Renamer:
-    """Make the renaming of a corpus; reads it once. The same corpus and seed always give the same names."""
-    return Renamer(build_name_map(read_vocabulary(records), seed))
 
 
 def rename_records(renaming: Renamer, records: Iterable[SourceRecord]) -> Iterator[SourceRecord]:

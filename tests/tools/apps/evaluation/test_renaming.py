@@ -24,7 +24,7 @@ from hopgraph.tools.apps.evaluation.datasets import QuestionSample, read_questio
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop, GoldSentence
 from hopgraph.tools.apps.evaluation.named_titles import base_of, is_written_as_a_name, words_of
 from hopgraph.tools.apps.evaluation.new_names import NameKind, candidate_names
-from hopgraph.tools.apps.evaluation.renaming import NAME_MAP, Renamer, build_renamer, rename_records
+from hopgraph.tools.apps.evaluation.renaming import NAME_MAP, Renamer, rename_records
 from hopgraph.tools.apps.evaluation.trec import format_trec_files
 from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.retrieval import open_index
@@ -52,7 +52,7 @@ RECORDS = [record(title, text) for title, text in TEXTS.items()]
 
 @pytest.fixture(scope="module")
 def renaming() -> Renamer:
-    return build_renamer(RECORDS, 7)
+    return Renamer(RECORDS, 7)
 
 
 def new_word(renaming: Renamer, word: str) -> str:
@@ -98,9 +98,7 @@ def test_common_things_dates_and_demonyms_stay(renaming: Renamer) -> None:
 
 
 def test_the_same_seed_gives_the_same_names_whatever_the_order_and_another_one_others() -> None:
-    one, same, other = (
-        build_renamer(records, seed) for records, seed in ((RECORDS, 7), (RECORDS[::-1], 7), (RECORDS, 8))
-    )
+    one, same, other = (Renamer(records, seed) for records, seed in ((RECORDS, 7), (RECORDS[::-1], 7), (RECORDS, 8)))
     assert (one.names.words, one.names.titles) == (same.names.words, same.names.titles)
     assert not {*one.names.words.values()} & {*other.names.words.values()}
 
@@ -179,7 +177,7 @@ class RealData(NamedTuple):
 def real(request: pytest.FixtureRequest, shared_data: Path) -> RealData:
     path = shared_data / str(request.param)
     records = list(open_corpus(path).records(CorpusReading()))
-    return RealData(records, list(read_questions(path)), build_renamer(records, 7))
+    return RealData(records, list(read_questions(path)), Renamer(records, 7))
 
 
 def holds_an_answer(question: EvalQuestion) -> bool:

@@ -8,8 +8,7 @@ from rich.text import Text
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.cli.console import console_on, print_line
-from hopgraph.tools.apps.evaluation.rehearsal.plan_book import read_book
-from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_model import RehearsalModel
+from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_model import RehearsalModel, read_book
 from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_options import RehearsalOptions
 from hopgraph.tools.apps.server.listener import open_listener
 from hopgraph.tools.io.optional_packages import require

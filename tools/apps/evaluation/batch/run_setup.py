@@ -31,7 +31,6 @@ from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.renaming import (
     NAME_MAP,
     Renamer,
-    build_renamer,
     read_name_map_seed,
     rename_records,
     write_name_map,
@@ -167,7 +166,7 @@ def _check_corpus(spec: RunSpec, questions: Sequence[EvalQuestion]) -> None:
 
 def _make_renamer(spec: RunSpec, seed: int) -> Renamer:
     """Make the map of names, and write it to the run's folder."""
-    renaming = build_renamer(open_corpus(spec.dataset, None).records(CorpusReading()), seed)
+    renaming = Renamer(open_corpus(spec.dataset, None).records(CorpusReading()), seed)
     if not is_index(spec.out / CORPUS):
         spec.out.mkdir(parents=True, exist_ok=True)
         write_name_map(spec.out / NAME_MAP, renaming)

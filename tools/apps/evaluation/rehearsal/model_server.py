@@ -26,10 +26,6 @@ class _Tool(BaseModel):
     function: _Function
 
 
-class _StreamOptions(BaseModel):
-    include_usage: bool = False
-
-
 class _Body(BaseModel):
     """The fields of a request that are acted on; all others, as `response_format`, are accepted and ignored."""
 
@@ -37,7 +33,7 @@ class _Body(BaseModel):
     messages: list[dict[str, Any]] = Field(min_length=1)
     n: Literal[1] | None = None
     stream: bool = False
-    stream_options: _StreamOptions | None = None
+    stream_options: dict[str, Any] | None = None
     tools: list[_Tool] = []
     tool_choice: Literal["none", "auto", "required"] | _Tool = "auto"
 
@@ -101,7 +97,7 @@ def _completion(body: _Body, reply: AIMessage, created: int) -> Response:
     chunks: list[dict[str, Any]] = [
         {"choices": [{"index": 0, "delta": delta, "finish_reason": why}]} for delta, why in deltas
     ]
-    if body.stream_options and body.stream_options.include_usage:
+    if (body.stream_options or {}).get("include_usage"):
         chunks.append({"choices": [], "usage": usage})
     events = [json.dumps({**head, "object": "chat.completion.chunk", **each}) for each in chunks]
     return Response("".join(f"data: {each}\n\n" for each in (*events, "[DONE]")), media_type="text/event-stream")

@@ -12,10 +12,53 @@ from hopgraph.tools.apps.evaluation.rehearsal.question_plan import (
     is_among,
     without_mark,
 )
-from hopgraph.tools.apps.evaluation.rehearsal.relations import question_about
 
 _CHAINED = frozenset({"compositional", "inference"})
 """Types of 2WikiMultihopQA in which each triple starts where the one before ends."""
+
+_RELATION_QUESTIONS = {
+    "author": "Who is the author of {}?",
+    "award received": "Which award did {} receive?",
+    "capital": "What is the capital of {}?",
+    "cause of death": "What was the cause of death of {}?",
+    "child": "Who is a child of {}?",
+    "composer": "Who is the composer of {}?",
+    "country": "In which country is {}?",
+    "country of citizenship": "Of which country is {} a citizen?",
+    "country of origin": "From which country is {}?",
+    "date of birth": "When was {} born?",
+    "date of death": "When did {} die?",
+    "director": "Who is the director of {}?",
+    "doctoral advisor": "Who was the doctoral advisor of {}?",
+    "educated at": "Where was {} educated?",
+    "employer": "Who employed {}?",
+    "father": "Who is the father of {}?",
+    "founded by": "Who founded {}?",
+    "headquarters location": "Where are the headquarters of {}?",
+    "inception": "When was {} founded?",
+    "instance of": "What is {}?",
+    "located in or next to body of water": "By which body of water is {}?",
+    "located in the administrative territorial entity": "In which county, district, state or province is {} located?",
+    "manufacturer": "Who is the manufacturer of {}?",
+    "member of": "Of what is {} a member?",
+    "member of political party": "Of which political party is {} a member?",
+    "mother": "Who is the mother of {}?",
+    "native language": "What is the native language of {}?",
+    "original network": "On which network was {} broadcast first?",
+    "part of": "What is {} a part of?",
+    "performer": "Who is the performer of {}?",
+    "place of birth": "Where was {} born?",
+    "place of burial": "Where is {} buried?",
+    "place of death": "Where did {} die?",
+    "producer": "Who is the producer of {}?",
+    "publication date": "When was {} published or released?",
+    "publisher": "Who is the publisher of {}?",
+    "record label": "On which record label is {}?",
+    "sibling": "Who is a sibling of {}?",
+    "sport": "Which sport is that of {}?",
+    "spouse": "Who is the spouse of {}?",
+}
+"""Questions for the relations of Wikidata, as people would ask them."""
 
 
 def derive_plan(question: EvalQuestion) -> Plan:
@@ -48,7 +91,7 @@ def _from_decomposition(question: EvalQuestion, gold: dict[str, GoldPassage]) ->
     hops: list[PlanHop] = []
     for number, hop in enumerate(question.hops, 1):
         subject, _, relation = map(str.strip, hop.question.partition(">>"))  # MuSiQue's `Brother >> performer`
-        asked = question_about(subject, relation) if subject and relation else hop.question
+        asked = _question_about(subject, relation) if subject and relation else hop.question
         passages = tuple(gold[name] for name in hop.passage_ids if name in gold)
         hops.append(PlanHop(number, asked, _hop_answers(question, hop, number), passages))
     return hops
@@ -73,11 +116,17 @@ def _from_triples(question: EvalQuestion, gold: Sequence[GoldPassage]) -> list[P
         earlier = [hop.number for hop in hops if is_among(name, [base_of(hop.answer)])]
         if not earlier and hops and question.type in _CHAINED and not contains_words(question.question, name):
             earlier = [hops[-1].number]
-        asked = question_about(f"#{earlier[-1]}" if earlier else subject, relation)
+        asked = _question_about(f"#{earlier[-1]}" if earlier else subject, relation)
         titled = [each for each in gold if is_among(name, [base_of(each.title)])]
         passages = titled or [each for each in gold if contains_words(each.text, value)] or gold
         hops.append(PlanHop(number, asked, answers if value in answers else (value,), tuple(passages)))
     return hops
+
+
+def _question_about(subject: str, relation: str) -> str:
+    """Return a question for a relation of a subject; one that is not listed is asked for by its name."""
+    template = _RELATION_QUESTIONS.get(relation.strip().lower(), f"What is the {relation.strip()} of {{}}?")
+    return template.replace("{}", subject.strip())
 
 
 def _from_passages(question: EvalQuestion, gold: Sequence[GoldPassage]) -> list[PlanHop]:

@@ -4,16 +4,17 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import chain, product
 from typing import NamedTuple
 
 from langchain_core.messages import BaseMessage
 
 from hopgraph.tools.apps.evaluation.rehearsal.hop_matching import answer_after, quotes_evidence, sentence_for
-from hopgraph.tools.apps.evaluation.rehearsal.plan_book import PlanBook, Target
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import (
     Plan,
+    PlanBook,
     PlanHop,
+    Target,
     contains_words,
     is_among,
     word_key,
@@ -105,14 +106,14 @@ class PromptCase:
 
         A hop that is asked about but has no answer there is not found.
         """
-        pairs = ((line, hop) for line in text.splitlines() for hop in self.hops)
-        return [HopAnswer(hop, said, line.strip()) for line, hop in pairs if (said := self._answer_in(line, hop))]
-
-    def _answer_in(self, line: str, hop: PlanHop) -> str:
-        said = self._answer_to(hop, line, self._names)
-        if said is not None:
-            return said
-        return hop.answer if quotes_evidence(line, hop) else ""
+        found: list[HopAnswer] = []
+        for line, hop in product(text.splitlines(), self.hops):
+            said = self._answer_to(hop, line, self._names)
+            if said is None and quotes_evidence(line, hop):
+                said = hop.answer
+            if said:
+                found.append(HopAnswer(hop, said, line.strip()))
+        return found
 
     def _answer_to(self, hop: PlanHop, line: str, names: Mapping[int, str]) -> str | None:
         """Find a hop's question in a line: with the right names, with those given before, or with descriptions."""

@@ -1,9 +1,10 @@
-"""How a question is answered, hop by hop, according to the gold annotations."""
+"""How questions are answered, hop by hop, according to the gold annotations; found by what a prompt asks."""
 
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from hopgraph.tools.models.offline.terms import WORD, key, term
 
@@ -140,3 +141,42 @@ def wordings(*questions: str) -> list[str]:
         words = [word for word in WORD.findall(question) if term(word)]
         ways += [question, " ".join(words)] if any(word[0].islower() for word in words) else [question]
     return ways
+
+
+class Target(NamedTuple):
+    """What a prompt asks for."""
+
+    plan: Plan
+    hop: PlanHop | None = None
+    """None: the whole question."""
+
+    @property
+    def hops(self) -> tuple[PlanHop, ...]:
+        """The hops that the answer needs."""
+        return self.plan.hops if self.hop is None else (self.hop,)
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The right answers; empty where there is none."""
+        return self.plan.answers if self.hop is None else self.hop.answers
+
+
+NO_TARGET = Target(Plan("", "", (), ()))
+"""A text that is neither a question nor a part of one: no hops, no answers."""
+
+
+class PlanBook:
+    """Finds the plan of a question, and of every sub-question that a plan would ask."""
+
+    def __init__(self, plans: Iterable[Plan]) -> None:
+        """Index the plans; of two that ask the same the first is found."""
+        self.plans = list(plans)
+        self._targets = {word_key(plan.question): Target(plan) for plan in reversed(self.plans)}
+        for plan in self.plans:
+            for hop in plan.asked:
+                for wording in wordings(plan.question_of(hop), plan.self_contained(hop)):
+                    self._targets.setdefault(word_key(wording), Target(plan, hop))
+
+    def find(self, text: str) -> Target:
+        """Return what a question asks for, else `NO_TARGET`."""
+        return self._targets.get(word_key(text), NO_TARGET)

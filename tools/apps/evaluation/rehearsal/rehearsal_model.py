@@ -12,11 +12,15 @@ from langchain_core.outputs import ChatResult
 from pydantic import ConfigDict, Field, SkipValidation
 from typing_extensions import override
 
-from hopgraph.tools.apps.evaluation.rehearsal.plan_book import PlanBook, read_book
+from hopgraph.tools.apps.evaluation.datasets import add_gold_texts, read_questions
+from hopgraph.tools.apps.evaluation.rehearsal.plan_derivation import derive_plan
 from hopgraph.tools.apps.evaluation.rehearsal.planner_replies import reply
 from hopgraph.tools.apps.evaluation.rehearsal.prompt_case import PromptCase
+from hopgraph.tools.apps.evaluation.rehearsal.question_plan import PlanBook
 from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_options import RehearsalOptions, parse_rehearsal
+from hopgraph.tools.apps.evaluation.renaming import Renamer
 from hopgraph.tools.models.offline.offline_model import as_result
+from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 
 
 class RehearsalModel(BaseChatModel):
@@ -69,3 +73,16 @@ def make_rehearsal(rest: str) -> RehearsalModel:
     """
     dataset, options = parse_rehearsal(rest)
     return RehearsalModel(book=read_book(Path(dataset).expanduser(), options.rename), options=options)
+
+
+def read_book(path: Path, rename: int | None = None) -> PlanBook:
+    """Read a data set and plan each of its questions, renamed as `--rename SEED` does. Blocks.
+
+    Raises:
+        CorpusError, BadRecordError: the data set cannot be read.
+    """
+    questions = add_gold_texts(path, list(read_questions(path)))
+    if rename is not None:
+        renamer = Renamer(open_corpus(path, None).records(CorpusReading()), rename)
+        questions = map(renamer.question, questions)
+    return PlanBook(map(derive_plan, questions))

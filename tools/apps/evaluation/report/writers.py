@@ -60,12 +60,11 @@ def as_html(heading: str, notes: Sequence[str], tables: Sequence[Table]) -> str:
 
 def _html_row(row: Sequence[Cell]) -> str:
     name, *values = row
-    return f'<th scope="row">{html.escape(name.text)}</th>' + "".join(f"<td>{_html_cell(cell)}</td>" for cell in values)
-
-
-def _html_cell(cell: Cell) -> str:
-    interval = cell.text.removeprefix(cell.brief)
-    return html.escape(cell.brief) + (f"<small>{html.escape(interval)}</small>" if interval else "")
+    cells = [f'<th scope="row">{html.escape(name.text)}</th>']
+    for cell in values:
+        interval = html.escape(cell.text.removeprefix(cell.brief))
+        cells.append(f"<td>{html.escape(cell.brief)}{interval and f'<small>{interval}</small>'}</td>")
+    return "".join(cells)
 
 
 def as_csv(heading: str, notes: Sequence[str], tables: Sequence[Table]) -> str:

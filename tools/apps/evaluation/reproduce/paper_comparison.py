@@ -31,13 +31,13 @@ def summary_of(folder: Path, method: str) -> Mapping[str, Any]:
 
 
 def warnings_for(table: PaperTable, dataset: str, *, pooled: bool, stand_ins: str) -> list[str]:
-    """Say what keeps our numbers from being compared with the paper's; never empty.
+    """Say what keeps our numbers on a data set from being compared with the paper's; never empty.
 
     Args:
         table: the paper's.
         dataset: the data set that was asked.
         pooled: whether the corpus is the pooled contexts of the data set.
-        stand_ins: what `stand_ins_among` says of the models; empty for language models.
+        stand_ins: what models that are no language models are called; empty without one.
     """
     found = [f"Not a language model's scores: {stand_ins}."] if stand_ins else []
     if dataset not in table.datasets:
@@ -59,8 +59,8 @@ def compare_with_paper(
 
     Args:
         name: the table's, as `tor/table5`.
-        paper: whose table it is; it says in which scale scores are printed.
-        table: the paper's.
+        paper: says in which scale scores are printed.
+        table: of that paper.
         dataset: the data set that was asked; one that the table lacks is compared with the table's first.
         rows: as planned.
         summaries: a run's folder → the summary of its only method; a folder that is missing was not run.
