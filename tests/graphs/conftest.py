@@ -24,7 +24,8 @@ def log_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def server_url(log_file: Path) -> Iterator[str]:
-    with langgraph_server(log_file) as url:
+    """A developer's own server, whose callers choose models and corpora; `tests/attacks` has one for others."""
+    with langgraph_server(log_file, environment={"HOPGRAPH_TRUST_CALLERS": "1"}) as url:
         yield url
 
 

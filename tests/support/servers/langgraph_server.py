@@ -19,12 +19,15 @@ from support.paths import ROOT
 
 
 @contextmanager
-def langgraph_server(log_file: Path, described: Mapping[str, Any] | None = None) -> Generator[str]:
+def langgraph_server(
+    log_file: Path, described: Mapping[str, Any] | None = None, environment: Mapping[str, str] | None = None
+) -> Generator[str]:
     """Start the server and give its address; a taken port makes it choose another, so that is read from its log.
 
     Args:
         log_file: what the server writes; its folder becomes the server's.
         described: what stands for the project's langgraph.json; None for that.
+        environment: further variables of the server's.
     """
     command = [sys.executable, "-m", "langgraph_cli", "dev", "--no-browser", "--no-reload"]
     command += ["--port", str(_free_port()), "--n-jobs-per-worker", "20"]
@@ -33,17 +36,18 @@ def langgraph_server(log_file: Path, described: Mapping[str, Any] | None = None)
             (log_file.parent / name).symlink_to(ROOT / name)  # its threads are kept in a folder beside these
         else:
             (log_file.parent / name).write_text(json.dumps(described))
-    environment = {
+    variables = {
         **os.environ,
         "LANGGRAPH_CLI_NO_ANALYTICS": "1",
         "LANGSMITH_TRACING": "false",
         "PYTHONUNBUFFERED": "1",
         "NO_COLOR": "1",
         "HOPGRAPH_GOLD_PASSAGES": json.dumps([{"title": "Pan's Labyrinth", "text": "Guillermo del Toro directed it."}]),
+        **(environment or {}),
     }
     with log_file.open("wb") as log:
         server = subprocess.Popen(
-            command, cwd=log_file.parent, env=environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+            command, cwd=log_file.parent, env=variables, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
         )
     try:
         yield _address(server, log_file)

@@ -12,7 +12,9 @@ from typing import Any
 from hopgraph.graphs import ALIASES, METHODS, chat
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.cli.console import console_on, print_line
+from hopgraph.tools.apps.server.langgraph_app import STUDIO
 from hopgraph.tools.apps.server.listener import address_of, open_listener
+from hopgraph.tools.apps.server.server_options import ServingOptions, keys_from_environment, origins_from_environment
 from hopgraph.tools.io.optional_packages import require
 
 _QUIET = {
@@ -21,6 +23,8 @@ _QUIET = {
     # Its files are pickles.
     "LANGGRAPH_DISABLE_FILE_PERSISTENCE": "true",
 }
+AUTH = {"path": "hopgraph.tools.apps.server.langgraph_auth:auth", "disable_studio_auth": True}
+"""Without the last, whoever says to be Studio would need no key."""
 _FOLDER = Path(".langgraph_api")
 """Of the server, in the working directory; that of `hopgraph serve` stays empty."""
 
@@ -40,8 +44,9 @@ def run_serve(options: ServeOptions) -> None:
 
     Raises:
         SpecError: the server is not installed. SettingsError: the port, the host or the working directory cannot
-        be used.
+        be used, or others can reach the host and no key is set.
     """
+    ServingOptions(host=options.host, keys=keys_from_environment()).validate()
     os.environ.update(_QUIET)  # some are read as the server is imported
     os.environ.setdefault("LOG_LEVEL", "WARNING")
     with _own_folder(), TemporaryDirectory(prefix="hopgraph-serve-") as folder:
@@ -55,6 +60,8 @@ def run_serve(options: ServeOptions) -> None:
             options.host,
             options.port,
             graphs=packaged_graphs(),
+            auth=AUTH,
+            http=http_config(),
             open_browser=options.browser,
             n_jobs_per_worker=10,
             disable_persistence=True,
@@ -95,6 +102,17 @@ def _keep_apart(runtime: Any, folder: Path) -> None:
     runtime.GLOBAL_RETRY_COUNTER._counters.filename = str(folder / "retries")
 
 
+def http_config() -> dict[str, Any]:
+    """Describe what stands before the server's endpoints, as the server's configuration has it."""
+    cors = {
+        "allow_origins": [STUDIO, *origins_from_environment()],
+        "allow_methods": ["*"],
+        "allow_headers": ["*"],
+        "expose_headers": ["x-pagination-total", "x-pagination-next", "content-location"],
+    }
+    return {"app": "hopgraph.tools.apps.server.langgraph_app:guard", "cors": cors, "disable_webhooks": True}
+
+
 def packaged_graphs() -> dict[str, dict[str, str]]:
     """List the graphs by their names, as the server's configuration has them: chat first, then the methods."""
     methods = {name: METHODS[name] for name in METHODS.keys() - ALIASES.keys()}
@@ -112,5 +130,6 @@ def _print_address(options: ServeOptions) -> None:
     address = address_of(options.host, options.port)
     lines = f"Serving {len(packaged_graphs())} graphs at {address}; stop with Ctrl-C."
     print_line(console, lines, "bold")
-    note = "A development server: its threads are in memory, and it needs no key."
+    who = "callers send a key of HOPGRAPH_API_KEY" if keys_from_environment() else "it lets in this machine alone"
+    note = f"A development server: its threads are in memory, and {who}."
     print_line(console, note, "dim")

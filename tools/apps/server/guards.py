@@ -56,6 +56,28 @@ class Guards:
             await self._guarded(scope, receive, send)
 
 
+_CLOSED_PATHS = ("/internal", "/deploy")
+"""Routes of the development server that empty it, show any thread and upload the project, without asking for a key."""
+
+
+class ServerGuard:
+    """Guards a whole LangGraph server: its own `Auth` asks for the keys, but not on every route."""
+
+    def __init__(self, app: ASGIApp, options: ServingOptions) -> None:
+        self._app = app
+        self._guarded = _HostCheck(self._unless_closed, options, mounted=True)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse or pass on; what the server asks itself, which no request can pretend, is passed on."""
+        of_server = scope["type"] == "lifespan" or scope.get("root_path", "").startswith("/noauth")
+        await (self._app if of_server else self._guarded)(scope, receive, send)
+
+    async def _unless_closed(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        closed = any(_is_within(path, each) for each in _CLOSED_PATHS)
+        await (Refusal(403, f"{path!r:.80} is closed", "closed") if closed else self._app)(scope, receive, send)
+
+
 def _is_within(path: str, prefix: str) -> bool:
     return path == prefix or path.startswith(f"{prefix}/")
 

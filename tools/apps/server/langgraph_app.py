@@ -1,34 +1,71 @@
-"""The web app for a LangGraph server: `"http": {"app": "hopgraph.tools.apps.server.langgraph_app:app"}` in its JSON.
+"""What a LangGraph server is guarded by, and the web app inside one: `"http": {"app": "….langgraph_app:guard"}`.
 
-Its settings come from the environment: `HOPGRAPH_MODEL` and the others of the chat, `HOPGRAPH_API_KEY`,
-`HOPGRAPH_HOSTS`, `HOPGRAPH_ORIGINS`, and `HOPGRAPH_THREADS`, where the page stores its threads. The server has an MCP
-endpoint and a start page of its own, so the app leaves these out. Without a key only the machine itself may use these
-endpoints; with one the app is reached by any name, or by those of `HOPGRAPH_HOSTS` alone. The server's own endpoints
-are not guarded by the app.
+`guard` has no endpoints; `app` is the web app behind the same guard. Their settings come from the environment:
+`HOPGRAPH_MODEL` and the others of the chat, `HOPGRAPH_API_KEY`, `HOPGRAPH_HOSTS`, `HOPGRAPH_ORIGINS`, and
+`HOPGRAPH_THREADS`, where the page stores its threads. The server has an MCP endpoint and a start page of its own, so
+the app leaves these out. Without a key only this machine may call, and the server does not start on any other address;
+with one it is reached by any name, or by those of `HOPGRAPH_HOSTS` alone.
 """
 
+import json
+import logging
 import os
+from typing import Any
+from urllib.parse import urlsplit
 
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
+from hopgraph.tools.apps.server.caller_settings import TRUST_CALLERS, callers_are_trusted
+from hopgraph.tools.apps.server.guards import ServerGuard
 from hopgraph.tools.apps.server.server_options import (
     ServingOptions,
     hosts_from_environment,
     keys_from_environment,
     origins_from_environment,
 )
-from hopgraph.tools.apps.server.web_app import create_app
+
+STUDIO = "https://smith.langchain.com"
+"""The origin of LangGraph Studio."""
 
 
-def __getattr__(name: str) -> FastAPI:
-    """Create the app on first access rather than on import."""
-    if name != "app":
+def __getattr__(name: str) -> Starlette:
+    """Create either app on first access rather than on import."""
+    if name not in {"app", "guard"}:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    app = Starlette() if name == "guard" else _web_app()
+    options = ServingOptions(
+        host=_bound_host(),
+        keys=keys_from_environment(),
+        origins=(*_named_origins(), *origins_from_environment()),
+        hosts=hosts_from_environment(),
+    )
+    app.add_middleware(ServerGuard, options=options.validate())
+    if callers_are_trusted():
+        warning = "%s is set: callers choose models, addresses and files of this machine"
+        logging.getLogger(__name__).warning(warning, TRUST_CALLERS)
+    globals()[name] = app
+    return app
+
+
+def _web_app() -> Starlette:
+    from hopgraph.tools.apps.server.web_app import create_app
+
     options = ServingOptions(
         keys=keys_from_environment(),
         origins=origins_from_environment(),
         hosts=hosts_from_environment(),
         threads=os.environ.get("HOPGRAPH_THREADS") or None,
     )
-    globals()[name] = app = create_app(options, alone=False)
-    return app
+    return create_app(options, alone=False)
+
+
+def _bound_host() -> str:
+    """Return the address that `langgraph dev` listens on; any other server is in a container, and on every address."""
+    developing = os.environ.get("LANGSMITH_LANGGRAPH_API_VARIANT") == "local_dev"
+    return (urlsplit(os.environ.get("LANGGRAPH_API_URL", "")).hostname if developing else None) or "0.0.0.0"  # noqa: S104
+
+
+def _named_origins() -> list[str]:
+    """Read `http.cors.allow_origins` of the server's JSON; Studio's origin where there is none."""
+    described: dict[str, Any] = json.loads(os.environ.get("LANGGRAPH_HTTP") or "{}")
+    return (described.get("cors") or {"allow_origins": [STUDIO]}).get("allow_origins", [])

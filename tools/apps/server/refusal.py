@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from fastapi.responses import JSONResponse
+from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
 _MAX_DRAINED_BYTES = 20_000_000

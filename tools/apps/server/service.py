@@ -16,6 +16,7 @@ from hopgraph.state.chat import METHOD_ALIASES, METHOD_NAMES, ChatContext, setti
 from hopgraph.state.context import make_settings
 from hopgraph.state.environment import with_environment
 from hopgraph.tools.apps.server.admission import Admission, BusyError
+from hopgraph.tools.apps.server.caller_settings import check_caller_settings
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.threads import Threads, open_threads, thread_key
 from hopgraph.tools.apps.server.turn import TurnStep, run_turn
@@ -27,20 +28,8 @@ AUTO = "auto"
 MODEL_NAMES: tuple[str, ...] = (AUTO, *METHOD_NAMES)
 """What a caller can name as a model or a tool."""
 
-OWNER_SETTINGS = frozenset(
-    {
-        *("model", "models", "retriever", "second_retriever", "reranker", "entailment"),
-        *("prompts_dir", "demonstrations", "cache_dir", "passages", "methods"),
-        *("request_timeout", "request_retries", "max_parallel_calls"),
-    }
-)
-"""The settings that only the owner of the app may choose: files, addresses, paid models, and the load on a model
-server."""
 MAX_FIRST_TITLE = 60
 """Characters of its first question that become a thread's title."""
-LIMITS = ("max_llm_calls", "max_tokens", "deadline_seconds")
-"""The settings that a caller may lower, but not raise above what the app was started with."""
-
 _log = logging.getLogger(__name__)
 
 
@@ -83,7 +72,7 @@ class Service:
         """
         name = resolve_name(name)
         if not owner:
-            self._check_caller(changes)
+            check_caller_settings(changes, with_environment(make_settings(ChatContext, self.options.settings)))
         of_method = {key: value for key, value in changes.items() if key not in ChatContext.model_fields}
         given = {**self.options.settings, **{key: value for key, value in changes.items() if key not in of_method}}
         if of_method and name == AUTO:
@@ -98,16 +87,6 @@ class Service:
             given["methods"] = {**by_method, name: merged}
         named = {} if name == AUTO else {"use_method": name}
         return with_environment(make_settings(ChatContext, {**given, **named}))
-
-    def _check_caller(self, changes: Mapping[str, JsonValue]) -> None:
-        refused = sorted(changes.keys() & OWNER_SETTINGS)
-        if refused:
-            raise SettingsError(f"setting {refused[0]!r} is chosen by the owner of this server, not by the caller")
-        allowed = with_environment(make_settings(ChatContext, self.options.settings))
-        for name in LIMITS:
-            maximum, value = getattr(allowed, name), changes.get(name, 0)
-            if maximum is not None and (not isinstance(value, int | float) or value > maximum):
-                raise SettingsError(f"setting {name!r} may be at most {maximum:g} here")
 
     def answer_messages(self, messages: Sequence[BaseMessage], settings: ChatContext) -> AsyncGenerator[TurnStep]:
         """Answer the last of the messages, without a thread: the caller holds the conversation.

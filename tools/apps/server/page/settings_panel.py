@@ -18,8 +18,9 @@ from hopgraph.state import Context, SettingsError
 from hopgraph.state.chat import ChatContext, settings_for_method
 from hopgraph.state.context import make_settings
 from hopgraph.state.fingerprint import record_settings
+from hopgraph.tools.apps.server.caller_settings import OWNER_SETTINGS
 from hopgraph.tools.apps.server.page.html_text import problem_html
-from hopgraph.tools.apps.server.service import AUTO, OWNER_SETTINGS
+from hopgraph.tools.apps.server.service import AUTO
 
 FieldKind = Literal["integer", "number", "boolean", "string", "object", "array"]
 """As in a JSON schema; objects and arrays are written as JSON."""

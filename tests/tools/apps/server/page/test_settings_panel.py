@@ -9,6 +9,7 @@ from hopgraph.graphs import METHODS, chat
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import METHOD_NAMES, ChatContext
 from hopgraph.tools.apps.server.admission import Admission
+from hopgraph.tools.apps.server.caller_settings import OWNER_SETTINGS
 from hopgraph.tools.apps.server.page.settings_panel import (
     SettingField,
     apply_change,
@@ -18,7 +19,7 @@ from hopgraph.tools.apps.server.page.settings_panel import (
     settings_panel,
 )
 from hopgraph.tools.apps.server.server_options import ServingOptions
-from hopgraph.tools.apps.server.service import AUTO, MODEL_NAMES, OWNER_SETTINGS, Service
+from hopgraph.tools.apps.server.service import AUTO, MODEL_NAMES, Service
 
 
 def by_name(method: str, *, owner: bool = False, given: ChatContext | None = None) -> dict[str, SettingField]:

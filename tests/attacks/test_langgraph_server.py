@@ -1,0 +1,386 @@
+"""What callers of the LangGraph server try, through every way that settings, threads and assistants come in."""
+
+import json
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from langgraph_sdk import get_sync_client
+
+from support.servers.langgraph_server import langgraph_server
+from support.servers.trap import ANN, SECRETS, Trap
+
+QUESTION = {"question": "Who painted Guernica?"}
+SAID = {"messages": [{"type": "human", "content": "Who painted Guernica?"}]}
+
+Way = Callable[[httpx.Client, dict[str, Any]], str]
+"""Sends settings to the server in one of the ways there are; returns everything that it answered."""
+
+
+def in_context(client: httpx.Client, settings: dict[str, Any]) -> str:
+    return client.post("/runs/wait", json={"assistant_id": "migres", "input": QUESTION, "context": settings}).text
+
+
+def in_configurable(client: httpx.Client, settings: dict[str, Any]) -> str:
+    body = {"assistant_id": "migres", "input": QUESTION, "config": {"configurable": settings}}
+    return client.post("/runs/wait", json=body).text
+
+
+def in_a_batch(client: httpx.Client, settings: dict[str, Any]) -> str:
+    return client.post("/runs/batch", json=[{"assistant_id": "migres", "input": QUESTION, "context": settings}]).text
+
+
+def in_the_chat(client: httpx.Client, settings: dict[str, Any]) -> str:
+    thread = client.post("/threads", json={}).json()["thread_id"]
+    body = {"assistant_id": "chat", "input": SAID, "context": settings, "stream_mode": "values"}
+    return client.post(f"/threads/{thread}/runs/stream", json=body).text
+
+
+def nested_for_a_host(client: httpx.Client, settings: dict[str, Any]) -> str:
+    return in_context(client, {"hopgraph": settings})
+
+
+def of_one_method(client: httpx.Client, settings: dict[str, Any]) -> str:
+    return in_the_chat(client, {"use_method": "migres", "methods": {"migres": settings}})
+
+
+def in_an_assistant(client: httpx.Client, settings: dict[str, Any]) -> str:
+    made = client.post("/assistants", json={"graph_id": "migres", "context": settings})
+    return made.text + ran_with(client, made)
+
+
+def in_an_assistants_config(client: httpx.Client, settings: dict[str, Any]) -> str:
+    made = client.post("/assistants", json={"graph_id": "migres", "config": {"configurable": settings}})
+    return made.text + ran_with(client, made)
+
+
+def in_a_changed_assistant(client: httpx.Client, settings: dict[str, Any]) -> str:
+    made = client.post("/assistants", json={"graph_id": "migres"})
+    changed = client.patch(f"/assistants/{made.json()['assistant_id']}", json={"context": settings})
+    return changed.text + ran_with(client, made)
+
+
+def ran_with(client: httpx.Client, made: httpx.Response) -> str:
+    if not made.is_success:
+        return ""
+    return client.post("/runs/wait", json={"assistant_id": made.json()["assistant_id"], "input": QUESTION}).text
+
+
+def in_a_command(client: httpx.Client, settings: dict[str, Any]) -> str:
+    thread = client.post("/threads", json={}).json()["thread_id"]
+    parameters = {"assistant_id": "migres", "input": QUESTION, "config": {"configurable": settings}}
+    body = {"id": 1, "method": "run.start", "params": parameters}
+    said = client.post(f"/threads/{thread}/commands", json=body).text
+    return said + client.get(f"/threads/{thread}/runs").text
+
+
+def through_mcp(client: httpx.Client, settings: dict[str, Any]) -> str:
+    parameters = {"name": "MIGRES", "arguments": QUESTION, "context": settings}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": parameters}
+    # Where it fails it breaks the connection off.
+    headers = {"Accept": "application/json, text/event-stream", "Connection": "close"}
+    return client.post("/mcp", json=body, headers=headers).text
+
+
+def by_a_schedule(client: httpx.Client, settings: dict[str, Any]) -> str:
+    body = {"assistant_id": "migres", "input": QUESTION, "schedule": "* * * * *", "context": settings}
+    return client.post("/runs/crons", json=body).text
+
+
+WAYS: list[Way] = [
+    in_context,
+    in_configurable,
+    in_a_batch,
+    in_the_chat,
+    nested_for_a_host,
+    of_one_method,
+    in_an_assistant,
+    in_an_assistants_config,
+    in_a_changed_assistant,
+    in_a_command,
+]
+ADDRESSES: dict[str, Callable[[str], dict[str, Any]]] = {
+    "model": lambda url: {"model": f"openai:any?base_url={url}/v1"},
+    "models": lambda url: {"models": {"migres": f"openai:any?base_url={url}/v1"}},
+    "reranker": lambda url: {"reranker": f"{url}/rerank"},
+    "entailment": lambda url: {"entailment": f"{url}/predict"},
+    "retriever": lambda url: {"retriever": f"web:serper?base_url={url}&retries=0"},
+    "second_retriever": lambda url: {"second_retriever": f"web:serper?base_url={url}&retries=0"},
+}
+
+
+def name_of(value: Any) -> str:
+    return getattr(value, "__name__", str(value))
+
+
+@pytest.mark.parametrize("way", WAYS, ids=name_of)
+@pytest.mark.parametrize("setting", ADDRESSES)
+def test_no_key_is_sent_to_an_address_of_the_callers(ann: httpx.Client, trap: Trap, way: Way, setting: str) -> None:
+    answer = way(ann, ADDRESSES[setting](trap.url))
+    assert not trap.heard
+    named = "methods" if way is of_one_method else setting
+    assert f"setting '{named}' is chosen by the owner of this server" in answer
+    assert "HOPGRAPH_TRUST_CALLERS" in answer
+
+
+@pytest.mark.parametrize("way", WAYS, ids=name_of)
+@pytest.mark.parametrize("setting", ["cache_dir", "prompts_dir", "demonstrations", "retriever", "model"])
+def test_no_path_of_the_callers_is_read_or_written(ann: httpx.Client, tmp_path: Path, way: Way, setting: str) -> None:
+    place = tmp_path / "chosen"
+    spec = {"retriever": f"bm25:{place}", "model": f"rehearsal:{place}"}.get(setting, str(place))
+    answer = way(ann, {setting: spec})
+    assert not place.exists()
+    assert "is chosen by the owner of this server" in answer
+
+
+def test_no_tool_of_mcp_takes_what_a_run_does_not(ann: httpx.Client, trap: Trap) -> None:
+    """LangGraph's MCP endpoint has no words for a refused run."""
+    assert "Pablo Picasso" in through_mcp(ann, {"max_iterations": 2})
+    for choose in ADDRESSES.values():
+        assert through_mcp(ann, choose(trap.url)) == "Internal Server Error"
+    assert not trap.heard
+
+
+def test_nothing_runs_by_a_schedule(ann: httpx.Client) -> None:
+    assert "this server offers no crons" in by_a_schedule(ann, {})
+
+
+def test_callers_lower_limits_and_choose_how_a_method_works(ann: httpx.Client) -> None:
+    given = {"max_llm_calls": 50, "max_iterations": 2, "passages_per_query": 3, "reranker": "lexical"}
+    assert json.loads(in_context(ann, given))["answer"] == "Pablo Picasso"
+
+
+def test_the_default_assistants_can_be_used_but_not_changed(ann: httpx.Client, ben: httpx.Client) -> None:
+    assistants = ben.post("/assistants/search", json={"graph_id": "migres", "limit": 10}).json()
+    [default] = [each["assistant_id"] for each in assistants if each["metadata"].get("created_by") == "system"]
+    address = f"/assistants/{default}"
+    assert ann.patch(address, json={"context": {"max_llm_calls": 1}, "metadata": {"owner": "ann"}}).status_code == 404
+    assert ann.patch(address, json={"name": "poisoned"}).status_code == 404
+    assert ann.post(f"{address}/latest", json={"version": 1}).status_code == 404
+    assert ann.delete(address).status_code in (403, 404, 409)
+    body = {"graph_id": "migres", "assistant_id": default, "context": {"max_llm_calls": 1}, "if_exists": "do_nothing"}
+    assert ann.post("/assistants", json=body).status_code == 409
+    after = ben.get(address).json()
+    assert (after["name"], after["context"], after["version"]) == ("MIGRES", {}, 1)
+    assert json.loads(in_context(ben, {}))["answer"] == "Pablo Picasso"
+
+
+def test_an_assistant_is_its_makers_alone(ann: httpx.Client, ben: httpx.Client) -> None:
+    """Also one that says it is the system's, or somebody else's."""
+    metadata = {"created_by": "system", "owner": "ben"}
+    body = {"graph_id": "migres", "name": "mine", "context": {"max_llm_calls": 1}, "metadata": metadata}
+    made = ann.post("/assistants", json=body).json()["assistant_id"]
+    ann.patch(f"/assistants/{made}", json={"metadata": metadata})
+    seen = {each["assistant_id"] for each in ben.post("/assistants/search", json={"limit": 100}).json()}
+    assert made not in seen
+    assert ben.get(f"/assistants/{made}").status_code == 404
+    assert ben.patch(f"/assistants/{made}", json={"name": "taken"}).status_code == 404
+    assert ben.delete(f"/assistants/{made}").status_code == 404
+    assert ben.post("/runs/wait", json={"assistant_id": made, "input": QUESTION}).status_code == 404
+    assert ann.get(f"/assistants/{made}").json()["name"] == "mine"
+    assert ann.delete(f"/assistants/{made}").is_success
+
+
+def thread_of(client: httpx.Client) -> tuple[str, str]:
+    """Ask something on a new thread; returns the thread and its last checkpoint."""
+    thread = client.post("/threads", json={"metadata": {"owner": "ben"}}).json()["thread_id"]
+    ran = client.post(f"/threads/{thread}/runs/wait", json={"assistant_id": "chat", "input": SAID})
+    assert "Pablo Picasso" in ran.text
+    return thread, client.get(f"/threads/{thread}/state").json()["checkpoint"]["checkpoint_id"]
+
+
+def test_threads_are_their_owners_alone(ann: httpx.Client, ben: httpx.Client) -> None:
+    thread, checkpoint = thread_of(ann)
+    [run] = ann.get(f"/threads/{thread}/runs").json()
+    assert thread in {each["thread_id"] for each in ann.post("/threads/search", json={}).json()}
+    for search in ({}, {"metadata": {"owner": "ann"}}, {"ids": [thread]}, {"values": {}}):
+        assert thread not in ben.post("/threads/search", json={**search, "limit": 1000}).text
+    assert ben.post("/threads/count", json={"metadata": {"graph_id": "chat"}}).json() == 0
+    at, state = f"/threads/{thread}", {"values": {"answer": "poisoned"}}
+    other = ben.post("/threads", json={}).json()["thread_id"]
+    checked = {"thread_id": thread, "checkpoint_id": checkpoint, "checkpoint_ns": ""}
+    turn = {"assistant_id": "chat", "input": SAID}
+    attempts = [
+        ben.get(at),
+        ben.get(f"{at}/state"),
+        ben.get(f"{at}/state/{checkpoint}"),
+        ben.get(f"{at}/history"),
+        ben.post(f"{at}/history", json={}),
+        ben.post(f"{at}/state/checkpoint", json={"checkpoint": checked}),
+        ben.post(f"{at}/state", json=state),
+        ben.patch(at, json={"metadata": {"owner": "ben"}}),
+        ben.post(f"{at}/copy"),
+        ben.get(f"{at}/runs"),
+        ben.get(f"{at}/runs/{run['run_id']}"),
+        ben.get(f"{at}/runs/{run['run_id']}/join"),
+        ben.post(f"{at}/runs/{run['run_id']}/cancel"),
+        ben.delete(f"{at}/runs/{run['run_id']}"),
+        ben.post(f"{at}/runs/wait", json=turn),
+        ben.post(f"{at}/runs/wait", json={**turn, "if_not_exists": "create"}),
+        ben.post("/threads", json={"thread_id": thread, "if_exists": "do_nothing"}),
+        ben.post("/threads/prune", json={"thread_ids": [thread]}),
+        ben.get(f"/internal/debug/thread/{thread}"),
+        ben.delete(at),
+    ]
+    elsewhere = {"assistant_id": "chat", "input": None, "checkpoint": checked}
+    attempts.append(ben.post(f"/threads/{other}/history", json={"checkpoint": checked}))
+    assert "messages" not in ben.post(f"/threads/{other}/runs/wait", json=elsewhere).text
+    assert not [each.text for each in attempts if "Picasso" in each.text or "Guernica" in each.text]
+    allowed = [(each.request.method, each.url.path) for each in attempts if each.is_success and each.json() != []]
+    assert allowed == []
+    values = ann.get(f"{at}/state").json()["values"]
+    assert [each["type"] for each in values["messages"]] == ["human", "ai"]
+    assert ann.get(at).json()["metadata"]["owner"] == "ann"
+
+
+def test_nothing_is_stored_for_callers(ann: httpx.Client) -> None:
+    """No graph uses the store."""
+    put = ann.put("/store/items", json={"namespace": ["notes"], "key": "k", "value": {}})
+    listed = ann.post("/store/namespaces", json={})
+    assert (put.status_code, listed.status_code) == (403, 403)
+
+
+WITHOUT_A_KEY: list[tuple[str, str, dict[str, str]]] = [
+    ("POST", "/threads/search", {}),
+    ("POST", "/assistants/search", {}),
+    ("POST", "/runs/wait", {}),
+    ("POST", "/threads/search", {"Authorization": "Bearer wrong"}),
+    ("POST", "/threads/search", {"X-Api-Key": "wrong"}),
+    ("POST", "/threads/search", {"X-Auth-Scheme": "langsmith"}),
+    ("POST", "/runs/wait", {"X-Auth-Scheme": "langsmith", "X-Api-Key": "any"}),
+    ("POST", "/mcp", {"Accept": "application/json, text/event-stream"}),
+    ("POST", "/a2a/chat", {}),
+    ("POST", "/store/namespaces", {}),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "headers"), WITHOUT_A_KEY)
+def test_without_a_key_nothing_is_answered(server_url: str, method: str, path: str, headers: dict[str, str]) -> None:
+    body = {"assistant_id": "migres", "input": QUESTION}
+    reply = httpx.request(method, f"{server_url}{path}", json=body, headers=headers)
+    assert reply.status_code == 401
+    assert "HOPGRAPH_API_KEY" not in reply.text
+    assert ANN not in reply.text
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/internal/truncate"),
+        ("GET", f"/internal/debug/thread/{uuid.uuid4()}"),
+        ("GET", "/deploy"),
+        ("POST", "/deploy"),
+        ("GET", "/deploy/0123456789ab/stream"),
+    ],
+)
+def test_the_routes_that_the_server_does_not_guard_are_closed(ann: httpx.Client, method: str, path: str) -> None:
+    """They empty it, show any thread, and upload the project; none asks for a key."""
+    reply = ann.request(method, path, json={})
+    assert (reply.status_code, reply.json()["error"]["code"]) == (403, "closed")
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "evil.example:2024", "[::ffff:1.2.3.4]"])
+def test_another_host_name_is_refused(ann: httpx.Client, host: str) -> None:
+    for path in ("/ok", "/info", "/openapi.json", "/assistants/search"):
+        reply = (
+            ann.post(path, json={}, headers={"Host": host})
+            if "search" in path
+            else ann.get(path, headers={"Host": host})
+        )
+        assert reply.status_code == 421, path
+    assert ann.get("/ok", headers={"Host": "chat.example"}).is_success
+
+
+EVIL, STUDIO = "https://evil.example", "https://smith.langchain.com"
+
+
+@pytest.mark.parametrize("origin", [EVIL, "null", "http://localhost:3000", f"{STUDIO}.evil.example", "http://[", "x"])
+def test_another_sites_page_is_refused(ann: httpx.Client, server_url: str, origin: str) -> None:
+    asks = {"Origin": origin, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type"}
+    body = json.dumps({"assistant_id": "migres", "input": QUESTION})
+    simple = {"Origin": origin, "Content-Type": "text/plain"}
+    replies = [
+        httpx.options(f"{server_url}/runs/wait", headers=asks),
+        ann.post("/runs/wait", content=body, headers=simple),
+        ann.post("/threads", content="{}", headers=simple),
+        ann.get("/info", headers={"Origin": origin}),
+        ann.post("/internal/truncate", headers=simple),
+    ]
+    assert [each.status_code for each in replies] == [403] * len(replies)
+    assert not [each for each in replies if "access-control-allow-origin" in each.headers]
+
+
+def test_studios_page_is_let_in(ann: httpx.Client, server_url: str) -> None:
+    asks = {"Origin": STUDIO, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "x-api-key"}
+    allowed = httpx.options(f"{server_url}/threads", headers=asks)
+    assert allowed.is_success
+    assert allowed.headers["access-control-allow-origin"] == STUDIO
+    made = ann.post("/threads", json={}, headers={"Origin": STUDIO, "X-Auth-Scheme": "langsmith"})
+    assert made.is_success
+    assert made.headers["access-control-allow-origin"] == STUDIO
+    assert "content-location" in made.headers["access-control-expose-headers"].lower()
+
+
+def test_results_are_posted_to_no_address_of_the_callers(ann: httpx.Client, trap: Trap) -> None:
+    body = {"assistant_id": "one_step", "input": QUESTION, "webhook": f"{trap.url}/told"}
+    ann.post("/runs/wait", json=body)
+    assert not trap.heard
+
+
+@pytest.mark.parametrize("place", ["content", "additional_kwargs", "message"])
+def test_no_secret_is_read_out_by_a_message(ann: httpx.Client, place: str) -> None:
+    """LangChain's own notation for an object and for a secret stays data."""
+    asked: dict[str, Any] = {"lc": 1, "type": "secret", "id": ["OPENAI_API_KEY"]}
+    message: dict[str, Any] = {"type": "human", "content": "Who painted Guernica?"}
+    if place == "content":
+        message["content"] = [{"type": "text", "text": "Who painted Guernica?", "extra": asked}]
+    elif place == "additional_kwargs":
+        message["additional_kwargs"] = {"context": {"cache_dir": "/tmp/x"}, "key": asked}  # noqa: S108
+    else:
+        built = {"content": "Who painted Guernica?", "name": asked}
+        message = {
+            "lc": 1,
+            "type": "constructor",
+            "kwargs": built,
+            "id": ["langchain", "schema", "messages", "HumanMessage"],
+        }
+    thread = ann.post("/threads", json={}).json()["thread_id"]
+    body = {"assistant_id": "chat", "input": {"messages": [message]}}
+    said = ann.post(f"/threads/{thread}/runs/wait", json=body).text + ann.get(f"/threads/{thread}/state").text
+    assert not [name for name, secret in SECRETS.items() if secret in said]
+
+
+def test_the_sdk_works_with_a_key(server_url: str) -> None:
+    """It sends the key as `X-Api-Key`; agent-chat-ui does so, too. Stepping works as in Studio."""
+    with get_sync_client(url=server_url, api_key=ANN) as client:
+        thread = client.threads.create()["thread_id"]
+        client.runs.wait(thread, "migres", input=QUESTION, interrupt_before=["finish"], raise_error=True)
+        state: Any = client.threads.get_state(thread)
+        assert state["next"] == ["finish"]
+        ended: Any = client.runs.wait(thread, "migres", input=None, raise_error=True)
+        assert ended["answer"] == "Pablo Picasso"
+        assert len(client.threads.get_history(thread)) > 1
+        assert thread in {each["thread_id"] for each in client.threads.search(limit=100)}
+
+
+@pytest.mark.slow
+def test_a_developers_callers_choose_all_but_where_keys_go(tmp_path: Path, trap: Trap) -> None:
+    """The escape hatch, on a server of one's own."""
+    log = tmp_path / "log"
+    with (
+        langgraph_server(log, environment={"HOPGRAPH_TRUST_CALLERS": "1", **SECRETS}) as url,
+        httpx.Client(base_url=url, timeout=60) as caller,
+    ):
+        assert "HOPGRAPH_TRUST_CALLERS is set" in log.read_text(errors="replace")
+        assert json.loads(in_context(caller, {"model": "offline:extractive"}))["answer"] == "Pablo Picasso"
+        for setting, choose in ADDRESSES.items():
+            answer = in_context(caller, choose(trap.url))
+            assert f"setting '{setting}' names an address" in answer
+        hidden = {"model": f"openai:any?base%5Furl={trap.url.replace('/', '%2F')}%2Fv1"}
+        assert "names an address" in in_context(caller, hidden)
+        assert caller.get("/ok", headers={"Host": "evil.example"}).status_code == 421
+        assert caller.get("/ok", headers={"Origin": EVIL}).status_code == 403
+    assert not trap.heard

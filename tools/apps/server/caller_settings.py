@@ -1,0 +1,68 @@
+"""Which settings the callers of a server may choose; the others are the owner's, who started it."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import unquote
+
+from hopgraph.state import SettingsError
+from hopgraph.state.chat import ChatContext
+
+OWNER_SETTINGS = frozenset(
+    {
+        *("model", "models", "retriever", "second_retriever", "reranker", "entailment"),
+        *("prompts_dir", "demonstrations", "cache_dir", "passages", "methods"),
+        *("request_timeout", "request_retries", "max_parallel_calls"),
+    }
+)
+"""The settings that only the owner of the app may choose: files, addresses, paid models, and the load on a model
+server."""
+LIMITS = ("max_llm_calls", "max_tokens", "deadline_seconds")
+"""The settings that a caller may lower, but not raise above what the app was started with."""
+TRUST_CALLERS = "HOPGRAPH_TRUST_CALLERS"
+"""The variable by which a developer lets the callers of a LangGraph server choose the owner's settings, too."""
+
+
+def callers_are_trusted() -> bool:
+    """Whether a developer trusts the callers of this server."""
+    return os.environ.get(TRUST_CALLERS, "").lower() in {"1", "true", "yes"}
+
+
+def check_caller_settings(given: Mapping[str, Any], allowed: ChatContext) -> None:
+    """Refuse what a caller may not choose.
+
+    Args:
+        given: the caller's own settings.
+        allowed: those that the server was started with.
+
+    Raises:
+        SettingsError: a setting that is the owner's, or a limit above the server's.
+    """
+    # What applies anyway is no choice; some front ends send every setting.
+    refused = sorted(name for name in given.keys() & OWNER_SETTINGS if given[name] != getattr(allowed, name, None))
+    if refused:
+        raise SettingsError(f"setting {refused[0]!r} is chosen by the owner of this server, not by the caller")
+    for name in LIMITS:
+        maximum, value = getattr(allowed, name), given.get(name, 0)
+        if maximum is not None and (not isinstance(value, int | float) or value > maximum):
+            raise SettingsError(f"setting {name!r} may be at most {maximum:g} here")
+
+
+def check_trusted_settings(given: Mapping[str, Any]) -> None:
+    """Refuse addresses of a trusted caller's while there is a key: a key belongs to the address it was configured with.
+
+    Raises:
+        SettingsError: an address, and a variable with a key.
+    """
+    keys = sorted(name for name, key in os.environ.items() if key and _is_sent(name))
+    named = sorted(name for name in given.keys() & OWNER_SETTINGS if "//" in unquote(str(given[name])))
+    if keys and named:
+        raise SettingsError(
+            f"setting {named[0]!r} names an address, and {keys[0]} is set: a key is sent to no address of a caller's; "
+            "start the server with the address, or without the key"
+        )
+
+
+def _is_sent(name: str) -> bool:
+    """Whether a variable is a key of a model or search provider's, and not of the callers' or LangSmith's."""
+    return name.endswith("_API_KEY") and not name.startswith(("HOPGRAPH_API_KEY", "LANG"))

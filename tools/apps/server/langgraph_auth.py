@@ -1,0 +1,100 @@
+"""Who calls a LangGraph server, and what is theirs: `"auth": {"path": "….langgraph_auth:auth"}` in its JSON.
+
+Callers carry a key of `HOPGRAPH_API_KEY`, as `Authorization: Bearer KEY` or, as langgraph-sdk sends it, `X-Api-Key`.
+Each sees only their own threads, assistants and stored items, and the assistants that the server made of its graphs,
+which nobody changes. Settings come in with runs and assistants only, and are checked as those of a chat's caller.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, cast
+
+from langgraph_sdk import Auth
+
+from hopgraph.state import SettingsError
+from hopgraph.state.chat import ChatContext
+from hopgraph.state.environment import with_environment
+from hopgraph.tools.apps.server.api_keys import user_from_header, user_of_key
+from hopgraph.tools.apps.server.caller_settings import (
+    TRUST_CALLERS,
+    callers_are_trusted,
+    check_caller_settings,
+    check_trusted_settings,
+)
+from hopgraph.tools.apps.server.server_options import OWNER, keys_from_environment
+
+auth = Auth()
+_Context = Auth.types.AuthContext
+_keys = cache(keys_from_environment)
+
+
+@auth.authenticate
+async def authenticate(headers: Mapping[bytes, bytes]) -> Auth.types.MinimalUserDict:
+    """Return the user of the key; without keys the guard lets in this machine alone, which is one user."""
+    if not _keys():
+        return {"identity": OWNER}
+    bearer, key = (headers.get(name, b"").decode("latin-1") for name in (b"authorization", b"x-api-key"))
+    user = user_from_header(bearer, _keys()) or user_of_key(key, _keys())
+    if not user:
+        raise Auth.exceptions.HTTPException(401, "no key, or a wrong one: send Authorization: Bearer KEY")
+    return {"identity": user}
+
+
+@auth.on
+async def refuse_the_rest(ctx: _Context, value: Any) -> Auth.types.HandlerResult:
+    """Refuse what has no owner: runs by a schedule, and the store, which no graph uses."""
+    raise Auth.exceptions.HTTPException(403, f"this server offers no {ctx.resource}")
+
+
+@auth.on.threads
+async def own_threads(ctx: _Context, value: dict[str, Any]) -> Auth.types.FilterType:
+    """Mark a thread as its maker's, check the settings of a run, and keep to the caller's threads."""
+    owned = {"owner": ctx.user.identity}
+    if ctx.action in {"create", "update", "create_run"}:
+        _mark(value, owned)
+    if ctx.action == "create_run":
+        _check_settings(value["kwargs"])
+    return owned
+
+
+@auth.on.assistants
+async def own_assistants(ctx: _Context, value: dict[str, Any]) -> Auth.types.FilterType:
+    """Mark an assistant as its maker's, check its settings, and let nobody change another's or the server's."""
+    owned = {"owner": ctx.user.identity}
+    if ctx.action in {"read", "search"}:
+        return cast("Auth.types.FilterType", {"$or": [owned, _OF_SERVER]})
+    if ctx.action in {"create", "update"}:
+        # What says that it is the server's would be listed for everybody.
+        _mark(value, {**owned, "created_by": "user"})
+        _check_settings(value)
+    return owned
+
+
+_OF_SERVER = {"created_by": "system"}
+
+
+def _mark(value: dict[str, Any], marks: Mapping[str, str]) -> None:
+    """Write into the metadata, whatever the caller wrote there."""
+    if value.get("metadata") is None:
+        value["metadata"] = {}
+    value["metadata"].update(marks)
+
+
+def _check_settings(given: Mapping[str, Any]) -> None:
+    """Check the settings in a run's or an assistant's context and config, and those that a host nests in them."""
+    config: dict[str, Any] = given.get("config") or {}
+    for settings in (given.get("context"), config.get("configurable")):
+        if isinstance(settings, Mapping):
+            _check(cast("Mapping[str, Any]", settings))
+            _check_settings({"context": cast("Mapping[str, Any]", settings).get("hopgraph")})
+
+
+def _check(settings: Mapping[str, Any]) -> None:
+    try:
+        if callers_are_trusted():
+            check_trusted_settings(settings)
+        else:
+            check_caller_settings(settings, with_environment(ChatContext()))
+    except SettingsError as error:
+        hint = "" if callers_are_trusted() else f"; on a developer's own server {TRUST_CALLERS}=1 lets them"
+        raise Auth.exceptions.HTTPException(403, f"{error}{hint}") from None
