@@ -14,8 +14,7 @@ from hopgraph.state import RunError
 from hopgraph.state.context import DEFAULT_MODEL
 from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, RunReader
 from hopgraph.tools.apps.evaluation.batch.run_manifest import GoldBy
-from hopgraph.tools.apps.evaluation.batch.scores import gold_names, retrieved_names
-from hopgraph.tools.apps.evaluation.batch.summary import PerQuestion, score_questions
+from hopgraph.tools.apps.evaluation.batch.scores import PerQuestion, gold_names, retrieved_names, score_questions
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.metrics import EXACT_MATCH
 from hopgraph.tools.apps.evaluation.statistics import Interval, bootstrap, permutation_test
@@ -95,11 +94,7 @@ class Comparison:
         return bootstrap(values) if values else None
 
     def differences(self, score: str, against: str) -> list[Difference]:
-        """Compare every other method with one.
-
-        Raises:
-            RunError: no method has this name.
-        """
+        """Compare every other method with the one of this name; RunError where there is none."""
         base = next((method for method in self.methods if method.name == against), None)
         if base is None:
             raise RunError(f"no method {against!r} in these runs; there are: {', '.join(m.name for m in self.methods)}")

@@ -34,12 +34,12 @@ def read_questions(path: Path, format_name: str | None = None) -> Iterator[EvalQ
     """
     if format_name not in (None, BEIR, *FORMATS):
         raise SettingsError(f"question format {format_name!r} is unknown; use one of: {', '.join([*FORMATS, BEIR])}")
-    reading = CorpusReading()
+    reading, name = CorpusReading(), format_name or detect_format(path)
     try:
-        if format_name == BEIR or (format_name is None and path.is_dir()):
+        if name == BEIR:
             yield from _beir_questions(path, reading)
         else:
-            yield from _questions(path, reading, FORMATS[format_name or _detect_file_format(path)].record)
+            yield from _questions(path, reading, FORMATS[name].record)
     except OSError as error:
         raise CorpusError(f"{error.filename or path}: cannot be read: {error.strerror or error}") from None
 
@@ -71,10 +71,20 @@ def detect_format(path: Path) -> str:
     Raises:
         CorpusError: the path is missing, unreadable or of no known format.
     """
+    if path.is_dir():
+        return BEIR
     try:
-        return BEIR if path.is_dir() else _detect_file_format(path)
+        values = (value for _, value in read_json_values(path, CorpusReading(skip_bad=True)))
+        first = next((value for value in values if isinstance(value, dict)), dict[str, JsonValue]())
     except OSError as error:
-        raise CorpusError(f"{error.filename or path}: cannot be read: {error.strerror or error}") from None
+        raise CorpusError(f"{path}: cannot be read: {error.strerror or error}") from None
+    known = {key.lower().replace("_", "") for key in first}
+    for name, form in FORMATS.items():
+        if known.issuperset(key.replace("_", "") for key in form.keys):
+            return name
+    tried = "; ".join(f"{name}: {', '.join(form.keys)}" for name, form in FORMATS.items())
+    found = f"its first record has the keys {', '.join(list(first)[:12])}" if first else "it holds no record"
+    raise CorpusError(f"{path}: no known set of questions: {found}; tried {tried}; name the format if it is one")
 
 
 def _questions(path: Path, reading: CorpusReading, record: type[QuestionRecord]) -> Iterator[EvalQuestion]:
@@ -120,18 +130,6 @@ def _read_qrels(path: Path, reading: CorpusReading) -> dict[str, list[str]]:
     return gold
 
 
-def _detect_file_format(path: Path) -> str:
-    values = (value for _, value in read_json_values(path, CorpusReading(skip_bad=True)))
-    first = next((value for value in values if isinstance(value, dict)), dict[str, JsonValue]())
-    known = {key.lower().replace("_", "") for key in first}
-    for name, form in FORMATS.items():
-        if known.issuperset(key.replace("_", "") for key in form.keys):
-            return name
-    tried = "; ".join(f"{name}: {', '.join(form.keys)}" for name, form in FORMATS.items())
-    found = f"its first record has the keys {', '.join(list(first)[:12])}" if first else "it holds no record"
-    raise CorpusError(f"{path}: no known set of questions: {found}; tried {tried}; name the format if it is one")
-
-
 @dataclass(frozen=True)
 class QuestionSample:
     """Which questions of a data set are asked; by default all."""
@@ -153,11 +151,7 @@ class QuestionSample:
 
 
 def parse_sample(text: str | None, limit: int | None, ids: Sequence[str] = ()) -> QuestionSample:
-    """Read a sample as the command line gives it: `first`, or `random:SEED`.
-
-    Raises:
-        SettingsError: another text, a random sample without a limit, or ids together with either.
-    """
+    """Read a sample as the command line gives it, `first` or `random:SEED`; SettingsError where it makes no sense."""
     if ids and (limit is not None or text not in (None, "first")):
         raise SettingsError("questions are chosen by id or by --limit and --sample, not by both")
     kind, _, seed = (text or "first").partition(":")
@@ -186,9 +180,7 @@ def select_questions(questions: Iterable[EvalQuestion], sample: QuestionSample) 
             raise SettingsError(f"no question has the id {min(missing)!r}")
         return chosen
     if sample.seed is not None and sample.limit is not None:
-        return heapq.nsmallest(sample.limit, questions, key=lambda question: _draw_key(sample.seed, question.id))
+        return heapq.nsmallest(
+            sample.limit, questions, key=lambda each: hashlib.sha256(f"{sample.seed}:{each.id}".encode()).digest()
+        )
     return list(islice(questions, sample.limit))
-
-
-def _draw_key(seed: int | None, name: str) -> str:
-    return hashlib.sha256(f"{seed}:{name}".encode()).hexdigest()

@@ -130,11 +130,5 @@ def best_of(metric: AnswerMetric, predictions: Sequence[str], answers: Sequence[
 
 
 def recall_at(k: int) -> RankingMetric:
-    """Define recall@k: the share of the gold ids among the first k.
-
-    Raises:
-        ValueError: If k is below 1.
-    """
-    if k < 1:
-        raise ValueError(f"recall@k needs k of at least 1, not {k}")
+    """Define recall@k: the share of the gold ids among the first k, at least 1."""
     return RankingMetric(f"recall@{k}", "Manning et al. 2008, section 8.4", _recall, cutoff=k)

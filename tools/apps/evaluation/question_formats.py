@@ -23,11 +23,7 @@ class QuestionRecord(BaseModel, ABC):
 
     @abstractmethod
     def to_question(self, line: int) -> EvalQuestion:
-        """Return the question; the line of the file is the id of one that has none.
-
-        Raises:
-            MalformedError: its passages are of another shape.
-        """
+        """Return the question; `line` is the id of one that has none. MalformedError: passages of another shape."""
 
 
 class _Paragraph(BaseModel):

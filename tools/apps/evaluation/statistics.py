@@ -18,19 +18,11 @@ class Interval(NamedTuple):
     high: float
 
 
-def bootstrap(values: Sequence[float], *, resamples: int = RESAMPLES) -> Interval:
-    """Estimate the 95 % interval of a mean by the percentile bootstrap (Efron 1979) over questions.
-
-    Args:
-        values: one per question, at least one; of paired methods, the differences.
-        resamples: how many samples are drawn.
-
-    Returns:
-        The interval; the value itself for one value.
-    """
+def bootstrap(values: Sequence[float]) -> Interval:
+    """Estimate the 95 % interval of a mean by the percentile bootstrap (Efron 1979) over questions, at least one."""
     data = np.asarray(values, dtype=np.float64)
     random = np.random.default_rng(_SEED)
-    means = [data[random.integers(0, data.size, (n, data.size))].mean(axis=1) for n in _blocks(data.size, resamples)]
+    means = [data[random.integers(0, data.size, (n, data.size))].mean(axis=1) for n in _blocks(data.size, RESAMPLES)]
     low, high = np.percentile(np.concatenate(means), [2.5, 97.5])
     return Interval(float(low), float(high))
 

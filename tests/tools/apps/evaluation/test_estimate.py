@@ -12,7 +12,7 @@ from hopgraph.tools.apps.cli.evaluation.run_tables import print_estimate
 from hopgraph.tools.apps.evaluation.batch.local_engine import RunEngine, RunTally
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunWriter
 from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun, RunSpec, list_jobs, prepare_run
-from hopgraph.tools.apps.evaluation.batch.summary import summarize_run
+from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
 from hopgraph.tools.apps.evaluation.cost_estimate import (
     MethodEstimate,
     ModelPrice,

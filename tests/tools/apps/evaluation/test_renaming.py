@@ -17,7 +17,7 @@ from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eva
 from hopgraph.tools.apps.evaluation.batch.local_engine import RunEngine, RunTally
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, RunWriter
 from hopgraph.tools.apps.evaluation.batch.run_setup import CORPUS, RunSpec, list_jobs, prepare_run
-from hopgraph.tools.apps.evaluation.batch.summary import summarize_run
+from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
 from hopgraph.tools.apps.evaluation.comparison import compare_runs
 from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable
 from hopgraph.tools.apps.evaluation.datasets import QuestionSample, read_questions

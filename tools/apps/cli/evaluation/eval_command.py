@@ -21,7 +21,7 @@ from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob, answe
 from hopgraph.tools.apps.evaluation.batch.ray_engine import ray_workers
 from hopgraph.tools.apps.evaluation.batch.run_directory import DOWNLOADED, RunWriter
 from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun, RunSpec, list_jobs, prepare_run
-from hopgraph.tools.apps.evaluation.batch.summary import summarize_run
+from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
 from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable, choose_stand_in, estimate_run, read_prices
 from hopgraph.tools.apps.evaluation.dataset_hub import PREFIX, download_dataset
 from hopgraph.tools.apps.evaluation.datasets import parse_sample

@@ -78,11 +78,7 @@ def frozen_settings(settings: Context) -> dict[str, JsonValue]:
 
 
 def prompt_hashes(settings: Context) -> dict[str, str]:
-    """Hash the prompt of each step of a method, with its demonstrations.
-
-    Raises:
-        PromptError: one of them cannot be used.
-    """
+    """Hash the prompt of each step of a method, with its demonstrations; PromptError where one cannot be used."""
     hashes: dict[str, str] = {}
     for step in sorted(settings.steps):
         role = f"{settings.method}/{step}"
@@ -104,11 +100,7 @@ def file_hash(path: Path) -> str:
 
 
 def read_run_manifest(folder: Path) -> RunManifest:
-    """Read the manifest of a run.
-
-    Raises:
-        RunError: there is none, or it is damaged or of another version.
-    """
+    """Read the manifest of a run; RunError where there is none, or it is damaged or of another version."""
     path = folder / MANIFEST
     try:
         return RunManifest.model_validate_json(path.read_bytes())

@@ -1,21 +1,30 @@
-"""Score the outcomes of a run, question by question."""
+"""Score the outcomes of a run, and summarize it: per method the means with their intervals, the costs, the failures."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
+from statistics import fmean
+from typing import Any, cast
 
 from hopgraph.state import Citation
-from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome
+from hopgraph.tools.apps.evaluation.answer_judge import Judgements, read_judgements
+from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, RunReader
 from hopgraph.tools.apps.evaluation.batch.run_manifest import GoldBy
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
-from hopgraph.tools.apps.evaluation.metrics import (
-    COVER_EM,
-    EXACT_MATCH,
-    F1,
-    PRECISION,
-    RECALL,
-    S_PRECISION,
-    recall_at,
-)
+from hopgraph.tools.apps.evaluation.metrics import COVER_EM, EXACT_MATCH, F1, PRECISION, RECALL, S_PRECISION, recall_at
+from hopgraph.tools.apps.evaluation.statistics import bootstrap, measure_agreement
 
+COSTS = (
+    *("llm_calls", "prompt_tokens", "completion_tokens", "knowledge_tokens"),
+    *("retrievals", "iterations", "passages", "parse_failures"),
+)
+"""Per question, from a method's usage; a replayed reply counts as the call that it once was."""
+BASE, BOUND = "one_step", "gold_passages"
+"""The gap between these is what better retrieval and reasoning can close."""
+_NOT_SCORES = frozenset({*COSTS, "seconds", "failed", "answered", "budget"})
+
+PerQuestion = dict[str, dict[str, float]]
+"""Question id → score → its mean over the repeats."""
 _ANSWER_SCORES = {"em": EXACT_MATCH, "f1": F1, "acc": COVER_EM}
 """Names in a summary to metrics; `acc` is the papers' cover exact match."""
 _RANKING_SCORES = (*(recall_at(k) for k in (2, 5, 10, 15)), PRECISION, S_PRECISION)
@@ -97,3 +106,105 @@ def _quoted_sentences(citation: Citation, question: EvalQuestion, gold_by: GoldB
         if same and quote and text and (quote in text or text in quote):
             found.append(str(number))
     return found or [f"{citation['passage_id']}\n{quote}"]
+
+
+def score_questions(reader: RunReader, method: str, questions: Mapping[str, EvalQuestion]) -> PerQuestion:
+    """Score every question that a method has finished, averaged over repeats, in the order of the questions."""
+    return _average_repeats(_score_outcomes(reader, method, questions, read_judgements(reader)), questions)
+
+
+def _score_outcomes(
+    reader: RunReader, method: str, questions: Mapping[str, EvalQuestion], judged: Judgements
+) -> list[tuple[str, dict[str, float]]]:
+    """Return a method's outcomes as question ids and scores.
+
+    The judge's scores are among them once every answer is judged: a part is not a fair sample.
+    """
+    outcomes = [(each, questions[each["id"]]) for each in reader.latest(method).values() if each["id"] in questions]
+    verdicts = [judged.verdict(outcome, question) for outcome, question in outcomes]
+    known = [question.answers is not None for _, question in outcomes]
+    complete = all(verdict is not None for verdict in compress(verdicts, known))
+    found: list[tuple[str, dict[str, float]]] = []
+    for (outcome, question), verdict in zip(outcomes, verdicts, strict=True):
+        own = {"judged": float(verdict)} if complete and verdict is not None else {}
+        scores = score_outcome(outcome, question, reader.manifest.corpus.gold_by)
+        found.append((question.id, {**scores, **own, **_costs(outcome)}))
+    return found
+
+
+def _average_repeats(scored: Iterable[tuple[str, dict[str, float]]], questions: Iterable[str]) -> PerQuestion:
+    rows: dict[str, list[dict[str, float]]] = defaultdict(list)
+    for name, scores in scored:
+        rows[name].append(scores)
+    return {name: _means(rows[name]) for name in questions if name in rows}
+
+
+def _costs(outcome: Outcome) -> dict[str, float]:
+    """Return what one question cost; the calls and tokens of a failed one are unknown."""
+    usage = cast("Mapping[str, float] | None", outcome["usage"])
+    return {
+        **({} if usage is None else {name: float(usage.get(name, 0)) for name in COSTS}),
+        "seconds": outcome["seconds"],
+        "failed": float(bool(outcome["error"])),
+        "answered": float(bool(outcome["answer"])),
+        "budget": float(outcome["stop_reason"] == "budget"),
+    }
+
+
+def _means(rows: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Average each score over the rows that have it."""
+    values: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        for name, value in row.items():
+            values[name].append(value)
+    return {name: fmean(each) for name, each in values.items()}
+
+
+def summarize_run(reader: RunReader) -> dict[str, dict[str, Any]]:
+    """Summarize a run.
+
+    Returns:
+        Method → `n` (questions finished), each score as a mean per question, each cost as a mean per question that
+        did not fail, `ci95` (score → [low, high]), `failed` (questions of which any repeat failed),
+        `parse_failures` (unusable replies of all repeats), and `gap_closed` (see there). Where a model has judged:
+        `judged`, `judge` and `judge_agreement`. A method without a finished question has n = 0 alone.
+    """
+    questions = {question.id: question for question in reader.questions()}
+    judged = read_judgements(reader)
+    scored = {method: _score_outcomes(reader, method, questions, judged) for method in reader.manifest.methods}
+    rows = {method: _average_repeats(each, questions) for method, each in scored.items()}
+    summary = {method: _summary(each, rows[method], judged.judge) for method, each in scored.items()}
+    for method, each in summary.items():
+        if (share := gap_closed(rows, method)) is not None:
+            each["gap_closed"] = share
+    return summary
+
+
+def gap_closed(rows: Mapping[str, PerQuestion], method: str) -> float | None:
+    """Return a method's share of the F1 gap between one-step retrieval and the reader with the gold passages.
+
+    Over the questions that all three have finished: 0 as good as one-step, 1 as the bound, below 0 or above 1 beyond
+    them. None where one of the three is missing, or the bound is no better than one-step.
+    """
+    three = [rows.get(name, {}) for name in (method, BASE, BOUND)]
+    common = [name for name in three[0] if all("f1" in each.get(name, {}) for each in three)]
+    if not common:
+        return None
+    own, low, high = (fmean(each[name]["f1"] for name in common) for each in three)
+    return (own - low) / (high - low) if high > low else None
+
+
+def _summary(scored: list[tuple[str, dict[str, float]]], rows: PerQuestion, judge: str) -> dict[str, Any]:
+    if not rows:
+        return {"n": 0}
+    counted: dict[str, Any] = {
+        "failed": sum(row["failed"] > 0 for row in rows.values()),
+        "parse_failures": round(sum(each.get("parse_failures", 0.0) for _, each in scored)),
+    }
+    means = _means(rows.values())
+    scores = [name for name in means if name not in _NOT_SCORES]
+    intervals = {name: list(bootstrap([row[name] for row in rows.values() if name in row])) for name in scores}
+    pairs = [(each["judged"] == 1.0, each["em"] == 1.0) for _, each in scored if {"judged", "em"} <= each.keys()]
+    if pairs:
+        counted |= {"judge": judge, "judge_agreement": measure_agreement(pairs)._asdict()}
+    return {"n": len(rows), **means, **counted, "ci95": intervals}

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from hopgraph.tools.apps.evaluation.batch.question_job import requires_gold
 from hopgraph.tools.apps.evaluation.batch.run_manifest import describe_simulated_models, models_in, simulated_kinds
-from hopgraph.tools.apps.evaluation.batch.summary import BASE, BOUND, gap_closed
+from hopgraph.tools.apps.evaluation.batch.scores import BASE, BOUND, gap_closed
 from hopgraph.tools.apps.evaluation.comparison import LOSSES, Comparison
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.report.cells import (

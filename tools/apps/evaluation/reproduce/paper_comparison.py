@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
-from hopgraph.tools.apps.evaluation.batch.summary import summarize_run
+from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
 from hopgraph.tools.apps.evaluation.report.cells import Cell, Table, number_cell, text_cell
 from hopgraph.tools.apps.evaluation.report.tables import SHARES
 from hopgraph.tools.apps.evaluation.reproduce.experiments import EXPERIMENTS, experiment_summary

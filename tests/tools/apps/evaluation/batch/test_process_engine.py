@@ -19,7 +19,7 @@ from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eva
 from hopgraph.tools.apps.evaluation.batch.local_engine import JobRunner
 from hopgraph.tools.apps.evaluation.batch.process_engine import process_workers
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
-from hopgraph.tools.apps.evaluation.batch.summary import summarize_run
+from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
 from hopgraph.tools.models.offline import OfflineExtractive
 from support.paths import SAMPLE
 from support.servers.openai_server import OpenAIServer

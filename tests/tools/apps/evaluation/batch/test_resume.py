@@ -16,7 +16,7 @@ import pytest
 from hopgraph.state import RunError, SettingsError
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
-from hopgraph.tools.apps.evaluation.batch.summary import summarize_run
+from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
 from hopgraph.tools.models.offline import OfflineExtractive
 from hopgraph.tools.retrieval.sample import read_sample_questions
 from support.paths import SAMPLE

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hopgraph.tools.apps.evaluation.batch.scores import score_outcome
-from hopgraph.tools.apps.evaluation.batch.summary import gap_closed, summarize_run
+from hopgraph.tools.apps.evaluation.batch.scores import gap_closed, score_outcome, summarize_run
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldSentence
 from support.evaluation_runs import citation, outcome, written_run
 

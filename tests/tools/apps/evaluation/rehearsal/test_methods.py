@@ -9,7 +9,7 @@ import pytest
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
-from hopgraph.tools.apps.evaluation.batch.summary import score_questions
+from hopgraph.tools.apps.evaluation.batch.scores import score_questions
 from hopgraph.tools.apps.evaluation.statistics import bootstrap
 
 NAMES = sorted(METHODS.keys() - ALIASES.keys())

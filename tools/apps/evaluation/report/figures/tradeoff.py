@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
-from hopgraph.tools.apps.evaluation.batch.summary import BOUND
+from hopgraph.tools.apps.evaluation.batch.scores import BOUND
 from hopgraph.tools.apps.evaluation.comparison import Comparison
 from hopgraph.tools.apps.evaluation.report.figures.figure_style import BLUE, INK, SOFT, new_figure
 from hopgraph.tools.io.optional_packages import require
