@@ -11,7 +11,7 @@ from hopgraph.state import SettingsError
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, settings_by_method
 from hopgraph.tools.apps.cli.evaluation.reproduce_command import ReproduceOptions, experiment_settings, run_reproduce
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
-from hopgraph.tools.apps.evaluation.batch.summary import COSTS
+from hopgraph.tools.apps.evaluation.batch.scores import COSTS
 from hopgraph.tools.apps.evaluation.question_formats import FORMATS
 from hopgraph.tools.apps.evaluation.reproduce.experiments import EXPERIMENTS
 from hopgraph.tools.apps.evaluation.reproduce.paper_comparison import PERCENTS, warnings_for
