@@ -1,7 +1,8 @@
 """Delimiting untrusted text in a prompt, so that it cannot leave its block.
 
-Every variable becomes a block `<name>…</name>`. Inside a block, a `<` that could begin a tag is written as
-`&lt;`; `unescape` undoes exactly that in what a model copies back.
+Every variable becomes a block `<name>…</name>`. Inside a block, a `<` that could begin a tag, or look as if it did, is
+written as `&lt;`, its full-width and small forms as `&#xFF1C;` and `&#xFE64;`; `unescape` undoes exactly that in what
+a model copies back.
 """
 
 import re
@@ -16,8 +17,15 @@ _UNSEEN = re.compile(
     "\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2069\ufeff"  # zero-width, bidirectional controls
     "\ud800-\udfff\U000e0000-\U000e007f]"  # lone surrogates, invisible tag letters
 )
-_TAG_START = re.compile(r"<(?=[\s/\\\u200c\u200d]*[^\W\d_])")
-_LOOKS_ESCAPED = re.compile(r"&(?=(?:amp;)*(?:lt|quot);)")
+_IGNORABLE = (  # Unicode's Default_Ignorable_Code_Point but letters, which a tag's name may begin with
+    "\u00ad\u034f\u061c\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+    "\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_TAG_START = re.compile(rf"[<\ufe64\uff1c](?=[\s/\\\uff0f\uff3c\ufe68{_IGNORABLE}]*(?:[^\W\d_]|&))")
+_ENTITY = r"(?:amp;)*(?:lt|quot|#0*60|#x0*(?:3c|fe64|ff1c));"
+_LOOKS_ESCAPED = re.compile(f"&(?={_ENTITY})", re.IGNORECASE)
+_ESCAPED = re.compile(f"&amp;(?={_ENTITY})", re.IGNORECASE)
+_ENTITIES = {"<": "&lt;", "\ufe64": "&#xFE64;", "\uff1c": "&#xFF1C;"}
 
 
 def clean(text: str) -> str:
@@ -27,13 +35,15 @@ def clean(text: str) -> str:
 
 def escape(text: str) -> str:
     """Write text so that no part of it is a tag."""
-    return _TAG_START.sub("&lt;", _LOOKS_ESCAPED.sub("&amp;", clean(text)))
+    return _TAG_START.sub(lambda found: _ENTITIES[found[0]], _LOOKS_ESCAPED.sub("&amp;", clean(text)))
 
 
 def unescape(text: str) -> str:
     """Undo `escape` in text that a model copied; other text stays as it is."""
-    plain = text.replace("&lt;", "<").replace("&quot;", '"')
-    return re.sub(r"&amp;(?=(?:amp;)*(?:lt|quot);)", "&", plain)
+    plain = text.replace("&quot;", '"')
+    for character, entity in _ENTITIES.items():
+        plain = plain.replace(entity, character)
+    return _ESCAPED.sub("&", plain)
 
 
 def format_attribute(text: str) -> str:
