@@ -5,9 +5,9 @@ appended to `judgements.jsonl` in the run's folder as they come, so that the sam
 pays for nothing twice. A line without an answer names the judge of the lines after it.
 """
 
-import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import NamedTuple
 
 from pydantic import BaseModel
@@ -22,6 +22,7 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import (
 )
 from hopgraph.tools.apps.evaluation.batch.run_manifest import SIMULATED_MODELS
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
+from hopgraph.tools.io.background import gather_or_cancel
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.models.model_judge import judge
 
@@ -99,10 +100,10 @@ async def judge_run(
     path = reader.folder / JUDGEMENTS
     truncate_partial_line(path)
     append_json_line(path, {"judge": name})
-    jobs = enumerate(waiting, 1)
+    jobs, done = iter(waiting), count(1)
 
     async def work() -> None:
-        for number, case in jobs:
+        for case in jobs:
             question = questions[case.id]
             variables = {
                 "question": question.question,
@@ -112,14 +113,9 @@ async def judge_run(
             reply = (await judge(spec, "evaluation/judge", variables, JudgeReply)).record
             append_json_line(path, {"judge": name, **case._asdict(), "right": reply is not None and reply.implied})
             if progress:
-                progress(number, len(waiting))
+                progress(next(done), len(waiting))
 
-    try:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(min(parallel, len(waiting))):
-                group.create_task(work())
-    except BaseExceptionGroup as several:
-        raise several.exceptions[0] from None
+    await gather_or_cancel(work() for _ in range(min(parallel, len(waiting))))
 
 
 def _cases(reader: RunReader, questions: Mapping[str, EvalQuestion]) -> Iterator[JudgedAnswer]:

@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Annotated, NamedTuple
 
@@ -209,13 +209,7 @@ def _with_paragraphs(question: EvalQuestion, paragraphs: list[_Paragraph]) -> Ev
 
 def _paragraphs_in(evidence: JsonValue) -> dict[str, str]:
     """Find the ids of Wikipedia paragraphs, with their titles, in the order in which they are named."""
-    matches = (_WIKIPEDIA_PARAGRAPH.fullmatch(text) for text in _strings(evidence))
-    return {match[0]: match[1] for match in matches if match}
-
-
-def _strings(value: JsonValue) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for item in value:
-            yield from _strings(item)
+    if isinstance(evidence, list):
+        return {name: title for each in evidence for name, title in _paragraphs_in(each).items()}
+    match = _WIKIPEDIA_PARAGRAPH.fullmatch(evidence) if isinstance(evidence, str) else None
+    return {match[0]: match[1]} if match else {}

@@ -60,7 +60,7 @@ async def test_each_different_answer_is_judged_once_and_counts_beside_exact_matc
 ) -> None:
     seen: list[tuple[int, int]] = []
     await judge_run(run, spec(server), progress=lambda *numbers: seen.append(numbers))
-    assert sorted(seen) == [(1, 2), (2, 2)]
+    assert seen == [(1, 2), (2, 2)]
     assert len(server.requests) == 2
     summary = summarize_run(run)
     assert summary["one_step"]["judged"] == pytest.approx((1 + 1 + 0) / 3)  # right, right to be silent, silent

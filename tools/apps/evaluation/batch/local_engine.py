@@ -3,11 +3,9 @@
 Questions are answered in this process, or by an engine that has workers in others.
 """
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import cast
 
 from hopgraph.state import RunError, StepEvent
 from hopgraph.state.events import Asked, parse_event
@@ -18,8 +16,9 @@ from hopgraph.tools.apps.evaluation.batch.question_job import (
     answer_question,
     make_outcome,
 )
-from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, RunWriter
+from hopgraph.tools.apps.evaluation.batch.run_directory import RunWriter
 from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable
+from hopgraph.tools.io.background import gather_or_cancel
 
 WorkerMessage = StepEvent | JobResult
 """What a worker sends: each model call as it is made, at the end the result; other steps stay in the worker."""
@@ -82,14 +81,9 @@ class RunEngine:
         """
         waiting = iter(jobs)
         try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(self.concurrency):
-                    group.create_task(self._work(waiting))
-        except BaseExceptionGroup as several:
-            first = cast("BaseException", several.exceptions[0])
-            if isinstance(first, LimitReached):
-                return str(first)
-            raise first from None
+            await gather_or_cancel(self._work(waiting) for _ in range(self.concurrency))
+        except LimitReached as reached:
+            return str(reached)
         return ""
 
     async def _work(self, waiting: Iterator[QuestionJob]) -> None:
@@ -97,17 +91,14 @@ class RunEngine:
             outcome, record = await self.run_one(job, self._on_event)
             # On the event loop: small, and never cut short by a cancellation.
             self.directory.add(outcome, record)
-            self._count(outcome)
-
-    def _count(self, outcome: Outcome) -> None:
-        self.tally.finished += 1
-        self.tally.failed += bool(outcome["error"])
-        self.succeeded |= not outcome["error"]
-        if self.tally.failed >= MAX_INITIAL_FAILURES and not self.succeeded:
-            raise RunError(
-                f"the first {self.tally.failed} questions all failed, the last one with: {outcome['error']} "
-                "(fix it and run the same command with --retry-failed)"
-            )
+            self.tally.finished += 1
+            self.tally.failed += bool(outcome["error"])
+            self.succeeded |= not outcome["error"]
+            if self.tally.failed >= MAX_INITIAL_FAILURES and not self.succeeded:
+                raise RunError(
+                    f"the first {self.tally.failed} questions all failed, the last one with: {outcome['error']} "
+                    "(fix it and run the same command with --retry-failed)"
+                )
 
     def _on_event(self, event: StepEvent) -> None:
         """Count a model call, by how many of its attempts were paid for, and stop at a limit."""

@@ -15,8 +15,9 @@ import gzip
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
@@ -155,7 +156,7 @@ class RunReader:
         return self.folder / _TRACES / f"{method}.gz"
 
 
-class RunWriter(RunReader):
+class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
     """A run that is being made; one process at a time."""
 
     def __init__(self, folder: Path, manifest: RunManifest, questions: list[EvalQuestion]) -> None:
@@ -178,10 +179,6 @@ class RunWriter(RunReader):
         except BaseException:
             self._lock.close()
             raise
-
-    def __enter__(self) -> Self:
-        """Return the run."""
-        return self
 
     def __exit__(self, *_: object) -> None:
         """Release the lock."""

@@ -101,7 +101,6 @@ def prepare_run(spec: RunSpec, progress: Progress | None = None) -> PreparedRun:
             replace(each, contexts=tuple(own for own in each.contexts if own.id in each.gold)) for each in questions
         ]
     methods = {name: each.model_copy(update={"retriever": retriever_spec}) for name, each in spec.methods.items()}
-    _check_gold_passages(methods, questions)
     ids = "\n".join(each.id for each in questions)
     manifest = RunManifest(
         dataset=DatasetFacts(
@@ -150,7 +149,7 @@ def list_jobs(
 
 
 def _check_corpus(spec: RunSpec, questions: Sequence[EvalQuestion]) -> None:
-    """Refuse a corpus with other names, which an unfinished setup may have left, and one that cannot be renamed."""
+    """Refuse a corpus with other names, which an unfinished setup may have left, and questions without passages."""
     seed = read_name_map_seed(spec.out / NAME_MAP)
     if is_index(spec.out / CORPUS) and seed != spec.rename:
         had = "not renamed" if seed is None else f"renamed with the seed {seed}"
@@ -162,6 +161,13 @@ def _check_corpus(spec: RunSpec, questions: Sequence[EvalQuestion]) -> None:
         if spec.rename is not None:
             advice = ", which --rename needs; choose another data set"
         raise SettingsError(f"{spec.dataset.name} has no passages of its own{advice}")
+    for name in filter(requires_gold, spec.methods):
+        for question in questions:
+            if not any(each.id in question.gold for each in question.contexts):
+                raise SettingsError(
+                    f"method {name!r} is given the gold passages, but the data set has none "
+                    f"for {question.id!r}; leave it out"
+                )
 
 
 def _make_renamer(spec: RunSpec, seed: int) -> Renamer:
@@ -229,12 +235,3 @@ def _detect_gold_key(spec: RunSpec, retriever: BaseRetriever, questions: Sequenc
         if passage.id in {document.id for document in found}:
             return "ids"
     return "titles" if any(question.gold_titles for question in questions) else "none"
-
-
-def _check_gold_passages(methods: Mapping[str, Context], questions: Sequence[EvalQuestion]) -> None:
-    for name in methods:
-        if requires_gold(name) and (without := next((each for each in questions if not each.contexts), None)):
-            raise SettingsError(
-                f"method {name!r} is given the gold passages, but the data set has none "
-                f"for {without.id!r}; leave it out"
-            )

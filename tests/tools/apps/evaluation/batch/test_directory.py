@@ -23,6 +23,7 @@ from hopgraph.tools.apps.evaluation.batch.run_manifest import (
     prompt_hashes,
 )
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop, GoldSentence
+from support import evaluation_runs
 
 QUESTIONS = [
     EvalQuestion(
@@ -54,24 +55,7 @@ def manifest(**settings: Any) -> RunManifest:
 
 
 def outcome(name: str, answer: str = "Ann", **fields: Any) -> Outcome:
-    made = Outcome(
-        method="migres",
-        id=name,
-        repeat=0,
-        answer=answer,
-        explanation="",
-        citations=[],
-        retrieved=[],
-        titles=[],
-        supported=None,
-        stop_reason="answered",
-        usage=None,
-        seconds=0.1,
-        error="",
-        trace=[],
-    )
-    made.update(fields)  # pyright: ignore[reportCallIssue, reportArgumentType]
-    return made
+    return evaluation_runs.outcome(name, answer, method="migres", **fields)
 
 
 def test_a_finished_question_is_there_at_once_with_its_steps(tmp_path: Path) -> None:
