@@ -8,7 +8,7 @@ from typing import Protocol
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from pydantic import ConfigDict, Field, InstanceOf, SkipValidation
+from pydantic import ConfigDict, Field, SkipValidation
 
 from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.retrieval.index import Hit, Index
@@ -19,35 +19,12 @@ DEPTH = 100
 """Hits of each ranking that are fused at least."""
 
 
-class PassageRetriever(BaseRetriever):
-    """A LangChain retriever whose documents come best first, with title, score and source as metadata."""
-
-    model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True)
-
-    k: int = Field(default=50, ge=1)
-    """How many documents to return at most, unless a call says otherwise: `retriever.invoke(query, k=5)`."""
-
-    async def find(self, query: str, k: int) -> list[Document]:
-        """Return at most k documents, best first."""
-        raise NotImplementedError
-
-    def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
-    ) -> list[Document]:
-        return run_in_background(self.find(query, self.k if k is None else k))
-
-    async def _aget_relevant_documents(
-        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int | None = None
-    ) -> list[Document]:
-        return await self.find(query, self.k if k is None else k)
-
-
 class SearchableIndex(Protocol):
     """Passages that a coroutine searches."""
 
     @property
-    def source(self) -> str:
-        """What it is called in the passages' metadata, as `faiss:DIR`."""
+    def source(self) -> str | None:
+        """What it is called in the passages' metadata, as `faiss:DIR`; None where each passage's id is its source."""
         ...
 
     async def asearch(self, query: str, k: int) -> list[Hit]:
@@ -84,37 +61,38 @@ def fuse_rankings(rankings: Sequence[Sequence[Hit]], k: int) -> list[Hit]:
     return [Hit(passages[key], scores[key]) for key in order]
 
 
-class IndexRetriever(PassageRetriever):
-    """Finds passages in an index."""
+class IndexRetriever(BaseRetriever):
+    """A LangChain retriever whose documents come best first, with title, score and source as metadata."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True)
 
     index: SkipValidation[SearchableIndex]
-
-    async def find(self, query: str, k: int) -> list[Document]:
-        """Return the passages that the index finds."""
-        return _to_documents(await self.index.asearch(query, k), self.index.source)
-
-
-class Bm25Retriever(PassageRetriever):
-    """Finds passages by BM25; the same query on the same index always gives the same list."""
-
-    index: InstanceOf[Index]
-
-    async def find(self, query: str, k: int) -> list[Document]:
-        """Return the passages that the index finds."""
-        return _to_documents(await self.index.asearch(query, k), self.index.source)
+    k: int = Field(default=50, ge=1)
+    """How many documents to return at most, unless a call says otherwise: `retriever.invoke(query, k=5)`."""
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
     ) -> list[Document]:
-        return _to_documents(self.index.search(query, self.k if k is None else k), self.index.source)
+        k = self.k if k is None else k
+        if isinstance(self.index, Index):  # needs no event loop
+            return self._to_documents(self.index.search(query, k))
+        return self._to_documents(run_in_background(self.index.asearch(query, k)))
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int | None = None
+    ) -> list[Document]:
+        return self._to_documents(await self.index.asearch(query, self.k if k is None else k))
+
+    def _to_documents(self, hits: Sequence[Hit]) -> list[Document]:
+        return [
+            Document(
+                id=passage.id,
+                page_content=passage.text,
+                metadata={"title": passage.title, "score": score, "source": self.index.source or passage.id},
+            )
+            for passage, score in hits
+        ]
 
 
-def _to_documents(hits: Sequence[Hit], source: str) -> list[Document]:
-    return [
-        Document(
-            id=hit.passage.id,
-            page_content=hit.passage.text,
-            metadata={"title": hit.passage.title, "score": hit.score, "source": source},
-        )
-        for hit in hits
-    ]
+class Bm25Retriever(IndexRetriever):
+    """Finds passages by BM25; the same query on the same `Index` always gives the same list."""

@@ -53,10 +53,6 @@ class TermIds:
         self._number_of[word] = number
         return number
 
-    def __len__(self) -> int:
-        """Return the number of passages."""
-        return len(self._ends) - 1
-
     def numbers(self) -> NDArray[np.int32]:
         """Return the numbers of all passages, one after the other, without a copy."""
         return np.frombuffer(self._numbers, dtype=np.int32)

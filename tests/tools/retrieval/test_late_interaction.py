@@ -97,7 +97,7 @@ async def test_candidates_of_bm25_are_scored_the_same(index: Path) -> None:
     everything = await resolve_retriever(f"colbert:{index}?candidates=all").ainvoke(question, k=999)
     assert {each.id for each in everything} == exact.keys()
     assert await resolve_retriever(f"colbert:{index}?candidates=5").ainvoke("unheardof", k=5) == []
-    with pytest.raises(SpecError, match=r"candidates of .* must be a whole number"):
+    with pytest.raises(SpecError, match=r"'candidates' of .* must be a whole number"):
         resolve_retriever(f"colbert:{index}?candidates=few")
 
 

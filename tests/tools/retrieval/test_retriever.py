@@ -11,7 +11,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda
 
 from hopgraph.state import CorpusError, SpecError
-from hopgraph.tools.retrieval import Bm25Retriever, build_index, index_in_memory, resolve_retriever
+from hopgraph.tools.retrieval import Bm25Retriever, Index, build_index, index_in_memory, resolve_retriever
 from hopgraph.tools.retrieval import index as module
 from hopgraph.tools.retrieval.corpora import SourceRecord
 from support.paths import SAMPLE
@@ -49,13 +49,13 @@ async def test_large_indexes_are_searched_off_the_event_loop(
     retriever: Bm25Retriever, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads: list[int] = []
-    search = type(retriever.index).search
+    search = Index.search
 
     def watched(*args: object) -> object:
         threads.append(threading.get_ident())
         return search(*args)  # pyright: ignore[reportArgumentType]
 
-    monkeypatch.setattr(type(retriever.index), "search", watched)
+    monkeypatch.setattr(Index, "search", watched)
     here = await retriever.ainvoke("fox hen")
     monkeypatch.setattr(module, "_SMALL_INDEX", 2)
     there = await asyncio.gather(*(retriever.ainvoke("fox hen") for _ in range(5)))

@@ -10,10 +10,11 @@ from pydantic import BaseModel, Field, ValidationError
 
 from hopgraph.state import SpecError
 from hopgraph.tools.io.redact import redact
+from hopgraph.tools.retrieval.passage_retriever import IndexRetriever
 from hopgraph.tools.retrieval.web.community_engine import make_community_engine
 from hopgraph.tools.retrieval.web.http_engines import KEY_VARIABLE, SERPER, Serper, Wikipedia
+from hopgraph.tools.retrieval.web.web_index import WebCache, WebIndex
 from hopgraph.tools.retrieval.web.web_pages import WebEngine
-from hopgraph.tools.retrieval.web.web_retriever import WebCache, WebRetriever
 
 VALID_WEB_SPECS = (
     "web:serper (Google; its key in SERPER_API_KEY), web:wikipedia, web:wikipedia?lang=de, "
@@ -59,7 +60,7 @@ class SerperOptions(WikipediaOptions):
 _OPTIONS = {"serper": SerperOptions, "wikipedia": WikipediaOptions, "community": CommunityOptions}
 
 
-def resolve_web(spec: str) -> WebRetriever:
+def resolve_web(spec: str) -> IndexRetriever:
     """Return the retriever of a spec; the same object for the same spec. Nothing is sent yet.
 
     Raises:
@@ -67,9 +68,10 @@ def resolve_web(spec: str) -> WebRetriever:
         SettingsError: the cache cannot be written.
     """
     retriever = _resolve(spec.strip())
-    if isinstance(retriever.engine, Serper):
+    index = retriever.index
+    if isinstance(index, WebIndex) and isinstance(index.engine, Serper):
         key = os.environ.get(KEY_VARIABLE, "").strip()
-        if retriever.engine.url == SERPER and not key:
+        if index.engine.url == SERPER and not key:
             raise SpecError(f"{redact(spec)!r} needs a key of serper.dev: set the environment variable {KEY_VARIABLE}")
         if not key.isascii() or not key.isprintable():
             raise SpecError(f"the environment variable {KEY_VARIABLE} holds characters that no key has")
@@ -77,7 +79,7 @@ def resolve_web(spec: str) -> WebRetriever:
 
 
 @cache
-def _resolve(spec: str) -> WebRetriever:
+def _resolve(spec: str) -> IndexRetriever:
     name, _, query = spec.removeprefix("web:").partition("?")
     kind, _, class_name = name.partition(":")
     if kind not in _OPTIONS or bool(class_name) != (kind == "community"):
@@ -95,7 +97,7 @@ def _resolve(spec: str) -> WebRetriever:
             problem = f"{option} of {redact(spec)!r} must be {valid[option].description}, got {given[option]!r:.40}"
         raise SpecError(problem) from None
     cache = WebCache(options.cache.expanduser(), options.cache_days * _DAY) if options.cache else None
-    return WebRetriever(engine=_make_engine(options, class_name), cache=cache)
+    return IndexRetriever(index=WebIndex(_make_engine(options, class_name), cache), k=10)
 
 
 def _make_engine(options: WebOptions, class_name: str) -> WebEngine:

@@ -273,10 +273,10 @@ def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 def test_the_language_chooses_the_wikipedia() -> None:
     retriever: Any = resolve_retriever("web:wikipedia?lang=de")
-    assert retriever.engine.url == "https://de.wikipedia.org/w/api.php"
+    assert retriever.index.engine.url == "https://de.wikipedia.org/w/api.php"
     assert resolve_retriever("web:wikipedia?lang=de") is retriever
     english: Any = resolve_retriever("web:wikipedia")
-    assert english.engine.url == "https://en.wikipedia.org/w/api.php"
+    assert english.index.engine.url == "https://en.wikipedia.org/w/api.php"
 
 
 async def test_a_method_reads_and_cites_the_web(server: SearchServer) -> None:

@@ -1,4 +1,4 @@
-"""A search engine as a LangChain retriever, whose results may be kept on disk: the same search is paid for once."""
+"""A search engine as an index, whose results may be kept on disk: the same search is paid for once."""
 
 import hashlib
 import json
@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from langchain_core.documents import Document
-from pydantic import BaseModel, Field, SkipValidation
+from pydantic import BaseModel
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.io.atomic_files import write_files
 from hopgraph.tools.io.background import background_loop, in_search_thread, run_on
-from hopgraph.tools.retrieval.passage_retriever import PassageRetriever
+from hopgraph.tools.retrieval.index import Hit
+from hopgraph.tools.retrieval.passage_store import StoredPassage
 from hopgraph.tools.retrieval.web.web_pages import WebEngine, WebPage
 
 _FORMAT = 1
@@ -68,39 +68,28 @@ class WebCache:
         return SettingsError(f"the cache {self.folder} cannot be written: {error.strerror or error}")
 
 
-class WebRetriever(PassageRetriever):
-    """Finds pages on the web. Results change with the web: cache them to repeat a run."""
+@dataclass(frozen=True)
+class WebIndex:
+    """A search engine as an index; results change with the web: cache them to repeat a run."""
 
-    engine: SkipValidation[WebEngine]
-    cache: SkipValidation[WebCache] | None = None
-    k: int = Field(default=10, ge=1)
-    """How many documents to return at most, unless a call says otherwise: `retriever.invoke(query, k=5)`."""
+    engine: WebEngine
+    cache: WebCache | None = None
+    source: None = None
 
-    async def find(self, query: str, k: int) -> list[Document]:
-        """Return documents in the engine's order, with their address as id and source.
+    async def asearch(self, query: str, k: int) -> list[Hit]:
+        """Find pages in the engine's order, with their address as id; none for a blank query.
 
-        Engines return ranks, no scores, so the score is 1 / rank. Empty for a blank query.
+        Engines return ranks, no scores, so the score is 1 / rank.
         """
-        wanted = min(k, self.engine.most)
+        k = min(k, self.engine.most)
         query = " ".join(query.encode(errors="ignore").decode().split())
-        if wanted < 1 or not query:
+        if k < 1 or not query:
             return []
-        pages = await self._pages(query, wanted)
-        return [
-            Document(
-                id=page.url,
-                page_content=page.text,
-                metadata={"title": page.title, "score": 1.0 / rank, "source": page.url},
-            )
-            for rank, page in enumerate(pages, start=1)
-        ]
-
-    async def _pages(self, query: str, k: int) -> Sequence[WebPage]:
         key = self.engine.cache_key
-        cached = await in_search_thread(self.cache.read, key, query, k) if self.cache else None
-        if cached is not None:
-            return cached
-        pages = await run_on(background_loop(), self.engine.search(query, k))
-        if self.cache:
-            await in_search_thread(self.cache.write, key, query, k, pages)
-        return pages
+        pages = await in_search_thread(self.cache.read, key, query, k) if self.cache else None
+        if pages is None:
+            pages = await run_on(background_loop(), self.engine.search(query, k))
+            if self.cache:
+                await in_search_thread(self.cache.write, key, query, k, pages)
+        passages = (StoredPassage(page.url, page.title, page.text) for page in pages)
+        return [Hit(passage, 1 / rank) for rank, passage in enumerate(passages, start=1)]
