@@ -1,6 +1,7 @@
 """Invented names, composed by rule from syllables written for this project, so that no list of real names is needed."""
 
 import hashlib
+import re
 from collections.abc import Iterator
 from itertools import count
 from typing import Literal
@@ -84,12 +85,7 @@ def _name(kind: NameKind, draw: int, number: int) -> str:
     for _ in range(number // 12):  # nearly all plain ones are taken
         draw, part = divmod(draw, len(_MIDDLES))
         middle += _MIDDLES[part]
-    return _smooth(beginnings[first] + middle + ends[last])
-
-
-def _smooth(word: str) -> str:
-    """Drop the third of three equal letters in a row."""
-    return "".join(letter for n, letter in enumerate(word) if not (n > 1 and letter == word[n - 1] == word[n - 2]))
+    return re.sub(r"(.)\1\1+", r"\1\1", beginnings[first] + middle + ends[last])  # no three equal letters in a row
 
 
 def _title_word(old: str, draw: int, number: int) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from functools import lru_cache
+from typing import NamedTuple
 
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import GoldPassage, PlanHop, contains_words, without_mark
 from hopgraph.tools.models.offline.prompt_blocks import PromptPassage
@@ -10,6 +11,16 @@ from hopgraph.tools.text import content_terms, split_sentences
 
 UNANSWERABLE, UNKNOWN = "unanswerable", "I don't know"
 _ASIDES = re.compile(r"(?<!\s)\s+(?:\(source: .*|\(not grounded\)|\[passages [\d, ]*\])\s*\Z", re.DOTALL)
+
+
+class HopAnswer(NamedTuple):
+    """A hop's answer, read somewhere in the prompt."""
+
+    hop: PlanHop
+    answer: str
+    """As it is written there; right in a passage, maybe wrong in a history."""
+    statement: str
+    """A self-contained sentence that says so."""
 
 
 @lru_cache(maxsize=4_096)

@@ -5,11 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, product
-from typing import NamedTuple
 
 from langchain_core.messages import BaseMessage
 
-from hopgraph.tools.apps.evaluation.rehearsal.hop_matching import answer_after, quotes_evidence, sentence_for
+from hopgraph.tools.apps.evaluation.rehearsal.hop_matching import HopAnswer, answer_after, quotes_evidence, sentence_for
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import (
     Plan,
     PlanBook,
@@ -32,16 +31,6 @@ def draw(*parts: object) -> float:
     """Return a number from 0 (included) to 1 (excluded); the same parts always give the same."""
     digest = hashlib.blake2b("\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest) / 2**64
-
-
-class HopAnswer(NamedTuple):
-    """A hop's answer, read somewhere in the prompt."""
-
-    hop: PlanHop
-    answer: str
-    """As it is written there; right in a passage, maybe wrong in a history."""
-    statement: str
-    """A self-contained sentence that says so."""
 
 
 @dataclass

@@ -5,8 +5,8 @@ from collections.abc import Collection, Mapping
 
 from pydantic import JsonValue
 
-from hopgraph.tools.apps.evaluation.rehearsal.hop_matching import UNANSWERABLE, UNKNOWN, sentences_of
-from hopgraph.tools.apps.evaluation.rehearsal.prompt_case import HopAnswer, PromptCase
+from hopgraph.tools.apps.evaluation.rehearsal.hop_matching import UNANSWERABLE, UNKNOWN, HopAnswer, sentences_of
+from hopgraph.tools.apps.evaluation.rehearsal.prompt_case import PromptCase
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import contains_words, without_mark, word_key
 from hopgraph.tools.models.offline.prompt_blocks import PromptPassage
 from hopgraph.tools.text import content_terms

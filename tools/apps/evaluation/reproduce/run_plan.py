@@ -11,15 +11,8 @@ from hopgraph.state import SettingsError
 from hopgraph.tools.apps.evaluation.reproduce.experiments import context_named
 from hopgraph.tools.apps.evaluation.reproduce.paper_tables import PaperTable, Row
 
-FAMILIES = {
-    "hotpotqa": "multi_hop",
-    "2wikimultihopqa": "multi_hop",
-    "musique": "multi_hop",
-    "strategyqa": "yes_no",
-    "nq": "open_domain",
-    "triviaqa": "open_domain",
-}
-"""Data set → the family whose preset its methods get."""
+FAMILIES = {"strategyqa": "yes_no", "nq": "open_domain", "triviaqa": "open_domain"}
+"""Data set → the family whose preset its methods get; for all others it is multi_hop."""
 
 
 @dataclass(frozen=True)
