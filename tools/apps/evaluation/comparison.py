@@ -114,10 +114,6 @@ class Comparison:
                 found.append(Difference(method.name, len(values), fmean(values), bootstrap(values), p, p))
         return _holm(found)
 
-    def lost(self, method: ScoredMethod) -> Counter[Loss]:
-        """Count what became of a method's questions."""
-        return Counter(method.losses.values())
-
 
 def compare_runs(readers: Sequence[RunReader]) -> Comparison:
     """Read runs to compare them; one may have other names than another in the same questions (`--rename`).

@@ -11,11 +11,11 @@ Where this differs from the paper:
 * recall is over the annotated passages that are shown: others hold an answer such as "two" or "American" by chance.
 """
 
-import hashlib
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any, ClassVar, cast
 
 from langgraph.runtime import Runtime
@@ -112,34 +112,29 @@ def annotated_sub_questions(question: EvalQuestion) -> list[KnownSubQuestion]:
 
 
 def draw_passages(question: EvalQuestion, found: Sequence[Passage]) -> list[Passage]:
-    """Draw five passages among those found and those that come with the question; the same ones every time.
+    """Draw five passages, if there are as many, of those found and those of the question; the same ones every time.
 
     *Ours*: one of them is a gold passage, where the data set has its text; of 60 passages five at random would mostly
     hold nothing to extract.
-
-    Returns:
-        In an order that is drawn, too; all of them where there are fewer.
     """
     own = [
         Passage(id=each.id, title=each.title, text=each.text, score=0.0, source="data set", hop=1)
         for each in question.contexts
     ]
-    pool = list({each["id"]: each for each in [*own, *found]}.values())
-    ordered = sorted(pool, key=lambda each: _draw_key(question.id, each["id"]))
-    sure = next((each for each in ordered if each["id"] in question.gold), None)
-    ordered.sort(key=lambda each: each is not sure)
-    return sorted(ordered[:PASSAGES_SHOWN], key=lambda each: _draw_key(each["id"], question.id))
+    draw = Random(question.id)  # noqa: S311 - nothing secret
+    pool = sorted({each["id"]: each for each in [*own, *found]}.values(), key=lambda each: each["id"])
+    draw.shuffle(pool)
+    sure = next((each for each in pool if each["id"] in question.gold), None)
+    shown = sorted(pool, key=lambda each: each is not sure)[:PASSAGES_SHOWN]
+    draw.shuffle(shown)
+    return shown
 
 
 def draw_known_part(key: str, parts: Sequence[KnownSubQuestion]) -> list[KnownSubQuestion]:
     """Draw the sub-questions that are given with their answers: some or none, never all; in their order."""
-    count = int.from_bytes(_draw_key(key, "how many")[:8]) % len(parts)
-    chosen = sorted(range(len(parts)), key=lambda number: _draw_key(key, str(number)))[:count]
+    draw = Random(key)  # noqa: S311 - nothing secret
+    chosen = draw.sample(range(len(parts)), draw.randrange(len(parts)))
     return [parts[number] for number in sorted(chosen)]
-
-
-def _draw_key(*parts: str) -> bytes:
-    return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).digest()
 
 
 @dataclass

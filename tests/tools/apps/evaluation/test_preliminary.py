@@ -31,7 +31,7 @@ from support.servers.scripted_model import ScriptedChatModel
 
 FILM, BIRTH, ALSO, OTHER, LAST = "p1", "p2", "p3", "p4", "p5"
 QUESTION = EvalQuestion(
-    id="q",
+    id="q1",
     question="Where was the director of Blue Hour born?",
     answers=("Oslo",),
     type="",

@@ -1,5 +1,6 @@
 """The tables of a comparison, as plain data that any writer can show."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -188,7 +189,7 @@ def _groups(comparison: Comparison, title: str, key: Callable[[EvalQuestion], st
 
 
 def _losses(comparison: Comparison) -> Table:
-    counts = {method.name: comparison.lost(method) for method in comparison.methods if method.losses}
+    counts = {method.name: Counter(method.losses.values()) for method in comparison.methods if method.losses}
     note = (
         "Questions (of the first repeat), each counted once; right is by exact match. Of a question that is not right "
         "the rightmost column that applies counts. Not retrieved: a gold passage is missing from what a search found. "

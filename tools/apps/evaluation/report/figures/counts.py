@@ -1,5 +1,6 @@
 """How many calls questions take, where they are lost, and what RA-ISF's modules do."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -64,7 +65,7 @@ def calls_figure(comparison: Comparison) -> Any:
 
 def losses_figure(comparison: Comparison) -> Any:
     """Draw what became of each method's questions; None where no answers are told."""
-    rows = {method.name: comparison.lost(method) for method in comparison.methods if method.losses}
+    rows = {method.name: Counter(method.losses.values()) for method in comparison.methods if method.losses}
     if not rows:
         return None
     counts = {loss: numbers for loss in LOSSES if any(numbers := [lost[loss] for lost in rows.values()])}
