@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Literal
 
-from hopgraph.tools.models.offline.lexicon import countries, country_parts, in_class
+from hopgraph.tools.models.offline.terms import countries, country_parts, in_class
 from hopgraph.tools.retrieval.corpora import SourceRecord
 from hopgraph.tools.text.common_words import COMMON_WORDS, FUNCTION_WORDS
 

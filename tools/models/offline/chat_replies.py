@@ -10,30 +10,28 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from hopgraph.tools.models.offline.lexicon import class_words, countries, in_class
-from hopgraph.tools.models.offline.prompt_blocks import Prompt, unescape
+from hopgraph.tools.models.offline.prompt_blocks import Prompt
 from hopgraph.tools.models.offline.question import read_question
 from hopgraph.tools.models.offline.question_parts import described
-from hopgraph.tools.models.offline.spans import names
-from hopgraph.tools.models.offline.terms import key
+from hopgraph.tools.models.offline.statements import names
+from hopgraph.tools.models.offline.terms import class_words, countries, in_class, key
 
 _MAX_MESSAGE = 1_000
 _MAX_SMALL_TALK = 100
 _SOURCES = re.compile(r" \(sources: ([^()]*(?:\([^()]*\)[^()]*)*)\)$")
 _LEAD = re.compile(r"^(?:(?:and|but|or|so|ok|okay|then|what about|how about)[, ]+)+", re.IGNORECASE)
 _PRONOUN = re.compile(
-    r"\b(?:(?P<owner>his|their|its|her(?= [\w-]+))|(?P<person>he|she|him|her|they|them)"
-    r"|(?P<thing>it|(?:this|that|the same) (?P<noun>[a-z]+))|(?P<place>there)(?=\W*$)"
-    r")\b",
+    r"\b(?:(?P<owner>his|their|her(?= [\w-]+))|he|she|him|her|they|them"
+    r"|(?P<thing>it|(?P<thing_owner>its)|(?:this|that) [a-z]+|(?P<place>there)(?=\W*$)))\b",
     re.IGNORECASE,
 )
 _THANKS = r"thanks|thank you|thx|cheers|much appreciated"
 _SMALL_TALK = re.compile(
-    rf"(?:(?:{_THANKS}|hi|hello|hey|good (?:morning|afternoon|evening|day|night)|greetings|bye|goodbye|see you|welcome"
-    r"|how are you|how do you do|how is it going|nice to meet you|who are you|what are you|what can you do|help"
-    r"|ok|okay|great|cool|nice|perfect|wonderful|sorry|please|yes|no|very much|a lot|so much|again|there|you|too"
-    r"|today|that helps|that helped|then|for now|later|for your help|for that|well done)(?: |$))+"
+    rf"(?:(?:{_THANKS}|hi|hello|hey|good (?:morning|afternoon|evening|day|night)|bye|goodbye|see you|welcome"
+    r"|how are you|how is it going|nice to meet you|who are you|what are you|what can you do|help|ok|okay|great|cool"
+    r"|nice|perfect|sorry|please|yes|no|very much|a lot|so much|again|there|you|too|that helps|that helped)(?: |$))+"
 )
+_RELATIVE = re.compile(r"\bthe (?:[\w-]{1,30} ){1,3}(?:who|that|which|whose|where) ")
 _BOTH = re.compile(r"\b(?:both|same|either|also|before|after|than|still|earlier|later|older|younger|and)\b")
 
 
@@ -45,7 +43,7 @@ class _Turn(NamedTuple):
 
 def contextualise(prompt: Prompt) -> dict[str, JsonValue]:
     """Put names for pronouns and fill in what a short follow-up leaves out; else repeat the message."""
-    message = unescape(prompt.blocks.get("message", ""))[:_MAX_MESSAGE].strip()
+    message = prompt.text("message")[:_MAX_MESSAGE].strip()
     turns = _turns(prompt)
     return {"question": (_stand_alone(message, turns) if turns else "") or message}
 
@@ -58,7 +56,8 @@ def route(prompt: Prompt) -> dict[str, JsonValue]:
     question = read_question(prompt.question)
     if question.options or (question.kind == "yes_no" and len(question.names) > 1 and _BOTH.search(question.text)):
         return {"kind": "comparison", "reply": ""}
-    return {"kind": "bridge" if described(question.text) or question.hops > 1 else "single_hop", "reply": ""}
+    bridge = described(question.text) or question.hops > 1 or _RELATIVE.search(question.text)
+    return {"kind": "bridge" if bridge else "single_hop", "reply": ""}
 
 
 def _turns(prompt: Prompt) -> list[_Turn]:
@@ -94,20 +93,19 @@ def _stand_alone(message: str, turns: list[_Turn]) -> str:
         return re.sub(rf"{re.escape(previous)}(?:'s? [\w-]+)?", lambda _: name, last, count=1)
     if previous and named == short and in_class(key(name), "person"):
         return f"Who was the {name} of {previous}?"
-    return f"{'Who' if in_class(key(short).rpartition(' ')[2], 'person') else 'What'} was {named}?"
+    return f"{'Who' if in_class(words[-1], 'person') else 'What'} was {named}?"
 
 
 def _name_pronouns(text: str, turns: list[_Turn], full: bool) -> str:
     """Put names for the pronouns that refer to earlier turns: in a full question to what was found last."""
 
     def name(match: re.Match[str]) -> str:
-        thing = match["thing"] or match["place"] or match[0].lower() == "its"
-        referents = _things(turns, (match["noun"] or "").lower()) if thing else _persons(turns, found_first=full)
+        referents = _things(turns, match["place"]) if match["thing"] else _persons(turns, found_first=full)
         found = "" if names(text[: match.start()]) else next(referents, "")
         if not found:
             return match[0]
         owner = f"{found}'" if found.endswith("s") else f"{found}'s"
-        return owner if match["owner"] else f"in {found}" if match["place"] else found
+        return owner if match["owner"] or match["thing_owner"] else f"in {found}" if match["place"] else found
 
     return _PRONOUN.sub(name, text)
 
@@ -122,15 +120,13 @@ def _persons(turns: Sequence[_Turn], *, found_first: bool) -> Iterator[str]:
         yield from [*found, *asked] if found_first else [*asked, *found]
 
 
-def _things(turns: Sequence[_Turn], noun: str) -> Iterator[str]:
-    """Yield what the turns speak of that is no person, the likeliest first; an answer only if the noun may mean it."""
+def _things(turns: Sequence[_Turn], place: str | None) -> Iterator[str]:
+    """Yield what the turns speak of that is no person, the likeliest first: for "there" the places found."""
     for turn in turns:
         question = read_question(turn.question)
-        kind = question.kind
-        if turn.answer and kind in ("place", "work", "group") and (not noun or in_class(noun, kind)):
+        if turn.answer and question.kind == "place" and place:
             yield turn.answer
         yield from (name for name in [*question.names, *turn.sources] if not _looks_like_a_person(name))
-        yield from question.names
 
 
 def _looks_like_a_person(name: str) -> bool:

@@ -3,13 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 
 from hopgraph.tools.models.offline.question import Question
 from hopgraph.tools.models.offline.statements import Statement
-from hopgraph.tools.models.offline.terms import key, terms, weigh
-
-_MAX_LINKS = 3
+from hopgraph.tools.models.offline.terms import terms, weigh
 
 
 @dataclass
@@ -22,7 +19,7 @@ class EvidenceGraph:
     @cached_property
     def weights(self) -> dict[str, float]:
         """The weight of each of the question's terms; they add up to 1."""
-        return weigh(self.question.text, (statement.terms for statement in self.statements))
+        return weigh(self.question.text, [statement.terms for statement in self.statements])
 
     def cover(self, found: frozenset[str]) -> float:
         """Return the share of the question's term weight that these terms carry, from 0 to 1."""
@@ -48,8 +45,8 @@ class EvidenceGraph:
 
     @cached_property
     def openings(self) -> dict[str, int]:
-        """The number of the first statement about each name."""
-        return {s.key: s.number for s in reversed(self.statements)}
+        """The index of the first statement about each name."""
+        return {s.key: at for at, s in reversed(list(enumerate(self.statements)))}
 
     @cached_property
     def anchors(self) -> dict[str, float]:
@@ -62,47 +59,32 @@ class EvidenceGraph:
         return found
 
     @cached_property
-    def mentions(self) -> list[frozenset[str]]:
-        """The other statements' names that each statement mentions, unless the question has them too."""
-        short = {s.key: key(s.name.partition(", ")[0]) for s in self.statements}
-        asked = self.question.flat
-        free = [(n, short[n]) for n in self.keys if f" {n} " not in asked and f" {short[n]} " not in asked]
-        return [
-            frozenset(n for n, alias in free if n != s.key and (f" {n} " in s.flat or f" {alias} " in s.flat))
-            for s in self.statements
-        ]
-
-    @cached_property
     def chains(self) -> list[tuple[int, ...]]:
-        """The best chain that ends in each statement, first link first.
+        """The best chain that ends in each statement: it alone, or after one that mentions the name it is about.
 
-        A chain grows backwards over the statement that mentions the name, while that covers more of the question.
+        A name that stands in the question is no link.
         """
-        mentioned_by: dict[str, list[int]] = {}
-        for at, mentioned in enumerate(self.mentions):
-            for name in mentioned:
-                mentioned_by.setdefault(name, []).append(at)
-        best: list[tuple[int, ...]] = [(at,) for at in range(len(self.statements))]
-        for _ in range(_MAX_LINKS - 1):
-            longer = [
-                [(*best[before], at) for before in mentioned_by.get(s.key, ()) if at not in best[before]]
-                for at, s in enumerate(self.statements)
-            ]
-            best = [max([best[at], *choices], key=self._value) for at, choices in enumerate(longer)]
-        return best
+        free = [name for name in self.keys if f" {name} " not in self.question.flat]
+        mentioned_by = {
+            name: [at for at, s in enumerate(self.statements) if s.key != name and f" {name} " in s.flat]
+            for name in free
+        }
+        return [
+            max([(at,), *((before, at) for before in mentioned_by.get(s.key, ()))], key=self._value)
+            for at, s in enumerate(self.statements)
+        ]
 
     def _value(self, chain: tuple[int, ...]) -> float:
         anchor = self.anchors.get(self.statements[chain[0]].key, 0.0)
-        return self.cover(self._carried(chain)) + 0.15 * anchor - 0.03 * (len(chain) - 1)
+        return self.cover(self._carried(chain)) + 0.15 * anchor - 0.03 * len(chain)
 
     def linked_by_relation(self, chain: tuple[int, ...]) -> bool:
-        """Whether each link's name follows one of the question's terms ("directed by …"); false for a single link."""
-        for at, after in pairwise(chain):
-            text, name = self.statements[at].flat, f" {self.statements[after].key} "
-            before = text[: max(0, text.find(name))][-30:]
-            if not terms(before) & self.question.terms:
-                return False
-        return len(chain) > 1
+        """Whether the link's name follows one of the question's terms ("directed by …"); false for a single link."""
+        if len(chain) == 1:
+            return False
+        text, name = self.statements[chain[0]].flat, f" {self.statements[chain[1]].key} "
+        before = text[: max(0, text.find(name))][-30:]
+        return not terms(before).isdisjoint(self.question.terms)
 
     @cached_property
     def kinds(self) -> dict[str, str]:

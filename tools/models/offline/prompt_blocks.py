@@ -3,12 +3,13 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
+from hopgraph.tools.prompts import unescape
+
 _OPEN = re.compile(r"^<([a-z_]{1,40})>[ \t]*$", re.MULTILINE)
-_PASSAGE = re.compile(r'^<passage id="([^"\n]{1,40})" title="([^"\n]*)">[ \t]*\n?', re.MULTILINE)
+_PASSAGE = re.compile(r'^<passage id="(\d{1,9})" title="([^"\n]*)">', re.MULTILINE)
 _ITEM = re.compile(r'^<item id="(\d{1,9})">', re.MULTILINE)
 _ROLE = re.compile(r"^Role:[ \t]*(\S{1,200})", re.MULTILINE)
 _AT_MOST = re.compile(r"at most (\d{1,3})")
@@ -40,40 +41,29 @@ class Prompt:
     @property
     def question(self) -> str:
         """The question, cut to a length that can still be one; empty when there is none."""
-        return unescape(self.blocks.get("question", ""))[:_LONGEST_QUESTION].strip()
+        return self.text("question")[:_LONGEST_QUESTION].strip()
+
+    def text(self, name: str) -> str:
+        """Return a block as plain text; empty when it is missing."""
+        return unescape(self.blocks.get(name, ""))
 
     @property
     def passages(self) -> list[PromptPassage]:
         """The passages in the prompt's order; very long ones are cut, empty ones left out."""
-        parts = _split(_PASSAGE, self.blocks.get("passages", ""), "</passage>", _LONGEST_PASSAGE)
-        return [
-            PromptPassage(int(match[1]) if match[1].isdecimal() else place, unescape(match[2]).strip(), text)
-            for place, (match, text) in enumerate(parts, start=1)
-        ]
+        _, *parts = _PASSAGE.split(self.blocks.get("passages", ""), _MOST_PARTS)
+        texts = (_content(text, "</passage>", _LONGEST_PASSAGE) for text in parts[2::3])
+        rows = zip(parts[::3], parts[1::3], texts, strict=True)
+        return [PromptPassage(int(number), unescape(title).strip(), text) for number, title, text in rows if text]
 
     def items(self, name: str) -> list[tuple[int, str]]:
         """Return the (id, text) pairs of a list block; empty when it is missing or `(none)`."""
-        return [
-            (int(match[1]), text) for match, text in _split(_ITEM, self.blocks.get(name, ""), "</item>", _LONGEST_ITEM)
-        ]
+        _, *parts = _ITEM.split(self.blocks.get(name, ""), _MOST_PARTS)
+        texts = (_content(text, "</item>", _LONGEST_ITEM) for text in parts[1::2])
+        return [(int(number), text) for number, text in zip(parts[::2], texts, strict=True) if text]
 
 
-def unescape(text: str) -> str:
-    """Undo the escaping of data inside a block."""
-    return text.replace("&lt;", "<").replace("&quot;", '"')
-
-
-def _split(opening: re.Pattern[str], block: str, closing: str, longest: int) -> list[tuple[re.Match[str], str]]:
-    """Return each opening tag with the text up to its closing tag, or up to the next one if that is missing."""
-    found = list(islice(opening.finditer(block), _MOST_PARTS))
-    ends = [*(match.start() for match in found[1:]), len(block)][: len(found)]
-    parts: list[tuple[re.Match[str], str]] = []
-    for match, limit in zip(found, ends, strict=True):
-        close = block.find(closing, match.end(), limit)
-        text = unescape(block[match.end() : close if close >= 0 else limit][:longest]).strip()
-        if text:
-            parts.append((match, text))
-    return parts
+def _content(text: str, closing: str, longest: int) -> str:
+    return unescape(text.partition(closing)[0][:longest]).strip()
 
 
 def _blocks(text: str) -> dict[str, str]:
@@ -81,9 +71,8 @@ def _blocks(text: str) -> dict[str, str]:
     at = 0
     while match := _OPEN.search(text, at):
         end = text.find(f"</{match[1]}>", match.end())
-        end = len(text) if end < 0 else end
-        blocks.setdefault(match[1], text[match.end() : end].strip())
-        at = end
+        at = len(text) if end < 0 else end
+        blocks.setdefault(match[1], text[match.end() : at].strip())
     return blocks
 
 
@@ -103,8 +92,7 @@ def read_prompt(messages: Sequence[BaseMessage]) -> Prompt:
     Demonstrations (earlier human and AI messages) are passed over, and so is what is said after the prompt when a
     reply could not be used. Missing parts are empty.
     """
-    system = _system(messages)
     said = (m.text for m in reversed(messages) if isinstance(m, HumanMessage))
     human = next((text for text in said if _OPEN.search(text)), "")
-    limit = _AT_MOST.search(system) or _AT_MOST.search(human[:2_000])
+    limit = _AT_MOST.search(_system(messages)) or _AT_MOST.search(human[:2_000])
     return Prompt(role_of(messages).rpartition("/")[2], _blocks(human), int(limit[1]) if limit else 3)

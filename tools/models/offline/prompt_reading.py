@@ -1,13 +1,66 @@
-"""Everything a prompt gives, read as one body of evidence: passages, statements, earlier questions and answers."""
+"""What a prompt gives: the sentences of its passages, and all of it read as one body of evidence."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
-from hopgraph.tools.models.offline.passage_reading import Sentence, sentences
-from hopgraph.tools.models.offline.prompt_blocks import Prompt
+from hopgraph.tools.models.offline.evidence_graph import EvidenceGraph
+from hopgraph.tools.models.offline.prompt_blocks import Prompt, PromptPassage
 from hopgraph.tools.models.offline.query_writing import next_queries
+from hopgraph.tools.models.offline.question import read_question
 from hopgraph.tools.models.offline.reader import Finding, Reader
-from hopgraph.tools.models.offline.statements import Statement, read
+from hopgraph.tools.models.offline.statements import read, write
 from hopgraph.tools.models.offline.terms import key
+from hopgraph.tools.text import split_sentences
+
+_MAX_SENTENCES = 300
+"""Of all passages of a prompt together; far more than any step shows, so that a reply always comes soon."""
+_MAX_CHARACTERS = 1_000
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence of a shown passage."""
+
+    passage: int
+    place: int
+    """Its position in the passage, from 0."""
+    sentence: str
+    info: str
+    """The sentence as a statement that stands alone."""
+
+
+def sentences(passages: Iterable[PromptPassage]) -> list[Sentence]:
+    """Return the sentences of the passages up to a limit, very long ones cut; empty when all are blank.
+
+    A passage that is shown in part has "…" where sentences were left out.
+    """
+
+    def every() -> Iterator[Sentence]:
+        for passage in passages:
+            parts = passage.text.split(" … ")
+            texts = (part[start:end][:_MAX_CHARACTERS] for part in parts for start, end in split_sentences(part))
+            for place, text in enumerate(texts):
+                yield Sentence(passage.number, place, text, write(passage.title, text))
+
+    return list(islice(every(), _MAX_SENTENCES))
+
+
+def useful(question: str, passages: Sequence[PromptPassage]) -> list[Sentence]:
+    """Return the useful sentences, best first; empty when none carries anything that the question asks.
+
+    A sentence counts by the question's terms in it and in its chain, by how far its title stands in the
+    question, and more when it opens its passage, since that sentence says what the title is.
+    """
+    every = sentences(passages)
+    graph = EvidenceGraph(read_question(question), [read(at, s.info) for at, s in enumerate(every)])
+    scored: list[tuple[float, int]] = []
+    for at, sentence in enumerate(every):
+        own, linked = graph.cover(graph.own[at]), graph.cover(graph.carried(at))
+        anchor = graph.anchors.get(graph.statements[at].key, 0.0)
+        if linked > 0:
+            scored.append((own + 0.3 * anchor + 0.3 * linked + 0.2 * (sentence.place == 0), -at))
+    return [every[-at] for _, at in sorted(scored, reverse=True)]
 
 
 @dataclass(frozen=True)
@@ -49,11 +102,11 @@ def read_evidence(prompt: Prompt) -> PromptReading:
         known[key(asked)] = "" if answer == "unknown" or not key(answer) else answer
     shown = sentences(prompt.passages)
     items = [text for name in ("information", "assertions") for _, text in prompt.items(name)]
-    texts = [*(s.info for s in shown), *items]
-    statements: list[Statement] = [
-        read(number, text) for number, text in enumerate(texts, start=1) if text not in texts[: number - 1]
-    ]
-    reader = Reader(statements, known)
+    numbers: dict[str, int] = {}
+    for number, text in enumerate([*(s.info for s in shown), *items], start=1):
+        numbers.setdefault(text, number)
+    reader = Reader([read(number, text) for text, number in numbers.items()], known)
     question = reader.resolve(prompt.question)
-    found = reader.find(question, "yes_no" in prompt.blocks.get("answer_type", ""))
-    return PromptReading(question, shown, reader, found)
+    return PromptReading(
+        question, shown, reader, reader.find(question, "yes_no" in prompt.blocks.get("answer_type", ""))
+    )

@@ -3,15 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from hopgraph.tools.models.offline.evidence_graph import EvidenceGraph
-from hopgraph.tools.models.offline.lexicon import countries, in_class
-from hopgraph.tools.models.offline.spans import Span
-from hopgraph.tools.models.offline.terms import WORD, key, term, terms
+from hopgraph.tools.models.offline.terms import WORD, countries, key, term, terms
 
 _MAX_QUERIES = 20
 _UNKNOWN_FIRST = 2
 _MIN_VALUE = 0.6
-_MORE_FOR_EACH = 0.08
-"""How good a name must be to be asked for, and how much better for each query asked before: late ones find little."""
+"""How good a name must be to be asked for."""
 
 
 def _open_word(graph: EvidenceGraph, carried: frozenset[str]) -> str:
@@ -31,28 +28,23 @@ def _reached(graph: EvidenceGraph) -> Iterator[tuple[float, str, int]]:
         start = graph.statements[graph.chains[at][0]].key
         carried = graph.carried(at)
         reach = graph.cover(carried) + graph.cover(carried & graph.open) + graph.anchors.get(start, 0.0)
-        for span in filter(_can_be_asked, statement.spans):
+        for span in statement.spans:
             name = key(span.text)
-            if name != statement.key and f" {name} " not in graph.question.flat:
+            is_name = span.kind in ("name", "quoted", "country")
+            if is_name and name != statement.key and f" {name} " not in graph.question.flat:
                 near = terms(statement.plain[max(0, span.start - 30) : span.start]) & graph.open
                 text = countries()[span.text.lower()] if span.kind == "country" else span.text
                 yield reach + 0.5 * bool(near) - 0.3 * (name in graph.keys), text, at
 
 
-def _can_be_asked(span: Span) -> bool:
-    """Whether a span is a name that can be asked about; a sentence's first word often only looks like one."""
-    opening = span.start == 0 and " " not in span.text
-    return span.kind in ("name", "quoted", "country") and not (opening and in_class(span.text.lower(), "common"))
-
-
-def _proposals(graph: EvidenceGraph, missing: str, asked: int) -> Iterator[str]:
+def _proposals(graph: EvidenceGraph, missing: str) -> Iterator[str]:
     """Yield queries, best first: what is known to be missing, unknown names of the question, reached names."""
     if " of " in missing and "?" not in missing:
         yield from missing.split(";")
     unknown = [name for name in graph.question.names if all(key(name) not in known for known in graph.keys)]
     yield from unknown[:_UNKNOWN_FIRST]
     for value, name, at in sorted(_reached(graph), key=lambda row: -row[0]):
-        if value >= _MIN_VALUE + _MORE_FOR_EACH * asked:
+        if value >= _MIN_VALUE:
             yield f"{name} {_open_word(graph, graph.carried(at))}"
     yield from unknown[_UNKNOWN_FIRST:]
 
@@ -61,7 +53,7 @@ def next_queries(graph: EvidenceGraph, asked: Sequence[str], missing: str) -> li
     """Return up to 20 queries that differ from the question and every earlier one, best first; may be empty."""
     used = {key(text) for text in (graph.question.text, *asked)}
     fresh: dict[str, str] = {}
-    for text in _proposals(graph, missing, len(asked)):
+    for text in _proposals(graph, missing):
         if key(text) and key(text) not in used:
             fresh.setdefault(key(text), text.strip())
     return list(fresh.values())[:_MAX_QUERIES]

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Literal
 
-from hopgraph.tools.models.offline.lexicon import class_words, in_class, relations
-from hopgraph.tools.models.offline.spans import names
-from hopgraph.tools.models.offline.terms import WORD, fold, key, term, terms
+from hopgraph.tools.models.offline.statements import names
+from hopgraph.tools.models.offline.terms import WORD, class_words, fold, in_class, key, relations, term, terms
 
 AnswerKind = Literal["person", "place", "country", "date", "number", "work", "group", "thing", "yes_no"]
 _CLASS_KINDS: tuple[tuple[str, AnswerKind], ...] = (
@@ -30,7 +29,6 @@ _WORD_KINDS: dict[str, AnswerKind] = {
 _COMPARING = frozenset({"large", "old", "young"})
 """Relations that compare and lead to nothing."""
 _SENTENCE_END = re.compile(r"[.?!] +")
-_BETWEEN = re.compile(r"\b(?:between|among|of) (.{2,150}) and (.{2,150})$")
 _OPTION_END = re.compile(r" (?:was|is|has|had|born|died|the (?:older|younger)|first\b)")
 
 
@@ -115,7 +113,7 @@ class Question:
 
     @cached_property
     def options(self) -> tuple[str, str] | tuple[()]:
-        """The two options of "A or B" (or of a comparison "between A and B"); empty when there are none."""
+        """The two options of "A or B"; empty when there are none."""
         text = self.text[-400:].rstrip(" ?")
         left, _, right = text.rpartition(" or ")
         first = ""
@@ -123,8 +121,6 @@ class Question:
         if left and (right.removeprefix("the ")[:1].isupper() or (compared and right.startswith("the "))):
             start = max(left.rfind(", "), left.rfind(": "), left.rfind("? ")) + 2
             first = left[start:] if start > 1 else next((span.text for span in reversed(names(left))), "")
-        elif compared and (pair := _BETWEEN.search(text)):
-            first, right = pair[1], pair[2]
         first, second = first.strip(' ",?'), _OPTION_END.split(right, maxsplit=1)[0].strip(' ",')
         return (first, second) if first and second else ()
 

@@ -7,12 +7,10 @@ from math import exp
 
 from hopgraph.tools.models.offline.candidates import candidates
 from hopgraph.tools.models.offline.evidence_graph import EvidenceGraph
-from hopgraph.tools.models.offline.lexicon import class_words, countries
 from hopgraph.tools.models.offline.question import read_question
 from hopgraph.tools.models.offline.question_parts import ORDER, WHAT_IS, compared_sides, comparison_parts, described
-from hopgraph.tools.models.offline.spans import date_key
-from hopgraph.tools.models.offline.statements import Statement
-from hopgraph.tools.models.offline.terms import key, terms
+from hopgraph.tools.models.offline.statements import Statement, date_key
+from hopgraph.tools.models.offline.terms import class_words, countries, key, terms
 
 _NOT = re.compile(r"\b(?:not|never|no longer|neither|nor|without)\b")
 _MIN_SURE = 1.2
@@ -91,7 +89,7 @@ class Reader:
         return _best(graph, one_text)
 
     def _compare(self, graph: EvidenceGraph, parts: Sequence[str]) -> Finding:
-        """Answer both parts, and compare the answers: which comes first, whether they are equal, or both yes."""
+        """Answer both parts, and compare the answers: which comes first, or whether they are equal."""
         facts = [self._find_part(part) for part in parts]
         used = tuple(dict.fromkeys(number for fact in facts for number in fact.used))
         yes_no, words = graph.question.kind == "yes_no", set(graph.question.words)
@@ -101,8 +99,6 @@ class Reader:
             days = [date_key(fact.text) or (0, 0, 0) for fact in facts]
             second = days[1] > days[0] if words & class_words("latest") - {"older", "oldest"} else days[1] < days[0]
             text = ("no" if second else "yes") if yes_no else self._side(compared_sides(graph)[second])
-        elif all(fact.text in ("yes", "no") for fact in facts):
-            text = "yes" if all(fact.text == "yes" for fact in facts) else "no"
         else:
             one, two = (countries().get(fact.text.lower(), key(fact.text)) for fact in facts)
             text = "yes" if one == two else "no"
@@ -134,14 +130,18 @@ class Reader:
 
 
 def _judge_claim(graph: EvidenceGraph) -> Finding:
-    """Say yes when the statements about the question's subject carry what it says, and nothing is denied."""
+    """Say yes when the statements about the question's subject, or about both of two, carry what it says."""
     about = [(at, s) for at, s in enumerate(graph.statements) if graph.anchors.get(s.key) == 1.0]
     claim = graph.open
     if not about:
         return Finding(missing=(graph.question.text,))
     _, best = max(about, key=lambda row: (len(graph.own[row[0]] & claim), -row[0]))
-    carried = frozenset[str]().union(*(graph.own[at] for at, _ in about))
-    yes = len(claim & carried) > _MIN_SHARED * len(claim) and not _NOT.search(best.text)
+    carried: dict[str, frozenset[str]] = {}
+    for at, statement in about:
+        subject = statement.key if "both" in graph.question.words else ""
+        carried[subject] = carried.get(subject, frozenset()) | graph.own[at]
+    whole = all(len(claim & each) > _MIN_SHARED * len(claim) for each in carried.values())
+    yes = whole and not _NOT.search(best.text)
     return Finding("yes" if yes else "no", _COMPARED, (best.number,), (), 1.0, True)
 
 

@@ -9,9 +9,8 @@ from itertools import groupby
 from pydantic import JsonValue
 
 from hopgraph.tools.models.offline.chat_replies import contextualise, route
-from hopgraph.tools.models.offline.passage_reading import sentences, useful
-from hopgraph.tools.models.offline.prompt_blocks import Prompt, unescape
-from hopgraph.tools.models.offline.prompt_reading import PromptReading, read_evidence
+from hopgraph.tools.models.offline.prompt_blocks import Prompt
+from hopgraph.tools.models.offline.prompt_reading import read_evidence, sentences, useful
 from hopgraph.tools.models.offline.question import read_question
 from hopgraph.tools.models.offline.question_parts import described, sub_questions
 from hopgraph.tools.models.offline.reader import Reader
@@ -32,8 +31,11 @@ def _extract(prompt: Prompt) -> Reply:
     return {"useful_information": [{"info": s.info, "support_passages": [s.passage]} for s in chosen]}
 
 
-def _decision(reading: PromptReading, text: str) -> Reply:
+def _decide(prompt: Prompt) -> Reply:
+    """Answer when a chain of statements carries the question well enough, at last anyway; else say what is missing."""
+    reading = read_evidence(prompt)
     found = reading.found
+    text = found.text if found.enough or prompt.step == "final_answer" else ""
     missing = found.missing_text or f"what answers the question: {reading.question[:300]}"
     return {
         "answer": {"text": text or _UNANSWERABLE, "confidence": max(1, round(5 * found.probability)) if text else 1},
@@ -43,21 +45,10 @@ def _decision(reading: PromptReading, text: str) -> Reply:
     }
 
 
-def _decide(prompt: Prompt) -> Reply:
-    """Answer when a chain of statements carries the question well enough, else say what is missing."""
-    reading = read_evidence(prompt)
-    return _decision(reading, reading.found.text if reading.found.enough else "")
-
-
-def _final_answer(prompt: Prompt) -> Reply:
-    reading = read_evidence(prompt)
-    return _decision(reading, reading.found.text)
-
-
 def _generate_queries(prompt: Prompt) -> Reply:
     """Ask for the names that the chain has reached, with what the question still asks of them."""
     asked = [text for _, text in prompt.items("asked")]
-    queries = read_evidence(prompt).queries(asked, unescape(prompt.blocks.get("missing", "")))
+    queries = read_evidence(prompt).queries(asked, prompt.text("missing"))
     return {"queries": list[JsonValue](queries[: prompt.at_most])}
 
 
@@ -127,10 +118,6 @@ def _judge_relevance(prompt: Prompt) -> Reply:
     return {"relevant": [n for n, reader in readers if reader.find(prompt.question, one_text=True).enough]}
 
 
-def _decompose(prompt: Prompt) -> Reply:
-    return {"sub_questions": list[JsonValue](sub_questions(prompt.question))}
-
-
 def _weigh_passages(prompt: Prompt) -> Reply:
     best = useful(prompt.question, prompt.passages)[:_MAX_STATEMENTS]
     lines = [f"Passage {s.passage} says: {s.sentence}" for s in best]
@@ -146,10 +133,6 @@ def _select_passages(prompt: Prompt) -> Reply:
 
 def _stated_answer(text: str) -> str:
     return text.rpartition("answer is: ")[2].strip().removesuffix(".") if "answer is: " in text else ""
-
-
-def _shorten(prompt: Prompt) -> Reply:
-    return {"answer": _stated_answer(unescape(prompt.blocks.get("reasoning", ""))) or _UNANSWERABLE}
 
 
 def _name_topic(prompt: Prompt) -> Reply:
@@ -184,7 +167,7 @@ STEPS: dict[str, Callable[[Prompt], Reply]] = {
     "extract": _extract,
     "recall_knowledge": _unknowing(knowledge=_DONT_KNOW),
     "decide": _decide,
-    "final_answer": _final_answer,
+    "final_answer": _decide,
     "generate_queries": _generate_queries,
     "summarise": _snippet,
     "snippet": _snippet,
@@ -205,8 +188,8 @@ STEPS: dict[str, Callable[[Prompt], Reply]] = {
     "name_topic": _name_topic,
     "weigh_passages": _weigh_passages,
     "select_passages": _select_passages,
-    "shorten": _shorten,
-    "decompose": _decompose,
+    "shorten": lambda prompt: {"answer": _stated_answer(prompt.text("reasoning")) or _UNANSWERABLE},
+    "decompose": lambda prompt: {"sub_questions": [*sub_questions(prompt.question)]},
     "next_thought": _next_thought,
     "fuse": _fuse,
 }

@@ -1,12 +1,24 @@
-"""Self-contained statements: how a sentence is written as one, and how it is read back."""
+"""Self-contained statements: how a sentence is written as one and read back, and what in it could be an answer."""
 
 import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
+from typing import Literal, NamedTuple
 
-from hopgraph.tools.models.offline.lexicon import class_words, countries, in_class
-from hopgraph.tools.models.offline.spans import Span, names, spans
-from hopgraph.tools.models.offline.terms import WORD, key, terms
+from hopgraph.tools.models.offline.terms import WORD, class_words, countries, country_parts, in_class, key, terms
+
+MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
+DATE = re.compile(
+    rf"\b(?:(?:\d{{1,2}}(?:st|nd|rd|th)? )?(?:{MONTHS})(?: \d{{1,2}}(?:st|nd|rd|th)?)?(?:,? \d{{4}})?(?![a-z\d])"
+    r"|(?:early |mid-|late )?(?:1\d|20)\d\ds?(?!\d|[,.]\d)|(?:early |mid-|late )?\d{1,2}(?:st|nd|rd|th) century)"
+)
+"""A day, month, year, decade or century; every part is bounded, so matching is linear."""
+_NUMBER = re.compile(
+    r"[$£€]?\b\d[\d,]{0,20}(?:\.\d{1,10})?(?:%| percent\b)?(?: (?:hundred|thousand|million|billion|trillion)\b)?"
+)
+_QUOTED = re.compile(r"[\"\u201c]([^\"\u201c\u201d\n]{2,80})[\"\u201d]")
+_YEAR = re.compile(r"\b(\d{4})\b")
 
 _LIFE = re.compile(
     r"\(([^()]{0,120}\d{4}[^()]{0,60}?)\s?[\u2013\u2014-]\s?(?=[\d\sA-Zc]{1,20})([^()]{0,120}\d{4}[^()]{0,60})\)"
@@ -14,6 +26,77 @@ _LIFE = re.compile(
 _IS_A = re.compile(r" (?:is|was|are|were) (?:an?|the|one of the) ([^.;:()]{3,60})")
 _ASIDE = re.compile(r"(?<!\s)\s*\([^()]{0,80}\)\s*$")
 _TITLE_KINDS = ("person", "group", "work", "place")
+
+SpanKind = Literal["name", "quoted", "date", "number", "country"]
+
+
+class Span(NamedTuple):
+    """A piece of a text that could be an answer."""
+
+    text: str
+    start: int
+    kind: SpanKind
+
+    @property
+    def end(self) -> int:
+        """The offset after its last character."""
+        return self.start + len(self.text)
+
+
+def date_key(text: str) -> tuple[int, int, int] | None:
+    """Return a date as (year, month, day) with 0 for what is left open; None without a year."""
+    year = _YEAR.search(text)
+    words = [word.lower() for word in WORD.findall(text)]
+    month = next((at for at, name in enumerate(MONTHS.lower().split("|"), 1) if name in words), 0)
+    day = next((int(word) for word in words if word.isdecimal() and len(word) < 3), 0)
+    return (int(year[1]), month, day) if year else None
+
+
+def names(text: str) -> list[Span]:
+    """Return runs of capitalised words, with inner words such as "of" and "von"; without a leading article."""
+    runs: list[list[re.Match[str]]] = []
+    inner = class_words("inner")
+    for word in WORD.finditer(text):
+        upper = word[0][0].isupper()
+        if runs and (upper or word[0][0].isdigit() or word[0] in inner) and _adjoins(text, runs[-1][-1], word):
+            runs[-1].append(word)
+        elif upper and (text.startswith(". ", word.end()) or not in_class(word[0].lower(), "stop")):
+            runs.append([word])
+    found: list[Span] = []
+    for run in runs:
+        while run[-1][0] in inner:
+            run.pop()
+        span = text[run[0].start() : run[-1].end()].removesuffix("'s").removesuffix("\u2019s")
+        low = span.lower()
+        if not in_class(low, "month", "stop"):
+            kind = "country" if low in countries() and low not in country_parts() else "name"
+            found.append(Span(span, run[0].start(), kind))
+    return found
+
+
+def _adjoins(text: str, last: re.Match[str], word: re.Match[str]) -> bool:
+    """Whether a word follows another one within a name; a full stop may follow an initial, or "Dr." and the like."""
+    gap = text[last.end() : word.start()]
+    abbreviated = len(last[0]) == 1 or in_class(last[0].lower(), "abbreviation")
+    nickname = gap in (' "', '" ') and word[0][0].isupper()
+    return gap in (" ", " & ") or nickname or (gap == ". " and abbreviated)
+
+
+@lru_cache(maxsize=4_096)
+def spans(text: str) -> tuple[Span, ...]:
+    """Return every span of a text that could be an answer, each text and place once; empty for a blank text."""
+    dated = [Span(m[0], m.start(), "date") for m in DATE.finditer(text) if m[0] not in ("May", "March")]
+    taken = {at for span in dated for at in range(span.start, span.end)}
+    named = [span for span in names(text) if span.start not in taken]
+    regions = [
+        Span(text[a.start : b.end], a.start, "name")
+        for a, b in pairwise(named)
+        if text[a.end : b.start] == ", " and b.text.lower() in countries() and a.kind != "country"
+    ]
+    numbers = [Span(m[0].rstrip(","), m.start(), "number") for m in _NUMBER.finditer(text) if m.start() not in taken]
+    words = [Span(m[0], m.start(), "number") for m in WORD.finditer(text) if m[0].lower() in class_words("digit")]
+    quoted = [Span(m[1].strip(" ,."), m.start(1), "quoted") for m in _QUOTED.finditer(text)]
+    return tuple(dict.fromkeys(span for span in (*named, *regions, *quoted, *dated, *numbers, *words) if span.text))
 
 
 @dataclass(frozen=True)

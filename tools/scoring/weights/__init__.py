@@ -11,11 +11,16 @@ A model of any kind is loaded in these steps:
 """
 
 from hopgraph.tools.io.optional_packages import require
-from hopgraph.tools.scoring.weights.batched import Batched, shared
-from hopgraph.tools.scoring.weights.batches import estimate_tokens, run_in_batches, tokens_per_batch
+from hopgraph.tools.scoring.weights.batched import Batched, estimate_tokens, run_in_batches, shared, tokens_per_batch
 from hopgraph.tools.scoring.weights.model_hub import locate
-from hopgraph.tools.scoring.weights.model_specs import LOCAL_OPTIONS, NamedModel, number_option, read_spec
-from hopgraph.tools.scoring.weights.placement import Placement, placement_of
+from hopgraph.tools.scoring.weights.model_specs import (
+    LOCAL_OPTIONS,
+    NamedModel,
+    Placement,
+    number_option,
+    placement_of,
+    read_spec,
+)
 from hopgraph.tools.scoring.weights.text_model import loading
 
 __all__ = [

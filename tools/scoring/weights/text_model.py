@@ -12,11 +12,9 @@ from typing import Any, cast
 from hopgraph.state import SpecError
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.scoring.pair_scorers import Pair, PairScorer, ThresholdT
-from hopgraph.tools.scoring.weights.batched import Batched, shared
-from hopgraph.tools.scoring.weights.batches import estimate_tokens, run_in_batches, tokens_per_batch
+from hopgraph.tools.scoring.weights.batched import Batched, estimate_tokens, run_in_batches, shared, tokens_per_batch
 from hopgraph.tools.scoring.weights.model_hub import locate
-from hopgraph.tools.scoring.weights.model_specs import NamedModel, number_option
-from hopgraph.tools.scoring.weights.placement import Placement, placement_of
+from hopgraph.tools.scoring.weights.model_specs import NamedModel, Placement, number_option, placement_of
 
 USUAL_LENGTH = 512
 """The longest text in tokens, unless something else is said: what most of these models were trained on."""

@@ -175,21 +175,6 @@ def test_decompose_asks_what_is_described_from_the_inside() -> None:
 @pytest.mark.parametrize(
     ("question", "parts"),
     [
-        (
-            "Where was the designer of the ship that took Tom Acker to Malta born?",
-            [
-                "What is the ship that took Tom Acker to Malta?",
-                "Who is the designer of the ship that took Tom Acker to Malta?",
-            ],
-        ),
-        ("How old is the city where Edda Varga was born?", ["What is the city where Edda Varga was born?"]),
-        (
-            "In which city was the founder of the school where Edda Varga was taught born?",
-            [
-                "What is the school where Edda Varga was taught?",
-                "Who is the founder of the school where Edda Varga was taught?",
-            ],
-        ),
         ("Where did Edda Varga's father die?", ["Who is Edda Varga's father?"]),
         (
             "Who is the child of the director of film Devotion (1929 Film)?",
@@ -205,7 +190,6 @@ def test_decompose_asks_what_is_described_from_the_inside() -> None:
                 "What is the date of birth of the director of High Noon?",
             ],
         ),
-        ("Are Edda Varga and Tom Acker both painters?", ["Is Edda Varga painters?", "Is Tom Acker painters?"]),
         (
             "Which band was formed first, Low Tide or High Noon?",
             ["What is the date of Low Tide?", "What is the date of High Noon?"],
@@ -220,8 +204,6 @@ def test_a_comparison_is_composed_from_its_parts() -> None:
     known = ["What is the country of Edda Varga? Hungary", "What is the country of Tom Acker? Austria"]
     question = "Are Edda Varga and Tom Acker from the same country?"
     assert ask("answer", sub_answers=known, question=question)["answer"] == "no"
-    known = ["Is Edda Varga painters? yes", "Is Tom Acker painters? no"]
-    assert ask("answer", sub_answers=known, question="Are Edda Varga and Tom Acker both painters?")["answer"] == "no"
 
 
 def test_a_fact_told_in_passing_is_no_final_answer() -> None:

@@ -10,8 +10,7 @@ import pytest
 
 from hopgraph.state import SpecError
 from hopgraph.tools.scoring.weights import Batched, require, shared
-from hopgraph.tools.scoring.weights.batched import MAX_JOINED
-from hopgraph.tools.scoring.weights.batches import batches_by_length
+from hopgraph.tools.scoring.weights.batched import MAX_JOINED, batches_by_length
 
 
 def test_something_is_made_once_for_all_threads() -> None:

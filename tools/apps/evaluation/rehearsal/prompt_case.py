@@ -20,7 +20,7 @@ from hopgraph.tools.apps.evaluation.rehearsal.question_plan import (
     wordings,
 )
 from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_options import RehearsalOptions
-from hopgraph.tools.models.offline.prompt_blocks import Prompt, PromptPassage, read_prompt, unescape
+from hopgraph.tools.models.offline.prompt_blocks import Prompt, PromptPassage, read_prompt
 
 _LISTS = ("history", "sub_answers", "thoughts", "information", "assertions")
 _DRAWS = 20
@@ -63,7 +63,7 @@ class PromptCase:
 
     def block(self, name: str) -> str:
         """Return a block of the prompt as plain text; empty when it is missing."""
-        return unescape(self.prompt.blocks.get(name, ""))
+        return self.prompt.text(name)
 
     @cached_property
     def by_passage(self) -> dict[int, list[HopAnswer]]:
