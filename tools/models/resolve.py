@@ -124,16 +124,13 @@ async def resolve_model(given: str | BaseChatModel, sampling: Sampling) -> Model
     if isinstance(given, BaseChatModel):
         # A client of the openai package is bound to the loop of its first request, so it gets the permanent one.
         return ModelHandle(model_name(given), given, False, is_openai(given), _state_of(given))
-    key = (given, sampling, _environment())
+    # What clients read from the environment is a part of it, so that a corrected key gives a new client.
+    read = frozenset((name, value) for name, value in os.environ.items() if name.endswith(_READ_BY_CLIENTS))
+    key = (given, sampling, hash(read))
     if key not in _by_spec:
         # Clients read certificates and import packages: not on an event loop.
         await asyncio.to_thread(_build_once, key, given, sampling)
     return _by_spec[key]
-
-
-def _environment() -> int:
-    """Hash what clients read from the environment, so that a corrected key gives a new client."""
-    return hash(frozenset((name, os.environ.get(name)) for name in os.environ if name.endswith(_READ_BY_CLIENTS)))
 
 
 def _state_of(model: BaseChatModel) -> SharedModelState:
@@ -163,7 +160,11 @@ def _build(given: str, sampling: Sampling) -> BaseChatModel:
     if not colon or not provider or not rest:
         raise SpecError(f"model {redact(given)!r} is not a spec; valid: {VALID_SPECS}")
     if provider == "offline":
-        return _offline(rest)
+        from hopgraph.tools.models.offline import OfflineExtractive
+
+        if rest != "extractive":
+            raise SpecError(f"model {redact(given)!r} is unknown; the embedded model is offline:extractive")
+        return OfflineExtractive()
     if provider == "openai":
         return _openai(rest, sampling)
     installed = entry_points(group=MODEL_PROVIDERS, name=provider)
@@ -176,14 +177,6 @@ def _build(given: str, sampling: Sampling) -> BaseChatModel:
             raise
         said = f"{type(error).__name__}: {redact(str(error))}"[:300]
         raise SpecError(f"model {redact(given)!r}: the package that offers it failed: {said}") from None
-
-
-def _offline(name: str) -> BaseChatModel:
-    from hopgraph.tools.models.offline import OfflineExtractive
-
-    if name != "extractive":
-        raise SpecError(f"model {redact(f'offline:{name}')!r} is unknown; the embedded model is offline:extractive")
-    return OfflineExtractive()
 
 
 def _openai(rest: str, sampling: Sampling) -> BaseChatModel:

@@ -60,7 +60,9 @@ def read_demonstrations(
         path = own if own.is_file() else None
     if path is None:
         return ()
-    return _parsed(path, path.stat().st_mtime_ns, _prompt_of(role, prompts_dir))
+    # The prompt says which variables a step shows; an edited one may have moved those of a built-in step.
+    prompt = read_prompt(role, None if find_file(role, ".md") else prompts_dir)
+    return _parsed(path, path.stat().st_mtime_ns, prompt)
 
 
 def check_demonstrations(
@@ -108,11 +110,6 @@ def _check_names(folder: Path, method: str, own: Collection[str]) -> None:
     if not any(path.stem in own for path in found):
         names = ", ".join(f"{step}.jsonl" for step in sorted(own))
         raise SettingsError(f"demonstrations {str(folder)!r}: the folder has no file for {method}; it reads {names}")
-
-
-def _prompt_of(role: str, prompts_dir: str | None) -> PromptFile:
-    """Read the prompt that says which variables a step shows; an edited one may have moved them."""
-    return read_prompt(role, None if find_file(role, ".md") else prompts_dir)
 
 
 @lru_cache(maxsize=512)

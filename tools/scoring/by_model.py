@@ -48,7 +48,11 @@ def model_reranker(spec: str) -> Reranker:
         groups = group_by_query(pairs, TEXTS_PER_CALL)
         shown = ({"question": query, "passages": texts} for query, texts in groups)
         judged = await _judge_all(model, "scorer/score_relevance", shown, Ratings)
-        scores = [_ratings(each.record, len(texts)) for (_, texts), each in zip(groups, judged, strict=True)]
+        rated = [{r.passage: r.rating for r in each.record.ratings} if each.record else {} for each in judged]
+        scores = [
+            [ratings.get(number, 0.0) for number, _ in enumerate(texts, start=1)]
+            for (_, texts), ratings in zip(groups, rated, strict=True)
+        ]
         return scores_of_pairs(pairs, groups, scores), [each.call for each in judged]
 
     return JudgeScorer(redact(spec), None, rate)
@@ -84,8 +88,3 @@ async def _judge_all(
     model: str, role: str, shown: Iterable[Mapping[str, Value]], schema: type[RecordT]
 ) -> list[ModelJudgement[RecordT]]:
     return await asyncio.gather(*(judge(model, role, variables, schema) for variables in shown))
-
-
-def _ratings(reply: Ratings | None, texts: int) -> list[float]:
-    rated = {each.passage: each.rating for each in reply.ratings} if reply else {}
-    return [rated.get(number, 0.0) for number in range(1, texts + 1)]

@@ -71,10 +71,11 @@ class Analyser:
         Raises:
             SpecError: the tokeniser's package is not installed.
         """
+        snowball: str = import_module("Stemmer").version() if self.stemmer == "snowball" else ""
         return {
             **asdict(self),
             "stop_words": list(self.stop_words),
-            "stemmer_version": _snowball_version() if self.stemmer == "snowball" else "",
+            "stemmer_version": ".".join(snowball.split(".")[:2]),
             "tokeniser_version": tokeniser_version(self.tokeniser),
         }
 
@@ -111,11 +112,6 @@ class Analyser:
 
 def _turkish_lower(text: str) -> str:
     return text.replace("I", "\u0131").replace("\u0130", "i").lower()
-
-
-def _snowball_version() -> str:
-    version: str = import_module("Stemmer").version()
-    return ".".join(version.split(".")[:2])
 
 
 DEFAULT_ANALYSER = Analyser()

@@ -56,18 +56,19 @@ def _looks(graph: EvidenceGraph, statement: Statement, span: Span) -> str:
     """Return what a span looks like: person, place, country, group, quoted, date, number, or any name."""
     if span.text.lower() in countries() and graph.question.kind == "country":
         return "country"
-    words = key(span.text).split()
-    if span.kind not in ("name", "quoted") or not words:
+    if span.kind == "quoted":
+        return graph.kinds.get(key(span.text), "quoted")
+    if span.kind != "name":
         return span.kind
-    if span.kind == "name" and in_class(words[-1], "organisation", "group"):
+    words = key(span.text).split()
+    is_given = words[0] in class_words("given")
+    if in_class(words[-1], "organisation", "group"):
         return "group"
-    before = statement.plain[max(0, span.start - 12) : max(0, span.start)]
-    in_place = words[0] not in class_words("given") and _AFTER_PREPOSITION.search(before)
-    named = ", " in span.text or span.text.lower() in country_parts() or in_class(words[-1], "place_name", "place")
-    if span.kind == "name" and (named or in_place):
+    if ", " in span.text or span.text.lower() in country_parts() or in_class(words[-1], "place_name", "place"):
         return "place"
-    short = 2 <= len(words) <= 3 or words[0] in class_words("given")
-    return graph.kinds.get(key(span.text), "person" if short and span.kind == "name" else span.kind)
+    if not is_given and _AFTER_PREPOSITION.search(statement.plain[max(0, span.start - 12) : max(0, span.start)]):
+        return "place"
+    return graph.kinds.get(key(span.text), "person" if is_given or 2 <= len(words) <= 3 else "name")
 
 
 def _features(graph: EvidenceGraph, at: int, span: Span, looks: str) -> dict[str, float]:

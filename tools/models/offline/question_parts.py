@@ -18,12 +18,6 @@ ORDER = frozenset({"before", "after", "than"})
 _MAX_CHARACTERS = 1_000
 
 
-def _leads_on(noun: str) -> bool:
-    """Whether "the NOUN of X" describes something that the question does not name."""
-    is_fact = term(noun) in ("born", "died", "nationality")
-    return not is_fact and (noun in relations() or in_class(noun, "person", "work", "group"))
-
-
 def described(question: str) -> dict[str, str]:
     """Map what a question describes instead of naming, innermost first, to the question for who or what that is.
 
@@ -34,10 +28,12 @@ def described(question: str) -> dict[str, str]:
     nouns: dict[str, str] = {}
     for match in reversed(list(_DESCRIBED.finditer(question))):
         named = next((span for span in every if span.start >= match.end()), None)
-        if named and _leads_on(match["noun"]):
+        noun = match["noun"]
+        leads_on = noun in relations() or in_class(noun, "person", "work", "group")
+        if named and leads_on and term(noun) not in ("born", "died", "nationality"):
             aside = _ASIDE.match(question, named.end)
             end = len(question.rstrip(" ?.!")) if WHAT_IS.match(question) else aside.end() if aside else named.end
-            nouns[question[match.start() : end]] = match["noun"]
+            nouns[question[match.start() : end]] = noun
     for span in every:
         owned = _OWNED.match(question, span.end)
         if owned and in_class(owned[2], "person"):
