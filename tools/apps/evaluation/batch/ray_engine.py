@@ -1,7 +1,7 @@
 """Answer the questions of a run on a Ray cluster: the same run directory, the same resume, the same result.
 
 The process that was started, here called the driver, is the only one that writes results, and keeps the order,
-the tally and the limits; its `Engine` is the same as without Ray. Workers answer single questions and send each
+the tally and the limits; its `RunEngine` is the same as without Ray. Workers answer single questions and send each
 paid call and the outcome back. What a worker needs beside its question it must find by itself:
 
 * the run's folder with the reply cache and the corpus, under the same path. Machines that share no file system

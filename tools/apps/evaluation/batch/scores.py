@@ -77,7 +77,7 @@ def _is_grounded(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> b
 
 
 def _sentence_scores(citations: Sequence[Citation], question: EvalQuestion, gold_by: GoldBy) -> dict[str, float]:
-    """Score quotes against the supporting sentences (METHODS, Metrics; HotpotQA's supporting facts).
+    """Score quotes against the supporting sentences (HotpotQA's supporting facts).
 
     A quote and a gold sentence of the same passage are the same when one of them lies within the other, white
     space apart: the data sets split sentences in other places than we do. A quote over two gold
