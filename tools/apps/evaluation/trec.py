@@ -29,7 +29,11 @@ def format_trec_files(comparison: Comparison) -> dict[str, str]:
         raise RunError("some of these runs have gold passages by id, others by title; write each --trec by itself")
     if len({method.renaming for method in comparison.methods}) > 1:
         raise RunError("some of these runs have other names in their passages; write each --trec by itself")
-    relevant = "".join(_qrels_lines(comparison, gold_by))
+    relevant = "".join(
+        f"{safe_id(question.id)} 0 {safe_id(name)} 1\n"
+        for question in comparison.questions.values()
+        for name in dict.fromkeys(gold_names(question, gold_by))
+    )
     if not relevant:
         raise RunError("no TREC files: the data set has no gold passages, or the corpus does not have them")
     runs = {
@@ -52,9 +56,3 @@ def _run_lines(method: ScoredMethod, gold_by: GoldBy) -> Iterator[str]:
             yield (
                 f"{safe_id(outcome['id'])} Q0 {safe_id(name)} {rank} {len(names) - rank + 1} {safe_id(method.name)}\n"
             )
-
-
-def _qrels_lines(comparison: Comparison, gold_by: GoldBy) -> Iterator[str]:
-    for question in comparison.questions.values():
-        for name in dict.fromkeys(gold_names(question, gold_by)):
-            yield f"{safe_id(question.id)} 0 {safe_id(name)} 1\n"
