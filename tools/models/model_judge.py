@@ -38,13 +38,7 @@ class ModelJudgement(Generic[RecordT]):
 async def judge(
     model: str, role: str, variables: Mapping[str, Value], schema: type[RecordT]
 ) -> ModelJudgement[RecordT]:
-    """Ask a model for one judgement.
-
-    Args:
-        model: the model's spec.
-        role: names the prompt, as `scorer/score_relevance`.
-        variables: of the prompt.
-        schema: what the reply must hold.
+    """Ask the model of a spec for one judgement; the role names the prompt, as `scorer/score_relevance`.
 
     Raises:
         SpecError: the model's spec cannot be resolved. ModelError: a request failed for good.

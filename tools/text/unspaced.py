@@ -44,9 +44,7 @@ Splitter = Callable[[str], list[str]]
 def make_splitter(tokeniser: str, word_pattern: str) -> Splitter:
     """Make what splits a text into words: unspaced stretches by a tokeniser, the rest by a pattern.
 
-    Args:
-        tokeniser: `bigrams`, or a package of the extra `languages`.
-        word_pattern: what a word outside of such stretches is; it must match none of UNSPACED.
+    The tokeniser is `bigrams`, or a package of the extra `languages`; the pattern must match none of UNSPACED.
 
     Raises:
         SpecError: its package is not installed.

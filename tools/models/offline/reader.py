@@ -71,13 +71,10 @@ class Reader:
         return question
 
     def find(self, question: str, yes_no: bool = False, one_text: bool = False) -> Finding:
-        """Find the best answer.
+        """Find the best answer: yes or no, whatever the question looks like, where `yes_no` says so.
 
-        Args:
-            question: The question.
-            yes_no: Ask for yes or no whatever the question looks like.
-            one_text: The statements are one passage: all of them are one chain, which must hold every relation.
-                Nothing is compared within it.
+        If the statements are `one_text`, all of them are one chain, which must hold every relation, and nothing is
+        compared within it.
         """
         if answer := self.known.get(key(question)):
             return Finding(answer, 1.0, covered=1.0, complete=True)

@@ -13,15 +13,9 @@ _MIN_PREMISE_SHARE = 0.25
 
 
 def split_windows(premise: str, count_tokens: Callable[[list[str]], list[int]], room: int) -> list[str]:
-    """Split a premise into windows of whole sentences, as many as fit.
+    """Split one or several passages into windows of whole sentences, in order, each of at most `room` tokens.
 
-    Args:
-        premise: one or several passages.
-        count_tokens: returns the tokens of each text.
-        room: tokens of a window at most.
-
-    Returns:
-        The windows in order; a sentence that does not fit is cut between words. Nothing is left out.
+    A sentence that does not fit is cut between words. Nothing is left out.
     """
     # The whitespace after a sentence belongs to it.
     ends = [start for start, _ in split_sentences(premise)[1:]] + [len(premise)]

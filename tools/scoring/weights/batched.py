@@ -36,30 +36,17 @@ class Batched(Generic[ItemT, ResultT]):
     """
 
     def __init__(self, work: Callable[[list[ItemT]], Sequence[ResultT]], name: str = "model") -> None:
-        """Start the thread.
-
-        Args:
-            work: returns one result per item, in order; the result for one item must not depend on the others.
-            name: of the thread.
-        """
+        """Start the thread, by its name; `work` returns one result per item, in order, whatever the others are."""
         self._work = work
         self._waiting: queue.SimpleQueue[_Request[ItemT, ResultT]] = queue.SimpleQueue()
         threading.Thread(target=self._serve, name=f"hopgraph-{name}", daemon=True).start()
 
     def __call__(self, items: Sequence[ItemT]) -> list[ResultT]:
-        """Process items and wait; from any thread that is not an event loop's.
-
-        Returns:
-            One result per item, in order; empty for none.
-        """
+        """Return one result per item, in order; from any thread that is not an event loop's, which waits."""
         return self._submit(items).result() if items else []
 
     async def acall(self, items: Sequence[ItemT]) -> list[ResultT]:
-        """Process items; a request that is cancelled before its turn costs nothing.
-
-        Returns:
-            One result per item, in order; empty for none.
-        """
+        """Return one result per item, in order; a request that is cancelled before its turn costs nothing."""
         return await asyncio.wrap_future(self._submit(items)) if items else []
 
     def _submit(self, items: Sequence[ItemT]) -> "Future[list[ResultT]]":
@@ -104,11 +91,7 @@ def shared(key: Hashable, make: Callable[[], SharedT]) -> SharedT:
     """Return the model for this key, made once even when many threads ask at the same time.
 
     Other keys do not wait meanwhile, and a failure is tried again at the next call. Takes as long as loading
-    does, so it belongs in a thread.
-
-    Args:
-        key: kind, folder, device, precision and whatever else makes two models different.
-        make: loads it.
+    does, so it belongs in a thread. The key holds whatever makes two models different: kind, folder, device, precision.
     """
     with _registry:
         making = _making.setdefault(key, threading.Lock())
@@ -177,11 +160,7 @@ def run_in_batches(
 ) -> list[ResultT]:
     """Return what `work` makes of each item, in order; where memory is exhausted, the batch is halved.
 
-    Args:
-        items: one per text.
-        lengths: the tokens of each item, or an estimate.
-        tokens: per batch, padding included.
-        work: takes a batch, and returns one result per item.
+    `lengths` are the tokens of each item, or an estimate; a batch has at most `tokens`, padding included.
 
     Raises:
         SpecError: a single item does not fit into memory.

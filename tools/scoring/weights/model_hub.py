@@ -31,16 +31,12 @@ def locate(named: NamedModel) -> Path:
     folder = Path(named.name).expanduser()
     if folder.is_dir():
         return _checked(named, folder.resolve())
-    if _is_path(named.name):
+    is_path = named.name.startswith((".", "/", "~")) or named.name.endswith("/") or "\\" in named.name
+    if is_path or named.name.count("/") > 1:  # names on the hub are NAME or OWNER/NAME
         raise SpecError(f"{named.spec!r}: there is no folder {named.name}")
     hub = require("huggingface_hub")
     cached = _cached(hub, named)
     return cached or _checked(named, _downloaded(hub, named))
-
-
-def _is_path(name: str) -> bool:
-    """Whether a name is a path; names on the hub are NAME or OWNER/NAME."""
-    return name.startswith((".", "/", "~")) or name.count("/") > 1 or "\\" in name or name.endswith("/")
 
 
 def _checked(named: NamedModel, folder: Path) -> Path:

@@ -123,14 +123,9 @@ def local_scorer(
 def load_text_model(
     named: NamedModel, folder: Path, place: Placement, task: str, *, usual_length: int = USUAL_LENGTH
 ) -> TextModel:
-    """Load a model with the head for a task, and its tokenizer.
+    """Load a model with the head for a task (as transformers ends its classes: Seq2SeqLM), and its tokenizer.
 
-    Args:
-        named: the spec, for its options and for errors.
-        folder: where the files are.
-        place: device and precision.
-        task: as transformers ends its classes: SequenceClassification, Seq2SeqLM.
-        usual_length: tokens of a text at most, unless the spec or the model says otherwise.
+    A text has at most `usual_length` tokens, unless the spec or the model says otherwise.
 
     Raises:
         SpecError: the files cannot be loaded, or the model was not trained for this task.
@@ -153,12 +148,8 @@ def check_weights(named: NamedModel, folder: Path, task: str = "") -> None:
     """Read which weights a model's files hold, before any library loads them.
 
     Only safetensors, or `.bin` files read as tensors alone; no code of the model's own. A library would load a model
-    that lacks some with random ones in their place, and most libraries cannot be asked about it.
-
-    Args:
-        named: the spec, for errors.
-        folder: where the files are.
-        task: as transformers ends its classes; empty for a model without a head, whose pooler may be missing.
+    that lacks some with random ones in their place, and most libraries cannot be asked about it. The task is empty
+    for a model without a head, whose pooler may be missing.
 
     Raises:
         SpecError: the files cannot be loaded safely, or lack weights.
