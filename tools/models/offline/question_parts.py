@@ -32,7 +32,9 @@ def described(question: str) -> dict[str, str]:
         leads_on = noun in relations() or in_class(noun, "person", "work", "group")
         if named and leads_on and term(noun) not in ("born", "died", "nationality"):
             aside = _ASIDE.match(question, named.end)
-            end = len(question.rstrip(" ?.!")) if WHAT_IS.match(question) else aside.end() if aside else named.end
+            end = aside.end() if aside else named.end
+            if WHAT_IS.match(question):
+                end = len(question.rstrip(" ?.!"))
             nouns[question[match.start() : end]] = noun
     for span in every:
         owned = _OWNED.match(question, span.end)
