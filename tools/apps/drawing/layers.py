@@ -71,17 +71,13 @@ def _ordered(rows: list[list[Key]], paths: Sequence[Sequence[Key]]) -> list[list
     links = [link for path in paths for link in pairwise(path)]
     above = _neighbours((lower, upper) for upper, lower in links)
     below = _neighbours(links)
-    best, fewest = rows, _crossings(rows, below)
-    for turn in range(len(paths)):
-        turned = [sorted(row, key=lambda key: _turned(key, turn, len(paths))) for row in rows]
-        for order in _sweeps(turned, above, below):
+    best, fewest, count = rows, _crossings(rows, below), len(paths)
+    for turn in range(count):
+        at = {key: (key[0] + turn) % count if isinstance(key, tuple) else count / 2 for row in rows for key in row}
+        for order in _sweeps([sorted(row, key=at.__getitem__) for row in rows], above, below):
             if (crossings := _crossings(order, below)) < fewest:
                 best, fewest = order, crossings
     return best
-
-
-def _turned(key: Key, turn: int, count: int) -> float:
-    return (key[0] + turn) % count if isinstance(key, tuple) else count / 2
 
 
 def _sweeps(
@@ -90,10 +86,14 @@ def _sweeps(
     for sweep in range(_SWEEPS):
         rows = [list(row) for row in rows]
         down = sweep % 2 == 0
+        beside = above if down else below
         for number in range(1, len(rows)) if down else range(len(rows) - 2, -1, -1):
-            fixed = rows[number - 1 if down else number + 1]
-            place = {key: index for index, key in enumerate(fixed)}
-            _sort_by_neighbours(rows[number], above if down else below, place)
+            place = {key: index for index, key in enumerate(rows[number - 1 if down else number + 1])}
+            at = {
+                key: fmean(place[other] for other in beside[key]) if key in beside else index
+                for index, key in enumerate(rows[number])
+            }
+            rows[number].sort(key=at.__getitem__)
         yield rows
 
 
@@ -102,14 +102,6 @@ def _neighbours(links: Iterable[tuple[Key, Key]]) -> dict[Key, list[Key]]:
     for one, other in links:
         found.setdefault(one, []).append(other)
     return found
-
-
-def _sort_by_neighbours(row: list[Key], beside: dict[Key, list[Key]], place: dict[Key, int]) -> None:
-    at = {
-        key: fmean(place[other] for other in beside[key]) if beside.get(key) else float(index)
-        for index, key in enumerate(row)
-    }
-    row.sort(key=lambda key: at[key])
 
 
 def _crossings(rows: Sequence[Sequence[Key]], below: dict[Key, list[Key]]) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from statistics import fmean
 
 from hopgraph.tools.apps.drawing.layers import Key, Layers
@@ -47,30 +47,15 @@ class Placed:
 
 
 def place(layers: Layers, sizes: Mapping[Key, Size]) -> Placed:
-    """Return places such that nothing overlaps and edges run as straight as the order of the rows allows.
-
-    Args:
-        layers: the rows.
-        sizes: of every node and stop.
-
-    Returns:
-        Places from (0, 0) on, to the right and down.
-    """
-    xs = _columns(layers, sizes)
-    tops: list[float] = []
-    y = 0.0
-    heights = [max(sizes[key].height for key in row) for row in layers.rows]
-    for height in heights:
-        tops.append(y)
+    """Return places from (0, 0) on: nothing overlaps, and edges run as straight as the order of the rows allows."""
+    xs, y = _columns(layers, sizes), 0.0
+    centres: dict[Key, Point] = {}
+    bands: dict[Key, Point] = {}
+    for row in layers.rows:
+        height = max(sizes[key].height for key in row)
+        centres.update((key, (xs[key], y + height / 2)) for key in row)
+        bands.update((key, (y, y + height)) for key in row)
         y += height + GAP_Y
-    centres = {
-        key: (xs[key], top + height / 2)
-        for row, top, height in zip(layers.rows, tops, heights, strict=True)
-        for key in row
-    }
-    bands = {
-        key: (top, top + height) for row, top, height in zip(layers.rows, tops, heights, strict=True) for key in row
-    }
     routes = _routes(layers, sizes, centres, bands)
     return Placed(centres, routes, max(xs[key] + sizes[key].room / 2 for key in xs), y - GAP_Y)
 
@@ -88,8 +73,11 @@ def _columns(layers: Layers, sizes: Mapping[Key, Size]) -> dict[Key, float]:
             xs[key] -= x / 2
     for sweep in range(_SWEEPS):
         for row in layers.rows if sweep % 2 == 0 else reversed(layers.rows):
-            wanted = [_mean(links.get(key, ()), xs, xs[key]) for key in row]
-            weights = [sum(weight for _, weight in links.get(key, ())) or 0.1 for key in row]
+            # A box or a stop that nothing pulls at stays where it is, but gives way to others.
+            pulls = [links.get(key) or [(key, 0.1)] for key in row]
+            weights = [sum(weight for _, weight in pull) for pull in pulls]
+            means = zip(pulls, weights, strict=True)
+            wanted = [sum(xs[other] * weight for other, weight in pull) / total for pull, total in means]
             steps = [(sizes[one].room + sizes[other].room) / 2 + GAP_X for one, other in pairwise(row)]
             xs.update(zip(row, apart(wanted, weights, steps), strict=True))
     _straighten(layers, xs)
@@ -125,20 +113,12 @@ def _weighted_links(layers: Layers) -> dict[Key, list[tuple[Key, float]]]:
     return links
 
 
-def _mean(links: Sequence[tuple[Key, float]], xs: Mapping[Key, float], otherwise: float) -> float:
-    total = sum(weight for _, weight in links)
-    return sum(xs[key] * weight for key, weight in links) / total if total else otherwise
-
-
 def apart(wanted: Sequence[float], weights: Sequence[float], steps: Sequence[float]) -> list[float]:
     """Place points in a given order, at least `steps` apart, with the least weighted square distance to `wanted`.
 
     Pooled neighbours (Ayer and others, 1955): points that are too close become a block at its mean.
     """
-    offset, offsets = 0.0, [0.0]
-    for step in steps:
-        offset += step
-        offsets.append(offset)
+    offsets = list(accumulate(steps, initial=0.0))
     blocks: list[tuple[float, float, int]] = []  # mean, weight, how many
     for target, weight, shift in zip(wanted, weights, offsets, strict=False):
         block = (target - shift, weight, 1)
@@ -155,33 +135,27 @@ def _routes(
     layers: Layers,
     sizes: Mapping[Key, Size],
     centres: Mapping[Key, Point],
-    bands: Mapping[Key, tuple[float, float]],
+    bands: Mapping[Key, Point],
 ) -> list[list[Point]]:
     leave, enter = _ports(layers, sizes, centres)
     routes: list[list[Point]] = []
     for number, path in enumerate(layers.paths):
         first, last = path[0], path[-1]
         if len(path) == 1:
-            routes.append(_self_loop(centres[first], sizes[first]))
+            right, y = centres[first][0] + sizes[first].width / 2, centres[first][1]
+            routes.append([(right, y - 8), (right + _LOOP, y), (right, y + 8)])
             continue
         start, end = leave[number], enter[number]
         inner = [centres[stop][0] for stop in path[1:-1]]
-        start, end = _near(start, (*inner, end)[0]), _near(end, (start, *inner)[-1])
+        after, before = (*inner, end)[0], (start, *inner)[-1]
+        start = after if abs(start - after) <= _SLIGHT else start
+        end = before if abs(end - before) <= _SLIGHT else end
         route = [(start, centres[first][1] + sizes[first].height / 2), (start, bands[first][1] + _STRAIGHT)]
         for stop in path[1:-1]:
             route += [(centres[stop][0], bands[stop][0]), (centres[stop][0], bands[stop][1])]
         route += [(end, bands[last][0] - _STRAIGHT), (end, centres[last][1] - sizes[last].height / 2)]
         routes.append(route)
     return routes
-
-
-def _near(port: float, beside: float) -> float:
-    return beside if abs(port - beside) <= _SLIGHT else port
-
-
-def _self_loop(centre: Point, size: Size) -> list[Point]:
-    right = centre[0] + size.width / 2
-    return [(right, centre[1] - 8), (right + _LOOP, centre[1]), (right, centre[1] + 8)]
 
 
 def _ports(

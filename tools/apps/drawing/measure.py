@@ -8,8 +8,7 @@ _BOLD = 1.18
 
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
     """Return the estimated width of a text in a font of this size."""
-    ems = sum(_ems(char) for char in text)
-    return ems * size * (_BOLD if bold else 1.0)
+    return sum(map(_ems, text)) * size * (_BOLD if bold else 1.0)
 
 
 def _ems(char: str) -> float:
@@ -27,17 +26,9 @@ def _ems(char: str) -> float:
 
 
 def wrap_text(text: str, size: float, width: float, *, most: int, bold: bool = False) -> list[str]:
-    """Return a text broken into lines.
+    """Return a text broken into lines of at most this width, at least one; a longer word is broken, too.
 
-    Args:
-        text: On one line.
-        size: The font's.
-        width: The width of a line; a longer word is broken.
-        most: The largest number of lines; a text that needs more ends in `…`.
-        bold: Whether it is set bold.
-
-    Returns:
-        At least one line, of which only that of an empty text is empty.
+    A text that needs more than `most` lines ends in `…`.
     """
     lines, line = list[str](), ""
     for word in text.split(" "):

@@ -60,38 +60,32 @@ def draw_svg(graph: Graph, title: str) -> str:
 
 def _sizes(layers: Layers, names: dict[str, str], edges: Sequence[DrawnEdge]) -> dict[Key, Size]:
     beside = {edge.source: text_width(edge.label, 12) + 44 for edge in edges if edge.source == edge.target}
-    touching = _touching(edges)
-    sizes: dict[Key, Size] = {
-        key: Size(
-            max(text_width(name, 14) + 36, _LEAST_WIDTH, _PORT * touching.get(key, 0)),
-            _BOX_HEIGHT,
-            beside.get(key, 0.0),
-        )
-        for key, name in names.items()
-    }
+    # An edge that closes a loop leads from top to bottom, too; of a box's sides the one with more edges counts.
+    joined = [(edge.target, edge.source) if edge.back else (edge.source, edge.target) for edge in edges]
+    upper, lower = (Counter(pair[end] for pair in joined if pair[0] != pair[1]) for end in (0, 1))
+    touching = upper | lower
+    sizes: dict[Key, Size] = {}
+    for key, name in names.items():
+        width = max(text_width(name, 14) + 36, _LEAST_WIDTH, _PORT * touching[key])
+        sizes[key] = Size(width, _BOX_HEIGHT, beside.get(key, 0.0))
     for key in (key for row in layers.rows for key in row if isinstance(key, tuple)):
         label = layers.label_stops.get(key)
         sizes[key] = Size(text_width(label, 12) + 12, _LABEL_HEIGHT) if label else Size(6, 0)
     return sizes
 
 
-def _touching(edges: Sequence[DrawnEdge]) -> dict[str, int]:
-    """Count the edges at the side of a box that has more of them; one that closes a loop leads from top to bottom."""
-    joined = [(edge.target, edge.source) if edge.back else (edge.source, edge.target) for edge in edges]
-    upper, lower = (Counter(pair[end] for pair in joined if pair[0] != pair[1]) for end in (0, 1))
-    return dict(upper | lower)
-
-
 def _head(title: str, width: float, height: float) -> str:
     name = escape(title)
+    markers = (
+        f'<marker id="{key}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" '
+        f'orient="auto"><path d="M0 1L10 5L0 9z" fill="{colour}"/></marker>'
+        for key, colour in (("arrow", "#57606a"), ("loop-arrow", "#b4540a"))
+    )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
         f'width="{width:.0f}" height="{height:.0f}" role="img" aria-label="{name}">\n'
         f"<title>{name}</title>\n<style>{_STYLE}</style>\n"
-        '<defs><marker id="arrow" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" '
-        'orient="auto"><path d="M0 1L10 5L0 9z" fill="#57606a"/></marker>'
-        '<marker id="loop-arrow" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" '
-        'orient="auto"><path d="M0 1L10 5L0 9z" fill="#b4540a"/></marker></defs>\n'
+        f"<defs>{''.join(markers)}</defs>\n"
         f'<rect class="background" x="0.5" y="0.5" width="{width - 1:.0f}" height="{height - 1:.0f}" rx="10"/>\n'
         f'<text class="title" x="{_MARGIN:.0f}" y="{_MARGIN + 12:.0f}">{name}</text>'
     )
@@ -122,16 +116,12 @@ def _curve(points: Sequence[Point]) -> str:
 
 
 def _labels(layers: Layers, edges: Sequence[DrawnEdge], placed: Placed) -> list[str]:
-    labels = [_label(placed.centres[stop], label, _edge_of(stop, edges)) for stop, label in layers.label_stops.items()]
+    labels = [_label(placed.centres[stop], label, edges[int(stop[0])]) for stop, label in layers.label_stops.items()]
     for edge, route in zip(edges, placed.routes, strict=True):
         if edge.source == edge.target and edge.label:
             x, y = route[1]
             labels.append(_label((x + text_width(edge.label, 12) / 2, y), edge.label, edge))
     return labels
-
-
-def _edge_of(stop: Key, edges: Sequence[DrawnEdge]) -> DrawnEdge:
-    return edges[int(stop[0])]
 
 
 def _label(centre: Point, label: str, edge: DrawnEdge) -> str:

@@ -2,7 +2,7 @@
 
 from langchain_core.runnables.graph import Graph
 
-from hopgraph.tools.apps.drawing.edges import DrawnEdge, edges_of, is_end, node_name
+from hopgraph.tools.apps.drawing.edges import edges_of, is_end, node_name
 
 
 def draw_text(graph: Graph, title: str) -> str:
@@ -20,13 +20,9 @@ def draw_text(graph: Graph, title: str) -> str:
         if len(leaving) == 1 and leaving[0].target == below and not leaving[0].label:
             lines += ["  |", "  v"]
             continue
-        lines += [_edge(graph, edge, leaving) for edge in leaving]
+        width = max((len(edge.label) for edge in leaving), default=0) + 4
+        for edge in leaving:
+            label, loop = f" {edge.label} " if edge.label else "", "  (loop)" if edge.back else ""
+            lines.append(f"  +--{label.ljust(width, '-')}--> {node_name(graph, edge.target)}{loop}")
         lines.append("")
     return "\n".join(lines)
-
-
-def _edge(graph: Graph, edge: DrawnEdge, leaving: list[DrawnEdge]) -> str:
-    width = max(len(each.label) for each in leaving) + 4
-    label = f" {edge.label} " if edge.label else ""
-    loop = "  (loop)" if edge.back else ""
-    return f"  +--{label.ljust(width, '-')}--> {node_name(graph, edge.target)}{loop}"

@@ -99,6 +99,33 @@ def test_the_setting_alone_names_the_option(run: Run) -> None:
     assert "--review" in ran.err
 
 
+class TypedAhead:
+    """Standard input of a terminal at which everything is typed already."""
+
+    def __init__(self, text: bytes) -> None:
+        self.buffer = io.BytesIO(text)
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_reviewed_run_goes_on_with_what_the_person_decided(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", TypedAhead(b"e 1 Guillermo del Toro birthplace\n\n"))
+    ran = run("ask", QUESTION, "--quiet", "--review", "queries")
+    assert ran.code == 0
+    assert ran.out.startswith("Guadalajara")
+    assert "Review of the queries, iteration 1" in ran.err
+
+
+@pytest.mark.parametrize("typed", [b"", b"q\n"], ids=["end of input", "q"])
+def test_the_end_of_input_and_q_end_the_command(run: Run, monkeypatch: pytest.MonkeyPatch, typed: bytes) -> None:
+    monkeypatch.setattr("sys.stdin", TypedAhead(typed))
+    ran = run("ask", QUESTION, "--review")
+    assert ran.code == 130
+    assert "Answer" not in ran.out
+    assert ran.err.endswith("hopgraph: interrupted\n")
+
+
 class Terminal:
     """The installed script on a terminal of its own; what it asks is answered in turn."""
 
@@ -127,6 +154,7 @@ class Terminal:
         return self.process.returncode, out.decode()
 
 
+@pytest.mark.slow
 def test_a_run_is_reviewed_on_a_terminal() -> None:
     terminal = Terminal("--quiet", "--review", "queries")
     terminal.answer("e 1 Guillermo del Toro birthplace\n")
@@ -137,9 +165,8 @@ def test_a_run_is_reviewed_on_a_terminal() -> None:
     assert "Review of the queries, iteration 1" in terminal.said
 
 
-@pytest.mark.parametrize(
-    "ending", ["ctrl-c", *(pytest.param(each, marks=pytest.mark.slow) for each in ("ctrl-d", "q"))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ["ctrl-c", "ctrl-d", "q"])
 def test_ctrl_c_the_end_of_input_and_q_end_it(ending: str) -> None:
     terminal = Terminal("--review")
     terminal.until_asked()

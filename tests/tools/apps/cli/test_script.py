@@ -1,16 +1,17 @@
 """The installed console script, as a user runs it."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hopgraph.tools.apps.cli import index_command
 from support.fake_clock import NEVER
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel
@@ -61,7 +62,7 @@ def test_a_model_over_http_answers_and_its_failures_are_shown(run: Run, monkeypa
 
 def test_a_reader_that_has_seen_enough_ends_it_quietly(script: list[str]) -> None:
     with subprocess.Popen(
-        [*script, "methods", "migres"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ}
+        [*script, "--help"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ}
     ) as running:
         assert running.stdout
         assert running.stderr
@@ -71,7 +72,9 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly(script: list[str]) -> Non
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-@pytest.mark.parametrize("arguments", [["ask", QUESTION, "--json"], ["--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], pytest.param(["ask", QUESTION, "--json"], marks=pytest.mark.slow)], ids=["help", "ask"]
+)
 def test_a_full_disk_is_told_in_one_line(arguments: list[str], script: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run([*script, *arguments], stdout=full, stderr=subprocess.PIPE, timeout=PATIENCE, check=False)
@@ -79,6 +82,7 @@ def test_a_full_disk_is_told_in_one_line(arguments: list[str], script: list[str]
     assert done.stderr == b"hopgraph: No space left on device\n"
 
 
+@pytest.mark.slow
 def test_an_interrupted_question_ends_at_once_with_one_line(script: list[str]) -> None:
     with OpenAIServer(ScriptedChatModel(replies=lambda _role, _messages: "{}", latency=NEVER)) as server:
         running = subprocess.Popen(
@@ -94,21 +98,29 @@ def test_an_interrupted_question_ends_at_once_with_one_line(script: list[str]) -
     assert errors == b"hopgraph: interrupted\n"
 
 
-def test_an_interrupted_build_leaves_the_old_index_as_it_was(script: list[str], tmp_path: Path) -> None:
+def test_an_interrupted_build_leaves_the_old_index_as_it_was(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source, out = tmp_path / "corpus.jsonl", tmp_path / "index"
     source.write_text('{"_id": "1", "text": "Riga is a city."}\n', encoding="utf-8")
-    subprocess.run([*script, "index", str(source), "--out", str(out)], check=True, capture_output=True)
+    assert run("index", str(source), "--out", str(out)).code == 0
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
-    with source.open("a", encoding="utf-8") as lines:
-        for number in range(2, 100_000):
-            lines.write(json.dumps({"_id": str(number), "text": f"word{number % 7919} in passage {number}"}) + "\n")
-    running = subprocess.Popen(
-        [*script, "index", str(source), "--out", str(out)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    wait_until(lambda: any(path.name.startswith(".") for path in tmp_path.iterdir()))
-    running.send_signal(signal.SIGINT)
-    printed, errors = running.communicate(timeout=PATIENCE)
-    assert (running.returncode, printed, errors) == (130, b"", b"hopgraph: interrupted\n")
+    reached = list[str]()
+
+    @contextmanager
+    def interrupted_at_the_end(*_: object) -> Iterator[Callable[[str, int, int | None], None]]:
+        def report(stage: str, _done: int, _total: int | None) -> None:
+            reached.append(stage)
+            if stage == "save":
+                raise KeyboardInterrupt
+
+        yield report
+
+    monkeypatch.setattr(index_command, "progress_on", interrupted_at_the_end)
+    source.write_text('{"_id": "2", "text": "Oslo is a city."}\n', encoding="utf-8")
+    ran = run("index", str(source), "--out", str(out))
+    assert (ran.code, ran.out, ran.err) == (130, "", "hopgraph: interrupted\n")
+    assert {"read", "save"} <= set(reached)
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus.jsonl", "index"]
 

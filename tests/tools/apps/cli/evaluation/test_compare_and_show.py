@@ -26,10 +26,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_compare_prints_and_writes(run_script: Run, folder: Path, tmp_path: Path) -> None:
+def test_compare_prints_and_writes(run: Run, folder: Path, tmp_path: Path) -> None:
     files = [str(tmp_path / name) for name in ("a/report.md", "report.html", "REPORT.CSV")]
     options = [argument for name in files for argument in ("--out", name)]
-    ran = run_script("compare", str(folder), *options, "--against", "migres", "--trec", str(tmp_path / "trec"))
+    ran = run("compare", str(folder), *options, "--against", "migres", "--trec", str(tmp_path / "trec"))
     assert (ran.code, ran.err) == (0, "")
     assert "Not a language model's scores: answered by offline:extractive" in ran.out
     assert "Against migres (offline: no language model)" in ran.out

@@ -23,8 +23,8 @@ def evaluate(out: Path, *more: str, methods: str = "one_step,migres") -> list[st
     return ["eval", str(SAMPLE), "--methods", methods, "--out", str(out), "--limit", "3", *more]
 
 
-def test_it_scores_and_the_same_command_again_goes_on(run_script: Run, tmp_path: Path) -> None:
-    ran = run_script(*evaluate(tmp_path / "run"))
+def test_it_scores_and_the_same_command_again_goes_on(run: Run, tmp_path: Path) -> None:
+    ran = run(*evaluate(tmp_path / "run"))
     assert ran.code == 0, ran.err
     head, label, columns, *rows = ran.out.splitlines()
     assert "first 3: 3 questions" in head
@@ -33,7 +33,7 @@ def test_it_scores_and_the_same_command_again_goes_on(run_script: Run, tmp_path:
     assert [row.split()[:2] for row in rows] == [["one_step", "3"], ["migres", "3"]]
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert summary["migres"]["n"] == 3
-    again = run_script(*evaluate(tmp_path / "run"))
+    again = run(*evaluate(tmp_path / "run"))
     assert again.out == ran.out
     assert "Resuming: 6 of 6 are finished" in again.err
 
@@ -106,6 +106,21 @@ def interrupted(process: "subprocess.Popen[str]") -> str:
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGABRT)
         raise AssertionError(f"it did not end:\n{process.communicate()[1]}") from None
+
+
+@pytest.mark.parametrize(
+    ("command", "run_it"), [("eval", "eval_command.run_eval"), ("reproduce", "reproduce_command.run_reproduce")]
+)
+def test_an_interrupted_run_says_how_to_resume(
+    run: Run, monkeypatch: pytest.MonkeyPatch, command: str, run_it: str
+) -> None:
+    def interrupt(_options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"hopgraph.tools.apps.cli.evaluation.{run_it}", interrupt)
+    ran = run(*(evaluate(Path("out")) if command == "eval" else ["reproduce"]))
+    said = "hopgraph: interrupted; what is finished is kept, and the same command resumes from here\n"
+    assert (ran.code, ran.out, ran.err) == (130, "", said)
 
 
 @pytest.mark.slow
