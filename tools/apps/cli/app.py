@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, Literal, get_args
@@ -91,23 +92,15 @@ class _AskCommand(TyperCommand):
         return super().parse_args(ctx, whole)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"hopgraph {version('hopgraph')}")
-        raise typer.Exit
-
-
 @app.callback(invoke_without_command=True)
 def begin(
     context: typer.Context,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
-    ] = False,
+    show_version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
 ) -> None:
     """Answer multi-hop questions with published methods, and see every step."""
-    del version  # its callback has shown it
+    if show_version:
+        typer.echo(f"hopgraph {version('hopgraph')}")
+        raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

@@ -1,29 +1,65 @@
-"""A run's tree as a self-contained SVG picture: from the question down, a card for each node, the answer below.
+"""A run's tree as a picture: cards below one another with the branches they hang from, the answer below.
 
-A sign, a word and the card's border show what became of a node, so that no colour is needed to read it.
+A sign, a word and the card's border show what became of a node, so that no colour is needed to read it. The cards have
+class names and no style: `draw_run_svg` makes a self-contained picture, a page has its own style for light and dark.
 """
 
 from collections import Counter
+from dataclasses import dataclass
 from html import escape
+from math import cos, pi, sin
+from typing import Final
 
-from hopgraph.tools.apps.runs.run_cards import (
-    LINE,
-    PADDING,
-    SMALL,
-    SMALL_LINE,
-    TEXT,
-    CardSizes,
-    TextLine,
-    draw_cards,
-    draw_texts,
-    wrap_untrusted,
-)
-from hopgraph.tools.apps.runs.run_tree import RunTree, group_paragraphs
+from hopgraph.tools.apps.drawing.measure import text_width, wrap_text
+from hopgraph.tools.apps.runs.run_tree import RunNode, RunTree, Status, group_paragraphs, tree_depth
 from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 
-WIDTH = 880.0
-"""Of the picture, in its own units; it is as high as it needs to be."""
-_SIZES = CardSizes(width=WIDTH, margin=26.0, indent=30.0, most_indent=300.0)
+_PADDING, _LINE = 10.0, 18.0
+_FONTS: Final = {
+    "label": (12.0, False, 15.5),
+    "text": (13.5, False, _LINE),
+    "asked": (13.5, True, _LINE),
+    "answer": (13.5, True, _LINE),
+    "note": (12.0, False, 15.5),
+    "end": (18.0, True, 25.0),
+    "gap": (12.0, False, 6.0),
+}
+"""Size, boldness and height of a line of text, by its class."""
+_MAX_READ = 10_000
+"""Characters of a text that are read; more than a card has room for."""
+_CHECK = "M-3.6 0.2L-1 2.8L3.8 -2.6"
+_SIGNS: Final[dict[Status, tuple[str, str]]] = {
+    "open": ("", "#57606a"),
+    "expanded": ("M-3.6 0H3.4M0.6 -2.8L3.4 0L0.6 2.8", "#2f5aa8"),
+    "found": ("M0 0V0.1", "#57606a"),
+    "accepted": (_CHECK, "#116329"),
+    "rejected": ("M-3 -3L3 3M3 -3L-3 3", "#6e2d28"),
+    "pruned": ("M-3.2 0H3.2", "#57606a"),
+    "answered": (_CHECK, "#116329"),
+    "unknown": ("M-2.2 -1.8C-2.2 -5 2.6 -5 2.3 -1.8C2.1 -0.2 0 -0.3 0 1.4M0 4V4.1", "#b3261e"),
+}
+"""The path in the sign's circle, around its centre, and the colour of the status's word. Shapes need no font."""
+
+
+@dataclass(frozen=True)
+class CardSizes:
+    """The measures of a picture, in its own units."""
+
+    width: float
+    margin: float
+    indent: float
+    """Of each level, as far as `most_indent` reaches for all of them."""
+    most_indent: float
+    gap: float = 9.0
+    tooltip: int = 1_000
+    """Characters of each of a node's texts in the card's tooltip."""
+
+
+_TextLine = tuple[str, str]
+"""A line's class and text."""
+_WIDTH = 880.0
+"""Of a whole picture, in its own units; it is as high as it needs to be."""
+_SIZES = CardSizes(width=_WIDTH, margin=26.0, indent=30.0, most_indent=300.0)
 _FULL_TEXT = 1_000
 """Characters of the answer in the text alternative."""
 _STYLE = """
@@ -60,11 +96,11 @@ def draw_run_svg(tree: RunTree, title: str) -> str:
     height = round(bottom + _SIZES.margin)
     about = escape(f"{title}: {truncate_line(tree.root.text, 200)}")
     head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:.0f} {height}" width="{WIDTH:.0f}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH:.0f} {height}" width="{_WIDTH:.0f}" '
         f'height="{height}" role="img" aria-labelledby="title about">\n'
         f'<title id="title">{about}</title>\n<desc id="about">{escape(summarize_tree(tree))}</desc>\n'
         f"<style>{_STYLE}</style>\n"
-        f'<rect class="background" x="0.5" y="0.5" width="{WIDTH - 1:.0f}" height="{height - 1}" rx="10"/>\n'
+        f'<rect class="background" x="0.5" y="0.5" width="{_WIDTH - 1:.0f}" height="{height - 1}" rx="10"/>\n'
         f'<text class="title" x="{_SIZES.margin:.0f}" y="{_SIZES.margin + 12:.0f}">'
         f"{escape(truncate_line(title, 80))}</text>"
     )
@@ -82,17 +118,103 @@ def summarize_tree(tree: RunTree) -> str:
 
 def _end(tree: RunTree, y: float) -> tuple[list[str], float]:
     """Draw the answer with its citations."""
-    width = WIDTH - 2 * _SIZES.margin
-    inner = width - 2 * PADDING
+    width = _WIDTH - 2 * _SIZES.margin
+    inner = width - 2 * _PADDING
     reason = sanitize_line(tree.stop_reason).replace("_", " ")
     conclusion = f"Answer: {tree.answer}" if tree.answer else f"No answer{f' ({reason})' if reason else ' yet'}"
-    lines = [TextLine(line, "end", 25.0) for line in wrap_untrusted(conclusion, 18, inner, 4, bold=True)]
+    lines = _wrap("end", conclusion, inner, 4)
     for number, quote in enumerate(tree.quotes, start=1):
-        title, text = f"[{number}] {quote['title'] or quote['passage_id']}", f"“{quote['quote']}”"
-        lines.append(TextLine("", "note", 6.0))
-        lines += [TextLine(line, "asked", LINE) for line in wrap_untrusted(title, TEXT, inner, 2, bold=True)]
-        lines += [TextLine(line, "note", SMALL_LINE) for line in wrap_untrusted(text, SMALL, inner, 3)]
-    height = sum(line.height for line in lines) + 2 * PADDING
+        title = f"[{number}] {quote['title'] or quote['passage_id']}"
+        lines += [("gap", ""), *_wrap("asked", title, inner, 2), *_wrap("note", f"“{quote['quote']}”", inner, 3)]
+    height = _height(lines) + 2 * _PADDING
     kind = "card evidence" if tree.answer else "card unknown"
     box = f'<rect class="{kind}" x="{_SIZES.margin:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="7"/>'
-    return [box, *draw_texts(lines, _SIZES.margin + PADDING, y + PADDING)], y + height
+    return [box, *_draw_texts(lines, _SIZES.margin + _PADDING, y + _PADDING)], y + height
+
+
+def draw_cards(root: RunNode, sizes: CardSizes, top: float) -> tuple[list[str], float]:
+    """Draw all cards from the top; return the parts, branches first, and the lower edge."""
+    step = min(sizes.indent, sizes.most_indent / max(tree_depth(root), 1))
+    branches, cards = list[str](), list[str]()
+    waiting, y = [(root, sizes.margin, 0.0)], top
+    while waiting:
+        node, x, above = waiting.pop()
+        card, height = _card(node, x, y, sizes)
+        cards.append(card)
+        if above:
+            middle = y + min(height / 2, 17.0)
+            kind = "branch evidence" if node.evidence else "branch"
+            branches.append(f'<path class="{kind}" d="M{x - step / 2:.1f} {above:.1f}V{middle:.1f}H{x:.1f}"/>')
+        waiting += [(child, x + step, y + height) for child in reversed(node.children)]
+        y += height + sizes.gap
+    plain = [branch for branch in branches if "evidence" not in branch]
+    return [*plain, *(branch for branch in branches if "evidence" in branch), *cards], y - sizes.gap
+
+
+def _card(node: RunNode, x: float, y: float, sizes: CardSizes) -> tuple[str, float]:
+    """Draw a card with sign, word and label on a line above the text; return it with its height."""
+    width = sizes.width - sizes.margin - x
+    room, (style, most) = width - 2 * _PADDING, ("asked", 6) if node.kind == "question" else ("text", 4)
+    lines = _wrap(style, node.text, room, most) or [(style, "")]
+    lines += _wrap("answer", f"= {node.answer}", room, 3) if node.answer else []
+    lines += [line for note in node.notes for line in _wrap("note", note, room, 2)]
+    height = _height(lines) + _LINE + 2 * _PADDING
+    left, middle = x + _PADDING, y + _PADDING + 7
+    after = left + 22 + text_width(node.word, 12, bold=True) + 8
+    star = 18 if node.evidence else 0
+    label = _wrap("label", node.label, max(x + width - _PADDING - star - after, 12), 1)
+    kind, colour = f"card {node.status}{' evidence' if node.evidence else ''}", _SIGNS[node.status][1]
+    parts = [
+        f"<g><title>{escape(_tooltip(node, sizes.tooltip))}</title>",
+        f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="7"/>',
+        _sign(node.status, left + 8, middle),
+        f'<text class="word" fill="{colour}" x="{left + 22:.1f}" y="{middle + 4.5:.1f}">{escape(node.word)}</text>',
+        *_draw_texts(label, after, middle - 6.5),
+        *_draw_texts(lines, left, y + _PADDING + _LINE),
+        *([_star(x + width - _PADDING - 6, middle)] if node.evidence else []),
+        "</g>",
+    ]
+    return "\n".join(parts), height
+
+
+def _sign(status: Status, x: float, y: float) -> str:
+    """Draw a status's sign around a point: a check in a disc; a cross, an arrow or another stroke in a ring."""
+    path, colour = _SIGNS[status]
+    kind, outline = 'class="ring"', f' stroke="{colour}"'
+    if path == _CHECK:
+        kind, outline, colour = 'class="disc"', "", "#ffffff"
+    circle = f'<circle {kind}{outline} cx="{x:.1f}" cy="{y:.1f}" r="7.5"/>'
+    stroke = f'<path class="stroke" stroke="{colour}" transform="translate({x:.1f} {y:.1f})" d="{path}"/>'
+    return f"{circle}{stroke}" if path else circle
+
+
+def _star(x: float, y: float) -> str:
+    corners = ((6.5 if number % 2 == 0 else 2.8, pi * (number / 5 - 0.5)) for number in range(10))
+    points = " ".join(f"{x + radius * cos(angle):.1f},{y + radius * sin(angle):.1f}" for radius, angle in corners)
+    return f'<polygon class="star" points="{points}"/>'
+
+
+def _wrap(style: str, text: str, width: float, most: int) -> list[_TextLine]:
+    """Break untrusted text into lines; none for a text that is empty."""
+    line, (size, bold, _) = sanitize_line(text[:_MAX_READ]), _FONTS[style]
+    return [(style, part) for part in wrap_text(line, size, width, most=most, bold=bold)] if line else []
+
+
+def _height(lines: list[_TextLine]) -> float:
+    return sum(_FONTS[style][2] for style, _ in lines)
+
+
+def _draw_texts(lines: list[_TextLine], x: float, y: float) -> list[str]:
+    """Draw lines of text, the first one below `y`."""
+    parts = list[str]()
+    for style, text in lines:
+        y += _FONTS[style][2]
+        if text:
+            parts.append(f'<text class="{style}" x="{x:.1f}" y="{y - 4.5:.1f}">{escape(text)}</text>')
+    return parts
+
+
+def _tooltip(node: RunNode, most: int) -> str:
+    parts = [f"{node.label} {node.word}".strip(), node.text, node.answer, *node.notes]
+    prefix = "evidence: " if node.evidence else ""
+    return prefix + "; ".join(truncate_line(part[:_MAX_READ], most) for part in parts if part)

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from hopgraph.state import Passage, StepEvent
-from hopgraph.tools.apps.runs.run_cards import CardSizes, draw_cards
-from hopgraph.tools.apps.runs.run_svg import summarize_tree
+from hopgraph.tools.apps.runs.run_svg import CardSizes, draw_cards, summarize_tree
 from hopgraph.tools.apps.runs.run_tree import RunNode, group_paragraphs, limit_nodes
 from hopgraph.tools.apps.runs.tree_builder import build_tree
 from hopgraph.tools.text.sanitize import truncate_line
