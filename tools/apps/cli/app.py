@@ -10,14 +10,14 @@ from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, get_args
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typing_extensions import override
 
 from hopgraph.tools.apps.cli.command import examples, takes
-from hopgraph.tools.apps.cli.command_options import AskOptions, IndexOptions, JsonOption, ReviewChoice
+from hopgraph.tools.apps.cli.command_options import AskOptions, IndexOptions, JsonOption, PictureFormat, ReviewChoice
 from hopgraph.tools.apps.cli.evaluation.evaluation_commands import evaluation
 from hopgraph.tools.apps.cli.serving_commands import servers
 
@@ -178,7 +178,7 @@ def draw(
         typer.Option(metavar="RUN.json", help="Draw what a run did; a file of `ask --save` or `ask --json`."),
     ] = None,
     format_name: Annotated[
-        Literal["mermaid", "ascii", "svg", "png"] | None,
+        PictureFormat | None,
         typer.Option(
             "--format",
             show_default="mermaid for a method, ascii for a run",
@@ -200,10 +200,9 @@ app.add_typer(servers)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; what it raises on purpose is one line on standard error.
+    """Run the command line, with these arguments or those of the process, and return its exit code.
 
-    Args:
-        arguments: without the program's name; None for those that it was started with.
+    What it raises on purpose, and what the machine refuses, is one line on standard error; a bug stays a traceback.
     """
     try:
         for stream in (sys.stdout, sys.stderr):  # a terminal that cannot show a character shows `?`

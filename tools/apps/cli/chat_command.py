@@ -8,7 +8,6 @@ import webbrowser
 from contextlib import suppress
 
 from hopgraph.nodes.prepare import check_settings
-from hopgraph.state import SettingsError
 from hopgraph.state.chat import ChatContext
 from hopgraph.state.context import explicit_settings
 from hopgraph.tools.apps.cli.command_options import ChatOptions
@@ -30,8 +29,11 @@ def run_chat(given: ChatOptions) -> None:
     """Serve until Ctrl-C; settings, model and corpus are opened before the page is."""
     for package in ("fastapi", "uvicorn", "gradio"):
         require(package, "chat")
+    method = given.method
+    if method is not None:
+        method = AUTO if method.strip().lower() == AUTO else method_named(method).Context.method
     settings = settings_for(
-        ChatContext, assignments=[*(given.assignments or []), *_method(given)], model=given.model, corpus=given.corpus
+        ChatContext, None, given.assignments or (), model=given.model, corpus=given.corpus, use_method=method
     )
     options = ServingOptions(
         host=given.host,
@@ -47,16 +49,6 @@ def run_chat(given: ChatOptions) -> None:
         logging.basicConfig(format="%(message)s")
         logging.getLogger("hopgraph.access").setLevel(logging.INFO)
         asyncio.run(_serve(options, listener, address, browser=given.browser))
-
-
-def _method(given: ChatOptions) -> list[str]:
-    """Return `--method` as an assignment, under the method's own name."""
-    if given.method is None:
-        return []
-    if any(each.partition("=")[0].strip().replace("-", "_") == "use_method" for each in given.assignments or []):
-        raise SettingsError("setting 'use_method' is given twice: by --method and by --set; leave one out")
-    automatic = given.method.strip().lower() == AUTO
-    return [f"use_method={AUTO if automatic else method_named(given.method).Context.method}"]
 
 
 async def _serve(options: ServingOptions, listener: socket.socket, address: str, *, browser: bool) -> None:

@@ -15,9 +15,7 @@ def examples(*lines: str) -> str:
 def takes(options: type[OptionsT], **defaults: Any) -> Callable[[Callable[[OptionsT], None]], Callable[..., None]]:
     """Return a decorator that lets typer read a command's parameters from a dataclass and pass them as one object.
 
-    Args:
-        options: a dataclass; each field is annotated with its `typer.Option` or `typer.Argument`.
-        defaults: what the command line takes where nothing is given, in place of a field's default.
+    Each field is annotated with its `typer.Option` or `typer.Argument`; `defaults` replace fields' defaults.
     """
     signature = inspect.signature(options)
     parameters = [each.replace(default=defaults.get(name, each.default)) for name, each in signature.parameters.items()]

@@ -8,6 +8,7 @@ import typer
 
 ReviewChoice = Literal["queries", "evidence", "all"]
 """What `ask --review` asks about."""
+PictureFormat = Literal["mermaid", "ascii", "svg", "png"]
 
 ModelOption = Annotated[
     str | None,

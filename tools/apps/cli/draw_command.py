@@ -2,10 +2,10 @@
 
 import sys
 from pathlib import Path
-from typing import Literal
 
 from hopgraph.graphs import METHODS
 from hopgraph.state import SettingsError
+from hopgraph.tools.apps.cli.command_options import PictureFormat
 from hopgraph.tools.apps.cli.settings_options import method_named
 from hopgraph.tools.apps.drawing import draw_svg, draw_text, render_png
 from hopgraph.tools.apps.runs.answer_record import read_run
@@ -15,10 +15,8 @@ from hopgraph.tools.apps.runs.tree_text import draw_run_text
 from hopgraph.tools.io.atomic_files import write_files
 from hopgraph.tools.text.sanitize import sanitize_line
 
-Format = Literal["mermaid", "ascii", "svg", "png"]
 
-
-def run_draw(method: str | None, *, run: Path | None, format_name: Format | None, out: Path | None) -> None:
+def run_draw(method: str | None, *, run: Path | None, format_name: PictureFormat | None, out: Path | None) -> None:
     """Draw a method's graph or a run's tree to a file, or to standard output."""
     if (method is None) == (run is None):
         raise SettingsError("name a METHOD to draw its graph, or give --run RUN.json to draw a run, and not both")
@@ -33,7 +31,7 @@ def run_draw(method: str | None, *, run: Path | None, format_name: Format | None
         sys.stdout.write(picture.decode("utf-8"))
 
 
-def _draw_method(method: str, format_name: Format | None) -> bytes:
+def _draw_method(method: str, format_name: PictureFormat | None) -> bytes:
     compiled = method_named(method).graph
     graph, title = compiled.get_graph(), str(compiled.get_name())
     if format_name in ("svg", "png"):
@@ -43,7 +41,7 @@ def _draw_method(method: str, format_name: Format | None) -> bytes:
     return f"{text.rstrip()}\n".encode()
 
 
-def _draw_run(path: Path, format_name: Format | None) -> bytes:
+def _draw_run(path: Path, format_name: PictureFormat | None) -> bytes:
     if format_name == "mermaid":
         raise SettingsError("a run is drawn as ascii, svg or png; mermaid is for a method's graph")
     run = read_run(path.expanduser())

@@ -51,14 +51,13 @@ def run_index(options: IndexOptions, out: Path) -> None:
             line = f"what was embedded is kept in {kept[0]}; the same command resumes from there"
             print_line(errors, line, "yellow")
         raise
-    _print_skipped(errors, report)
     print_line(console, _index_summary(report))
     if vectors:
         print_line(console, f"Added {pluralize(vectors, 'vector')} of {options.colbert}.")
     if report.dense:
         about = report.dense.embedding
         print_line(console, f"Vectors of {about.dimension} numbers by {about.model}, FAISS {report.dense.kind}.")
-    _print_use(console, f"colbert:{out}" if vectors else f"hybrid:{out}" if report.dense else str(out))
+    _print_end(errors, report, f"colbert:{out}" if vectors else f"hybrid:{out}" if report.dense else str(out))
 
 
 def run_index_into(options: IndexOptions, target: str) -> None:
@@ -74,23 +73,20 @@ def run_index_into(options: IndexOptions, target: str) -> None:
             language=options.language or "en",
             progress=progress,
         )
-    _print_skipped(errors, report)
     before = f" ({report.resumed_at:,} of them by an earlier run)" if report.resumed_at else ""
     sent = f"Sent {pluralize(report.passages, 'passage')}{before} ({report.format} format) in {report.seconds:.1f} s"
     total = f"{report.target} has {pluralize(report.total, 'passage')} now"
     print_line(console, f"{sent}; {pluralize(report.skipped, 'bad record')} skipped. {total}.")
-    _print_use(console, report.target)
+    _print_end(errors, report, report.target)
 
 
-def _print_skipped(errors: Console, report: IndexReport | FillReport) -> None:
+def _print_end(errors: Console, report: IndexReport | FillReport, corpus: str) -> None:
+    """Print how to use an index, and name the first records that were skipped."""
+    print_line(console_on(), f'Use it:  hopgraph ask "…" --corpus {shlex.quote(corpus)}', "dim")
     for problem in report.first_skipped:
         print_line(errors, f"skipped {problem}", "yellow")
     if (unnamed := report.skipped - len(report.first_skipped)) > 0:
         errors.print(f"skipped {unnamed:,} more", style="yellow")
-
-
-def _print_use(console: Console, corpus: str) -> None:
-    print_line(console, f'Use it:  hopgraph ask "…" --corpus {shlex.quote(corpus)}', "dim")
 
 
 def _report_resuming(progress: Progress, errors: Console) -> Progress:

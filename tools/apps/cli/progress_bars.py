@@ -9,11 +9,7 @@ from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextC
 
 @contextmanager
 def progress_on(console: Console, stages: Mapping[str, str]) -> Generator[Callable[[str, int, int | None], None]]:
-    """Show one bar for each stage, from its first report on; they vanish at the end.
-
-    Args:
-        console: where to.
-        stages: what to call each stage.
+    """Show one bar for each stage, named as in `stages`, from its first report on; they vanish at the end.
 
     Yields:
         What to call with the stage, how much of it is done, and of how much (None: not known).

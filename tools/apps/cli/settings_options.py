@@ -13,15 +13,10 @@ from hopgraph.state.environment import parse_setting, with_environment
 
 _SPEC = re.compile(r"[A-Za-z][\w+-]+:")
 """How a spec begins; one letter before the colon would be a drive."""
-_SAMPLE = "sample"
 
 
 def method_named(name: str) -> ModuleType:
-    """Return the method of this name.
-
-    Raises:
-        SettingsError: there is none of this name.
-    """
+    """Return the method of this name; SettingsError where there is none."""
     found = METHODS.get(name.strip().lower())
     if found is None:
         raise SettingsError(f"method {name!r:.80} is unknown{_meant(name, METHODS)} There are: {', '.join(METHODS)}")
@@ -35,6 +30,7 @@ def settings_for(
     *,
     model: str | None = None,
     corpus: str | None = None,
+    use_method: str | None = None,
 ) -> ContextT:
     """Return a method's settings: what was given, over the preset, over the environment, over the defaults.
 
@@ -43,7 +39,8 @@ def settings_for(
     """
     values = dict(_assigned(cls, assignment) for assignment in assignments)
     retriever = corpus_spec(corpus) if corpus is not None else None
-    for name, option, value in (("model", "--model", model), ("retriever", "--corpus", retriever)):
+    given = {"model": ("--model", model), "retriever": ("--corpus", retriever), "use_method": ("--method", use_method)}
+    for name, (option, value) in given.items():
         if value is not None and name in values:
             raise SettingsError(f"setting {name!r} is given twice: by {option} and by --set; leave one out")
         if value is not None:
@@ -53,16 +50,11 @@ def settings_for(
 
 
 def corpus_spec(given: str) -> str:
-    """Turn `--corpus` into a retriever's spec: a folder into `bm25:FOLDER`; a spec stays as it is.
-
-    Raises:
-        SettingsError: blank.
-    """
+    """Turn `--corpus` into a retriever's spec: a folder into `bm25:FOLDER`; a spec stays as it is."""
     if not given.strip():
         raise SettingsError("--corpus is empty; name a folder made by `hopgraph index`, or leave it out for the sample")
-    if given == _SAMPLE and not Path(given).is_dir():
-        return given
-    return given if _SPEC.match(given) and not Path(given).is_dir() else f"bm25:{given}"
+    is_spec = (given == "sample" or _SPEC.match(given)) and not Path(given).is_dir()
+    return given if is_spec else f"bm25:{given}"
 
 
 def _assigned(cls: type[Context], assignment: str) -> tuple[str, object]:

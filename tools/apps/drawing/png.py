@@ -38,17 +38,11 @@ def render_png(svg: str) -> bytes:
         raise SettingsError(
             "PNG needs the package resvg-py: pip install 'hopgraph[png]', or write the picture as svg"
         ) from None
-    width, height = _size(svg)
+    width, height = map(float, svg.partition('viewBox="0 0 ')[2].partition('"')[0].split())
     scale = min(_SCALE, (_MOST_PIXELS / (width * height)) ** 0.5)
     return bytes(
         resvg.svg_to_bytes(svg_string=svg, width=round(width * scale), sans_serif_family=_installed_font(resvg))
     )
-
-
-def _size(svg: str) -> tuple[float, float]:
-    """Return the size that a picture's first line names."""
-    width, height = svg.partition('viewBox="0 0 ')[2].partition('"')[0].split()
-    return float(width), float(height)
 
 
 def _installed_font(resvg: Any) -> str:

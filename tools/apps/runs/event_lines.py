@@ -9,21 +9,12 @@ from collections.abc import Iterable, Sequence
 from hopgraph.state import events
 from hopgraph.state.events import AnyEvent, UnknownEvent
 from hopgraph.tools.apps.runs.lines import MAX_TEXT, EventView, Line
+from hopgraph.tools.apps.runs.run_tree import SETTLED
 from hopgraph.tools.text.sanitize import pluralize, sanitize_line, truncate_line
 
+_Kept = events.Filtered | events.Reranked | events.Compressed
 _MAX_VALUE = 60
 """Characters of an unknown event's value."""
-_UNKNOWN_BECAUSE = {
-    "unsolved": ", nothing answers it",
-    "depth": ", it lies too deep",
-    "budget": ", the budget is used up",
-}
-_ANSWERED_FROM = {
-    "known": " (from the model's own knowledge)",
-    "passages": " (from passages)",
-    "composed": " (from the answers to its parts)",
-    "best_effort": " (best effort, since the budget is used up)",
-}
 _WRITTEN_BY = {
     "call": "a call for the missing paragraph",
     "review": "the review",
@@ -33,7 +24,7 @@ _WRITTEN_BY = {
 
 def event_lines(event: AnyEvent | UnknownEvent, view: EventView) -> list[Line]:
     """Return the lines of an event; none where they would repeat what is shown elsewhere."""
-    for topic in (_searches, _readings, _answers, _samples, _question_trees, _hops, _review_trees, _calls, _turns):
+    for topic in (_searches, _readings, _answers, _samples, _question_trees, _hops, _review_trees, _calls_and_turns):
         if (lines := topic(event, view)) is not None:
             return lines
     name, data = (event.name, event.data) if isinstance(event, UnknownEvent) else (event.event, vars(event))
@@ -72,7 +63,7 @@ def _readings(event: AnyEvent | UnknownEvent, view: EventView) -> list[Line] | N
             return _filtered(event, view) if event.passages_in else []
         case events.Reranked():
             titles = f": {view.titles(event.passage_ids)}" if event.passage_ids else ""
-            return [_kept_of("rerank", event, event.passage_ids, view, rest=titles)]
+            return [_kept_of("rerank", event, event.passage_ids, view, more=titles)]
         case events.Compressed():
             kept = [f"{view.title(each['passage_id'])}: {view.cut(each['text'])}" for each in event.kept]
             head = _kept_of("compress", event, kept, view, how=f"{sanitize_line(event.how)}: ")
@@ -92,22 +83,14 @@ def _readings(event: AnyEvent | UnknownEvent, view: EventView) -> list[Line] | N
             return None
 
 
-def _kept_of(
-    label: str,
-    event: events.Filtered | events.Reranked | events.Compressed,
-    kept: Sequence[object],
-    view: EventView,
-    *,
-    how: str = "",
-    rest: str = "",
-) -> Line:
-    counts = f"{how}{len(kept)} of {pluralize(event.passages_in, 'passage')} kept{rest}"
+def _kept_of(label: str, event: _Kept, kept: Sequence[object], view: EventView, how: str = "", more: str = "") -> Line:
+    counts = f"{how}{len(kept)} of {pluralize(event.passages_in, 'passage')} kept{more}"
     return Line(label, view.query(event.query) + counts, "plain" if kept else "bad")
 
 
 def _filtered(event: events.Filtered, view: EventView) -> list[Line]:
     read = f"{pluralize(event.sentences_in, 'sentence')} read" if event.sentences_in else "passages stay whole"
-    lines = [_kept_of("filter", event, event.kept, view, rest=f", {read}")]
+    lines = [_kept_of("filter", event, event.kept, view, more=f", {read}")]
     gaps = list[Line]()
     for kept in event.kept:
         title, passage = view.title(kept["passage_id"]), view.passages.get(kept["passage_id"])
@@ -221,11 +204,12 @@ def _question_trees(event: AnyEvent | UnknownEvent, view: EventView) -> list[Lin
             return [head, *(Line("", view.title(key), "good", "+") for key in event.relevant)]
         case events.Solved():
             label = "compose" if isinstance(event, events.Composed) else "solve"
+            why = SETTLED.get(event.how, "")
             if not event.answer:
-                why = _UNKNOWN_BECAUSE.get(event.how, "")
-                return [Line(label, f"{view.question(event.question)}: unknown{why}", "bad", "?")]
-            answer = f"{sanitize_line(event.answer)}{_ANSWERED_FROM.get(event.how, '')}"
-            return [Line(label, f"{view.question(event.question)}: {answer}", "good", "✓")]
+                text = f"{view.question(event.question)}: unknown{f', {why}' if why else ''}"
+                return [Line(label, text, "bad", "?")]
+            text = f"{view.question(event.question)}: {sanitize_line(event.answer)}{f' ({why})' if why else ''}"
+            return [Line(label, text, "good", "✓")]
         case _:
             return None
 
@@ -305,7 +289,7 @@ def _review_trees(event: AnyEvent | UnknownEvent, view: EventView) -> list[Line]
             return None
 
 
-def _calls(event: AnyEvent | UnknownEvent, view: EventView) -> list[Line] | None:
+def _calls_and_turns(event: AnyEvent | UnknownEvent, view: EventView) -> list[Line] | None:
     match event:
         case events.Asked():
             role, lines = sanitize_line(event.role), list[Line]()
@@ -326,12 +310,6 @@ def _calls(event: AnyEvent | UnknownEvent, view: EventView) -> list[Line] | None
         case events.CacheFailed():
             text = f"{sanitize_line(event.role)}: the reply is not cached: {sanitize_line(event.problem)}"
             return [Line("warning", text, "warning")]
-        case _:
-            return None
-
-
-def _turns(event: AnyEvent | UnknownEvent, _view: EventView) -> list[Line] | None:
-    match event:
         case events.Contextualised():
             turns = pluralize(event.turns, "earlier turn")
             return [Line("question", f"{sanitize_line(event.question)} (read with {turns})")]

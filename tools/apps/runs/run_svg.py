@@ -57,9 +57,7 @@ class CardSizes:
 
 _TextLine = tuple[str, str]
 """A line's class and text."""
-_WIDTH = 880.0
-"""Of a whole picture, in its own units; it is as high as it needs to be."""
-_SIZES = CardSizes(width=_WIDTH, margin=26.0, indent=30.0, most_indent=300.0)
+_SIZES = CardSizes(width=880.0, margin=26.0, indent=30.0, most_indent=300.0)
 _FULL_TEXT = 1_000
 """Characters of the answer in the text alternative."""
 _STYLE = """
@@ -93,14 +91,14 @@ def draw_run_svg(tree: RunTree, title: str) -> str:
     """Return the picture of a run's tree; the same for the same tree."""
     body, bottom = draw_cards(group_paragraphs(tree.root), _SIZES, _SIZES.margin + 34)
     end, bottom = _end(tree, bottom + 14)
-    height = round(bottom + _SIZES.margin)
+    width, height = _SIZES.width, round(bottom + _SIZES.margin)
     about = escape(f"{title}: {truncate_line(tree.root.text, 200)}")
     head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH:.0f} {height}" width="{_WIDTH:.0f}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" '
         f'height="{height}" role="img" aria-labelledby="title about">\n'
         f'<title id="title">{about}</title>\n<desc id="about">{escape(summarize_tree(tree))}</desc>\n'
         f"<style>{_STYLE}</style>\n"
-        f'<rect class="background" x="0.5" y="0.5" width="{_WIDTH - 1:.0f}" height="{height - 1}" rx="10"/>\n'
+        f'<rect class="background" x="0.5" y="0.5" width="{width - 1:.0f}" height="{height - 1}" rx="10"/>\n'
         f'<text class="title" x="{_SIZES.margin:.0f}" y="{_SIZES.margin + 12:.0f}">'
         f"{escape(truncate_line(title, 80))}</text>"
     )
@@ -118,7 +116,7 @@ def summarize_tree(tree: RunTree) -> str:
 
 def _end(tree: RunTree, y: float) -> tuple[list[str], float]:
     """Draw the answer with its citations."""
-    width = _WIDTH - 2 * _SIZES.margin
+    width = _SIZES.width - 2 * _SIZES.margin
     inner = width - 2 * _PADDING
     reason = sanitize_line(tree.stop_reason).replace("_", " ")
     conclusion = f"Answer: {tree.answer}" if tree.answer else f"No answer{f' ({reason})' if reason else ' yet'}"

@@ -58,6 +58,17 @@ _WORDS: Final[dict[tuple[Kind, Status], str]] = {
     ("rest", "found"): "left out",
 }
 
+SETTLED: Final = {
+    "known": "from the model's own knowledge",
+    "passages": "from passages",
+    "composed": "from the answers to its parts",
+    "best_effort": "the best that was there when the budget was used up",
+    "unsolved": "nothing answers it",
+    "depth": "it lies too deep",
+    "budget": "the budget is used up",
+}
+"""How a question of a tree was settled, in words."""
+
 
 @dataclass
 class RunNode:

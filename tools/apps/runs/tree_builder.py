@@ -9,20 +9,10 @@ from typing import Final, cast, get_args
 
 from hopgraph.state import Citation, StepEvent, events
 from hopgraph.state.events import AnyEvent, Event, TreeNode, UnknownEvent, event_order, parse_event
-from hopgraph.tools.apps.runs.run_tree import ROOT, RunNode, RunTree, Status
+from hopgraph.tools.apps.runs.run_tree import ROOT, SETTLED, RunNode, RunTree, Status
 
 _SEARCHABLE = frozenset({"question", "query", "thought"})
 """The kinds of nodes whose text is searched."""
-_SETTLED: Final = {
-    "known": "from the model's own knowledge",
-    "passages": "from relevant passages",
-    "composed": "from the answers to its parts",
-    "best_effort": "the best that was there when the budget was used up",
-    "unsolved": "nothing answers it",
-    "depth": "too deep",
-    "budget": "the budget is used up",
-}
-"""How a question was settled, in words."""
 _VERDICTS: Final[dict[str, Status]] = {"accept": "accepted", "search": "open", "reject": "rejected"}
 """A path that needs more stays open until it is searched."""
 LEFT_OUT = (
@@ -329,7 +319,7 @@ def _add_question(event: AnyEvent | UnknownEvent, tree: TreeBuilder) -> bool:
         case events.Solved():
             node = tree.add(RunNode(event.id, "question", event.parent, event.question))
             node.status = "answered" if event.status == "answered" else "unknown"
-            node.answer, node.passage_ids, node.note = event.answer, event.passage_ids, _SETTLED.get(event.how, "")
+            node.answer, node.passage_ids, node.note = event.answer, event.passage_ids, SETTLED.get(event.how, "")
         case _:
             return False
     return True

@@ -15,8 +15,6 @@ from hopgraph.tools.apps.runs.tree_builder import build_tree
 from hopgraph.tools.text.sanitize import sanitize_line, to_ascii, truncate_line
 
 _STYLES: Final[dict[Status, str]] = {
-    "open": "",
-    "expanded": "",
     "found": "dim",
     "accepted": "green",
     "rejected": "dim",
@@ -59,7 +57,7 @@ def _label(node: RunNode, *, full: bool) -> Text:
     def cut(text: str, columns: int) -> str:
         return sanitize_line(text) if full else truncate_line(text, columns)
 
-    style = "bold green" if node.evidence and node.status != "unknown" else _STYLES[node.status]
+    style = "bold green" if node.evidence and node.status != "unknown" else _STYLES.get(node.status, "")
     label = Text()
     if node.evidence:
         label.append(f"{EVIDENCE} ", "bold yellow")

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -108,7 +108,7 @@ def test_an_interrupted_build_leaves_the_old_index_as_it_was(
     reached = list[str]()
 
     @contextmanager
-    def interrupted_at_the_end(*_: object) -> Iterator[Callable[[str, int, int | None], None]]:
+    def interrupted_at_the_end(*_: object) -> Generator[Callable[[str, int, int | None], None]]:
         def report(stage: str, _done: int, _total: int | None) -> None:
             reached.append(stage)
             if stage == "save":

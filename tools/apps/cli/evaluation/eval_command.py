@@ -144,12 +144,16 @@ def settings_by_method(options: EvalOptions) -> dict[str, Context]:
     contexts: dict[str, type[Context]] = {name: METHODS[name].Context for name in names}
     assigned: dict[str, list[str]] = {name: [] for name in names}
     for assignment in options.assignments or ():
-        owner, key = _owner_and_key(assignment)
-        owners = [name for name in names if owner in (None, name) and key in contexts[name].model_fields]
+        given, equals, value = assignment.partition("=")
+        if not equals:
+            raise SettingsError(f"--set {assignment!r:.80}: write it as key=value or method.key=value")
+        owner, dot, key = given.strip().replace("-", "_").rpartition(".")
+        owners = [method_named(owner).Context.method] if dot else names
+        owners = [name for name in names if name in owners and key in contexts[name].model_fields]
         if not owners:
             raise SettingsError(f"--set {assignment!r:.80}: none of the methods {', '.join(names)} has this setting")
         for name in owners:
-            assigned[name].append(f"{key}={assignment.partition('=')[2]}")
+            assigned[name].append(f"{key}={value}")
     if options.preset and not any(options.preset in each.presets for each in contexts.values()):
         raise SettingsError(f"preset {options.preset!r} is unknown for {', '.join(names)}")
     presets = {name: options.preset if options.preset in each.presets else None for name, each in contexts.items()}
@@ -165,12 +169,3 @@ def _method_names(text: str) -> list[str]:
     if not names:
         raise SettingsError("--methods names none; give comma-separated names, or all")
     return names
-
-
-def _owner_and_key(assignment: str) -> tuple[str | None, str]:
-    """Split `method.name=value` into the method, None for all of them, and the setting's name."""
-    name, equals, _ = assignment.partition("=")
-    if not equals:
-        raise SettingsError(f"--set {assignment!r:.80}: write it as key=value or method.key=value")
-    owner, dot, key = name.strip().replace("-", "_").rpartition(".")
-    return (method_named(owner).Context.method if dot else None), key

@@ -14,9 +14,6 @@ from hopgraph.tools.apps.server.listener import open_listener
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.text.sanitize import pluralize
 
-HOST = "127.0.0.1"
-"""Only this machine: the server has no keys."""
-
 
 def run_rehearse(dataset: Path, port: int, options: RehearsalOptions, log: Path | None = None) -> None:
     """Serve the model until it is stopped; the address goes to standard error once it can be used."""
@@ -27,7 +24,7 @@ def run_rehearse(dataset: Path, port: int, options: RehearsalOptions, log: Path 
     book = read_book(dataset.expanduser(), options.rename)
     model = RehearsalModel(book=book, options=options)
     with ExitStack() as opened:
-        listener = opened.enter_context(open_listener(HOST, port))
+        listener = opened.enter_context(open_listener("127.0.0.1", port))  # only this machine: there are no keys
         try:
             file = opened.enter_context(log.expanduser().open("a", encoding="utf-8")) if log else None
         except OSError as error:
@@ -36,7 +33,7 @@ def run_rehearse(dataset: Path, port: int, options: RehearsalOptions, log: Path 
         console = console_on(stderr=True)
         questions = pluralize(len(book.plans), "question")
         print_line(console, f"Playing from {questions} (a simulation, no language model); stop with Ctrl-C.", "dim")
-        spec = f"openai:{name}?base_url=http://{HOST}:{listener.getsockname()[1]}/v1"
+        spec = f"openai:{name}?base_url=http://127.0.0.1:{listener.getsockname()[1]}/v1"
         console.print(Text(f"--model '{spec}'"), soft_wrap=True)
         app = chat_app(model, name, file)
         config: Any = uvicorn.Config(app, log_level="warning", lifespan="off", timeout_graceful_shutdown=1)
