@@ -32,7 +32,7 @@ from hopgraph.tools.retrieval.corpora import SourceRecord, hash_passage
 NAME_MAP = "renaming.json"
 _ARTICLES = frozenset({"the", "a", "an"})
 _CLOSED = frozenset({"yes", "no", "noanswer"})
-_VERBS = frozenset(["is", "was", "are", "were", "has", "had"])
+_VERBS = frozenset({"is", "was", "are", "were", "has", "had"})
 _LONGEST_GAP = 3
 """Characters between two words of one name."""
 
@@ -66,12 +66,7 @@ class Renamer:
             self._phrases[old[skip]].append(_Phrase(old[skip:], written[skip:], names.titles[old][skip:]))
 
     def text(self, text: str, *, about: Iterable[str] = ()) -> str:
-        """Rename what a text names.
-
-        Args:
-            text: any text.
-            about: titles that it is about; a person's surname alone is renamed even if it is a common word.
-        """
+        """Rename what a text names; of people in the titles that it is `about` also surnames that are common words."""
         return _apply(text, self._edits(text, about))
 
     def title(self, title: str) -> str:

@@ -39,9 +39,9 @@ def text_cell(text: str) -> Cell:
     return Cell(text or None, text)
 
 
-def number_cell(value: float | None, digits: int = 0, suffix: str = "") -> Cell:
+def number_cell(value: float | None, digits: int = 0) -> Cell:
     """Return a number with so many decimals; empty for None."""
-    return Cell(value, "" if value is None else f"{value:,.{digits}f}{suffix}")
+    return Cell(value, "" if value is None else f"{value:,.{digits}f}")
 
 
 def percent_cell(

@@ -39,7 +39,7 @@ def plan_runs(table: PaperTable, dataset: str, given: Sequence[str] = (), *, has
         has_corpus: whether there is a corpus other than the data set's own contexts.
 
     Returns:
-        One entry per row of the table, in its order; rows with the same method and settings name the same folder.
+        One entry per row, in their order; rows with the same method and settings name the same folder.
 
     Raises:
         SettingsError: a setting that no method of the table has, or that the table itself sets.

@@ -26,8 +26,8 @@ _LOOKS: dict[str, tuple[str, str]] = {
     "unsolved": (style.GREY, "xxxx"),
 }
 """Colour and hatching of a part: either is enough to distinguish the parts of a bar."""
-_NUMBER_FROM = 6
-"""Parts of a bar from this percentage on have their number in them."""
+_TEXT_FROM = 6
+"""Parts of a bar from this percentage on have their text in them."""
 _PLATE = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
 
 
@@ -70,7 +70,7 @@ def losses_figure(comparison: Comparison) -> Any:
         return None
     counts = {loss: numbers for loss in LOSSES if any(numbers := [lost[loss] for lost in rows.values()])}
     figure = style.new_figure(comparison, "Where questions are lost", _FRAME + 0.35 + _ROW * len(rows))
-    _stack(figure, list(rows), counts)
+    _stack(figure.axes[0], list(rows), counts, {loss: list(map(str, numbers)) for loss, numbers in counts.items()})
     figure.axes[0].set_xlabel("share of the questions, in percent; the numbers are questions")
     return figure
 
@@ -86,20 +86,14 @@ def workload_figure(comparison: Comparison) -> Any:
     title, height = "Which of RA-ISF's modules settles a question", _FRAME + 0.6 + 0.55 * len(works)
     figure = style.new_figure(comparison, title, height)
     counts = {name: [work.questions[name] for work in works] for name in MODULES}
-    right = {name: [f"\n{work.right[name]} right" for work in works] for name in MODULES}
-    _stack(figure, [work.name for work in works], counts, right)
+    texts = {name: [f"{work.questions[name]}\n{work.right[name]} right" for work in works] for name in MODULES}
+    _stack(figure.axes[0], [work.name for work in works], counts, texts)
     figure.axes[0].set_xlabel("share of the questions, in percent; the numbers are questions, and how many are right")
     return figure
 
 
-def _stack(
-    figure: Any,
-    names: Sequence[str],
-    counts: Mapping[Any, Sequence[int]],
-    notes: Mapping[Any, Sequence[str]] | None = None,
-) -> None:
-    """Draw horizontal bars of parts that add up to all questions of a row; notes follow the numbers in them."""
-    (axes,) = figure.axes
+def _stack(axes: Any, names: list[str], counts: Mapping[Any, list[int]], texts: Mapping[Any, list[str]]) -> None:
+    """Draw horizontal bars of parts that add up to all questions of a row, with a text in each part that has room."""
     numbers = np.array(list(counts.values()), dtype=float)
     shares = 100 * numbers / np.maximum(numbers.sum(axis=0), 1)
     starts = shares.cumsum(axis=0) - shares
@@ -107,9 +101,8 @@ def _stack(
         colour, hatch = _LOOKS[part]
         looks = {"color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.8}
         bars = axes.barh(range(len(names)), widths, left=left, height=0.74, label=part, **looks)
-        told = zip(widths, counts[part], notes[part] if notes else [""] * len(names), strict=True)
-        texts = [f"{number}{note}" if width >= _NUMBER_FROM else "" for width, number, note in told]
-        axes.bar_label(bars, texts, label_type="center", fontsize=7.5, bbox=_PLATE, linespacing=1.05)
+        fitting = [text if width >= _TEXT_FROM else "" for text, width in zip(texts[part], widths, strict=True)]
+        axes.bar_label(bars, fitting, label_type="center", fontsize=7.5, bbox=_PLATE, linespacing=1.05)
     _name_rows(axes, names)
     axes.set_xlim(0, 100)
     axes.grid(visible=False, axis="y")
