@@ -26,7 +26,7 @@ Where this differs from the paper:
   kept for the answer.
 """
 
-from typing import Literal, cast
+from typing import Literal
 
 from langgraph.graph import END, START
 from langgraph.types import Send
@@ -55,9 +55,11 @@ Context = BlendFilterContext
 """The settings of BlendFilter."""
 
 
-def what_to_ask(state: BlendFilterState) -> list[Literal["reason", "recall", "topic", "blend"]]:
+def what_to_ask(
+    _state: BlendFilterState, settings: BlendFilterContext
+) -> list[Literal["reason", "recall", "topic", "blend"]]:
     """List what is asked at the same time before the queries are blended; nothing leads straight to blending."""
-    return cast("list[Literal['reason', 'recall', 'topic', 'blend']]", first_steps(state["settings"]) or ["blend"])
+    return [*first_steps(settings)] or ["blend"]
 
 
 def all_queries(state: BlendFilterState) -> list[Send]:
@@ -70,9 +72,9 @@ def is_filtered(state: QueryBranchState) -> Literal["filter", "as found"]:
     return "filter" if state["branch"]["reserved"] else "as found"
 
 
-def filter_the_union(state: BlendFilterState) -> Literal["union to filter", "ready"]:
+def filter_the_union(_state: BlendFilterState, settings: BlendFilterContext) -> Literal["union to filter", "ready"]:
     """Whether the filter comes after the union."""
-    return "union to filter" if state["settings"]["filtering"] == "union" else "ready"
+    return "union to filter" if settings.filtering == "union" else "ready"
 
 
 def build_branch(name: BranchName) -> CompiledMethod:

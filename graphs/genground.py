@@ -45,14 +45,14 @@ Context = GengroundContext
 """The settings of GenGround."""
 
 
-def how_to_answer(state: GengroundState) -> Literal["hop by hop", "at once"]:
+def how_to_answer(_state: GengroundState, settings: GengroundContext) -> Literal["hop by hop", "at once"]:
     """Choose between deduction and one answer to the whole question."""
-    return "hop by hop" if state["settings"]["deduction"] else "at once"
+    return "hop by hop" if settings.deduction else "at once"
 
 
-def how_to_use(state: GengroundState) -> Literal["grounding", "no grounding"]:
+def how_to_use(_state: GengroundState, settings: GengroundContext) -> Literal["grounding", "no grounding"]:
     """Choose between grounding the generated answer and reading one off the passages."""
-    return "grounding" if state["settings"]["grounding"] else "no grounding"
+    return "grounding" if settings.grounding else "no grounding"
 
 
 def what_was_cited(state: GengroundState) -> Literal["cited", "empty, more", "empty, none left"]:

@@ -40,19 +40,19 @@ Context = MigresContext
 """The settings of MIGRES."""
 
 
-def what_was_kept(state: MigresState) -> Literal["passages kept", "nothing left", "to compress"]:
+def what_was_kept(
+    state: MigresState, settings: MigresContext
+) -> Literal["passages kept", "nothing left", "to compress"]:
     """Choose what follows the sentence filter; only non-empty knowledge is compressed."""
-    if state["settings"]["compression"] in ("summary", "snippet") and any(
-        entry["excerpts"] for entry in state["knowledge"]
-    ):
+    if settings.compression in ("summary", "snippet") and any(entry["excerpts"] for entry in state["knowledge"]):
         return "to compress"
-    return what_is_left(state)
+    return what_is_left(state, settings)
 
 
-def what_is_left(state: MigresState) -> Literal["passages kept", "nothing left"]:
+def what_is_left(state: MigresState, settings: MigresContext) -> Literal["passages kept", "nothing left"]:
     """Whether a query is without passages, so that the model should say what it knows."""
     empty = any(not entry["excerpts"] for entry in state["knowledge"])
-    return "nothing left" if empty and state["settings"]["recall"] else "passages kept"
+    return "nothing left" if empty and settings.recall else "passages kept"
 
 
 def enough_information(state: MigresState) -> Literal["answerable", "missing", "limit reached"]:

@@ -23,7 +23,7 @@ Where this differs from the paper:
 * the budget: when it is used up, its last call answers from what is settled by then.
 """
 
-from typing import Literal, cast
+from typing import Literal
 
 from langgraph.graph import END, START
 from langgraph.types import Send
@@ -47,29 +47,31 @@ Context = RaIsfContext
 """The settings of RA-ISF."""
 
 
-def where_to_begin(state: SolveState) -> Literal["within D_th", "too deep", "look up", "break down", "give up"]:
+def where_to_begin(
+    state: SolveState, settings: RaIsfContext
+) -> Literal["within D_th", "too deep", "look up", "break down", "give up"]:
     """Choose the first module: none beyond D_th; the self-knowledge module unless it is switched off."""
-    if question_of(state)["depth"] > cast("int", state["settings"]["max_depth"]):
+    if question_of(state)["depth"] > settings.max_depth:
         return "too deep"
-    return "within D_th" if state["settings"]["self_knowledge"] else _without_knowledge(state)
+    return "within D_th" if settings.self_knowledge else _without_knowledge(settings)
 
 
-def _without_knowledge(state: SolveState) -> Literal["look up", "break down", "give up"]:
-    if state["settings"]["passage_relevance"]:
+def _without_knowledge(settings: RaIsfContext) -> Literal["look up", "break down", "give up"]:
+    if settings.passage_relevance:
         return "look up"
-    return "break down" if state["settings"]["decomposition"] else "give up"
+    return "break down" if settings.decomposition else "give up"
 
 
-def knows(state: SolveState) -> Literal["known", "look up", "break down", "give up"]:
+def knows(state: SolveState, settings: RaIsfContext) -> Literal["known", "look up", "break down", "give up"]:
     """Read the self-knowledge module's verdict."""
-    return "known" if state["known"] else _without_knowledge(state)
+    return "known" if state["known"] else _without_knowledge(settings)
 
 
-def any_relevant(state: SolveState) -> Literal["relevant", "none", "give up"]:
+def any_relevant(state: SolveState, settings: RaIsfContext) -> Literal["relevant", "none", "give up"]:
     """Whether a passage is relevant; if none is, the question is broken down unless that is switched off."""
     if state["knowledge"][0]["excerpts"]:
         return "relevant"
-    return "none" if state["settings"]["decomposition"] else "give up"
+    return "none" if settings.decomposition else "give up"
 
 
 def what_can_go_on(state: RaIsfState) -> list[Send] | Literal["settled", "budget used up"]:

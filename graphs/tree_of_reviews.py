@@ -55,10 +55,12 @@ def anything_new(state: GrowState) -> Literal["paragraphs to review", "all paths
     return "paragraphs to review" if nodes_with_status(state["tree"], "open") else "all paths closed"
 
 
-def what_was_decided(state: GrowState) -> Literal["SEARCH", "next paragraph", "all paths closed"]:
+def what_was_decided(
+    state: GrowState, settings: TreeOfReviewsContext
+) -> Literal["SEARCH", "next paragraph", "all paths closed"]:
     """Expand open paths, review what waits (in a depth search), or end: nothing open, early stop, budget."""
-    enough = state["settings"]["early_stop"]
-    if state["stop_reason"] or (isinstance(enough, int) and len(majority_nodes(state["tree"])) >= enough):
+    enough = settings.early_stop
+    if state["stop_reason"] or (enough is not None and len(majority_nodes(state["tree"])) >= enough):
         return "all paths closed"
     if state["frontier"]:
         return "SEARCH"

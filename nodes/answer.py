@@ -1,15 +1,16 @@
 """Answer a question from what is given: passages, answered sub-questions, or own knowledge."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from langgraph.runtime import Runtime
 from pydantic import Field, field_validator
 
-from hopgraph.nodes.core.ask import Ask, AskResult, ask, calls_of
+from hopgraph.nodes.core.ask import Ask, AskResult, ask, calls_of, yes_no_variable
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
+from hopgraph.nodes.core.method_graph import Node
 from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
 from hopgraph.nodes.core.reply_text import UNANSWERABLE, read_numbers, short_answer
 from hopgraph.nodes.core.step_events import emit
@@ -58,13 +59,11 @@ def reader_ask(
         sub_answers: Lines such as "Who directed it? Ada Brink".
         sample: Distinguishes repeated calls with the same question.
     """
-    variables: dict[str, Value] = {"question": question}
+    variables: dict[str, Value] = {"question": question, **yes_no_variable(settings)}
     if passages is not None:
         variables["passages"] = passages
     if sub_answers is not None:
         variables["sub_answers"] = sub_answers
-    if settings.answer_type == "yes_no":
-        variables["answer_type"] = "yes_no"
     return Ask(step, variables, AnswerReply, AnswerReply(answer=UNANSWERABLE), sample)
 
 
@@ -102,10 +101,7 @@ class AnswerState(Spent):
     stop_reason: StopReason | None
 
 
-AnswerNode = Callable[[AnswerState, Runtime[Context]], Awaitable[Mapping[str, Any]]]
-
-
-def answer_with(step: str = "answer", *, own_knowledge: bool = False) -> AnswerNode:
+def answer_with(step: str = "answer", *, own_knowledge: bool = False) -> Node:
     """Return the node that answers the question from all kept passages of all queries.
 
     Args:
@@ -143,20 +139,10 @@ def answer_update(
 def reading_update(reading: ReadAnswer, runtime: Runtime[Any], *, limit: StopReason | None = None) -> dict[str, Any]:
     """Make a node's update of a final reading that took no call; else as `answer_update`."""
     used = [each["id"] for each in reading.evidence]
-    emit(
-        runtime,
-        Decided(
-            answer=reading.answer,
-            confidence=None,
-            explanation=reading.reasoning,
-            missing="",
-            used=list(used),
-            final=True,
-        ),
-    )
+    said = {"answer": reading.answer, "explanation": reading.reasoning}
+    emit(runtime, Decided(**said, confidence=None, missing="", used=list(used), final=True))
     return {
-        "answer": reading.answer,
-        "explanation": reading.reasoning,
+        **said,
         "evidence": reading.evidence,
         "used": used,
         "stop_reason": limit or ("answered" if reading.answer else "unanswerable"),

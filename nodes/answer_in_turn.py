@@ -19,16 +19,13 @@ from hopgraph.nodes.question_tree.branch import (
     spent_in,
 )
 from hopgraph.nodes.question_tree.settlement import format_sub_answers, settle
-from hopgraph.state import Candidates, Passage
 from hopgraph.state.events import Composed, Solved
 from hopgraph.state.question_tree import ROOT, DecomposingContext
+from hopgraph.state.schemas import FoundState
 
 
-class PartState(BranchState):
+class PartState(FoundState, BranchState):
     """What `answer_in_turn` reads."""
-
-    candidates: list[Candidates]
-    passages: list[Passage]
 
 
 @with_passage_review("candidates", question_in_branch)

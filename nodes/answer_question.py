@@ -1,6 +1,6 @@
 """Answer one question of a question tree, or give it up."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,8 @@ from hopgraph.nodes.answer import ReadAnswer, excerpts_of_all_queries, read_answ
 from hopgraph.nodes.core.ask import ask, calls_of
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
-from hopgraph.nodes.core.reply_text import MODEL_SOURCE
+from hopgraph.nodes.core.method_graph import Node
+from hopgraph.nodes.core.reply_text import knowledge_passage
 from hopgraph.nodes.question_tree.branch import (
     BranchState,
     calls_after_question,
@@ -32,10 +33,7 @@ class AnswerQuestionState(BranchState):
     passages: list[Passage]
 
 
-AnswerNode = Callable[[AnswerQuestionState, Runtime[RaIsfContext]], Awaitable[Mapping[str, Any]]]
-
-
-def answer_question(*, own_knowledge: bool) -> AnswerNode:
+def answer_question(*, own_knowledge: bool) -> Node:
     """Return the step that answers the branch's question with one call (RA-ISF, Equations 2 and 3).
 
     Args:
@@ -76,14 +74,8 @@ def grounded(node: QuestionNode, reading: ReadAnswer, passage_ids: list[str]) ->
 
 def own_words(node: QuestionNode, reading: ReadAnswer) -> Passage:
     """Return own knowledge as a passage: the question as its title, the model's text as its text."""
-    return Passage(
-        id=f"model:{node['id']}",
-        title=node["question"],
-        text=reading.reasoning or reading.answer,
-        score=0.0,
-        source=MODEL_SOURCE,
-        hop=node["depth"] + 1,
-    )
+    said = reading.reasoning or reading.answer
+    return knowledge_passage(node["id"], said, title=node["question"], hop=node["depth"] + 1)
 
 
 class GiveUpState(BranchState):

@@ -1,6 +1,6 @@
 """Give the best answer that the hops so far allow."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +9,7 @@ from langgraph.runtime import Runtime
 from hopgraph.nodes.answer import AnswerReply, ReadAnswer, answer_update, read_answer, reader_ask, reading_update
 from hopgraph.nodes.core.ask import ask
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages
+from hopgraph.nodes.core.method_graph import Node
 from hopgraph.nodes.core.reply_text import UNANSWERABLE, short_answer
 from hopgraph.nodes.hops.hop_history import answered_lines, evidence_of_hops, observed_excerpts
 from hopgraph.state import Candidates, Context, Evidence, Excerpt, Passage, Spent, StopReason
@@ -26,10 +27,7 @@ class BestState(Spent):
     stop_reason: StopReason | None
 
 
-BestNode = Callable[[BestState, Runtime[HopsContext]], Awaitable[Mapping[str, Any]]]
-
-
-def best_answer_with(*, show_passages: bool = False) -> BestNode:
+def best_answer_with(*, show_passages: bool = False) -> Node:
     """Return the node that must answer when no further hop is asked (*ours*): one call of the role `answer`.
 
     Args:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Literal
 
 from langgraph.runtime import Runtime
 
@@ -15,11 +15,10 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.draft_answers import draft_of
 from hopgraph.nodes.recall_knowledge import read_knowledge
 from hopgraph.nodes.write_passages import knowledge_ask
-from hopgraph.state import Candidates, Passage, Query, Spent
+from hopgraph.state import Query, QuestionInput, Spent
 from hopgraph.state.blendfilter import BlendFilterContext, BlendFilterState, BranchName, Draft, QueryBranch
 from hopgraph.state.events import Blended, Reasoned, TopicNamed
-from hopgraph.state.fingerprint import record_settings
-from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
+from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS, FoundState
 from hopgraph.tools.prompts import clean
 
 FINAL_CALLS = 2
@@ -28,6 +27,8 @@ _CALLS_OF_A_FILTER = 2
 _LONGEST_TOPIC = 200
 """Characters; a topic is a few words."""
 
+FirstStep = Literal["reason", "recall", "topic"]
+
 
 class Topic(ReplyModel):
     """A reply of the role `name_topic`."""
@@ -35,33 +36,32 @@ class Topic(ReplyModel):
     topic: str
 
 
-class QuestionState(Spent):
+class QuestionState(QuestionInput, Spent):
     """What a step reads that looks at the question alone."""
 
-    question: str
 
-
-class ReasonState(QuestionState):
+class ReasonState(FoundState, QuestionState):
     """What `reason` reads."""
 
-    candidates: list[Candidates]
-    passages: list[Passage]
 
-
-def first_steps(settings: Mapping[str, Any]) -> list[str]:
+def first_steps(settings: BlendFilterContext) -> list[FirstStep]:
     """List the steps that are asked at the same time before the queries are blended, by their nodes' names.
 
     The topic is for the filter alone, and not for yes-or-no questions (appendix F). Empty when only the
     question itself is searched, without a topic.
     """
-    topical = settings["filtering"] != "none" and settings["answer_type"] != "yes_no"
-    wanted = {"reason": settings["external_query"], "recall": settings["internal_query"], "topic": topical}
+    topical = settings.filtering != "none" and settings.answer_type != "yes_no"
+    wanted: dict[FirstStep, bool] = {
+        "reason": settings.external_query,
+        "recall": settings.internal_query,
+        "topic": topical,
+    }
     return [step for step, on in wanted.items() if on]
 
 
-def _spent_beside(state: Spent, settings: BlendFilterContext, step: str) -> Spent:
+def _spent_beside(state: Spent, settings: BlendFilterContext, step: FirstStep) -> Spent:
     """Count what the other first steps may spend, since none of them sees what the others do."""
-    steps = first_steps(record_settings(settings))
+    steps = first_steps(settings)
     # A topic without a filter after it would be of no use.
     needs = [(1, 1) if each != "topic" else (1 + _CALLS_OF_A_FILTER, 1 + _CALLS_OF_A_FILTER) for each in steps]
     share = share_among_all_branches(settings, state, needs, reserve_calls=FINAL_CALLS)[steps.index(step)]
@@ -159,7 +159,6 @@ def branch_input(state: BlendFilterState, branch: QueryBranch) -> dict[str, Any]
     The question's own branch comes with what was found for it, another one with its query. Calls are counted
     from nothing, since those so far are in the branch's reserve.
     """
-    own = branch["name"] == "original"
     shared: dict[str, Any] = {
         "branch": branch,
         "question": state["question"],
@@ -168,7 +167,7 @@ def branch_input(state: BlendFilterState, branch: QueryBranch) -> dict[str, Any]
         "calls": pause_calls(state["calls"]),
         "started_at": state["started_at"],
     }
-    if own:
+    if branch["name"] == "original":
         return {**shared, "candidates": state["candidates"], "passages": state["passages"]}
     query = Query(text=branch["query"], why=branch["name"])
     return {**shared, "queries": [query], "asked": [], "excluded": [], "iteration": 2}

@@ -4,20 +4,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from langgraph.runtime import Runtime
-from typing_extensions import TypedDict
 
 from hopgraph.nodes.answer import excerpts_of_all_queries
 from hopgraph.nodes.core.excerpts import passages_by_id, whole_excerpt
-from hopgraph.state import Candidates, Knowledge, Passage
+from hopgraph.state import Knowledge
 from hopgraph.state.baselines import IrcotContext
+from hopgraph.state.schemas import FoundState
 
 
-class CollectState(TypedDict):
-    """What `collect` reads."""
+class CollectState(FoundState):
+    """What `collect` and `mix_passages` read."""
 
-    candidates: list[Candidates]
     knowledge: list[Knowledge]
-    passages: list[Passage]
 
 
 async def collect(state: CollectState, runtime: Runtime[IrcotContext]) -> Mapping[str, Any]:

@@ -1,6 +1,6 @@
 """Let the model compress the best passages, one after the other, until enough of them are relevant."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from langgraph.runtime import Runtime
@@ -9,6 +9,7 @@ from hopgraph.nodes.answer import excerpts_of_all_queries
 from hopgraph.nodes.compress import compress_ask, rewritten
 from hopgraph.nodes.core.ask import ask_all, calls_of
 from hopgraph.nodes.core.excerpts import passages_by_id, whole_excerpt
+from hopgraph.nodes.core.method_graph import Node
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Candidates, Excerpt, Knowledge, Passage, Spent, StopReason
 from hopgraph.state.baselines import CompressedContext
@@ -25,10 +26,7 @@ class CompressNextState(Spent):
     stop_reason: StopReason | None
 
 
-CompressNextNode = Callable[[CompressNextState, Runtime[CompressedContext]], Awaitable[Mapping[str, Any]]]
-
-
-def compress_next_with(step: Literal["summarise", "snippet"]) -> CompressNextNode:
+def compress_next_with(step: Literal["summarise", "snippet"]) -> Node:
     """Return the node that compresses as many of the next passages as are missing to k (ALCE's SUMM and SNIPPET).
 
     The passages of a round are asked about side by side, one call each. What the model calls irrelevant, or

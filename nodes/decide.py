@@ -7,7 +7,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 from pydantic import Field, field_validator
 
-from hopgraph.nodes.core.ask import Ask, AskResult, ask, calls_of
+from hopgraph.nodes.core.ask import Ask, AskResult, ask, calls_of, yes_no_variable
 from hopgraph.nodes.core.budget import is_exhausted
 from hopgraph.nodes.core.evidence_review import with_statement_review
 from hopgraph.nodes.core.reply_models import ReplyModel
@@ -104,13 +104,8 @@ async def final_answer(state: DecideState, runtime: Runtime[MigresContext]) -> M
 
 
 def _variables(state: DecideState, settings: MigresContext) -> dict[str, Value]:
-    variables: dict[str, Value] = {
-        "information": [each["statement"] for each in state["evidence"]],
-        "question": state["question"],
-    }
-    if settings.answer_type == "yes_no":
-        variables["answer_type"] = "yes_no"
-    return variables
+    statements = [each["statement"] for each in state["evidence"]]
+    return {"information": statements, "question": state["question"], **yes_no_variable(settings)}
 
 
 def _read(answered: AskResult[Decision], state: DecideState, settings: MigresContext) -> dict[str, Any]:

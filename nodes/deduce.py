@@ -1,14 +1,15 @@
 """Deduce the next question to ask on the way to an answer, or the final answer."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from hopgraph.nodes.answer import AnswerReply, answer_update, read_answer
-from hopgraph.nodes.core.ask import Ask, AskResult, ask, calls_of
+from hopgraph.nodes.core.ask import Ask, AskResult, ask, calls_of, yes_no_variable
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
+from hopgraph.nodes.core.method_graph import Node
 from hopgraph.nodes.core.reply_text import is_dont_know, normalized_query, short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.hops.hop_history import (
@@ -35,10 +36,7 @@ class DeduceState(Spent):
     stop_reason: StopReason | None
 
 
-DeduceNode = Callable[[DeduceState, Runtime[HopsContext]], Awaitable[Mapping[str, Any]]]
-
-
-def deduce_with(step: str, reply: type[NextStep], *, show_passages: bool = False) -> DeduceNode:
+def deduce_with(step: str, reply: type[NextStep], *, show_passages: bool = False) -> Node:
     """Return the node that asks for the next question or the final answer (GenGround, section 3.1).
 
     Args:
@@ -73,14 +71,12 @@ def deduce_with(step: str, reply: type[NextStep], *, show_passages: bool = False
 
 
 def _variables(state: DeduceState, settings: HopsContext, excerpts: list[Excerpt] | None) -> dict[str, Value]:
-    variables: dict[str, Value] = {"question": state["question"]}
+    variables: dict[str, Value] = {"question": state["question"], **yes_no_variable(settings)}
     if excerpts is None:
         variables["history"] = answered_lines(state["hops"])
     else:
         variables["history"] = observed_lines(state["hops"], excerpts)
         variables["passages"] = prompt_passages(excerpts, passages_by_id(state["passages"]))
-    if settings.answer_type == "yes_no":
-        variables["answer_type"] = "yes_no"
     return variables
 
 
@@ -98,23 +94,10 @@ def _next_hop(state: DeduceState, runtime: Runtime[HopsContext], wish: Deduction
     number, generated = len(hops) + 1, short_answer(wish.generated)
     repeated = normalized_query(question) in {normalized_query(hop["question"]) for hop in hops}
     at_limit = len(hops) >= runtime.context.max_hops
-    hop = open_hop(
-        number,
-        question,
-        generated="" if is_dont_know(generated) else generated,
-        thought=clean(wish.thought).strip(),
-    )
-    emit(
-        runtime,
-        Deduced(
-            hop=number,
-            question=question,
-            thought=hop["thought"],
-            generated=hop["generated"],
-            repeated=repeated,
-            limit=at_limit,
-        ),
-    )
+    thought, generated = clean(wish.thought).strip(), "" if is_dont_know(generated) else generated
+    hop = open_hop(number, question, generated=generated, thought=thought)
+    said = {"question": question, "thought": thought, "generated": generated}
+    emit(runtime, Deduced(hop=number, **said, repeated=repeated, limit=at_limit))
     if at_limit or repeated:
         return {"queries": [], "stop_reason": "max_iterations" if at_limit else None, "iteration": len(hops)}
     return {"hops": [*hops, hop], "queries": [Query(text=question, why=hop["thought"])], "iteration": number}

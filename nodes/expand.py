@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from langgraph.runtime import Runtime
@@ -69,11 +70,17 @@ def expand_with(
 
     async def expand(state: ExpandState, runtime: Runtime[ReviewContextT]) -> Mapping[str, Any]:
         nodes = [state["tree"][key] for key in state["frontier"]]
-        wanted = {node["id"]: write(_open_path(state, node), runtime.context) for node in nodes}
+        passages = passages_by_id(state["passages"])
+        wanted: dict[str, Ask[RecordT] | None] = {}
+        for node in nodes:
+            excerpts = whole_excerpts(passages_on_path(state["tree"], node), passages)
+            path = OpenPath(state["question"], node, prompt_passages(excerpts, passages), state["asked"])
+            wanted[node["id"]] = write(path, runtime.context)
         asks = {key: each for key, each in wanted.items() if each is not None}
         answers = await ask_all(runtime, state, list(asks.values()))
         replies = dict(zip(asks, answers, strict=True))
-        reached = [node for node in nodes if not _cut_off(replies.get(node["id"]))]
+        cut_off = {key for key, answer in replies.items() if answer.outcome == "budget"}
+        reached = [node for node in nodes if node["id"] not in cut_off]
         expanded: list[ReviewNode] = []
         for node in reached:
             written = _written(replies.get(node["id"]), read)
@@ -96,16 +103,6 @@ def expand_with(
     return expand
 
 
-def _open_path(state: ExpandState, node: ReviewNode) -> OpenPath:
-    passages = passages_by_id(state["passages"])
-    excerpts = whole_excerpts(passages_on_path(state["tree"], node), passages)
-    return OpenPath(state["question"], node, prompt_passages(excerpts, passages), state["asked"])
-
-
-def _cut_off(answer: AskResult[Any] | None) -> bool:
-    return answer is not None and answer.outcome == "budget"
-
-
 def _written(answer: AskResult[RecordT] | None, read: Callable[[RecordT], str]) -> str:
     if answer is None or answer.outcome != "replied":
         return ""
@@ -120,9 +117,5 @@ def _complete(path: OpenPath, settings: ReviewContext) -> Ask[Completion] | None
     return Ask("complete", variables, Completion, Completion(passage=""))
 
 
-def _passage(reply: Completion) -> str:
-    return reply.passage
-
-
-expand = expand_with(_complete, _passage)
+expand = expand_with(_complete, attrgetter("passage"))
 """Expand as the setting `expansion` says: with missing paragraph completion, or the review's own queries."""

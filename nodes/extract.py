@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from pydantic import field_validator
 
 from hopgraph.nodes.core.ask import LONG_WORK, Ask, ask_all, calls_of
-from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
+from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, quoted
 from hopgraph.nodes.core.reply_models import ReplyModel
 from hopgraph.nodes.core.reply_text import read_numbers
 from hopgraph.nodes.core.step_events import emit
@@ -16,7 +16,6 @@ from hopgraph.state import Evidence, Excerpt, Knowledge, Passage, Spent
 from hopgraph.state.events import Extracted
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.prompts import clean
-from hopgraph.tools.text.quotes import find_quote
 
 
 class UsefulStatement(ReplyModel):
@@ -73,7 +72,12 @@ async def extract(state: ExtractState, runtime: Runtime[MigresContext]) -> Mappi
     shown_ids: set[str] = set()
     for (number, entry), answer in zip(entries, answers, strict=True):
         prefix = f"{state['iteration']}.{number}"
-        found = await _statements_aside(answer.record, entry["excerpts"], passages, prefix)
+        size = sum(len(passages[each["passage_id"]]["text"]) for each in entry["excerpts"])
+        given = (answer.record, entry["excerpts"], passages, prefix)
+        if size * len(answer.record.useful_information) > LONG_WORK:  # quotes take time in long passages
+            found = await asyncio.to_thread(_statements, *given)
+        else:
+            found = _statements(*given)
         drafts.extend(found)
         if answer.outcome == "replied":
             shown_ids |= {excerpt["passage_id"] for excerpt in entry["excerpts"]}
@@ -93,16 +97,6 @@ async def extract(state: ExtractState, runtime: Runtime[MigresContext]) -> Mappi
     return {"drafts": drafts, "excluded": excluded, "calls": calls_of(answers)}
 
 
-async def _statements_aside(
-    extraction: Extraction, excerpts: Sequence[Excerpt], passages: Mapping[str, Passage], prefix: str
-) -> list[Evidence]:
-    """Find the statements; their quotes take time in long passages, so these are read off the event loop."""
-    size = sum(len(passages[excerpt["passage_id"]]["text"]) for excerpt in excerpts)
-    if size * len(extraction.useful_information) > LONG_WORK:
-        return await asyncio.to_thread(_statements, extraction, excerpts, passages, prefix)
-    return _statements(extraction, excerpts, passages, prefix)
-
-
 def _statements(
     extraction: Extraction, excerpts: Sequence[Excerpt], passages: Mapping[str, Passage], prefix: str
 ) -> list[Evidence]:
@@ -113,15 +107,6 @@ def _statements(
         cited = list(dict.fromkeys(excerpts[index - 1]["passage_id"] for index in in_range))
         if not statement or not cited:
             continue
-        first = passages[cited[0]]
-        start, end = find_quote(statement, first["text"], first["title"])
-        found.append(
-            Evidence(
-                id=f"{prefix}.{number}",
-                statement=statement,
-                passage_ids=cited,
-                quote=first["text"][start:end],
-                verified=False,
-            )
-        )
+        evidence = Evidence(id=f"{prefix}.{number}", statement=statement, passage_ids=cited, quote="", verified=False)
+        found.append(quoted(evidence, passages))
     return found

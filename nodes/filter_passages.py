@@ -6,11 +6,11 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.blend import FINAL_CALLS
-from hopgraph.nodes.core.ask import Ask, ask_all, calls_of
+from hopgraph.nodes.core.ask import Ask, ask_all, calls_of, yes_no_variable
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_models import ReplyModel
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.judge_relevance import Relevance
+from hopgraph.nodes.judge_relevance import Relevance, named_excerpts
 from hopgraph.nodes.sentence_filter import describe_excerpt
 from hopgraph.state import Context, Knowledge, Passage, Spent
 from hopgraph.state.blendfilter import QueryBranch
@@ -99,7 +99,7 @@ async def select_passages(state: SelectState, runtime: Runtime[Context]) -> Mapp
         reserve_calls=_kept_back(state),
     )
     kept = {
-        entry["query"]: Knowledge(query=entry["query"], excerpts=_named(entry, answered.record.relevant))
+        entry["query"]: Knowledge(query=entry["query"], excerpts=named_excerpts(entry["excerpts"], answered.record))
         for (entry, _), answered in zip(entries, answers, strict=True)
     }
     knowledge = [kept.get(entry["query"], entry) for entry in state["knowledge"]]
@@ -121,17 +121,8 @@ def _kept_back(state: WeighState) -> int:
 
 
 def _variables(entry: Knowledge, state: WeighState, runtime: Runtime[Context]) -> dict[str, Value]:
-    variables: dict[str, Value] = {
-        "passages": prompt_passages(entry["excerpts"], passages_by_id(state["passages"])),
-        "question": state["question"],
-    }
-    if runtime.context.answer_type == "yes_no":
-        variables["answer_type"] = "yes_no"
-    return variables
-
-
-def _named(entry: Knowledge, numbers: Sequence[int]) -> list[Any]:
-    return [excerpt for number, excerpt in enumerate(entry["excerpts"], start=1) if number in numbers]
+    passages = prompt_passages(entry["excerpts"], passages_by_id(state["passages"]))
+    return {"passages": passages, "question": state["question"], **yes_no_variable(runtime.context)}
 
 
 def _report(state: WeighState, knowledge: Sequence[Knowledge], runtime: Runtime[Context]) -> None:

@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from pydantic import Field, field_validator
 
 from hopgraph.nodes.answer import AnswerReply, ReadAnswer, answer_update, read_answer, reader_ask
-from hopgraph.nodes.core.ask import Ask, AskResult, ask
+from hopgraph.nodes.core.ask import Ask, AskResult, ask, yes_no_variable
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, with_title
 from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
 from hopgraph.nodes.core.reply_text import read_numbers, short_answer
@@ -99,18 +99,18 @@ def _ask(
     settings: TreeOfReviewsContext,
     best: str,
 ) -> Ask[Fusion]:
-    variables: dict[str, Value] = {"question": question}
+    variables: dict[str, Value] = {
+        "question": question,
+        "assertions": [piece["statement"] for piece in chosen],
+        **yes_no_variable(settings),
+    }
     if settings.fusion == "evidence":
-        numbers = {excerpt["passage_id"]: number for number, excerpt in enumerate(excerpts, start=1)}
+        numbers = {excerpt["passage_id"]: str(number) for number, excerpt in enumerate(excerpts, start=1)}
         variables["passages"] = prompt_passages(excerpts, passages)
         variables["assertions"] = [
-            f"{piece['statement']} [passages {', '.join(str(numbers[key]) for key in piece['passage_ids'])}]"
+            f"{piece['statement']} [passages {', '.join(numbers[key] for key in piece['passage_ids'])}]"
             for piece in chosen
         ]
-    else:
-        variables["assertions"] = [piece["statement"] for piece in chosen]
-    if settings.answer_type == "yes_no":
-        variables["answer_type"] = "yes_no"
     return Ask("fuse", variables, Fusion, Fusion(answer=best))
 
 

@@ -13,10 +13,11 @@ from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
 from hopgraph.nodes.core.reply_text import is_dont_know, short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.hops.hop_history import asks_whole_question, calls_after_hop
-from hopgraph.state import Candidates, Excerpt, Passage, Spent
+from hopgraph.state import Excerpt, Passage, Spent
 from hopgraph.state.events import Grounded
 from hopgraph.state.genground import GengroundContext, Grounding
 from hopgraph.state.hops import Hop
+from hopgraph.state.schemas import FoundState
 from hopgraph.tools.prompts import Value, clean
 from hopgraph.tools.text import content_terms
 
@@ -57,13 +58,11 @@ class GroundReply(ReplyModel):
         return self.ref.casefold().strip(" .\"'") in _EMPTY
 
 
-class GroundState(Spent):
+class GroundState(FoundState, Spent):
     """What `ground` reads."""
 
     question: str
     hops: list[Hop]
-    candidates: list[Candidates]
-    passages: list[Passage]
     read: int
 
 
@@ -81,15 +80,9 @@ async def ground(state: GroundState, runtime: Runtime[GengroundContext]) -> Mapp
     size = settings.batch_size if settings.batches else max(1, len(found))
     starts = range(state["read"], len(found), size)
     batches = [found[start : start + size] for start in (starts if settings.speculative_batches else starts[:1])]
-    answers = await ask_all(
-        runtime,
-        state,
-        [
-            _ask(hop, prompt_passages(batch, passages), yes_no=final and settings.answer_type == "yes_no")
-            for batch in batches
-        ],
-        reserve_calls=calls_after_hop(hop, state["question"], settings),
-    )
+    yes_no = final and settings.answer_type == "yes_no"
+    asks = [_ask(hop, prompt_passages(batch, passages), yes_no=yes_no) for batch in batches]
+    answers = await ask_all(runtime, state, asks, reserve_calls=calls_after_hop(hop, state["question"], settings))
     update: dict[str, Any] = {"grounding": None, "read": state["read"], "calls": calls_of(answers)}
     for batch, answered in zip(batches, answers, strict=True):
         if answered.outcome == "budget":
@@ -103,11 +96,7 @@ async def ground(state: GroundState, runtime: Runtime[GengroundContext]) -> Mapp
 
 
 def _ask(hop: Hop, batch: Sequence[Mapping[str, str]], *, yes_no: bool) -> Ask[GroundReply]:
-    variables: dict[str, Value] = {
-        "passages": batch,
-        "question": hop["question"],
-        "generated_answer": hop["generated"],
-    }
+    variables: dict[str, Value] = {"passages": batch, "question": hop["question"], "generated_answer": hop["generated"]}
     if yes_no:
         variables["answer_type"] = "yes_no"
     return Ask("ground", variables, GroundReply, GroundReply(ref="Empty"))

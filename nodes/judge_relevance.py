@@ -12,9 +12,11 @@ from hopgraph.nodes.core.reply_models import ReplyModel
 from hopgraph.nodes.core.reply_text import read_numbers
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.question_tree.branch import BranchState, question_of, reserved_by_branch, spent_in
-from hopgraph.state import Candidates, Excerpt, Knowledge, Passage
+from hopgraph.state import Excerpt, Knowledge
 from hopgraph.state.events import RelevanceJudged
 from hopgraph.state.ra_isf import RaIsfContext
+from hopgraph.state.schemas import FoundState
+from hopgraph.tools.prompts import Value
 
 
 class Relevance(ReplyModel):
@@ -31,11 +33,9 @@ class Relevance(ReplyModel):
         return read_numbers(value) or (value if isinstance(value, str) else [])
 
 
-class JudgeState(BranchState):
+class JudgeState(FoundState, BranchState):
     """What `judge_relevance` reads."""
 
-    candidates: list[Candidates]
-    passages: list[Passage]
     cut_off: bool
 
 
@@ -51,30 +51,16 @@ async def judge_relevance(state: JudgeState, runtime: Runtime[RaIsfContext]) -> 
     passages = passages_by_id(state["passages"])
     excerpts = candidate_excerpts(state["candidates"], passages, settings.passage_tokens)
     groups = [[each] for each in excerpts] if settings.judge == "each" else [excerpts] if excerpts else []
-    answers = await ask_all(
-        runtime,
-        spent_in(state),
-        [
-            Ask(
-                "judge_relevance",
-                {"passages": prompt_passages(group, passages), "question": node["question"]},
-                Relevance,
-                Relevance(relevant=[]),
-            )
-            for group in groups
-        ],
-        reserve_calls=1 + reserved_by_branch(node),  # an answer
-    )
-    kept = [
-        excerpt
-        for group, answer in zip(groups, answers, strict=True)
-        for number, excerpt in enumerate(group, start=1)
-        if number in answer.record.relevant
+    shown: list[dict[str, Value]] = [
+        {"passages": prompt_passages(group, passages), "question": node["question"]} for group in groups
     ]
-    emit(
-        runtime,
-        RelevanceJudged(id=node["id"], question=node["question"], passage_ids=_ids(excerpts), relevant=_ids(kept)),
-    )
+    asks = [Ask("judge_relevance", variables, Relevance, Relevance(relevant=[])) for variables in shown]
+    reserved = 1 + reserved_by_branch(node)  # an answer
+    answers = await ask_all(runtime, spent_in(state), asks, reserve_calls=reserved)
+    judged = zip(groups, answers, strict=True)
+    kept = [excerpt for group, answer in judged for excerpt in named_excerpts(group, answer.record)]
+    seen, relevant = ([each["passage_id"] for each in some] for some in (excerpts, kept))
+    emit(runtime, RelevanceJudged(id=node["id"], question=node["question"], passage_ids=seen, relevant=relevant))
     return {
         "knowledge": [Knowledge(query=node["question"], excerpts=kept)],
         "cut_off": state["cut_off"] or any(answer.outcome == "budget" for answer in answers),
@@ -82,5 +68,6 @@ async def judge_relevance(state: JudgeState, runtime: Runtime[RaIsfContext]) -> 
     }
 
 
-def _ids(excerpts: Sequence[Excerpt]) -> list[Any]:
-    return [excerpt["passage_id"] for excerpt in excerpts]
+def named_excerpts(excerpts: Sequence[Excerpt], reply: Relevance) -> list[Excerpt]:
+    """List the excerpts that a reply names by their numbers from 1; numbers that were not shown are ignored."""
+    return [excerpt for number, excerpt in enumerate(excerpts, start=1) if number in reply.relevant]

@@ -4,21 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from langgraph.runtime import Runtime
-from typing_extensions import TypedDict
 
+from hopgraph.nodes.collect import CollectState
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id
-from hopgraph.state import Candidates, Context, Knowledge, Passage
+from hopgraph.state import Context, Knowledge
 
 
-class MixState(TypedDict):
-    """What `mix_passages` reads."""
-
-    candidates: list[Candidates]
-    knowledge: list[Knowledge]
-    passages: list[Passage]
-
-
-async def mix_passages(state: MixState, _runtime: Runtime[Context]) -> Mapping[str, Any]:
+async def mix_passages(state: CollectState, _runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Show each query's retrieved passages in rank order, then its written one (GRG).
 
     Reads `candidates` and `knowledge`, which hold the same queries in the same order; writes `knowledge`.

@@ -9,7 +9,8 @@ from hopgraph.nodes.core.budget import is_exhausted
 from hopgraph.nodes.question_tree.branch import only_branch, parts_of
 from hopgraph.nodes.question_tree.settlement import evidence_under, settle, settle_root
 from hopgraph.state import Context, Query, Spent, StopReason
-from hopgraph.state.question_tree import ROOT, QuestionNode
+from hopgraph.state.baselines import LeastToMostContext
+from hopgraph.state.question_tree import ROOT, DecomposingState, QuestionNode
 
 
 class NextState(Spent):
@@ -49,17 +50,13 @@ async def next_part(state: NextState, runtime: Runtime[Context]) -> Mapping[str,
     }
 
 
-class ChosenState(NextState):
-    """What `route_next_part` reads."""
-
-    settings: dict[str, Any]
-
-
-def route_next_part(state: ChosenState) -> Literal["whole", "look up", "from knowledge", "settled"]:
+def route_next_part(
+    state: DecomposingState, settings: LeastToMostContext
+) -> Literal["whole", "look up", "from knowledge", "settled"]:
     """Break the question down first, then answer each part and the question, with passages or without."""
     root = state["tree"][ROOT]
     if root["how"]:
         return "settled"
     if root["status"] == "open":
         return "whole"
-    return "look up" if state["settings"]["retrieval"] else "from knowledge"
+    return "look up" if settings.retrieval else "from knowledge"

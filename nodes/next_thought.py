@@ -6,7 +6,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import excerpts_of_all_queries
-from hopgraph.nodes.core.ask import Ask, ask, calls_of
+from hopgraph.nodes.core.ask import Ask, ask, calls_of, yes_no_variable
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
 from hopgraph.nodes.core.reply_text import normalized_query
@@ -50,9 +50,8 @@ async def next_thought(state: ThoughtState, runtime: Runtime[IrcotContext]) -> M
         "passages": prompt_passages(excerpts_of_all_queries(state["knowledge"]), passages),
         "thoughts": state["thoughts"],
         "question": state["question"],
+        **yes_no_variable(settings),
     }
-    if settings.answer_type == "yes_no":
-        variables["answer_type"] = "yes_no"
     answered = await ask(runtime, state, Ask("next_thought", variables, Thought, Thought(thought="")))
     thought = _first_sentence(answered.record.thought)
     new = bool(normalized_query(thought)) and normalized_query(thought) not in {
@@ -64,20 +63,15 @@ async def next_thought(state: ThoughtState, runtime: Runtime[IrcotContext]) -> M
     emit(
         runtime, ThoughtAdded(number=len(state["thoughts"]) + 1, text=thought, new=new, reached=reached, limit=at_limit)
     )
+    limit: StopReason | None = "max_iterations" if at_limit and new and not reached else state["stop_reason"]
     goes_on = new and not reached and not at_limit
     return {
         "thoughts": thoughts,
         "queries": [Query(text=thought, why="")] if goes_on else [],
         "iteration": state["iteration"] + 1 if goes_on else state["iteration"],
-        "stop_reason": _limit(answered.outcome == "budget", at_limit and new and not reached, state["stop_reason"]),
+        "stop_reason": "budget" if answered.outcome == "budget" else limit,
         "calls": calls_of([answered]),
     }
-
-
-def _limit(cut_off: bool, at_limit: bool, before: StopReason | None) -> StopReason | None:
-    if cut_off:
-        return "budget"
-    return "max_iterations" if at_limit else before
 
 
 def _first_sentence(text: str) -> str:

@@ -4,24 +4,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from langgraph.runtime import Runtime
-from typing_extensions import TypedDict
 
 from hopgraph.nodes.core.excerpts import passages_by_id, with_title
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.review_tree.paths import Tree, make_child, make_root, passages_on_path
-from hopgraph.state import Candidates, Evidence, Passage
+from hopgraph.state import Evidence, Passage
 from hopgraph.state.events import Grown, Pruned, TreeNode
 from hopgraph.state.review_tree import ROOT, ReviewNode
+from hopgraph.state.schemas import FoundState
 from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
 from hopgraph.tools.text.comparison import lexical_similarity
 
 
-class PruneState(TypedDict):
+class PruneState(FoundState):
     """What `prune` and `lengthen` read."""
 
     question: str
-    candidates: list[Candidates]
-    passages: list[Passage]
     tree: dict[str, ReviewNode]
     frontier: list[str]
     evidence: list[Evidence]
@@ -78,16 +76,18 @@ def grow_tree(
 ) -> dict[str, Any]:
     """Make a node's update of new tree nodes, and report them."""
     for event, status in ((Grown, "open"), (Pruned, "pruned")):
-        nodes = [_tree_node(node, passages) for node in grown if node["status"] == status]
+        nodes = [
+            TreeNode(
+                id=node["id"],
+                parent=node["parent"],
+                passage_ids=node["passage_ids"],
+                titles=[passages[key]["title"] for key in node["passage_ids"]],
+                **({"why": node["why"]} if node["why"] else {}),
+            )
+            for node in grown
+            if node["status"] == status
+        ]
         if nodes:
             emit(runtime, event(nodes=nodes))
     first: Tree = {} if state["tree"] else {ROOT: make_root(state["question"])}
     return {"tree": {**first, **{node["id"]: node for node in grown}}, "frontier": []}
-
-
-def _tree_node(node: ReviewNode, passages: Mapping[str, Passage]) -> TreeNode:
-    titles = [passages[key]["title"] for key in node["passage_ids"]]
-    described = TreeNode(id=node["id"], parent=node["parent"], passage_ids=list(node["passage_ids"]), titles=titles)
-    if node["why"]:
-        described["why"] = node["why"]
-    return described

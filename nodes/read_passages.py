@@ -4,35 +4,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from langgraph.runtime import Runtime
-from typing_extensions import TypedDict
 
 from hopgraph.nodes.answer import read_answer, reader_ask
 from hopgraph.nodes.core.ask import ask, calls_of
 from hopgraph.nodes.core.evidence_review import with_passage_review
-from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages
+from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages, quoted
 from hopgraph.nodes.hops.hop_history import accept_generated, asks_whole_question, calls_after_hop, close_hop
-from hopgraph.state import Candidates, Context, Evidence, Passage, Spent
+from hopgraph.state import Context, Spent
 from hopgraph.state.hops import Hop, HopsContext
-from hopgraph.tools.text.quotes import find_quote
+from hopgraph.state.schemas import FoundState
 
 
-class ReadPassagesState(Spent):
+class ObserveState(FoundState):
+    """What `observe` reads; question and passages are shown to a reviewer."""
+
+    question: str
+    hops: list[Hop]
+
+
+class ReadPassagesState(ObserveState, Spent):
     """What `read_passages` reads."""
-
-    question: str
-    hops: list[Hop]
-    candidates: list[Candidates]
-    passages: list[Passage]
-
-
-class ObserveState(TypedDict):
-    """What `observe` reads."""
-
-    question: str
-    hops: list[Hop]
-    candidates: list[Candidates]
-    passages: list[Passage]
-    """With the question, shown to a reviewer."""
 
 
 @with_passage_review("candidates")
@@ -55,15 +46,9 @@ async def read_passages(state: ReadPassagesState, runtime: Runtime[HopsContext])
     limit = {"stop_reason": "budget"} if answered.outcome == "budget" else {}
     if not reading.answer:
         return {**accept_generated(state["hops"], runtime), "calls": calls_of([answered]), **limit}
-    evidence = [_quoted(each, passages) for each in reading.evidence]
+    evidence = [quoted(each, passages) for each in reading.evidence]
     hops = close_hop(state["hops"], evidence[0] if evidence else None, reading.answer, runtime)
     return {"hops": hops, "evidence": evidence, "calls": calls_of([answered]), **limit}
-
-
-def _quoted(evidence: Evidence, passages: Mapping[str, Passage]) -> Evidence:
-    passage = passages[evidence["passage_ids"][0]]
-    start, end = find_quote(evidence["statement"], passage["text"], passage["title"])
-    return Evidence({**evidence, "quote": passage["text"][start:end]})
 
 
 @with_passage_review("candidates")

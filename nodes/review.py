@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from langgraph.runtime import Runtime
 from pydantic import field_validator, model_validator
 
-from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of
+from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of, yes_no_variable
 from hopgraph.nodes.core.budget import is_exhausted
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
@@ -26,6 +26,9 @@ _JUDGEMENT = re.compile(
     r"\W*(?:(?P<no>no|not|false|irrelevant|unsupported|insufficient)|(?P<yes>yes|true|relevant|supported|enough))\b",
     re.IGNORECASE,
 )
+
+
+_REPORTED = ("id", "parent", "depth", "passage_ids", "verdict", "analysis", "answer", "query")
 
 
 class Review(ReplyModel):
@@ -101,17 +104,16 @@ def review_with(
             for node, answer in zip(chosen, answers, strict=True)
             if answer.outcome != "budget"
         ]
-        evidence = [
-            _evidence(node, passages_on_path(state["tree"], node), state["question"])
-            for node in reviewed
-            if node["verdict"] == "accept"
-        ]
-        _report(runtime, reviewed, passages)
+        accepted = [node for node in reviewed if node["verdict"] == "accept"]
+        for node in reviewed:
+            titles = [passages[key]["title"] for key in node["passage_ids"]]
+            shown: Any = {name: node[name] for name in _REPORTED}
+            emit(runtime, Reviewed(**shown, titles=titles))
         frontier = [node["id"] for node in reviewed if is_to_expand(node, runtime.context)]
         tree = {**state["tree"], **{node["id"]: node for node in reviewed}}
         update: dict[str, Any] = {
             "tree": {node["id"]: node for node in reviewed},
-            "evidence": evidence,
+            "evidence": [_evidence(each, passages_on_path(tree, each), state["question"]) for each in accepted],
             "frontier": frontier,
             "calls": calls_of(answers),
         }
@@ -137,9 +139,8 @@ def _ask(question: str, path: Sequence[str], passages: Mapping[str, Passage], se
     variables: dict[str, Value] = {
         "passages": prompt_passages(whole_excerpts(path, passages), passages),
         "question": question,
+        **yes_no_variable(settings),
     }
-    if settings.answer_type == "yes_no":
-        variables["answer_type"] = "yes_no"
     step = "review_directly" if settings.expansion == "direct" else "review"
     schema = Review if settings.expansion == "mpc" else ReviewWithQuery
     return Ask(step, variables, schema, Review(relevant=False))
@@ -181,21 +182,3 @@ def _ends(state: ReviewState, answers: Sequence[AskResult[Review]], expands: boo
     calls = merge_calls(state["calls"], calls_of(answers))
     completion = 1 if expands and settings.expansion == "mpc" else 0
     return is_exhausted(settings, Spent(calls=calls, started_at=state["started_at"]), 2 + completion)
-
-
-def _report(runtime: Runtime[Any], reviewed: Sequence[ReviewNode], passages: Mapping[str, Passage]) -> None:
-    for node in reviewed:
-        emit(
-            runtime,
-            Reviewed(
-                id=node["id"],
-                parent=node["parent"],
-                depth=node["depth"],
-                passage_ids=list(node["passage_ids"]),
-                titles=[passages[key]["title"] for key in node["passage_ids"]],
-                verdict=node["verdict"],
-                analysis=node["analysis"],
-                answer=node["answer"],
-                query=node["query"],
-            ),
-        )

@@ -7,12 +7,11 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from hopgraph.nodes.core.evidence_review import review_statements
-from hopgraph.nodes.core.excerpts import passages_by_id
+from hopgraph.nodes.core.excerpts import passages_by_id, quoted
 from hopgraph.nodes.hops.hop_history import accept_generated, close_hop
 from hopgraph.state import Context, Evidence, Passage
 from hopgraph.state.genground import Grounding
 from hopgraph.state.hops import Hop
-from hopgraph.tools.text.quotes import find_quote
 
 
 class ReviseState(TypedDict):
@@ -25,12 +24,6 @@ class ReviseState(TypedDict):
     passages: list[Passage]
 
 
-class KeepState(TypedDict):
-    """What `keep` reads."""
-
-    hops: list[Hop]
-
-
 async def revise(state: ReviseState, runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Replace the generated answer by the revised one, resting on the cited passage (GenGround, section 3.2).
 
@@ -40,31 +33,23 @@ async def revise(state: ReviseState, runtime: Runtime[Context]) -> Mapping[str, 
     grounding = state["grounding"]
     if grounding is None:  # the graph comes here only with one
         return {}
-    passage = passages_by_id(state["passages"])[grounding["passage_id"]]
-    start, end = find_quote(grounding["cited"], passage["text"], passage["title"])
+    number = state["hops"][-1]["number"]
     evidence = Evidence(
-        id=f"{state['hops'][-1]['number']}.{grounding['batch']}.1",
+        id=f"{number}.{grounding['batch']}.1",
         statement=grounding["cited"],
-        passage_ids=[passage["id"]],
-        quote=passage["text"][start:end],
+        passage_ids=[grounding["passage_id"]],
+        quote="",
         verified=True,
     )
-    approved = review_statements(
-        [evidence], state["passages"], runtime, question=state["question"], hop=state["hops"][-1]["number"]
-    )
+    evidence = quoted(evidence, passages_by_id(state["passages"]))
+    approved = review_statements([evidence], state["passages"], runtime, question=state["question"], hop=number)
+    done = {"grounding": None, "read": 0, "calls": approved.calls}
     if not approved.evidence:
-        return {**accept_generated(state["hops"], runtime), "grounding": None, "read": 0, "calls": approved.calls}
-    [kept] = approved.evidence
-    return {
-        "hops": close_hop(state["hops"], kept, grounding["answer"], runtime),
-        "evidence": [kept],
-        "passages": approved.passages,
-        "grounding": None,
-        "read": 0,
-        "calls": approved.calls,
-    }
+        return {**accept_generated(state["hops"], runtime), **done}
+    hops = close_hop(state["hops"], approved.evidence[0], grounding["answer"], runtime)
+    return {"hops": hops, "evidence": approved.evidence, "passages": approved.passages, **done}
 
 
-async def keep(state: KeepState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+async def keep(state: ReviseState, runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Keep the generated answer, marked as not grounded, since no passage could be cited (section 3.3)."""
     return {**accept_generated(state["hops"], runtime), "read": 0}

@@ -7,7 +7,6 @@ from math import isfinite
 from typing import Any
 
 from langgraph.runtime import Runtime
-from typing_extensions import TypedDict
 
 from hopgraph.nodes.core.excerpts import excerpt_text, passages_by_id, whole_excerpt, with_title
 from hopgraph.nodes.core.pair_scoring import score_pairs
@@ -15,18 +14,12 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Candidates, Excerpt, Knowledge, Passage, Reranker
 from hopgraph.state.events import Filtered, KeptExcerpt
 from hopgraph.state.passage_filtering import FilterContext
+from hopgraph.state.schemas import FoundState
 from hopgraph.tools.resources import get_reranker
 from hopgraph.tools.text import split_sentences
 
 
-class FilterState(TypedDict):
-    """What `sentence_filter` reads."""
-
-    candidates: list[Candidates]
-    passages: list[Passage]
-
-
-async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -> Mapping[str, Any]:
+async def sentence_filter(state: FoundState, runtime: Runtime[FilterContext]) -> Mapping[str, Any]:
     """Rerank each passage against its query and keep its relevant sentences (MIGRES section 3.2).
 
     A passage below δ is dropped. Of the others the sentences from δ on are kept; where the passage as a

@@ -7,7 +7,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import ReadAnswer, reading_update
-from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of
+from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of, yes_no_variable
 from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
 from hopgraph.nodes.core.reply_text import UNANSWERABLE, normalized_query, short_answer
 from hopgraph.nodes.core.step_events import emit
@@ -61,9 +61,8 @@ async def shorten(state: ShortenState, runtime: Runtime[Context]) -> Mapping[str
 
 def _short_ask(question: str, draft: Draft, settings: Context, *, sample: int) -> Ask[ShortAnswer]:
     said = " ".join(part for part in (draft["reasoning"], f"The answer is: {draft['answer']}") if part)
-    variables: dict[str, Value] = {"reasoning": said if draft["answer"] else draft["reasoning"], "question": question}
-    if settings.answer_type == "yes_no":
-        variables["answer_type"] = "yes_no"
+    reasoning = said if draft["answer"] else draft["reasoning"]
+    variables: dict[str, Value] = {"reasoning": reasoning, "question": question, **yes_no_variable(settings)}
     return Ask("shorten", variables, ShortAnswer, ShortAnswer(answer=draft["answer"] or UNANSWERABLE), sample)
 
 

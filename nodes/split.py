@@ -1,11 +1,12 @@
 """Grow a question tree: plant the question, and break a question down into its parts."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.ask import ask, calls_of
+from hopgraph.nodes.core.method_graph import Node
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.question_tree.branch import BranchState, path_to, question_of, spent_in
 from hopgraph.nodes.question_tree.decomposition import decomposition_ask, read_sub_questions
@@ -22,10 +23,7 @@ async def plant(state: QuestionInput, runtime: Runtime[Context]) -> Mapping[str,
     return {"tree": {ROOT: root}}
 
 
-SplitNode = Callable[[BranchState, Runtime[DecomposingContext]], Awaitable[Mapping[str, Any]]]
-
-
-def split_with(*, needs_parts: bool) -> SplitNode:
+def split_with(*, needs_parts: bool) -> Node:
     """Return the step that asks for the sub-questions of the branch's question and plants them.
 
     Args:

@@ -1,26 +1,18 @@
 """Keep the first passages of a ranking as they are."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any
 
 from langgraph.runtime import Runtime
-from typing_extensions import TypedDict
 
-from hopgraph.nodes.core.excerpts import passages_by_id, whole_excerpt
-from hopgraph.state import Candidates, Context, Knowledge, Passage
-from hopgraph.state.context import ContextT
-
-
-class TakeState(TypedDict):
-    """What a taking node reads."""
-
-    candidates: list[Candidates]
-    passages: list[Passage]
+from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id
+from hopgraph.nodes.core.method_graph import Node
+from hopgraph.state import Context, Knowledge
+from hopgraph.state.schemas import FoundState
 
 
-def take_top_with(
-    count: Callable[[ContextT], int],
-) -> Callable[[TakeState, Runtime[ContextT]], Awaitable[Mapping[str, Any]]]:
+def take_top_with(count: Callable[[Any], int]) -> Node:
     """Return the node that turns each query's candidates into knowledge, whole and in their order.
 
     Args:
@@ -29,28 +21,13 @@ def take_top_with(
     The node writes `knowledge`, one entry per query; no excerpts for a query that found nothing.
     """
 
-    async def take_top(state: TakeState, runtime: Runtime[ContextT]) -> Mapping[str, Any]:
-        passages = passages_by_id(state["passages"])
-        most = count(runtime.context)
-        return {
-            "knowledge": [
-                Knowledge(
-                    query=each["query"],
-                    excerpts=[
-                        whole_excerpt(passages[key], score)
-                        for key, score in zip(each["passage_ids"][:most], each["scores"], strict=False)
-                    ],
-                )
-                for each in state["candidates"]
-            ]
-        }
+    async def take_top(state: FoundState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+        passages, most = passages_by_id(state["passages"]), count(runtime.context)
+        found = [(each["query"], candidate_excerpts([each], passages)) for each in state["candidates"]]
+        return {"knowledge": [Knowledge(query=query, excerpts=excerpts[:most]) for query, excerpts in found]}
 
     return take_top
 
 
-def _as_retrieved(settings: Context) -> int:
-    return settings.passages_per_query
-
-
-take_top = take_top_with(_as_retrieved)
+take_top = take_top_with(attrgetter("passages_per_query"))
 """Take as many passages as were asked for, in the retriever's order."""

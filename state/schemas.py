@@ -44,6 +44,13 @@ class Spent(TypedDict):
     """When the run began, in seconds since the epoch."""
 
 
+class FoundState(TypedDict):
+    """What a node reads that works on what was found."""
+
+    candidates: list[Candidates]
+    passages: list[Passage]
+
+
 class SearchState(Spent):
     """What a search reads and writes, in a method's state and in that of its subgraphs."""
 

@@ -27,9 +27,9 @@ Context = GenReadContext
 """The settings of GenRead."""
 
 
-def where_to_begin(state: GenReadState) -> Literal["whole question", "in parts"]:
+def where_to_begin(_state: GenReadState, settings: GenReadContext) -> Literal["whole question", "in parts"]:
     """Whether the question is to be broken down first."""
-    return "in parts" if state["settings"]["decomposition"] else "whole question"
+    return "in parts" if settings.decomposition else "whole question"
 
 
 def what_was_asked(state: GenReadState) -> Literal["whole question", "in parts"]:

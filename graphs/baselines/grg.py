@@ -31,9 +31,9 @@ Context = GrgContext
 """The settings of GRG."""
 
 
-def where_to_begin(state: GenReadState) -> list[Literal["decompose", "generate", "retrieve"]]:
+def where_to_begin(_state: GenReadState, settings: GrgContext) -> list[Literal["decompose", "generate", "retrieve"]]:
     """Break the question down first, or generate and retrieve at once."""
-    return ["decompose"] if state["settings"]["decomposition"] else ["generate", "retrieve"]
+    return ["decompose"] if settings.decomposition else ["generate", "retrieve"]
 
 
 def build() -> MethodGraph:

@@ -16,7 +16,7 @@ Where this differs from the paper:
 T turns cost T calls and T searches.
 """
 
-from typing import Literal, cast
+from typing import Literal
 
 from langgraph.graph import END, START
 
@@ -33,9 +33,9 @@ Context = IterRetgenContext
 """The settings of ITER-RETGEN."""
 
 
-def another_turn(state: IterRetgenState) -> Literal["next turn", "last turn"]:
+def another_turn(state: IterRetgenState, settings: IterRetgenContext) -> Literal["next turn", "last turn"]:
     """Whether turns are left, and something was generated that adds to the question."""
-    left = state["iteration"] < cast("int", state["settings"]["iterations"]) and state["stop_reason"] != "budget"
+    left = state["iteration"] < settings.iterations and state["stop_reason"] != "budget"
     return "next turn" if left and state["generated"] else "last turn"
 
 

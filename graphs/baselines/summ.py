@@ -9,7 +9,7 @@ k = 5 are relevant, as many at the same time as are missing to k; zero-shot. *Ou
 of them. One call per summary, and one for the answer, which cites the passages, not the summaries.
 """
 
-from typing import Literal, cast
+from typing import Literal
 
 from langgraph.graph import END, START
 
@@ -20,18 +20,18 @@ from hopgraph.nodes.finish import finish
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.rerank import rerank
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.state.baselines import CompressedState, SummContext
+from hopgraph.state.baselines import CompressedContext, CompressedState, SummContext
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = SummContext
 """The settings of SUMM."""
 
 
-def enough_relevant(state: CompressedState) -> Literal["enough", "too few, more left"]:
+def enough_relevant(state: CompressedState, settings: CompressedContext) -> Literal["enough", "too few, more left"]:
     """Whether k passages are relevant, or nothing is left that could be read."""
-    most, k = (cast("int", state["settings"][name]) for name in ("max_compressed", "passages_per_extraction"))
+    k = settings.passages_per_extraction
     found = sum(len(each["passage_ids"]) for each in state["candidates"])
-    left = state["read"] < min(found, most) and state["stop_reason"] != "budget"
+    left = state["read"] < min(found, settings.max_compressed) and state["stop_reason"] != "budget"
     return "too few, more left" if left and len(excerpts_of_all_queries(state["knowledge"])) < k else "enough"
 
 

@@ -69,6 +69,11 @@ class AskResult(Generic[RecordT]):
         return self.outcome != "budget" or self.call["attempts"] > 0
 
 
+def yes_no_variable(settings: Context) -> dict[str, Value]:
+    """Return the variable with which a prompt asks for yes or no; none for other answers."""
+    return {"answer_type": "yes_no"} if settings.answer_type == "yes_no" else {}
+
+
 def calls_of(answers: Iterable[AskResult[Any]]) -> dict[str, Call]:
     """Collect the calls of answers, for the node's update of `calls`."""
     return {answer.id: answer.call for answer in answers if answer.sent}
@@ -138,6 +143,26 @@ def _render_all(settings: Context, wanted: Sequence[Ask[Any]]) -> list[list[Base
     ]
 
 
+def report_call(
+    runtime: Runtime[Any], call: Call, model: str, outcome: Outcome, number: int, seconds: float = 0.0
+) -> str:
+    """Report a call as the `asked` event of this number, and return its id among the state's `calls`."""
+    where = current_place()
+    event = Asked(
+        role=call["role"],
+        model=model,
+        outcome=outcome,
+        attempts=call["attempts"],
+        cached=call["cached"],
+        prompt_tokens=call["prompt_tokens"],
+        completion_tokens=call["completion_tokens"],
+        parse_failures=call["parse_failures"],
+        seconds=seconds,
+    )
+    emit(runtime, event, number=number)
+    return f"{where.step:05}:{where.path}:{number:04}:{call['role']}"
+
+
 @dataclass
 class _Conversation(Generic[RecordT]):
     """One question until a usable reply, the fallback or the end of the budget."""
@@ -156,7 +181,7 @@ class _Conversation(Generic[RecordT]):
         settings: Context = self.runtime.context
         self.call = {
             **empty_call("model", f"{settings.method}/{self.wanted.step}"),
-            "passages": _passages_in(self.wanted.variables),
+            "passages": len(_shown_passages(self.wanted.variables)),
             "knowledge_tokens": _knowledge_tokens(self.wanted.variables),
         }
 
@@ -164,23 +189,8 @@ class _Conversation(Generic[RecordT]):
         began = time.perf_counter()
         handle = await get_model(self.runtime.context, self.call["role"])
         record, outcome = await self._within_budget(handle)
-        emit(
-            self.runtime,
-            Asked(
-                role=self.call["role"],
-                model=handle.name,
-                outcome=outcome,
-                attempts=self.call["attempts"],
-                cached=self.call["cached"],
-                prompt_tokens=self.call["prompt_tokens"],
-                completion_tokens=self.call["completion_tokens"],
-                parse_failures=self.call["parse_failures"],
-                seconds=round(time.perf_counter() - began, 6),
-            ),
-            number=self.number,
-        )
-        where = current_place()
-        call_id = f"{where.step:05}:{where.path}:{self.number:04}:{self.call['role']}"
+        seconds = round(time.perf_counter() - began, 6)
+        call_id = report_call(self.runtime, self.call, handle.name, outcome, self.number, seconds)
         return AskResult(record, outcome, call_id, self.call)
 
     async def _within_budget(self, handle: ModelHandle) -> tuple[RecordT, Outcome]:
@@ -235,8 +245,7 @@ class _Conversation(Generic[RecordT]):
             emit(self.runtime, CacheFailed(role=self.call["role"], problem=error.strerror or str(error)))
 
     def _report_retry(self, failed: int, status: int | None, seconds: float) -> None:
-        event = Retrying(role=self.call["role"], attempt=failed, status=status, wait=round(seconds, 3))
-        emit(self.runtime, event)
+        emit(self.runtime, Retrying(role=self.call["role"], attempt=failed, status=status, wait=round(seconds, 3)))
 
     def _cache_key(self, handle: ModelHandle) -> str:
         settings: Context = self.runtime.context
@@ -261,13 +270,13 @@ def _ask_again(text: str, problem: UnusableReplyError) -> list[BaseMessage]:
     ]
 
 
-def _passages_in(variables: Mapping[str, Value]) -> int:
+def _shown_passages(variables: Mapping[str, Value]) -> Sequence[str | Mapping[str, str]]:
     passages = variables.get("passages", ())
-    return 0 if isinstance(passages, str | int) else len(passages)
+    return () if isinstance(passages, str | int) else passages
 
 
 def _knowledge_tokens(variables: Mapping[str, Value]) -> int:
-    passages = variables.get("passages", ())
-    if isinstance(passages, str | int):
-        return 0
-    return sum(count_tokens(each if isinstance(each, str) else f"{each['title']} {each['text']}") for each in passages)
+    texts = [
+        each if isinstance(each, str) else f"{each['title']} {each['text']}" for each in _shown_passages(variables)
+    ]
+    return sum(map(count_tokens, texts))

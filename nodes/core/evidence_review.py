@@ -8,12 +8,11 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from hopgraph.nodes.core.excerpts import candidate_excerpts, excerpt_text, passages_by_id, with_title
+from hopgraph.nodes.core.excerpts import candidate_excerpts, excerpt_text, passages_by_id, quoted, with_title
 from hopgraph.nodes.core.human_review import approve_evidence
 from hopgraph.nodes.core.review_decision import Item
-from hopgraph.state import Call, Candidates, Evidence, Excerpt, Knowledge, Passage
+from hopgraph.state import Call, Candidates, Evidence, Knowledge, Passage
 from hopgraph.tools.text import content_terms
-from hopgraph.tools.text.quotes import find_quote
 
 REVIEWER_SOURCE = "reviewer"
 """The `source` of a passage that holds what the person who reviewed the evidence wrote."""
@@ -30,12 +29,12 @@ class ApprovedEvidence(NamedTuple):
 
 
 StateT = TypeVar("StateT", bound=Mapping[str, Any])
-Node = Callable[[StateT, Runtime[Any]], Awaitable[Mapping[str, Any]]]
+ReviewedNode = Callable[[StateT, Runtime[Any]], Awaitable[Mapping[str, Any]]]
 
 
 def with_passage_review(
     key: Literal["knowledge", "candidates"], question: Callable[[Any], str] = itemgetter("question")
-) -> Callable[[Node[StateT]], Node[StateT]]:
+) -> Callable[[ReviewedNode[StateT]], ReviewedNode[StateT]]:
     """Let a person choose, with `review_evidence`, which passages a node reads, before it begins.
 
     Args:
@@ -45,13 +44,17 @@ def with_passage_review(
     A passage that is rejected is gone for this node, as if it had not been found.
     """
 
-    def around(node: Node[StateT]) -> Node[StateT]:
+    def around(node: ReviewedNode[StateT]) -> ReviewedNode[StateT]:
         @wraps(node)
         async def reviewing(state: StateT, runtime: Runtime[Any]) -> Mapping[str, Any]:
             if not runtime.context.review_evidence:
                 return await node(state, runtime)
             of, entries = passages_by_id(state["passages"]), state[key]
-            shown = _excerpts(entries) if key == "knowledge" else candidate_excerpts(entries, of)
+            shown = (
+                [excerpt for entry in entries for excerpt in entry["excerpts"]]
+                if key == "knowledge"
+                else candidate_excerpts(entries, of)
+            )
             texts = {each["passage_id"]: excerpt_text(each, of[each["passage_id"]]) for each in shown}
             items = [Item(each, text, [of[each]["title"]], editable=False) for each, text in texts.items()]
             kept = approve_evidence(items, runtime, question=question(state), hop=_hop(texts, of))
@@ -64,7 +67,7 @@ def with_passage_review(
     return around
 
 
-def with_statement_review(node: Node[StateT]) -> Node[StateT]:
+def with_statement_review(node: ReviewedNode[StateT]) -> ReviewedNode[StateT]:
     """Let a person review, with `review_evidence`, the statements of `evidence` before a node reads them.
 
     The node must read `question`, `evidence` and `passages`; what the person made of them is written back.
@@ -76,13 +79,8 @@ def with_statement_review(node: Node[StateT]) -> Node[StateT]:
             return await node(state, runtime)
         known: list[Evidence] = state["evidence"]
         ids = [key for each in known for key in each["passage_ids"]]
-        approved = review_statements(
-            known,
-            state["passages"],
-            runtime,
-            question=state["question"],
-            hop=_hop(ids, passages_by_id(state["passages"])),
-        )
+        hop = _hop(ids, passages_by_id(state["passages"]))
+        approved = review_statements(known, state["passages"], runtime, question=state["question"], hop=hop)
         seen: Any = {**state, "evidence": approved.evidence, "passages": [*state["passages"], *approved.passages]}
         update = await _going_on(node, seen, runtime, approved.calls)
         return {**update, "evidence": Overwrite(approved.evidence), "passages": approved.passages}
@@ -91,7 +89,7 @@ def with_statement_review(node: Node[StateT]) -> Node[StateT]:
 
 
 async def _going_on(
-    node: Node[Any], state: Mapping[str, Any], runtime: Runtime[Any], pause: Mapping[str, Call]
+    node: ReviewedNode[Any], state: Mapping[str, Any], runtime: Runtime[Any], pause: Mapping[str, Call]
 ) -> Mapping[str, Any]:
     """Run a node after a pause, whose seconds count neither for it nor later."""
     if not pause:
@@ -102,10 +100,6 @@ async def _going_on(
 
 def _hop(ids: Iterable[str], passages: Mapping[str, Passage]) -> int:
     return max((passages[key]["hop"] for key in ids), default=1)
-
-
-def _excerpts(knowledge: Iterable[Knowledge]) -> list[Excerpt]:
-    return [excerpt for entry in knowledge for excerpt in entry["excerpts"]]
 
 
 def _only_knowledge(entry: Knowledge, kept: Collection[str]) -> Knowledge:
@@ -144,33 +138,22 @@ def review_statements(
         if each["id"] in kept.edited:
             changed = Evidence({**each, "statement": kept.texts[each["id"]], "verified": False})
             if not _is_carried(changed, of):
-                own = _own_words(changed, hop)
+                own = Passage(
+                    id=f"reviewer:{each['id']}",
+                    title="The reviewer's statement",
+                    text=changed["statement"],
+                    score=0.0,
+                    source=REVIEWER_SOURCE,
+                    hop=hop,
+                )
                 written.append(own)
                 changed = Evidence({**changed, "passage_ids": [own["id"]]})
-            staying.append(_quoted(changed, {**of, **passages_by_id(written)}))
+            staying.append(quoted(changed, {**of, **passages_by_id(written)}))
         elif each["id"] in kept.texts:
             staying.append(each)
     return ApprovedEvidence(staying, written, kept.calls)
 
 
-def _own_words(evidence: Evidence, hop: int) -> Passage:
-    """Return a statement that the reviewer wrote as a passage."""
-    return Passage(
-        id=f"reviewer:{evidence['id']}",
-        title="The reviewer's statement",
-        text=evidence["statement"],
-        score=0.0,
-        source=REVIEWER_SOURCE,
-        hop=hop,
-    )
-
-
 def _is_carried(evidence: Evidence, passages: Mapping[str, Passage]) -> bool:
     said = " ".join(with_title(passages[key]) for key in evidence["passage_ids"])
     return frozenset(content_terms(evidence["statement"])) <= frozenset(content_terms(said))
-
-
-def _quoted(evidence: Evidence, passages: Mapping[str, Passage]) -> Evidence:
-    first = passages[evidence["passage_ids"][0]]
-    start, end = find_quote(evidence["statement"], first["text"], first["title"])
-    return Evidence({**evidence, "quote": first["text"][start:end]})

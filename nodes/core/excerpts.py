@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from hopgraph.state import Candidates, Excerpt, Passage
+from hopgraph.state import Candidates, Evidence, Excerpt, Passage
 from hopgraph.tools.models.tokens import token_offset
+from hopgraph.tools.text.quotes import find_quote
 
 
 def passages_by_id(passages: Iterable[Passage]) -> dict[str, Passage]:
@@ -59,6 +60,13 @@ def candidate_excerpts(
         for each in candidates
         for key, score in zip(each["passage_ids"], each["scores"], strict=True)
     ]
+
+
+def quoted(evidence: Evidence, passages: Mapping[str, Passage]) -> Evidence:
+    """Return evidence with the sentence of its first passage that supports the statement best as its quote."""
+    first = passages[evidence["passage_ids"][0]]
+    start, end = find_quote(evidence["statement"], first["text"], first["title"])
+    return {**evidence, "quote": first["text"][start:end]}
 
 
 def with_title(passage: Passage, text: str | None = None) -> str:

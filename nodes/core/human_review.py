@@ -23,13 +23,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 from pydantic import JsonValue
 
-from hopgraph.nodes.core.review_decision import (
-    Item,
-    UnusableError,
-    read_decision,
-    read_evidence,
-    read_queries,
-)
+from hopgraph.nodes.core.review_decision import Item, UnusableError, read_decision, read_evidence, read_queries
 from hopgraph.nodes.core.step_events import current_place, emit
 from hopgraph.state import Call, Context, Query, SettingsError, empty_call
 from hopgraph.state.events import Approved
@@ -98,7 +92,7 @@ def approve_queries(queries: Sequence[Query], runtime: Runtime[Any], *, question
     else:
         placed, added = [query if action == "approve" else None for query in queries], list[Query]()
     kept = [query["text"] for query in [*placed, *added] if query]
-    _report(runtime, "queries", action, hop, shown=len(queries), kept=kept)
+    emit(runtime, Approved(kind="queries", action=action, hop=hop, shown=len(queries), kept=kept))
     return ReviewedQueries(placed, added, _pause(runtime))
 
 
@@ -122,10 +116,11 @@ def approve_evidence(items: Sequence[Item], runtime: Runtime[Any], *, question: 
         "instructions": 'Approve, reject, or edit: give the list of what to keep, by "id", with a new "text" for '
         "statements (editable) that are to say something else.",
     }
-    action, texts = _ask_person(payload, lambda given: read_evidence(given, items))
-    kept = {"approve": everything, "reject": {}}.get(action, texts)
+    action, edited_texts = _ask_person(payload, lambda given: read_evidence(given, items))
+    kept = {"approve": everything, "reject": {}}.get(action, edited_texts)
     edited = frozenset(key for key, text in kept.items() if text != everything[key])
-    _report(runtime, "evidence", action, hop, shown=len(items), kept=list(kept.values()))
+    texts = list(kept.values())
+    emit(runtime, Approved(kind="evidence", action=action, hop=hop, shown=len(items), kept=texts))
     return ReviewedEvidence(kept, edited, _pause(runtime))
 
 
@@ -155,10 +150,6 @@ def _in_places(queries: Sequence[Query], texts: Sequence[str]) -> tuple[list[Que
     return placed, [Query(text=text, why="") for text in new]
 
 
-def _report(runtime: Runtime[Any], kind: str, action: str, hop: int, *, shown: int, kept: list[str]) -> None:
-    emit(runtime, Approved(kind=kind, action=action, hop=hop, shown=shown, kept=kept))
-
-
 def step_start_time(runtime: Runtime[Any]) -> float:
     """Return when the superstep of the running node began, in seconds since the epoch; a pause does not move it.
 
@@ -173,9 +164,5 @@ def step_start_time(runtime: Runtime[Any]) -> float:
 def _pause(runtime: Runtime[Any]) -> dict[str, Call]:
     """Write down how long a person took, for the deadline."""
     where = current_place()
-    return {
-        f"{where.step:05}:{where.path}:pause": {
-            **empty_call("pause", "person"),
-            "paused": [step_start_time(runtime), time.time()],
-        }
-    }
+    pause: Call = {**empty_call("pause", "person"), "paused": [step_start_time(runtime), time.time()]}
+    return {f"{where.step:05}:{where.path}:pause": pause}

@@ -6,6 +6,7 @@ coroutine on one background event loop.
 
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from functools import wraps
 from typing import Any, Self, cast, get_type_hints
 
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -61,11 +62,27 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
         # The overloads of `StateGraph.add_node` are for its callers, not for a subclass that forwards.
         return cast("Any", super()).add_node(name, step, **options)
 
+    def add_conditional_edges(self, source: str, path: Any, path_map: Any = None) -> Self:
+        """Add edges as `StateGraph` does; a router may take the `settings` that the run began with, too."""
+        if inspect.isfunction(path) and "settings" in inspect.signature(path).parameters:
+            path = _with_settings(path, cast("type[Context]", self.context_schema))
+        return super().add_conditional_edges(source, path, path_map)
+
     def compile(self, *args: Any, **options: Any) -> "CompiledMethod":
         """Compile the graph; arguments are those of `StateGraph.compile`."""
         compiled = super().compile(*args, **options)
         attributes = {key: value for key, value in vars(compiled).items() if key != "__orig_class__"}
         return CompiledMethod(**attributes)
+
+
+def _with_settings(router: Callable[[Any, Any], Any], cls: type[Context]) -> Callable[[Any], Any]:
+    """Let a router read the recorded settings, which an edit of the state at a breakpoint finds, too, as a Context."""
+
+    @wraps(router)
+    def route(state: Mapping[str, Any]) -> Any:
+        return router(state, cls.model_construct(**state["settings"]))
+
+    return route
 
 
 class CompiledMethod(CompiledStateGraph[Any, Any, Any, Any]):

@@ -6,9 +6,9 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.core.step_events import current_place, emit
+from hopgraph.nodes.core.ask import report_call
+from hopgraph.nodes.core.step_events import current_place
 from hopgraph.state import Call, EntailmentChecker, Reranker
-from hopgraph.state.events import Asked
 from hopgraph.state.protocols import AsyncScorer, CountedScorer
 
 
@@ -25,31 +25,11 @@ async def score_pairs(
         return [], {}
     if isinstance(scorer, CountedScorer):
         scores, calls = await scorer.score_with_calls(pairs)
-        return scores, _reported(runtime, scorer.name, calls)
+        first, reported = current_place().reserve(len(calls)), dict[str, Call]()
+        for number, call in enumerate(calls, first):
+            outcome = "fallback" if call["parse_failures"] == call["attempts"] else "replied"
+            reported[report_call(runtime, call, scorer.name, outcome, number)] = call
+        return scores, reported
     if isinstance(scorer, AsyncScorer):
         return await scorer.ascore(pairs), {}
     return await asyncio.to_thread(scorer.score, pairs), {}
-
-
-def _reported(runtime: Runtime[Any], name: str, calls: Sequence[Call]) -> dict[str, Call]:
-    where = current_place()
-    first = where.reserve(len(calls))
-    numbered: dict[str, Call] = {}
-    for number, call in enumerate(calls, first):
-        emit(
-            runtime,
-            Asked(
-                role=call["role"],
-                model=name,
-                outcome="fallback" if call["parse_failures"] == call["attempts"] else "replied",
-                attempts=call["attempts"],
-                cached=call["cached"],
-                prompt_tokens=call["prompt_tokens"],
-                completion_tokens=call["completion_tokens"],
-                parse_failures=call["parse_failures"],
-                seconds=0.0,
-            ),
-            number=number,
-        )
-        numbered[f"{where.step:05}:{where.path}:{number:04}:{call['role']}"] = call
-    return numbered

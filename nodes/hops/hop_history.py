@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import ReadAnswer
 from hopgraph.nodes.core.excerpts import whole_excerpt
-from hopgraph.nodes.core.reply_text import MODEL_SOURCE, normalized_query
+from hopgraph.nodes.core.reply_text import knowledge_passage, normalized_query
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Evidence, Excerpt, Passage
 from hopgraph.state.events import Revised
@@ -55,7 +55,7 @@ def accept_generated(hops: Sequence[Hop], runtime: Runtime[Any]) -> dict[str, An
     if not hop["generated"]:
         return update
     number, question, answer = hop["number"], hop["question"], hop["generated"]
-    recalled = Passage(id=f"model:{number}", title=question, text=answer, score=0.0, source=MODEL_SOURCE, hop=number)
+    recalled = knowledge_passage(str(number), answer, title=question, hop=number)
     evidence = Evidence(
         id=f"{number}.0.1",
         statement=f"{question} {answer}",
@@ -79,15 +79,13 @@ def close_hop(hops: Sequence[Hop], evidence: Evidence | None, answer: str, runti
         runtime: The node's runtime.
     """
     hop = hops[-1]
-    done = Hop(
-        {
-            **hop,
-            "answer": answer,
-            "grounded": evidence is not None,
-            "quote": evidence["quote"] if evidence else "",
-            "passage_ids": list(evidence["passage_ids"]) if evidence else [],
-        }
-    )
+    done: Hop = {
+        **hop,
+        "answer": answer,
+        "grounded": evidence is not None,
+        "quote": evidence["quote"] if evidence else "",
+        "passage_ids": evidence["passage_ids"] if evidence else [],
+    }
     emit(
         runtime,
         Revised(
@@ -97,7 +95,7 @@ def close_hop(hops: Sequence[Hop], evidence: Evidence | None, answer: str, runti
             answer=answer,
             grounded=done["grounded"],
             changed=normalized_query(answer) != normalized_query(hop["generated"]),
-            passage_ids=list(done["passage_ids"]),
+            passage_ids=done["passage_ids"],
             quote=done["quote"],
         ),
     )

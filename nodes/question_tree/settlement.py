@@ -43,31 +43,15 @@ def settle(
     """
     answer = reading.answer if reading else ""
     evidence = reading.evidence if reading else []
-    settled = QuestionNode(
-        id=node["id"],
-        parent=node["parent"],
-        depth=node["depth"],
-        question=node["question"],
-        status="answered" if answer else "unknown",
-        answer=answer,
-        how=how,
-        explanation=reading.reasoning if reading else "",
-        passage_ids=[key for each in evidence for key in each["passage_ids"]],
-    )
-    emit(
-        runtime,
-        event(
-            id=node["id"],
-            parent=node["parent"],
-            depth=node["depth"],
-            question=node["question"],
-            status=settled["status"],
-            how=how,
-            answer=answer,
-            explanation=settled["explanation"],
-            passage_ids=list(settled["passage_ids"]),
-        ),
-    )
+    settled: QuestionNode = {
+        **node,
+        "status": "answered" if answer else "unknown",
+        "answer": answer,
+        "how": how,
+        "explanation": reading.reasoning if reading else "",
+        "passage_ids": [key for each in evidence for key in each["passage_ids"]],
+    }
+    emit(runtime, event(**settled))
     return {"tree": {node["id"]: settled}, "evidence": evidence}
 
 

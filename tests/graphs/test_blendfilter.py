@@ -375,7 +375,7 @@ def test_every_edge_of_the_drawing_is_walked() -> None:
     assert walked == drawn_edges(blendfilter.graph)
 
 
-Routed = Callable[[Any], Any]
+Routed = Callable[[Any, blendfilter.Context], Any]
 
 
 @pytest.mark.parametrize(
@@ -396,4 +396,4 @@ Routed = Callable[[Any], Any]
     ],
 )
 def test_routers(router: Routed, settings: dict[str, Any], expected: object) -> None:
-    assert router({"settings": settings}) == expected
+    assert router({}, blendfilter.Context(**settings)) == expected

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.graphs.migres import any_queries, enough_information, what_is_left, what_was_kept
+from hopgraph.graphs.migres import Context, any_queries, enough_information, what_is_left, what_was_kept
 
 
 @pytest.mark.parametrize(
@@ -17,14 +17,12 @@ from hopgraph.graphs.migres import any_queries, enough_information, what_is_left
         ([0, 0], "snippet", True, "nothing left"),
     ],
 )
-def test_what_follows_the_filter(excerpts: list[int], compression: str, recall: bool, edge: str) -> None:
-    state: Any = {
-        "knowledge": [{"query": "q", "excerpts": [None] * count} for count in excerpts],
-        "settings": {"compression": compression, "recall": recall},
-    }
-    assert what_was_kept(state) == edge
+def test_what_follows_the_filter(excerpts: list[int], compression: Any, recall: bool, edge: str) -> None:
+    state: Any = {"knowledge": [{"query": "q", "excerpts": [None] * count} for count in excerpts]}
+    settings = Context(compression=compression, recall=recall)
+    assert what_was_kept(state, settings) == edge
     if edge != "to compress":
-        assert what_is_left(state) == edge
+        assert what_is_left(state, settings) == edge
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 
 from hopgraph.nodes.next_part import next_part, route_next_part
 from hopgraph.state import Context
+from hopgraph.state.baselines import LeastToMostContext
 from support.node_inputs import model_call, node_runtime, question_node, spent
 
 
@@ -57,6 +58,4 @@ async def test_a_settled_question_rests_on_its_parts_and_its_own_passages(own: l
     ],
 )
 def test_what_follows_the_choice_of_a_part(root: dict[str, Any], retrieval: bool, edge: str) -> None:
-    state = growing(root)
-    state["settings"] = {"retrieval": retrieval}
-    assert route_next_part(state) == edge
+    assert route_next_part(growing(root), LeastToMostContext(retrieval=retrieval)) == edge
