@@ -87,11 +87,9 @@ def build_branch(name: BranchName) -> CompiledMethod:
         builder.add_edge(START, "take_top")
     else:
         builder.add_node("retrieve", retrieve)
-        builder.add_edge(START, "retrieve")
-        builder.add_edge("retrieve", "take_top")
+        builder.add_path(START, "retrieve", "take_top")
     builder.add_conditional_edges("take_top", is_filtered, {"filter": "judge", "as found": END})
-    builder.add_edge("judge", "select")
-    builder.add_edge("select", END)
+    builder.add_path("judge", "select", END)
     return builder.compile(name=name)
 
 
@@ -114,8 +112,7 @@ def build() -> MethodGraph:
     builder.add_node("shorten", shorten)
     builder.add_node("finish", finish)
 
-    builder.add_edge(START, "prepare")
-    builder.add_edge("prepare", "retrieve")
+    builder.add_path(START, "prepare", "retrieve")
     builder.add_conditional_edges("retrieve", what_to_ask, ["reason", "recall", "topic", "blend"])
     builder.add_edge("reason", "blend")
     builder.add_edge("recall", "blend")
@@ -125,11 +122,7 @@ def build() -> MethodGraph:
     builder.add_edge("external", "unite")
     builder.add_edge("internal", "unite")
     builder.add_conditional_edges("unite", filter_the_union, {"union to filter": "judge", "ready": "answer"})
-    builder.add_edge("judge", "select")
-    builder.add_edge("select", "answer")
-    builder.add_edge("answer", "shorten")
-    builder.add_edge("shorten", "finish")
-    builder.add_edge("finish", END)
+    builder.add_path("judge", "select", "answer", "shorten", "finish", END)
     return builder
 
 

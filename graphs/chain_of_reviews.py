@@ -60,9 +60,7 @@ def build() -> MethodGraph:
     builder.add_node("answer", answer_with("answer_step_by_step"))
     builder.add_node("finish", finish)
 
-    builder.add_edge(START, "prepare")
-    builder.add_edge("prepare", "retrieve")
-    builder.add_edge("retrieve", "lengthen")
+    builder.add_path(START, "prepare", "retrieve", "lengthen")
     builder.add_conditional_edges("lengthen", anything_new, {"new paragraphs": "review", "nothing new": "gather"})
     builder.add_conditional_edges(
         "review", what_was_decided, {"SEARCH": "expand", "ACCEPT or REJECT, or the last turn": "gather"}
@@ -74,8 +72,7 @@ def build() -> MethodGraph:
         {"evidence": "conclude", "relevant paragraphs only": "answer", "nothing": "finish"},
     )
     builder.add_edge("conclude", "finish")
-    builder.add_edge("answer", "finish")
-    builder.add_edge("finish", END)
+    builder.add_path("answer", "finish", END)
     return builder
 
 

@@ -95,8 +95,7 @@ def build() -> MethodGraph:
     )
     builder.add_edge("contextualise", "route")
     builder.add_conditional_edges("route", is_question, {"question": "look_up", "small talk": "reply"})
-    builder.add_edge("look_up", "reply")
-    builder.add_edge("reply", END)
+    builder.add_path("look_up", "reply", END)
     return builder
 
 

@@ -95,8 +95,7 @@ def build() -> MethodGraph:
     for closing in ("revise", "keep", "read_passages"):
         builder.add_conditional_edges(closing, how_to_answer, {"hop by hop": "deduce", "at once": "accept"})
     builder.add_edge("best_answer", "finish")
-    builder.add_edge("accept", "finish")
-    builder.add_edge("finish", END)
+    builder.add_path("accept", "finish", END)
     return builder
 
 

@@ -83,9 +83,7 @@ def build() -> MethodGraph:
     builder.add_node("final_answer", final_answer)
     builder.add_node("finish", finish)
 
-    builder.add_edge(START, "prepare")
-    builder.add_edge("prepare", "retrieve")
-    builder.add_edge("retrieve", "sentence_filter")
+    builder.add_path(START, "prepare", "retrieve", "sentence_filter")
     builder.add_conditional_edges(
         "sentence_filter",
         what_was_kept,
@@ -94,9 +92,7 @@ def build() -> MethodGraph:
     builder.add_conditional_edges(
         "compress", what_is_left, {"passages kept": "extract", "nothing left": "recall_knowledge"}
     )
-    builder.add_edge("recall_knowledge", "extract")
-    builder.add_edge("extract", "nli_verify")
-    builder.add_edge("nli_verify", "decide")
+    builder.add_path("recall_knowledge", "extract", "nli_verify", "decide")
     builder.add_conditional_edges(
         "decide",
         enough_information,
@@ -105,8 +101,7 @@ def build() -> MethodGraph:
     builder.add_conditional_edges(
         "generate_queries", any_queries, {"new queries": "retrieve", "none left": "final_answer"}
     )
-    builder.add_edge("final_answer", "finish")
-    builder.add_edge("finish", END)
+    builder.add_path("final_answer", "finish", END)
     return builder
 
 

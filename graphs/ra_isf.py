@@ -117,9 +117,7 @@ def build() -> MethodGraph:
     builder.add_node("best_effort", best_effort)
     builder.add_node("finish", finish)
 
-    builder.add_edge(START, "prepare")
-    builder.add_edge("prepare", "plant")
-    builder.add_edge("plant", "frontier")
+    builder.add_path(START, "prepare", "plant", "frontier")
     builder.add_conditional_edges(
         "frontier",
         what_can_go_on,
@@ -127,8 +125,7 @@ def build() -> MethodGraph:
     )
     builder.add_edge("solve", "frontier")
     builder.add_edge("compose", "frontier")
-    builder.add_edge("best_effort", "finish")
-    builder.add_edge("finish", END)
+    builder.add_path("best_effort", "finish", END)
     return builder
 
 

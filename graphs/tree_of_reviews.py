@@ -87,8 +87,7 @@ def build_grow(context: type[TreeOfReviewsContext] = Context, write_queries: Nod
     builder.add_node("review", review_with(by_search_order), reserve_calls=1)
     builder.add_node("expand", write_queries, reserve_calls=2)
 
-    builder.add_edge(START, "retrieve")
-    builder.add_edge("retrieve", "prune")
+    builder.add_path(START, "retrieve", "prune")
     builder.add_conditional_edges("prune", anything_new, {"paragraphs to review": "review", "all paths closed": END})
     builder.add_conditional_edges(
         "review",
@@ -110,18 +109,14 @@ def build() -> MethodGraph:
     builder.add_node("rank_passages", rank_passages)
     builder.add_node("finish", finish)
 
-    builder.add_edge(START, "prepare")
-    builder.add_edge("prepare", "grow")
-    builder.add_edge("grow", "gather")
+    builder.add_path(START, "prepare", "grow", "gather")
     builder.add_conditional_edges(
         "gather",
         what_was_found,
         {"evidence": "fuse", "relevant paragraphs only": "answer", "nothing": "finish"},
     )
     builder.add_edge("fuse", "rank_passages")
-    builder.add_edge("answer", "rank_passages")
-    builder.add_edge("rank_passages", "finish")
-    builder.add_edge("finish", END)
+    builder.add_path("answer", "rank_passages", "finish", END)
     return builder
 
 

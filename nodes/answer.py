@@ -11,8 +11,7 @@ from hopgraph.nodes.core.ask import Ask, AskResult, ask, calls_of, yes_no_variab
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.method_graph import Node
-from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
-from hopgraph.nodes.core.reply_text import UNANSWERABLE, read_numbers, short_answer
+from hopgraph.nodes.core.reply_text import UNANSWERABLE, ReplyModel, ShortText, read_numbers, short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Context, Evidence, Excerpt, Knowledge, Passage, Spent, StopReason
 from hopgraph.state.events import Decided

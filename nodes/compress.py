@@ -1,16 +1,16 @@
 """Let the model cut passages down to a summary or a snippet, in place of the sentence filter."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
-from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
+from hopgraph.nodes.core.reply_text import ReplyModel, ShortText
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Excerpt, Knowledge, Passage, Spent
-from hopgraph.state.events import Compressed
+from hopgraph.state.events import Compressed, CompressedPassage
 from hopgraph.state.passage_filtering import KnowledgeContext
 from hopgraph.tools.prompts import Value, clean
 
@@ -43,11 +43,8 @@ async def compress(state: CompressState, runtime: Runtime[KnowledgeContext]) -> 
     step = "summarise" if runtime.context.compression == "summary" else "snippet"
     passages = passages_by_id(state["passages"])
     places = [(entry["query"], excerpt) for entry in state["knowledge"] for excerpt in entry["excerpts"]]
-    answers = await ask_all(
-        runtime,
-        state,
-        [compress_ask(step, query, excerpt, passages) for query, excerpt in places],
-    )
+    asks = [compress_ask(step, query, excerpt, passages) for query, excerpt in places]
+    answers = await ask_all(runtime, state, asks)
     written = iter(answers)
     knowledge = [
         Knowledge(
@@ -57,15 +54,7 @@ async def compress(state: CompressState, runtime: Runtime[KnowledgeContext]) -> 
         for entry in state["knowledge"]
     ]
     for before, after in zip(state["knowledge"], knowledge, strict=True):
-        emit(
-            runtime,
-            Compressed(
-                query=after["query"],
-                how=step,
-                passages_in=len(before["excerpts"]),
-                kept=[{"passage_id": each["passage_id"], "text": each["text"]} for each in after["excerpts"]],
-            ),
-        )
+        report_compressed(runtime, step, after["query"], len(before["excerpts"]), after["excerpts"])
     return {"knowledge": knowledge, "calls": calls_of(answers)}
 
 
@@ -75,3 +64,9 @@ def rewritten(excerpt: Excerpt, answer: AskResult[CompressionReply]) -> Excerpt 
     if text.casefold().rstrip(".") in {"", "irrelevant"}:
         return None
     return Excerpt(passage_id=excerpt["passage_id"], spans=[], text=text, score=excerpt["score"])
+
+
+def report_compressed(runtime: Runtime[Any], step: str, query: str, passages_in: int, kept: Sequence[Excerpt]) -> None:
+    """Report what was made of some passages of a query, as a `compressed` event."""
+    texts = [CompressedPassage(passage_id=each["passage_id"], text=each["text"]) for each in kept]
+    emit(runtime, Compressed(query=query, how=step, passages_in=passages_in, kept=texts))

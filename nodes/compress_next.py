@@ -6,14 +6,12 @@ from typing import Any, Literal
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import excerpts_of_all_queries
-from hopgraph.nodes.compress import compress_ask, rewritten
+from hopgraph.nodes.compress import compress_ask, report_compressed, rewritten
 from hopgraph.nodes.core.ask import ask_all, calls_of
 from hopgraph.nodes.core.excerpts import passages_by_id, whole_excerpt
 from hopgraph.nodes.core.method_graph import Node
-from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Candidates, Excerpt, Knowledge, Passage, Spent, StopReason
 from hopgraph.state.baselines import CompressedContext
-from hopgraph.state.events import Compressed
 
 
 class CompressNextState(Spent):
@@ -50,15 +48,7 @@ def compress_next_with(step: Literal["summarise", "snippet"]) -> Node:
         for excerpt, answered in zip(batch, answers, strict=True):
             shorter = excerpt if answered.outcome == "budget" else rewritten(excerpt, answered)
             found += [shorter] if shorter else []
-        emit(
-            runtime,
-            Compressed(
-                query=ranking["query"],
-                how=step,
-                passages_in=len(batch),
-                kept=[{"passage_id": each["passage_id"], "text": each["text"]} for each in found],
-            ),
-        )
+        report_compressed(runtime, step, ranking["query"], len(batch), found)
         cut_off = any(answered.outcome == "budget" for answered in answers)
         return {
             "knowledge": [Knowledge(query=ranking["query"], excerpts=[*kept, *found])],

@@ -10,8 +10,7 @@ from pydantic import Field, field_validator
 from hopgraph.nodes.core.ask import Ask, AskResult, ask, calls_of, yes_no_variable
 from hopgraph.nodes.core.budget import is_exhausted
 from hopgraph.nodes.core.evidence_review import with_statement_review
-from hopgraph.nodes.core.reply_models import ReplyModel
-from hopgraph.nodes.core.reply_text import UNANSWERABLE, read_numbers, short_answer
+from hopgraph.nodes.core.reply_text import UNANSWERABLE, ReplyModel, read_numbers, short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Evidence, Passage, Spent, StopReason
 from hopgraph.state.events import Decided

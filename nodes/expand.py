@@ -9,8 +9,7 @@ from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.ask import Ask, AskResult, RecordT, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
-from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
-from hopgraph.nodes.core.reply_text import is_dont_know
+from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, is_dont_know
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.review_tree.paths import passages_on_path, whole_excerpts
 from hopgraph.state import Passage, Query, Spent, StopReason

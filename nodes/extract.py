@@ -9,13 +9,12 @@ from pydantic import field_validator
 
 from hopgraph.nodes.core.ask import LONG_WORK, Ask, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, quoted
-from hopgraph.nodes.core.reply_models import ReplyModel
-from hopgraph.nodes.core.reply_text import read_numbers
+from hopgraph.nodes.core.reply_text import ReplyModel, read_numbers
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Evidence, Excerpt, Knowledge, Passage, Spent
-from hopgraph.state.events import Extracted
+from hopgraph.state.events import Extracted, ExtractedStatement
 from hopgraph.state.migres import MigresContext
-from hopgraph.tools.prompts import clean
+from hopgraph.tools.prompts import Value, clean
 
 
 class UsefulStatement(ReplyModel):
@@ -55,19 +54,12 @@ async def extract(state: ExtractState, runtime: Runtime[MigresContext]) -> Mappi
     """
     passages = passages_by_id(state["passages"])
     entries = [(number, entry) for number, entry in enumerate(state["knowledge"], start=1) if entry["excerpts"]]
-    answers = await ask_all(
-        runtime,
-        state,
-        [
-            Ask(
-                "extract",
-                {"passages": prompt_passages(entry["excerpts"], passages), "question": entry["query"]},
-                Extraction,
-                Extraction(useful_information=[]),
-            )
-            for _, entry in entries
-        ],
-    )
+    asks: list[Ask[Extraction]] = []
+    for _, entry in entries:
+        shown = prompt_passages(entry["excerpts"], passages)
+        variables: dict[str, Value] = {"passages": shown, "question": entry["query"]}
+        asks.append(Ask("extract", variables, Extraction, Extraction(useful_information=[])))
+    answers = await ask_all(runtime, state, asks)
     drafts: list[Evidence] = []
     shown_ids: set[str] = set()
     for (number, entry), answer in zip(entries, answers, strict=True):
@@ -81,17 +73,12 @@ async def extract(state: ExtractState, runtime: Runtime[MigresContext]) -> Mappi
         drafts.extend(found)
         if answer.outcome == "replied":
             shown_ids |= {excerpt["passage_id"] for excerpt in entry["excerpts"]}
-        emit(
-            runtime,
-            Extracted(
-                query=entry["query"],
-                statements=[
-                    {"id": each["id"], "statement": each["statement"], "passage_ids": list(each["passage_ids"])}
-                    for each in found
-                ],
-                dropped=len(answer.record.useful_information) - len(found),
-            ),
-        )
+        statements = [
+            ExtractedStatement(id=each["id"], statement=each["statement"], passage_ids=each["passage_ids"])
+            for each in found
+        ]
+        dropped = len(answer.record.useful_information) - len(found)
+        emit(runtime, Extracted(query=entry["query"], statements=statements, dropped=dropped))
     cited = {key for draft in drafts for key in draft["passage_ids"]}
     excluded = sorted(shown_ids - cited) if runtime.context.memory else []
     return {"drafts": drafts, "excluded": excluded, "calls": calls_of(answers)}

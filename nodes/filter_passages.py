@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from hopgraph.nodes.blend import FINAL_CALLS
 from hopgraph.nodes.core.ask import Ask, ask_all, calls_of, yes_no_variable
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
-from hopgraph.nodes.core.reply_models import ReplyModel
+from hopgraph.nodes.core.reply_text import ReplyModel
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.judge_relevance import Relevance, named_excerpts
 from hopgraph.nodes.sentence_filter import describe_excerpt
@@ -50,20 +50,9 @@ async def weigh_passages(state: WeighState, runtime: Runtime[Context]) -> Mappin
     """
     entries = [entry for entry in state["knowledge"] if entry["excerpts"]]
     topic: dict[str, Value] = {"topic": state["topic"]} if state["topic"] else {}
-    answers = await ask_all(
-        runtime,
-        _spent(state),
-        [
-            Ask(
-                "weigh_passages",
-                {**topic, **_variables(entry, state, runtime)},
-                PassageJudgement,
-                PassageJudgement(judgement=""),
-            )
-            for entry in entries
-        ],
-        reserve_calls=len(entries) + _kept_back(state),
-    )
+    shown = [{**topic, **_variables(entry, state, runtime)} for entry in entries]
+    asks = [Ask("weigh_passages", each, PassageJudgement, PassageJudgement(judgement="")) for each in shown]
+    answers = await ask_all(runtime, _spent(state), asks, reserve_calls=len(entries) + _kept_back(state))
     replies = iter(answers)
     judgements = [
         clean(next(replies).record.judgement).strip()[:MAX_QUESTION_CHARACTERS] if entry["excerpts"] else ""
@@ -84,20 +73,12 @@ async def select_passages(state: SelectState, runtime: Runtime[Context]) -> Mapp
     entries = [
         (entry, said) for entry, said in zip(state["knowledge"], state["judgements"], strict=True) if entry["excerpts"]
     ]
-    answers = await ask_all(
-        runtime,
-        _spent(state),
-        [
-            Ask(
-                "select_passages",
-                {"judgement": judgement, **_variables(entry, state, runtime)},
-                Relevance,
-                Relevance(relevant=list(range(1, len(entry["excerpts"]) + 1))),
-            )
-            for entry, judgement in entries
-        ],
-        reserve_calls=_kept_back(state),
-    )
+    asks: list[Ask[Relevance]] = []
+    for entry, judgement in entries:
+        variables: dict[str, Value] = {"judgement": judgement, **_variables(entry, state, runtime)}
+        every = Relevance(relevant=list(range(1, len(entry["excerpts"]) + 1)))
+        asks.append(Ask("select_passages", variables, Relevance, every))
+    answers = await ask_all(runtime, _spent(state), asks, reserve_calls=_kept_back(state))
     kept = {
         entry["query"]: Knowledge(query=entry["query"], excerpts=named_excerpts(entry["excerpts"], answered.record))
         for (entry, _), answered in zip(entries, answers, strict=True)

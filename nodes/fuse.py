@@ -10,8 +10,7 @@ from pydantic import Field, field_validator
 from hopgraph.nodes.answer import AnswerReply, ReadAnswer, answer_update, read_answer, reader_ask
 from hopgraph.nodes.core.ask import Ask, AskResult, ask, yes_no_variable
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, with_title
-from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
-from hopgraph.nodes.core.reply_text import read_numbers, short_answer
+from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, read_numbers, short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.gather import within
 from hopgraph.nodes.review_tree.paths import accepted_nodes, majority_nodes, whole_excerpts

@@ -7,8 +7,7 @@ from langgraph.runtime import Runtime
 from pydantic import field_validator
 
 from hopgraph.nodes.core.ask import Ask, ask, calls_of
-from hopgraph.nodes.core.reply_models import ReplyModel
-from hopgraph.nodes.core.reply_text import normalized_query
+from hopgraph.nodes.core.reply_text import ReplyModel, normalized_query
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Evidence, Query, Spent, StopReason
 from hopgraph.state.events import QueriesGenerated

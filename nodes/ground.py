@@ -9,8 +9,7 @@ from pydantic import field_validator, model_validator
 
 from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages, with_title
-from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
-from hopgraph.nodes.core.reply_text import is_dont_know, short_answer
+from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, is_dont_know, short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.hops.hop_history import asks_whole_question, calls_after_hop
 from hopgraph.state import Excerpt, Passage, Spent

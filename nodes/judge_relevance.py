@@ -8,8 +8,7 @@ from pydantic import field_validator
 
 from hopgraph.nodes.core.ask import Ask, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages
-from hopgraph.nodes.core.reply_models import ReplyModel
-from hopgraph.nodes.core.reply_text import read_numbers
+from hopgraph.nodes.core.reply_text import ReplyModel, read_numbers
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.question_tree.branch import BranchState, question_of, reserved_by_branch, spent_in
 from hopgraph.state import Excerpt, Knowledge

@@ -8,8 +8,7 @@ from langgraph.runtime import Runtime
 from hopgraph.nodes.answer import excerpts_of_all_queries
 from hopgraph.nodes.core.ask import Ask, ask, calls_of, yes_no_variable
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
-from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
-from hopgraph.nodes.core.reply_text import normalized_query
+from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, normalized_query
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Knowledge, Passage, Query, Spent, StopReason
 from hopgraph.state.baselines import IrcotContext

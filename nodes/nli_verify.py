@@ -10,7 +10,7 @@ from hopgraph.nodes.core.excerpts import passages_by_id, with_title
 from hopgraph.nodes.core.pair_scoring import score_pairs
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Evidence, Passage
-from hopgraph.state.events import Verified
+from hopgraph.state.events import CheckedStatement, Verified
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.resources import get_entailment_checker
 
@@ -44,21 +44,11 @@ async def nli_verify(state: VerifyState, runtime: Runtime[MigresContext]) -> Map
         for draft, score in zip(drafts, scores, strict=True)
         if score >= checker.threshold
     ]
-    emit(
-        runtime,
-        Verified(
-            statements=[
-                {
-                    "id": draft["id"],
-                    "statement": draft["statement"],
-                    "score": score,
-                    "kept": score >= checker.threshold,
-                }
-                for draft, score in zip(drafts, scores, strict=True)
-            ],
-            repeated=len(state["drafts"]) - len(drafts),
-        ),
-    )
+    checked = [
+        CheckedStatement(id=each["id"], statement=each["statement"], score=score, kept=score >= checker.threshold)
+        for each, score in zip(drafts, scores, strict=True)
+    ]
+    emit(runtime, Verified(statements=checked, repeated=len(state["drafts"]) - len(drafts)))
     return {"evidence": _new(kept, state["evidence"]), "calls": calls}
 
 

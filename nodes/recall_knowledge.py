@@ -7,8 +7,7 @@ from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.ask import Ask, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import whole_excerpt
-from hopgraph.nodes.core.reply_models import ReplyModel
-from hopgraph.nodes.core.reply_text import is_dont_know, knowledge_passage
+from hopgraph.nodes.core.reply_text import ReplyModel, is_dont_know, knowledge_passage
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Context, Knowledge, Passage, Spent
 from hopgraph.state.events import Recalled
@@ -48,19 +47,10 @@ async def recall_knowledge(state: RecallState, runtime: Runtime[Context]) -> Map
     distinguished. "I don't know" counts as nothing. Writes `knowledge` and `passages`.
     """
     empty = [index for index, entry in enumerate(state["knowledge"]) if not entry["excerpts"]]
-    answers = await ask_all(
-        runtime,
-        state,
-        [
-            Ask(
-                "recall_knowledge",
-                {"question": state["knowledge"][index]["query"]},
-                RecallReply,
-                RecallReply(knowledge=""),
-            )
-            for index in empty
-        ],
-    )
+    queries = [state["knowledge"][index]["query"] for index in empty]
+    nothing = RecallReply(knowledge="")
+    asks = [Ask("recall_knowledge", {"question": query}, RecallReply, nothing) for query in queries]
+    answers = await ask_all(runtime, state, asks)
     knowledge, passages = list(state["knowledge"]), list[Passage]()
     for index, answer in zip(empty, answers, strict=True):
         query = knowledge[index]["query"]

@@ -10,8 +10,7 @@ from pydantic import field_validator, model_validator
 from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of, yes_no_variable
 from hopgraph.nodes.core.budget import is_exhausted
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
-from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
-from hopgraph.nodes.core.reply_text import short_answer
+from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.review_tree.paths import nodes_with_status, passages_on_path, whole_excerpts
 from hopgraph.state import Evidence, Passage, Spent, StopReason

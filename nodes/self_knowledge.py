@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 from pydantic import field_validator
 
 from hopgraph.nodes.core.ask import Ask, ask, calls_of
-from hopgraph.nodes.core.reply_models import ReplyModel
+from hopgraph.nodes.core.reply_text import ReplyModel
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.question_tree.branch import BranchState, question_of, reserved_by_branch, spent_in
 from hopgraph.state import Context
@@ -34,12 +34,9 @@ async def self_knowledge(state: BranchState, runtime: Runtime[Context]) -> Mappi
     Writes `known`; False where the reply could not be used, and where the budget did not reach (`cut_off`).
     """
     node = question_of(state)
-    answered = await ask(
-        runtime,
-        spent_in(state),
-        Ask("self_knowledge", {"question": node["question"]}, SelfKnowledge, SelfKnowledge(known=False)),
-        reserve_calls=1 + reserved_by_branch(node),  # an answer
-    )
+    wanted = Ask("self_knowledge", {"question": node["question"]}, SelfKnowledge, SelfKnowledge(known=False))
+    reserved = 1 + reserved_by_branch(node)  # an answer
+    answered = await ask(runtime, spent_in(state), wanted, reserve_calls=reserved)
     known = answered.record.known
     emit(runtime, SelfKnowledgeJudged(id=node["id"], question=node["question"], known=known))
     return {"known": known, "cut_off": answered.outcome == "budget", "calls": calls_of([answered])}

@@ -8,8 +8,7 @@ from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import ReadAnswer, reading_update
 from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of, yes_no_variable
-from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
-from hopgraph.nodes.core.reply_text import UNANSWERABLE, normalized_query, short_answer
+from hopgraph.nodes.core.reply_text import UNANSWERABLE, ReplyModel, ShortText, normalized_query, short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Context, Spent
 from hopgraph.state.blendfilter import Draft

@@ -1,6 +1,7 @@
 """Take the passages that the caller gives in place of a retriever's."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -29,7 +30,9 @@ async def take_given(state: GoldInput, runtime: Runtime[GoldPassagesContext]) ->
     """
     given = check_given(state.get("gold_passages") or runtime.context.gold_passages)
     passages = [_passage(number, each) for number, each in enumerate(given, start=1)]
-    _refuse_repeated(passages)
+    for key, count in Counter(passage["id"] for passage in passages).items():
+        if count > 1:
+            raise SettingsError(f"gold_passages: two have the id {key!r:.80}; ids must differ")
     excerpts = [whole_excerpt(passage, passage["score"]) for passage in passages]
     emit(
         runtime,
@@ -81,11 +84,3 @@ def _passage(number: int, given: GivenPassage) -> Passage:
         source=GIVEN_SOURCE,
         hop=1,
     )
-
-
-def _refuse_repeated(passages: Sequence[Passage]) -> None:
-    seen: set[str] = set()
-    for passage in passages:
-        if passage["id"] in seen:
-            raise SettingsError(f"gold_passages: two have the id {passage['id']!r:.80}; ids must differ")
-        seen.add(passage["id"])

@@ -7,8 +7,7 @@ from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.ask import Ask, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import whole_excerpt
-from hopgraph.nodes.core.reply_models import ReplyModel
-from hopgraph.nodes.core.reply_text import knowledge_passage
+from hopgraph.nodes.core.reply_text import ReplyModel, knowledge_passage
 from hopgraph.nodes.recall_knowledge import read_knowledge
 from hopgraph.state import Context, Knowledge, Passage, Query, Spent, StopReason
 
@@ -38,12 +37,9 @@ async def write_passages(state: WriteState, runtime: Runtime[Context]) -> Mappin
     and `passages`, whose source is `model`, so that what rests on them is cited as own knowledge.
     """
     questions = [query["text"] for query in state["queries"]]
-    answers = await ask_all(
-        runtime,
-        state,
-        [knowledge_ask(question) for question in questions],
-        reserve_calls=1 if len(questions) == 1 else 2,  # one to read it, and for parts of a question one to compose
-    )
+    reserved = 1 if len(questions) == 1 else 2  # one to read it, and for parts of a question one to compose
+    asks = [knowledge_ask(question) for question in questions]
+    answers = await ask_all(runtime, state, asks, reserve_calls=reserved)
     knowledge, passages = list[Knowledge](), list[Passage]()
     for number, (question, answered) in enumerate(zip(questions, answers, strict=True), start=1):
         text = read_knowledge(answered.record.passage, question, runtime)

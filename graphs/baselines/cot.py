@@ -28,10 +28,7 @@ def build() -> MethodGraph:
     builder.add_node("reason", answer_with("answer_step_by_step", own_knowledge=True))
     builder.add_node("finish", finish)
 
-    builder.add_edge(START, "prepare")
-    builder.add_edge("prepare", "reason")
-    builder.add_edge("reason", "finish")
-    builder.add_edge("finish", END)
+    builder.add_path(START, "prepare", "reason", "finish", END)
     return builder
 
 

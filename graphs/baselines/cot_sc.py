@@ -31,11 +31,7 @@ def build() -> MethodGraph:
     builder.add_node("vote", vote)
     builder.add_node("finish", finish)
 
-    builder.add_edge(START, "prepare")
-    builder.add_edge("prepare", "sample")
-    builder.add_edge("sample", "vote")
-    builder.add_edge("vote", "finish")
-    builder.add_edge("finish", END)
+    builder.add_path(START, "prepare", "sample", "vote", "finish", END)
     return builder
 
 

@@ -26,10 +26,7 @@ def build() -> MethodGraph:
     builder.add_node("answer", answer_with(own_knowledge=True))
     builder.add_node("finish", finish)
 
-    builder.add_edge(START, "prepare")
-    builder.add_edge("prepare", "answer")
-    builder.add_edge("answer", "finish")
-    builder.add_edge("finish", END)
+    builder.add_path(START, "prepare", "answer", "finish", END)
     return builder
 
 

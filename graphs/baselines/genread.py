@@ -55,8 +55,7 @@ def build() -> MethodGraph:
     builder.add_conditional_edges("generate", what_was_asked, {"whole question": "read", "in parts": "read_parts"})
     builder.add_edge("read_parts", "compose")
     builder.add_edge("read", "finish")
-    builder.add_edge("compose", "finish")
-    builder.add_edge("finish", END)
+    builder.add_path("compose", "finish", END)
     return builder
 
 

@@ -30,11 +30,7 @@ def build() -> MethodGraph:
     builder.add_node("answer", answer_with())
     builder.add_node("finish", finish)
 
-    builder.add_edge(START, "prepare")
-    builder.add_edge("prepare", "take_given")
-    builder.add_edge("take_given", "answer")
-    builder.add_edge("answer", "finish")
-    builder.add_edge("finish", END)
+    builder.add_path(START, "prepare", "take_given", "answer", "finish", END)
     return builder
 
 

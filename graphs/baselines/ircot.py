@@ -49,13 +49,9 @@ def build() -> MethodGraph:
     builder.add_node("read", answer_with("answer_step_by_step"))
     builder.add_node("finish", finish)
 
-    builder.add_edge(START, "prepare")
-    builder.add_edge("prepare", "retrieve")
-    builder.add_edge("retrieve", "collect")
-    builder.add_edge("collect", "reason")
+    builder.add_path(START, "prepare", "retrieve", "collect", "reason")
     builder.add_conditional_edges("reason", chain_goes_on, {"next sentence": "retrieve", "chain ends": "read"})
-    builder.add_edge("read", "finish")
-    builder.add_edge("finish", END)
+    builder.add_path("read", "finish", END)
     return builder
 
 

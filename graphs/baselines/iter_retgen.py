@@ -49,10 +49,7 @@ def build() -> MethodGraph:
     builder.add_node("extend_query", extend_query)
     builder.add_node("finish", finish)
 
-    builder.add_edge(START, "prepare")
-    builder.add_edge("prepare", "retrieve")
-    builder.add_edge("retrieve", "take_top")
-    builder.add_edge("take_top", "generate")
+    builder.add_path(START, "prepare", "retrieve", "take_top", "generate")
     builder.add_conditional_edges("generate", another_turn, {"next turn": "extend_query", "last turn": "finish"})
     builder.add_edge("extend_query", "retrieve")
     builder.add_edge("finish", END)

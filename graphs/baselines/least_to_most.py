@@ -44,17 +44,14 @@ def build() -> MethodGraph:
     builder.add_node("answer_part", answer_in_turn)
     builder.add_node("finish", finish)
 
-    builder.add_edge(START, "prepare")
-    builder.add_edge("prepare", "plant")
-    builder.add_edge("plant", "next_part")
+    builder.add_path(START, "prepare", "plant", "next_part")
     builder.add_conditional_edges(
         "next_part",
         route_next_part,
         {"whole": "decompose", "look up": "retrieve", "from knowledge": "answer_part", "settled": "finish"},
     )
     builder.add_edge("decompose", "next_part")
-    builder.add_edge("retrieve", "answer_part")
-    builder.add_edge("answer_part", "next_part")
+    builder.add_path("retrieve", "answer_part", "next_part")
     builder.add_edge("finish", END)
     return builder
 

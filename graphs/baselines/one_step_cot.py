@@ -32,12 +32,7 @@ def build() -> MethodGraph:
     builder.add_node("reason", answer_with("answer_step_by_step"))
     builder.add_node("finish", finish)
 
-    builder.add_edge(START, "prepare")
-    builder.add_edge("prepare", "retrieve")
-    builder.add_edge("retrieve", "take_top")
-    builder.add_edge("take_top", "reason")
-    builder.add_edge("reason", "finish")
-    builder.add_edge("finish", END)
+    builder.add_path(START, "prepare", "retrieve", "take_top", "reason", "finish", END)
     return builder
 
 

@@ -46,17 +46,14 @@ def build() -> MethodGraph:
     builder.add_node("best_answer", best_answer_with(show_passages=True))
     builder.add_node("finish", finish)
 
-    builder.add_edge(START, "prepare")
-    builder.add_edge("prepare", "act")
+    builder.add_path(START, "prepare", "act")
     builder.add_conditional_edges(
         "act",
         route_deduced,
         {"next question": "retrieve", "finished": "finish", "no further hop": "best_answer"},
     )
-    builder.add_edge("retrieve", "observe")
-    builder.add_edge("observe", "act")
-    builder.add_edge("best_answer", "finish")
-    builder.add_edge("finish", END)
+    builder.add_path("retrieve", "observe", "act")
+    builder.add_path("best_answer", "finish", END)
     return builder
 
 

@@ -41,14 +41,7 @@ def build() -> MethodGraph:
     builder.add_node("best_cited", best_cited)
     builder.add_node("finish", finish)
 
-    builder.add_edge(START, "prepare")
-    builder.add_edge("prepare", "retrieve")
-    builder.add_edge("retrieve", "rerank")
-    builder.add_edge("rerank", "take_best")
-    builder.add_edge("take_best", "sample")
-    builder.add_edge("sample", "best_cited")
-    builder.add_edge("best_cited", "finish")
-    builder.add_edge("finish", END)
+    builder.add_path(START, "prepare", "retrieve", "rerank", "take_best", "sample", "best_cited", "finish", END)
     return builder
 
 

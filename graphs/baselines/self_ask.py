@@ -46,17 +46,14 @@ def build() -> MethodGraph:
     builder.add_node("best_answer", best_answer_with())
     builder.add_node("finish", finish)
 
-    builder.add_edge(START, "prepare")
-    builder.add_edge("prepare", "follow_up")
+    builder.add_path(START, "prepare", "follow_up")
     builder.add_conditional_edges(
         "follow_up",
         route_deduced,
         {"next question": "retrieve", "finished": "finish", "no further hop": "best_answer"},
     )
-    builder.add_edge("retrieve", "intermediate_answer")
-    builder.add_edge("intermediate_answer", "follow_up")
-    builder.add_edge("best_answer", "finish")
-    builder.add_edge("finish", END)
+    builder.add_path("retrieve", "intermediate_answer", "follow_up")
+    builder.add_path("best_answer", "finish", END)
     return builder
 
 

@@ -36,13 +36,9 @@ def build() -> MethodGraph:
     builder.add_node("answer", answer_with())
     builder.add_node("finish", finish)
 
-    builder.add_edge(START, "prepare")
-    builder.add_edge("prepare", "retrieve")
-    builder.add_edge("retrieve", "rerank")
-    builder.add_edge("rerank", "snippet")
+    builder.add_path(START, "prepare", "retrieve", "rerank", "snippet")
     builder.add_conditional_edges("snippet", enough_relevant, {"enough": "answer", "too few, more left": "snippet"})
-    builder.add_edge("answer", "finish")
-    builder.add_edge("finish", END)
+    builder.add_path("answer", "finish", END)
     return builder
 
 

@@ -32,13 +32,7 @@ def build() -> MethodGraph:
     builder.add_node("answer", answer_with())
     builder.add_node("finish", finish)
 
-    builder.add_edge(START, "prepare")
-    builder.add_edge("prepare", "retrieve")
-    builder.add_edge("retrieve", "rerank")
-    builder.add_edge("rerank", "take_best")
-    builder.add_edge("take_best", "answer")
-    builder.add_edge("answer", "finish")
-    builder.add_edge("finish", END)
+    builder.add_path(START, "prepare", "retrieve", "rerank", "take_best", "answer", "finish", END)
     return builder
 
 

@@ -32,12 +32,7 @@ def build() -> MethodGraph:
     builder.add_node("answer", answer_with())
     builder.add_node("finish", finish)
 
-    builder.add_edge(START, "prepare")
-    builder.add_edge("prepare", "retrieve")
-    builder.add_edge("retrieve", "sentence_filter")
-    builder.add_edge("sentence_filter", "answer")
-    builder.add_edge("answer", "finish")
-    builder.add_edge("finish", END)
+    builder.add_path(START, "prepare", "retrieve", "sentence_filter", "answer", "finish", END)
     return builder
 
 

@@ -10,7 +10,7 @@ from langgraph.runtime import Runtime
 from hopgraph.nodes.chat.message_history import history_lines, pair_turns
 from hopgraph.nodes.chat.route import METHOD_CALLS
 from hopgraph.nodes.core.ask import Ask, ask, calls_of
-from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
+from hopgraph.nodes.core.reply_text import ReplyModel, ShortText
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Spent
 from hopgraph.state.chat import ChatContext

@@ -8,7 +8,7 @@ from pydantic import field_validator
 
 from hopgraph.nodes.core.ask import Ask, ask, calls_of
 from hopgraph.nodes.core.budget import calls_left, tokens_left
-from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
+from hopgraph.nodes.core.reply_text import ReplyModel, ShortText
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Spent
 from hopgraph.state.chat import ChatContext, MethodName, TurnKind
@@ -54,18 +54,14 @@ async def route(state: RouteState, runtime: Runtime[ChatContext]) -> Mapping[str
     """
     wanted = Ask("route", {"question": state["question"]}, RouteReply, CAREFUL)
     answered = await ask(runtime, state, wanted, reserve_calls=METHOD_CALLS)
-    kind, spent = answered.record.kind, {**state["calls"], **calls_of([answered])}
+    kind, calls = answered.record.kind, calls_of([answered])
     if kind == "small_talk":
         emit(runtime, Routed(kind=kind, method="", why="nothing is asked"))
-        return {
-            "kind": kind,
-            "said": answered.record.reply.strip() or HELLO,
-            "chosen": None,
-            "calls": calls_of([answered]),
-        }
-    chosen, why = method_for(kind, runtime.context, Spent(calls=spent, started_at=state["started_at"]))
+        return {"kind": kind, "said": answered.record.reply.strip() or HELLO, "chosen": None, "calls": calls}
+    spent = Spent(calls={**state["calls"], **calls}, started_at=state["started_at"])
+    chosen, why = method_for(kind, runtime.context, spent)
     emit(runtime, Routed(kind=kind, method=chosen, why=why))
-    return {"kind": kind, "said": "", "chosen": chosen, "calls": calls_of([answered])}
+    return {"kind": kind, "said": "", "chosen": chosen, "calls": calls}
 
 
 def method_for(kind: TurnKind, settings: ChatContext, spent: Spent) -> tuple[MethodName, str]:

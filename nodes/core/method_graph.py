@@ -7,6 +7,7 @@ coroutine on one background event loop.
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from functools import wraps
+from itertools import pairwise
 from typing import Any, Self, cast, get_type_hints
 
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -61,6 +62,12 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
             step = _AsyncNode(name, step, cast("type[Context]", self.context_schema), reserve_calls)
         # The overloads of `StateGraph.add_node` are for its callers, not for a subclass that forwards.
         return cast("Any", super()).add_node(name, step, **options)
+
+    def add_path(self, *nodes: str) -> Self:
+        """Add the edges from each node to the next."""
+        for source, target in pairwise(nodes):
+            self.add_edge(source, target)
+        return self
 
     def add_conditional_edges(self, source: str, path: Any, path_map: Any = None) -> Self:
         """Add edges as `StateGraph` does; a router may take the `settings` that the run began with, too."""

@@ -8,8 +8,7 @@ from typing import Self
 from pydantic import Field, TypeAdapter, field_validator, model_validator
 
 from hopgraph.nodes.answer import AnswerReply
-from hopgraph.nodes.core.reply_models import ReplyModel, ShortText
-from hopgraph.nodes.core.reply_text import UNANSWERABLE, is_dont_know, read_numbers, short_answer
+from hopgraph.nodes.core.reply_text import UNANSWERABLE, ReplyModel, ShortText, is_dont_know, read_numbers, short_answer
 from hopgraph.tools.prompts import clean
 
 

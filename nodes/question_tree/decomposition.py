@@ -7,8 +7,7 @@ from typing import cast
 from pydantic import field_validator
 
 from hopgraph.nodes.core.ask import Ask, AskResult
-from hopgraph.nodes.core.reply_models import ReplyModel
-from hopgraph.nodes.core.reply_text import normalized_query
+from hopgraph.nodes.core.reply_text import ReplyModel, normalized_query
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.prompts import clean
 

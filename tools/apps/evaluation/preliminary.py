@@ -23,8 +23,7 @@ from pydantic import field_validator
 
 from hopgraph.nodes.core.ask import Ask, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import whole_excerpt
-from hopgraph.nodes.core.reply_models import ReplyModel
-from hopgraph.nodes.core.reply_text import read_numbers
+from hopgraph.nodes.core.reply_text import ReplyModel, read_numbers
 from hopgraph.nodes.core.search import SearchRequest, search_all
 from hopgraph.nodes.decide import decide
 from hopgraph.nodes.extract import extract

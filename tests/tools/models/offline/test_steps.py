@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage, SystemMessage
 
 from hopgraph.nodes.answer import AnswerReply
-from hopgraph.nodes.core.reply_models import ReplyModel
+from hopgraph.nodes.core.reply_text import ReplyModel
 from hopgraph.nodes.expand import Completion
 from hopgraph.nodes.filter_passages import PassageJudgement
 from hopgraph.nodes.fuse import Fusion
