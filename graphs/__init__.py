@@ -11,7 +11,8 @@ How to write a sixth method:
 3. A new step is an `Ask` (step, variables, reply model, fallback) and a prompt `common/STEP.md` or
    `METHOD/STEP.md`; `ask_all` sends the calls of one node concurrently within the budget. `add_node(…,
    reserve_calls=N)` says how many calls the nodes after it still need.
-4. Join the nodes with edges; give conditional edges a path map, so that they are labelled. Compile with a name.
+4. Join the nodes with edges, a chain of them by `add_path`; give conditional edges a path map, so that they are
+   labelled. A router may take the method's settings after the state, as `settings`. Compile with a name.
    A part of another method's figure can be a node too, as `tree_of_reviews.build_grow`, with a step replaced.
 
 `tests/support/sixth_method.py` does it in sixty lines: Tree of Reviews, whose reviews say what a path lacks, with

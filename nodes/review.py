@@ -27,9 +27,6 @@ _JUDGEMENT = re.compile(
 )
 
 
-_REPORTED = ("id", "parent", "depth", "passage_ids", "verdict", "analysis", "answer", "query")
-
-
 class Review(ReplyModel):
     """A reply of the roles `review` and `review_directly`."""
 
@@ -105,9 +102,7 @@ def review_with(
         ]
         accepted = [node for node in reviewed if node["verdict"] == "accept"]
         for node in reviewed:
-            titles = [passages[key]["title"] for key in node["passage_ids"]]
-            shown: Any = {name: node[name] for name in _REPORTED}
-            emit(runtime, Reviewed(**shown, titles=titles))
+            emit(runtime, _event(node, passages))
         frontier = [node["id"] for node in reviewed if is_to_expand(node, runtime.context)]
         tree = {**state["tree"], **{node["id"]: node for node in reviewed}}
         update: dict[str, Any] = {
@@ -181,3 +176,17 @@ def _ends(state: ReviewState, answers: Sequence[AskResult[Review]], expands: boo
     calls = merge_calls(state["calls"], calls_of(answers))
     completion = 1 if expands and settings.expansion == "mpc" else 0
     return is_exhausted(settings, Spent(calls=calls, started_at=state["started_at"]), 2 + completion)
+
+
+def _event(node: ReviewNode, passages: Mapping[str, Passage]) -> Reviewed:
+    return Reviewed(
+        id=node["id"],
+        parent=node["parent"],
+        depth=node["depth"],
+        passage_ids=node["passage_ids"],
+        titles=[passages[key]["title"] for key in node["passage_ids"]],
+        verdict=node["verdict"],
+        analysis=node["analysis"],
+        answer=node["answer"],
+        query=node["query"],
+    )
