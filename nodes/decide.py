@@ -122,14 +122,12 @@ def _read(answered: AskResult[Decision], state: DecideState, settings: MigresCon
 
 
 def _report(runtime: Runtime[MigresContext], update: Mapping[str, Any], *, final: bool) -> None:
-    emit(
-        runtime,
-        Decided(
-            answer=update["answer"],
-            confidence=update["confidence"],
-            explanation=update["explanation"],
-            missing=update["missing"],
-            used=list(update["used"]),
-            final=final,
-        ),
+    event = Decided(
+        answer=update["answer"],
+        confidence=update["confidence"],
+        explanation=update["explanation"],
+        missing=update["missing"],
+        used=list(update["used"]),
+        final=final,
     )
+    emit(runtime, event)

@@ -110,9 +110,7 @@ def _report(state: WeighState, knowledge: Sequence[Knowledge], runtime: Runtime[
     passages = passages_by_id(state["passages"])
     for before, after in zip(state["knowledge"], knowledge, strict=True):
         kept = [describe_excerpt(each, passages[each["passage_id"]]) for each in after["excerpts"]]
-        emit(
-            runtime,
-            Filtered(
-                query=before["query"], threshold=None, passages_in=len(before["excerpts"]), sentences_in=0, kept=kept
-            ),
+        event = Filtered(
+            query=before["query"], threshold=None, passages_in=len(before["excerpts"]), sentences_in=0, kept=kept
         )
+        emit(runtime, event)

@@ -49,16 +49,14 @@ async def finish(state: FinishState, runtime: Runtime[Context]) -> Mapping[str, 
     citations = await asyncio.to_thread(cite, used, passages)  # long passages take their time
     usage = total(state["calls"].values(), state["iteration"])
     stop_reason = state["stop_reason"] or ("answered" if state["answer"] else "unanswerable")
-    emit(
-        runtime,
-        Answered(
-            answer=state["answer"],
-            explanation=state["explanation"],
-            stop_reason=stop_reason,
-            citations=citations,
-            usage=usage,
-        ),
+    event = Answered(
+        answer=state["answer"],
+        explanation=state["explanation"],
+        stop_reason=stop_reason,
+        citations=citations,
+        usage=usage,
     )
+    emit(runtime, event)
     return {
         "citations": citations,
         "passages": Overwrite(_ranked(state["passages"], citations)),

@@ -69,15 +69,13 @@ async def fuse(state: FuseState, runtime: Runtime[TreeOfReviewsContext]) -> Mapp
         reading, answered = _read(fused, chosen, settings), fused
     if answered.outcome != "replied":
         reading = replace(reading, evidence=[piece for piece in pool if piece["id"] in agreed])
-    emit(
-        runtime,
-        Fused(
-            mode=settings.fusion,
-            pieces=[{"id": piece["id"], "passage_ids": list(piece["passage_ids"])} for piece in chosen],
-            left_out=[piece["id"] for piece in pool if piece not in chosen],
-            answer=reading.answer,
-        ),
+    event = Fused(
+        mode=settings.fusion,
+        pieces=[{"id": piece["id"], "passage_ids": list(piece["passage_ids"])} for piece in chosen],
+        left_out=[piece["id"] for piece in pool if piece not in chosen],
+        answer=reading.answer,
     )
+    emit(runtime, event)
     return answer_update(reading, answered, runtime, limit=state["stop_reason"])
 
 

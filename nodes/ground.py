@@ -114,20 +114,18 @@ def _read(
     empty = reply.is_empty or is_dont_know(answer)
     key, overlap = citing_passage(cited, [passages[excerpt["passage_id"]] for excerpt in batch])
     carried = not empty and overlap >= max(runtime.context.min_citation_overlap, 1e-9)
-    emit(
-        runtime,
-        Grounded(
-            hop=hop["number"],
-            batch=number,
-            question=hop["question"],
-            passage_ids=[excerpt["passage_id"] for excerpt in batch],
-            outcome="cited" if carried else ("empty" if empty else "not carried"),
-            cited="" if empty else cited,
-            answer="" if empty else answer,
-            passage_id=key if carried else "",
-            overlap=round(overlap, 4),
-        ),
+    event = Grounded(
+        hop=hop["number"],
+        batch=number,
+        question=hop["question"],
+        passage_ids=[excerpt["passage_id"] for excerpt in batch],
+        outcome="cited" if carried else ("empty" if empty else "not carried"),
+        cited="" if empty else cited,
+        answer="" if empty else answer,
+        passage_id=key if carried else "",
+        overlap=round(overlap, 4),
     )
+    emit(runtime, event)
     if not carried:
         return None
     return Grounding(batch=number, cited=cited, answer=answer, passage_id=key, overlap=round(overlap, 4))

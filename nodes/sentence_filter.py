@@ -43,16 +43,14 @@ async def sentence_filter(state: FoundState, runtime: Runtime[FilterContext]) ->
         kept.sort(key=lambda excerpt: -excerpt["score"])
         kept = kept[: settings.passages_per_extraction]
         knowledge.append(Knowledge(query=candidates["query"], excerpts=kept))
-        emit(
-            runtime,
-            Filtered(
-                query=candidates["query"],
-                threshold=threshold if isfinite(threshold) else None,
-                passages_in=len(parts),
-                sentences_in=sum(len(part.sentences) for part in parts),
-                kept=[describe_excerpt(excerpt, passages[excerpt["passage_id"]]) for excerpt in kept],
-            ),
+        event = Filtered(
+            query=candidates["query"],
+            threshold=threshold if isfinite(threshold) else None,
+            passages_in=len(parts),
+            sentences_in=sum(len(part.sentences) for part in parts),
+            kept=[describe_excerpt(excerpt, passages[excerpt["passage_id"]]) for excerpt in kept],
         )
+        emit(runtime, event)
     return {"knowledge": knowledge, "calls": calls}
 
 

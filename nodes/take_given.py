@@ -34,14 +34,12 @@ async def take_given(state: GoldInput, runtime: Runtime[GoldPassagesContext]) ->
         if count > 1:
             raise SettingsError(f"gold_passages: two have the id {key!r:.80}; ids must differ")
     excerpts = [whole_excerpt(passage, passage["score"]) for passage in passages]
-    emit(
-        runtime,
-        PassagesGiven(
-            query=state["question"],
-            passage_ids=[passage["id"] for passage in passages],
-            titles=[passage["title"] for passage in passages],
-        ),
+    event = PassagesGiven(
+        query=state["question"],
+        passage_ids=[passage["id"] for passage in passages],
+        titles=[passage["title"] for passage in passages],
     )
+    emit(runtime, event)
     return {
         "passages": passages,
         "knowledge": [Knowledge(query=state["question"], excerpts=excerpts)],

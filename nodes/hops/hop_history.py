@@ -86,19 +86,17 @@ def close_hop(hops: Sequence[Hop], evidence: Evidence | None, answer: str, runti
         "quote": evidence["quote"] if evidence else "",
         "passage_ids": evidence["passage_ids"] if evidence else [],
     }
-    emit(
-        runtime,
-        Revised(
-            hop=hop["number"],
-            question=hop["question"],
-            generated=hop["generated"],
-            answer=answer,
-            grounded=done["grounded"],
-            changed=normalized_query(answer) != normalized_query(hop["generated"]),
-            passage_ids=done["passage_ids"],
-            quote=done["quote"],
-        ),
+    event = Revised(
+        hop=hop["number"],
+        question=hop["question"],
+        generated=hop["generated"],
+        answer=answer,
+        grounded=done["grounded"],
+        changed=normalized_query(answer) != normalized_query(hop["generated"]),
+        passage_ids=done["passage_ids"],
+        quote=done["quote"],
     )
+    emit(runtime, event)
     return [*hops[:-1], done]
 
 
