@@ -78,13 +78,4 @@ METHODS: dict[str, ModuleType] = {
 # The short names, which METHODS knows, too.
 METHODS.update({short: METHODS[name] for short, name in ALIASES.items()})
 
-__all__ = [
-    "ALIASES",
-    "METHODS",
-    "blendfilter",
-    "chain_of_reviews",
-    "genground",
-    "migres",
-    "ra_isf",
-    "tree_of_reviews",
-]
+__all__ = ["ALIASES", "METHODS", "blendfilter", "chain_of_reviews", "genground", "migres", "ra_isf", "tree_of_reviews"]

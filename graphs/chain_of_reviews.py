@@ -67,9 +67,7 @@ def build() -> MethodGraph:
     )
     builder.add_edge("expand", "retrieve")
     builder.add_conditional_edges(
-        "gather",
-        what_was_found,
-        {"evidence": "conclude", "relevant paragraphs only": "answer", "nothing": "finish"},
+        "gather", what_was_found, {"evidence": "conclude", "relevant paragraphs only": "answer", "nothing": "finish"}
     )
     builder.add_edge("conclude", "finish")
     builder.add_path("answer", "finish", END)

@@ -82,15 +82,11 @@ def build() -> MethodGraph:
     builder.add_conditional_edges("prepare", how_to_answer, {"hop by hop": "deduce", "at once": "generate"})
     builder.add_edge("generate", "retrieve")
     builder.add_conditional_edges(
-        "deduce",
-        route_deduced,
-        {"next question": "retrieve", "finished": "finish", "no further hop": "best_answer"},
+        "deduce", route_deduced, {"next question": "retrieve", "finished": "finish", "no further hop": "best_answer"}
     )
     builder.add_conditional_edges("retrieve", how_to_use, {"grounding": "ground", "no grounding": "read_passages"})
     builder.add_conditional_edges(
-        "ground",
-        what_was_cited,
-        {"cited": "revise", "empty, more": "ground", "empty, none left": "keep"},
+        "ground", what_was_cited, {"cited": "revise", "empty, more": "ground", "empty, none left": "keep"}
     )
     for closing in ("revise", "keep", "read_passages"):
         builder.add_conditional_edges(closing, how_to_answer, {"hop by hop": "deduce", "at once": "accept"})

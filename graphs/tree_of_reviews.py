@@ -90,9 +90,7 @@ def build_grow(context: type[TreeOfReviewsContext] = Context, write_queries: Nod
     builder.add_path(START, "retrieve", "prune")
     builder.add_conditional_edges("prune", anything_new, {"paragraphs to review": "review", "all paths closed": END})
     builder.add_conditional_edges(
-        "review",
-        what_was_decided,
-        {"SEARCH": "expand", "next paragraph": "review", "all paths closed": END},
+        "review", what_was_decided, {"SEARCH": "expand", "next paragraph": "review", "all paths closed": END}
     )
     builder.add_edge("expand", "retrieve")
     return builder
@@ -111,9 +109,7 @@ def build() -> MethodGraph:
 
     builder.add_path(START, "prepare", "grow", "gather")
     builder.add_conditional_edges(
-        "gather",
-        what_was_found,
-        {"evidence": "fuse", "relevant paragraphs only": "answer", "nothing": "finish"},
+        "gather", what_was_found, {"evidence": "fuse", "relevant paragraphs only": "answer", "nothing": "finish"}
     )
     builder.add_edge("fuse", "rank_passages")
     builder.add_path("answer", "rank_passages", "finish", END)

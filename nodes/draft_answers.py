@@ -40,9 +40,7 @@ async def draft_answers(state: DraftState, runtime: Runtime[BlendFilterContext])
     )
     samples = [sampling_at(top_p, settings.temperature) for top_p in settings.sample_top_p] or [{}]
     answers = await ask_all(
-        runtime,
-        state,
-        [replace(wanted, sample=number, sampling=sampling) for number, sampling in enumerate(samples)],
+        runtime, state, [replace(wanted, sample=number, sampling=sampling) for number, sampling in enumerate(samples)]
     )
     drafts = [
         draft_of(answered, settings, excerpts, number=number, question=state["question"])

@@ -19,9 +19,7 @@ from hopgraph.tools.resources import get_entailment_checker, get_model, get_rera
 
 
 def prepare_for(
-    state: type[Any],
-    *,
-    given: Collection[str] = (),
+    state: type[Any], *, given: Collection[str] = ()
 ) -> Callable[[QuestionInput, Runtime[Context]], Awaitable[Mapping[str, Any]]]:
     """Make the first node of a method, given the method's state and what a caller gives beside the question.
 

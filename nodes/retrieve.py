@@ -29,9 +29,7 @@ class RetrieveState(TypedDict):
 
 
 def retrieve_with(
-    count: Callable[[ContextT, int], int],
-    *,
-    any_number: bool = False,
+    count: Callable[[ContextT, int], int], *, any_number: bool = False
 ) -> Callable[[RetrieveState, Runtime[ContextT]], Awaitable[Mapping[str, Any]]]:
     """Return the node that searches all queries at once, without the passages that memory excludes.
 

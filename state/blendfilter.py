@@ -85,14 +85,7 @@ class BlendFilterContext(Context):
     """The settings of BlendFilter; defaults are the paper's, without its demonstrations."""
 
     method = "blendfilter"
-    steps = (
-        "answer_step_by_step",
-        "write_passage",
-        "name_topic",
-        "weigh_passages",
-        "select_passages",
-        "shorten",
-    )
+    steps = ("answer_step_by_step", "write_passage", "name_topic", "weigh_passages", "select_passages", "shorten")
     presets: ClassVar[Presets] = {
         "multi_hop": {"passages_per_query": 5, "demonstrations": "multi_hop"},
         "open_domain": {"passages_per_query": 5},

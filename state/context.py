@@ -45,11 +45,7 @@ class Context(BaseModel):
     """The method's name: the first part of its roles."""
     steps: ClassVar[tuple[str, ...]] = ()
     """The second parts of its roles."""
-    presets: ClassVar[Presets] = {
-        "multi_hop": {},
-        "open_domain": {},
-        "yes_no": {"answer_type": "yes_no"},
-    }
+    presets: ClassVar[Presets] = {"multi_hop": {}, "open_domain": {}, "yes_no": {"answer_type": "yes_no"}}
     """The paper's settings by family of data sets."""
 
     model: str | SkipJsonSchema[InstanceOf[BaseChatModel]] | None = setting(

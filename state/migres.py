@@ -25,24 +25,11 @@ class MigresContext(KnowledgeContext):
     """The settings of MIGRES; defaults are the paper's for multi-hop questions (Table 11)."""
 
     method = "migres"
-    steps = (
-        "extract",
-        "recall_knowledge",
-        "decide",
-        "generate_queries",
-        "final_answer",
-        "summarise",
-        "snippet",
-    )
+    steps = ("extract", "recall_knowledge", "decide", "generate_queries", "final_answer", "summarise", "snippet")
     presets: ClassVar[Presets] = {
         "multi_hop": {"max_iterations": 5, "threshold": 3.0, "threshold_for": "bge"},
         "open_domain": {"max_iterations": 3, "threshold": 5.0, "threshold_for": "bge"},
-        "yes_no": {
-            "max_iterations": 5,
-            "threshold": 0.0,
-            "threshold_for": "bge",
-            "answer_type": "yes_no",
-        },
+        "yes_no": {"max_iterations": 5, "threshold": 0.0, "threshold_for": "bge", "answer_type": "yes_no"},
     }
 
     max_iterations: int = setting(

@@ -125,9 +125,7 @@ def path_order(path: str) -> tuple[int, ...]:
     return tuple(int(part) for part in path.split("."))
 
 
-def merge_tree(
-    statuses: Sequence[str],
-) -> Callable[[Mapping[str, NodeT], Mapping[str, NodeT]], dict[str, NodeT]]:
+def merge_tree(statuses: Sequence[str]) -> Callable[[Mapping[str, NodeT], Mapping[str, NodeT]], dict[str, NodeT]]:
     """Make the reducer of a tree whose nodes are kept by id, given the statuses of a node in their order.
 
     The reducer unites two trees by id. A status only moves forward: of two records with one id the one whose

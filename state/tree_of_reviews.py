@@ -15,9 +15,7 @@ class TreeOfReviewsContext(ReviewContext):
 
     method = "tree_of_reviews"
     steps = ("review", "review_directly", "complete", "fuse", "answer_step_by_step")
-    presets: ClassVar[Presets] = {
-        "multi_hop": {"search": "depth", "demonstrations": "multi_hop"},
-    }
+    presets: ClassVar[Presets] = {"multi_hop": {"search": "depth", "demonstrations": "multi_hop"}}
 
     widths: tuple[Width, ...] = setting(
         "Method",

@@ -48,9 +48,7 @@ def build() -> MethodGraph:
 
     builder.add_path(START, "prepare", "act")
     builder.add_conditional_edges(
-        "act",
-        route_deduced,
-        {"next question": "retrieve", "finished": "finish", "no further hop": "best_answer"},
+        "act", route_deduced, {"next question": "retrieve", "finished": "finish", "no further hop": "best_answer"}
     )
     builder.add_path("retrieve", "observe", "act")
     builder.add_path("best_answer", "finish", END)

@@ -48,9 +48,7 @@ def build() -> MethodGraph:
 
     builder.add_path(START, "prepare", "follow_up")
     builder.add_conditional_edges(
-        "follow_up",
-        route_deduced,
-        {"next question": "retrieve", "finished": "finish", "no further hop": "best_answer"},
+        "follow_up", route_deduced, {"next question": "retrieve", "finished": "finish", "no further hop": "best_answer"}
     )
     builder.add_path("retrieve", "intermediate_answer", "follow_up")
     builder.add_path("best_answer", "finish", END)

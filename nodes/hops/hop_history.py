@@ -57,11 +57,7 @@ def accept_generated(hops: Sequence[Hop], runtime: Runtime[Any]) -> dict[str, An
     number, question, answer = hop["number"], hop["question"], hop["generated"]
     recalled = knowledge_passage(str(number), answer, title=question, hop=number)
     evidence = Evidence(
-        id=f"{number}.0.1",
-        statement=f"{question} {answer}",
-        passage_ids=[recalled["id"]],
-        quote=answer,
-        verified=False,
+        id=f"{number}.0.1", statement=f"{question} {answer}", passage_ids=[recalled["id"]], quote=answer, verified=False
     )
     return {**update, "passages": [recalled], "evidence": [evidence]}
 
