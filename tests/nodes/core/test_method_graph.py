@@ -5,10 +5,13 @@ from collections import Counter
 from typing import Any
 
 from langchain_core.callbacks import BaseCallbackHandler
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START
 from typing_extensions import override
 
-from hopgraph.graphs import migres
-from hopgraph.state import StepEvent
+from hopgraph.graphs import genground, migres
+from hopgraph.nodes.core.method_graph import MethodGraph
+from hopgraph.state import MethodState, StepEvent
 
 QUESTION = {"question": "In which city was the director of the film Pan's Labyrinth born?"}
 
@@ -34,3 +37,19 @@ async def test_a_node_is_one_run() -> None:
     assert awaited.begun == called.begun
     assert awaited.begun["decide"] == decided > 0
     assert awaited.begun["prepare"] == awaited.begun["finish"] == 1
+
+
+def test_a_router_reads_the_recorded_settings_after_an_edit_at_a_breakpoint() -> None:
+    graph = genground.build().compile(checkpointer=InMemorySaver())
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    graph.invoke(QUESTION, thread, context=genground.Context(deduction=False), interrupt_after=["prepare"])
+    graph.update_state(thread, {"question": "Who wrote Frankenstein?"}, as_node="prepare")
+    assert graph.get_state(thread).next == ("generate",)
+
+
+def test_a_path_is_the_edges_from_each_node_to_the_next() -> None:
+    by_path, by_edges = (MethodGraph(MethodState, migres.Context) for _ in range(2))
+    by_path.add_path(START, "a", "b", END)
+    for edge in ((START, "a"), ("a", "b"), ("b", END)):
+        by_edges.add_edge(*edge)
+    assert by_path.edges == by_edges.edges
