@@ -52,11 +52,7 @@ class JsonServer:
     _limit: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(PARALLEL), repr=False)
 
     def __post_init__(self) -> None:
-        """Check the address.
-
-        Raises:
-            SpecError: it has no host, or another scheme than HTTP.
-        """
+        """Check the address; SpecError where it has no host, or another scheme than HTTP."""
         parts = urlsplit(self.url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise SpecError(f"{redact(self.url)!r} is not an address such as http://127.0.0.1:8080")
@@ -88,11 +84,9 @@ class JsonServer:
                 return await retrying(attempts, FIRST_WAIT, LONGEST_WAIT)(self._send, method, content)
         except httpx.HTTPStatusError as error:
             status, reason = status_of(error), " ".join(redact(str(error)).split())[:200]
-            hint = (
-                f"; {'check' if self._key() else 'set'} {self.key_variable}"
-                if self.key_variable and status in {401, 403}
-                else ""
-            )
+            hint = ""
+            if self.key_variable and status in {401, 403}:
+                hint = f"; {'check' if self._key() else 'set'} {self.key_variable}"
             raise self._failure(f"HTTP {status}: {reason}{hint}") from None
         except (httpx.TimeoutException, TimeoutError):
             raise self._failure(f"no answer in {self.seconds:g} s") from None
@@ -116,9 +110,7 @@ class JsonServer:
                 if len(received) > LARGEST_ANSWER:
                     raise self._failure(f"the answer is larger than {LARGEST_ANSWER:,} bytes")
             if response.is_redirect:
-                raise self._failure(
-                    f"HTTP {response.status_code}: it redirects, which is not followed; fix the address"
-                )
+                raise self._failure(f"HTTP {response.status_code}: it redirects, which is not followed")
             if response.is_error:
                 message = bytes(received[:2000]).decode(errors="replace")
                 raise httpx.HTTPStatusError(message, request=response.request, response=response)

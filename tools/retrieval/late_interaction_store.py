@@ -96,8 +96,11 @@ class TokenVectors:
             # Whole passages: at least one, and as many as fit.
             last = max(first + 1, int(np.searchsorted(totals, scored + _TOKENS_AT_ONCE, side="right")))
             some = slice(first, last)
-            spans = zip(ends[some].tolist(), lengths[some].tolist(), strict=True)
-            vectors = np.concatenate([self._vectors[end - length : end] for end, length in spans])
+            if np.all(np.diff(rows[some]) == 1):  # one piece of the file, which need not be copied
+                vectors = self._vectors[ends[first] - lengths[first] : ends[last - 1]]
+            else:
+                spans = zip(ends[some].tolist(), lengths[some].tolist(), strict=True)
+                vectors = np.concatenate([self._vectors[end - length : end] for end, length in spans])
             scores[some] = _max_sim(query, vectors, totals[some] - lengths[some] - scored)
             first, scored = last, int(totals[last - 1])
         return scores

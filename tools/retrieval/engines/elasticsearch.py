@@ -43,7 +43,6 @@ class ElasticsearchEngine(SearchEngine):
     """One index of an Elasticsearch."""
 
     def __init__(self, address: EngineAddress) -> None:
-        """Make the client, which connects at the first call."""
         self.address = address
         self._library: Any = require("elasticsearch", "elasticsearch")
         self._helpers: Any = require("elasticsearch.helpers", "elasticsearch")

@@ -50,7 +50,6 @@ class MilvusEngine(SearchEngine):
     """One collection of a Milvus."""
 
     def __init__(self, address: EngineAddress) -> None:
-        """Connect."""
         self.address = address
         self._seconds = CALL_SECONDS
         connection: dict[str, Any] = {"uri": address.uri, "timeout": CONNECT_SECONDS}
