@@ -183,7 +183,9 @@ def explicit_settings(settings: Context) -> dict[str, Any]:
 def describe_invalid(cls: type[Context], error: ValidationError, what: str) -> str:
     """Say in one line what the first error of a validation is; `what` names the subject, with {name} or {NAME}."""
     first = error.errors(include_url=False)[0]
-    name = str(first["loc"][0]) if first["loc"] else "?"
+    if not first["loc"]:
+        return first["msg"].removeprefix("Value error, ")  # of settings that do not go together
+    name = str(first["loc"][0])
     subject = what.format(name=repr(name), NAME=name.upper())
     if first["type"] == "extra_forbidden":
         return describe_unknown(cls, subject)

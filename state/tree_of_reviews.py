@@ -1,13 +1,15 @@
 """The settings of Tree of Reviews (paper sections 3.3, 3.4 and 4.4) and of its contrast, Chain of Reviews."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from hopgraph.state.context import Presets, setting
 from hopgraph.state.review_tree import ReviewContext
 
 Width = Annotated[int, Field(ge=1, le=1000)]
+MOST_PARAGRAPHS = 200_000
+"""Of a tree that is grown to its end; default widths and the greatest depth stay below."""
 
 
 class TreeOfReviewsContext(ReviewContext):
@@ -69,6 +71,19 @@ class TreeOfReviewsContext(ReviewContext):
     def _written(cls, value: object) -> object:
         """Take widths as people write them, `5,3,3` or `[5, 3, 3]`."""
         return value.strip("[]() ").split(",") if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Self:
+        level, paragraphs = 1, 0
+        for depth in range(1, self.max_depth + 1):
+            level *= self.width(depth)
+            paragraphs += level
+        if paragraphs > MOST_PARAGRAPHS:
+            raise ValueError(
+                f"widths {','.join(map(str, self.widths))} with max_depth {self.max_depth} make a tree of up to "
+                f"{paragraphs:,} paragraphs; at most {MOST_PARAGRAPHS:,}"
+            )
+        return self
 
     def width(self, depth: int) -> int:
         """Get how many paragraphs are retrieved for a node at `depth` - 1; the first level is at depth 1."""

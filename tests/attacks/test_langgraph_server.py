@@ -152,6 +152,17 @@ def test_callers_lower_limits_and_choose_how_a_method_works(ann: httpx.Client) -
     assert json.loads(in_context(ann, given))["answer"] == "Pablo Picasso"
 
 
+def test_no_question_costs_without_bound(ann: httpx.Client) -> None:
+    """Where the operator has set no limits, the server has."""
+    for name, most in {"max_llm_calls": 500, "max_tokens": 2_000_000, "deadline_seconds": 540}.items():
+        for asked in (most + 1, None):
+            answer = in_context(ann, {name: asked})
+            assert f"setting '{name}' may be at most" in answer
+    wide = {"widths": [1000] * 10, "max_depth": 10}
+    body = {"assistant_id": "tree_of_reviews", "input": QUESTION, "context": wide}
+    assert "at most 200,000" in ann.post("/runs/wait", json=body).text
+
+
 def test_the_default_assistants_can_be_used_but_not_changed(ann: httpx.Client, ben: httpx.Client) -> None:
     assistants = ben.post("/assistants/search", json={"graph_id": "migres", "limit": 10}).json()
     [default] = [each["assistant_id"] for each in assistants if each["metadata"].get("created_by") == "system"]

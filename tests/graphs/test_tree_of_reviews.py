@@ -126,6 +126,8 @@ def test_widths_are_written_as_the_paper_does(monkeypatch: pytest.MonkeyPatch) -
     for wrong in ("", "5,x", "0", [1001], []):
         with pytest.raises(SettingsError, match="'widths'"):
             make_settings(tree_of_reviews.Context, {"widths": wrong})
+    with pytest.raises(SettingsError, match=r"^widths 1000 with max_depth 2 make a tree of up to 1,001,000"):
+        make_settings(tree_of_reviews.Context, {"widths": [1000], "max_depth": 2})
     monkeypatch.setenv("HOPGRAPH_WIDTHS", "1")
     monkeypatch.setenv("HOPGRAPH_MAX_DEPTH", "1")
     ran = run(script({"film": accept("x")}, fuse=[fused("x", 1)]))

@@ -17,8 +17,9 @@ OWNER_SETTINGS = frozenset(
 )
 """The settings that only the owner of the app may choose: files, addresses, paid models, and the load on a model
 server."""
-LIMITS = ("max_llm_calls", "max_tokens", "deadline_seconds")
-"""The settings that a caller may lower, but not raise above what the app was started with."""
+LIMITS: Mapping[str, float] = {"max_llm_calls": 500, "max_tokens": 2_000_000, "deadline_seconds": 540}
+"""The settings that a caller may lower, but not raise above what the app was started with. These are what they are
+where nobody has set them; `none` takes one away. The time ends before a turn's, so that there is a best answer."""
 TRUST_CALLERS = "HOPGRAPH_TRUST_CALLERS"
 """The variable by which a developer lets the callers of a LangGraph server choose the owner's settings, too."""
 
@@ -26,6 +27,12 @@ TRUST_CALLERS = "HOPGRAPH_TRUST_CALLERS"
 def callers_are_trusted() -> bool:
     """Whether a developer trusts the callers of this server."""
     return os.environ.get(TRUST_CALLERS, "").lower() in {"1", "true", "yes"}
+
+
+def with_limits(settings: ChatContext) -> ChatContext:
+    """Set the limits that nobody has set."""
+    unset = LIMITS.keys() - settings.model_fields_set
+    return settings.model_copy(update={name: LIMITS[name] for name in unset})
 
 
 def check_caller_settings(given: Mapping[str, Any], allowed: ChatContext) -> None:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 
-from hopgraph.tools.apps.server.caller_settings import TRUST_CALLERS, callers_are_trusted
+from hopgraph.tools.apps.server.caller_settings import LIMITS, TRUST_CALLERS, callers_are_trusted
 from hopgraph.tools.apps.server.guards import ServerGuard
 from hopgraph.tools.apps.server.server_options import (
     ServingOptions,
@@ -43,8 +43,17 @@ def __getattr__(name: str) -> Starlette:
     if callers_are_trusted():
         warning = "%s is set: callers choose models, addresses and files of this machine"
         logging.getLogger(__name__).warning(warning, TRUST_CALLERS)
+    else:
+        _limit_questions()
     globals()[name] = app
     return app
+
+
+def _limit_questions() -> None:
+    """Set the limits that the owner has not: what a run does not say comes from this process's environment."""
+    for name, most in LIMITS.items():
+        variable = f"HOPGRAPH_{name.upper()}"
+        os.environ[variable] = os.environ.get(variable) or str(most)
 
 
 def _web_app() -> Starlette:

@@ -16,7 +16,7 @@ from hopgraph.state.chat import METHOD_ALIASES, METHOD_NAMES, ChatContext, setti
 from hopgraph.state.context import make_settings
 from hopgraph.state.environment import with_environment
 from hopgraph.tools.apps.server.admission import Admission, BusyError
-from hopgraph.tools.apps.server.caller_settings import check_caller_settings
+from hopgraph.tools.apps.server.caller_settings import check_caller_settings, with_limits
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.threads import Threads, open_threads, thread_key
 from hopgraph.tools.apps.server.turn import TurnStep, run_turn
@@ -72,7 +72,8 @@ class Service:
         """
         name = resolve_name(name)
         if not owner:
-            check_caller_settings(changes, with_environment(make_settings(ChatContext, self.options.settings)))
+            started_with = with_environment(make_settings(ChatContext, self.options.settings))
+            check_caller_settings(changes, with_limits(started_with))
         of_method = {key: value for key, value in changes.items() if key not in ChatContext.model_fields}
         given = {**self.options.settings, **{key: value for key, value in changes.items() if key not in of_method}}
         if of_method and name == AUTO:
@@ -82,11 +83,11 @@ class Service:
             make_settings(METHODS[name].Context, of_method)
             methods = given.get("methods")
             by_method = methods if isinstance(methods, Mapping) else {}
-            started_with = by_method.get(name)
-            merged = {**(started_with if isinstance(started_with, Mapping) else {}), **of_method}
+            own = by_method.get(name)
+            merged = {**(own if isinstance(own, Mapping) else {}), **of_method}
             given["methods"] = {**by_method, name: merged}
         named = {} if name == AUTO else {"use_method": name}
-        return with_environment(make_settings(ChatContext, {**given, **named}))
+        return with_limits(with_environment(make_settings(ChatContext, {**given, **named})))
 
     def answer_messages(self, messages: Sequence[BaseMessage], settings: ChatContext) -> AsyncGenerator[TurnStep]:
         """Answer the last of the messages, without a thread: the caller holds the conversation.

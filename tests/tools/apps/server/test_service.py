@@ -43,6 +43,18 @@ async def test_limits_may_be_lowered_but_not_raised(service: Service) -> None:
     assert service.settings("migres", {"max_llm_calls": 11}, owner=True).max_llm_calls == 11
 
 
+async def test_where_the_owner_sets_no_limits_there_are_some(tmp_path: Path) -> None:
+    """He takes one away by setting it to none."""
+    options = ServingOptions(settings={"max_tokens": None}, threads=tmp_path / "threads.sqlite")
+    async with open_service(options) as opened:
+        settings = opened.settings("tree_of_reviews", {})
+        assert (settings.max_llm_calls, settings.max_tokens, settings.deadline_seconds) == (500, None, 540)
+        assert opened.settings("migres", {"max_tokens": 10**9}).max_tokens == 10**9
+        for name, asked in {"max_llm_calls": 501, "deadline_seconds": None}.items():
+            with pytest.raises(SettingsError, match=f"'{name}' may be at most"):
+                opened.settings("migres", {name: asked})
+
+
 async def test_a_callers_settings_join_those_of_the_method(service: Service) -> None:
     settings = service.settings("migres", {"max_iterations": 2})
     assert settings.methods["migres"] == {"max_iterations": 2, "passages_per_query": 7}
