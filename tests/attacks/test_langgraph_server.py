@@ -235,6 +235,14 @@ def test_threads_are_their_owners_alone(ann: httpx.Client, ben: httpx.Client) ->
         ben.get(f"/internal/debug/thread/{thread}"),
         ben.delete(at),
     ]
+    started = {"id": 1, "method": "run.start", "params": turn}
+    streamed = [
+        ben.get(f"{at}/stream"),
+        ben.get(f"{at}/runs/{run['run_id']}/stream"),
+        ben.post(f"{at}/stream/events", json={"channels": ["values", "messages"]}),
+        ben.post(f"{at}/commands", json=started),
+    ]
+    assert not [each.text for each in streamed if each.text and "404: Thread" not in each.text]
     elsewhere = {"assistant_id": "chat", "input": None, "checkpoint": checked}
     attempts.append(ben.post(f"/threads/{other}/history", json={"checkpoint": checked}))
     assert "messages" not in ben.post(f"/threads/{other}/runs/wait", json=elsewhere).text
