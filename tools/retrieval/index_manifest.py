@@ -135,7 +135,8 @@ def parse_facts(kind: type[FactsT], content: bytes | str, place: str, remedy: st
         return kind.model_validate_json(content)
     except ValidationError as error:
         first = error.errors()[0]
-        reason = ": ".join([".".join(map(str, first["loc"])) or "content", first["msg"]])
+        found = f", not {first['input']!r:.40}" if first["type"] == "literal_error" else ""
+        reason = f"{'.'.join(map(str, first['loc'])) or 'content'}: {first['msg']}{found}"
         raise CorpusError(f"{place}: damaged, or of another version of hopgraph ({reason}); {remedy}") from None
 
 
