@@ -87,7 +87,7 @@ def test_a_passage_full_of_delimiters() -> None:
 
 def test_the_picture_of_a_run() -> None:
     pytest.importorskip("gradio", reason="needs the chat extra")
-    from hopgraph.tools.apps.server.page.run_picture import picture
+    from hopgraph.tools.apps.server.page.conversation_html import picture
 
     event: Any = {"event": "query", "node": "n", "step": 1, "path": "", "number": 1}
     event["data"] = {"query": "x" * 10_000_000, "why": ""}

@@ -121,7 +121,7 @@ async def test_path_like_and_long_names_are_refused(tmp_path: Path, bad: str) ->
             await threads.create(bad)
 
 
-async def test_twenty_threads_at_once_are_not_mixed(threads: Threads) -> None:
+async def test_eight_threads_at_once_are_not_mixed(threads: Threads) -> None:
     asked = [
         ("Who painted Guernica?", "Pablo Picasso", "Málaga"),
         ("In what year did the sculptor of the Statue of Liberty die?", "1904", "Colmar"),
@@ -138,7 +138,7 @@ async def test_twenty_threads_at_once_are_not_mixed(threads: Threads) -> None:
         said: list[BaseMessage] = (await app.aget_state(config)).values["messages"]
         assert [each.text for each in said if isinstance(each, HumanMessage)] == [question, "And where was he born?"]
 
-    await asyncio.gather(*(talk(number) for number in range(20)))
+    await asyncio.gather(*(talk(number) for number in range(8)))
 
 
 @pytest.mark.slow
@@ -261,7 +261,7 @@ async def test_lost_connections_to_postgres_are_made_anew(address: str) -> None:
 async def test_a_locked_file_is_told_in_one_line_and_can_be_used_again(tmp_path: Path) -> None:
     place = tmp_path / "threads.sqlite"
     async with open_threads(place) as threads:
-        await threads.database.rows("PRAGMA busy_timeout = 100")
+        await threads.database.rows("PRAGMA busy_timeout = 10")
         app, config = app_on(threads), threads.config("locked", await threads.create("locked"))
         with sqlite3.connect(place) as other:
             other.execute("BEGIN IMMEDIATE")

@@ -43,7 +43,7 @@ def run_chat(given: ChatOptions) -> None:
         origins=(*(given.origins or []), *origins_from_environment()),
         hosts=(*(given.hosts or []), *hosts_from_environment()),
         threads=given.threads,
-    ).validate()
+    )
     with open_listener(options.host, options.port) as listener:
         address = address_of(options.host, listener.getsockname()[1])
         logging.basicConfig(format="%(message)s")

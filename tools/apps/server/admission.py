@@ -28,11 +28,7 @@ class Admission:
 
     @contextmanager
     def exclusive(self, thread: str) -> Generator[None]:
-        """Keep turns away from a thread meanwhile, without taking a slot.
-
-        Raises:
-            BusyError: the thread is being answered.
-        """
+        """Keep turns away from a thread meanwhile, without taking a slot; a BusyError while it is being answered."""
         if thread in self._threads:
             raise BusyError("this thread is still being answered; wait for its reply, or stop it")
         self._threads.add(thread)

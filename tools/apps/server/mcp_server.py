@@ -52,9 +52,6 @@ from hopgraph.tools.apps.server.turn import (
 
 MCP_PATH = "/mcp"
 
-ReportProgress = Callable[[int, str], Awaitable[None]]
-"""Sends the client a step: its number, from 1, and one line."""
-
 _AUTO_DESCRIPTION = (
     "Answers a question from the documents, with citations. The question is routed: what one passage can answer is "
     "looked up at once, what takes several passages is followed from one to the next."
@@ -88,11 +85,8 @@ def mcp_server(service: Service) -> Server[Any]:
         return ListToolsResult(tools=[describe_tool(name) for name in MODEL_NAMES])
 
     async def call_tool(context: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
-        async def report(number: int, line: str) -> None:
-            await context.session.report_progress(number, message=line)
-
         try:
-            return await _call(service, params.name, params.arguments or {}, report)
+            return await _call(service, params.name, params.arguments or {}, context.session.report_progress)
         except (HopgraphError, TimeoutError) as error:
             line = error_line(error, service.options.turn_seconds)
             return CallToolResult(content=[TextContent(text=line)], is_error=True)
@@ -126,7 +120,9 @@ def describe_tool(name: str) -> Tool:
     )
 
 
-async def _call(service: Service, name: str, arguments: Mapping[str, Any], report: ReportProgress) -> CallToolResult:
+async def _call(
+    service: Service, name: str, arguments: Mapping[str, Any], report: Callable[..., Awaitable[None]]
+) -> CallToolResult:
     if name not in MODEL_NAMES:
         raise SettingsError(f"tool {name!r:.80} is unknown; there are: {', '.join(MODEL_NAMES)}")
     question = _question(arguments)
@@ -143,7 +139,7 @@ async def _call(service: Service, name: str, arguments: Mapping[str, Any], repor
                 if not line.label and line.style != "heading":
                     continue  # what a step found, sentence by sentence
                 number += 1
-                await report(number, replace_surrogates(f"{line.label} {line.text}".strip()))
+                await report(number, message=replace_surrogates(f"{line.label} {line.text}".strip()))
     raise AssertionError("a run gave no end")
 
 

@@ -50,10 +50,9 @@ async def run_in_task(
 
 
 async def relay_steps(steps: AsyncGenerator[TurnStep], seconds: float) -> AsyncGenerator[TurnStep | None]:
-    """Yield the steps of a turn as they happen, and None after a long time without any; closing it cancels the turn.
+    """Yield a turn's steps as they happen, and None after a long time without any; closing it cancels the turn.
 
-    Raises:
-        TimeoutError: the turn takes longer than so many `seconds`. And whatever the turn raises.
+    Whatever the turn raises, or the TimeoutError of `run_in_task`, is raised after its last step.
     """
     async with run_in_task(steps, seconds) as (turn, arrived):
         while True:
@@ -70,11 +69,7 @@ async def relay_steps(steps: AsyncGenerator[TurnStep], seconds: float) -> AsyncG
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, ResultT]) -> ResultT | None:
-    """Do some work for a client; it is cancelled, and None returned, when the client disconnects.
-
-    Raises:
-        Whatever the work raises.
-    """
+    """Do some work for a client; it is cancelled, and None returned, when the client disconnects."""
 
     async def disconnected() -> None:
         while (await request.receive())["type"] != "http.disconnect":
@@ -100,11 +95,8 @@ async def stream_events(
 ) -> Response:
     """Send server-sent events, each with its blank line; however the stream ends, their generator is closed.
 
-    A turn that cannot start is refused by the status of the reply, so its first event is awaited; a later failure is
-    sent as the event that `describe_failure` writes. `last` ends every stream.
-
-    Raises:
-        Whatever is raised before the first event.
+    A turn that cannot start is refused by the status of the reply: whatever is raised before the first event is raised
+    here. A later failure is sent as the event that `describe_failure` writes. `last` ends every stream.
     """
     first = await while_connected(request, anext(events))
     if first is None:

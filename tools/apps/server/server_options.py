@@ -55,12 +55,22 @@ class ServingOptions:
     """After so long a turn is cancelled."""
 
     def __post_init__(self) -> None:
-        """Expand the place of the threads.
+        """Expand the place of the threads, and refuse an app that anyone in the network could use.
 
         Raises:
-            SettingsError: it begins with the home folder of an unknown user.
+            SettingsError: the home folder of an unknown user; an address beyond loopback without a key.
         """
-        object.__setattr__(self, "threads", _expand_place(self.threads))
+        if not self.is_local and not self.keys:
+            raise SettingsError(
+                f"--host {self.host}: others can reach this address, so callers must send a key; set {_KEYS} to one of"
+                f" at least {_MIN_KEY_LENGTH} characters, or serve at 127.0.0.1"
+            )
+        if self.threads and "://" not in str(self.threads):
+            try:
+                object.__setattr__(self, "threads", Path(self.threads).expanduser())
+            except RuntimeError:
+                place = f"{str(self.threads)!r:.80}"
+                raise SettingsError(f"threads {place}: this user's home folder is not known") from None
 
     @property
     def is_local(self) -> bool:
@@ -69,34 +79,8 @@ class ServingOptions:
 
     @property
     def initial_method(self) -> str:
-        """The method that the page preselects: `use_method` as set here or in the environment, else `auto`.
-
-        Raises:
-            SettingsError: the settings, or those of the environment, are invalid.
-        """
+        """The method that the page preselects; a SettingsError where settings, also of the environment, are invalid."""
         return with_environment(make_settings(ChatContext, self.settings)).use_method
-
-    def validate(self) -> "ServingOptions":
-        """Refuse an app that anyone in the network could use; return the options.
-
-        Raises:
-            SettingsError: an address beyond loopback without a key.
-        """
-        if not self.is_local and not self.keys:
-            raise SettingsError(
-                f"--host {self.host}: others can reach this address, so callers must send a key; set {_KEYS} to one of"
-                f" at least {_MIN_KEY_LENGTH} characters, or serve at 127.0.0.1"
-            )
-        return self
-
-
-def _expand_place(threads: str | Path | None) -> str | Path | None:
-    if not threads or "://" in str(threads):
-        return threads or None
-    try:
-        return Path(threads).expanduser()
-    except RuntimeError:
-        raise SettingsError(f"threads {str(threads)!r:.80}: this user's home folder is not known") from None
 
 
 def is_loopback(host: str) -> bool:

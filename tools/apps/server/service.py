@@ -38,11 +38,7 @@ class UnknownMethodError(SettingsError):
 
 
 def resolve_name(name: str) -> str:
-    """Return the name in `MODEL_NAMES` that a caller means by itself or by an alias, as `tor`.
-
-    Raises:
-        UnknownMethodError: there is none.
-    """
+    """Return the name in `MODEL_NAMES` that a caller means by itself or an alias; UnknownMethodError for none."""
     resolved = METHOD_ALIASES.get(name, name)
     if resolved not in MODEL_NAMES:
         raise UnknownMethodError(f"method {name!r:.80} is unknown; there are: {', '.join(MODEL_NAMES)}")
@@ -81,28 +77,20 @@ class Service:
         if of_method:
             # Validated under the method's own name, before anything runs.
             make_settings(METHODS[name].Context, of_method)
-            methods = given.get("methods")
-            by_method = methods if isinstance(methods, Mapping) else {}
-            own = by_method.get(name)
-            merged = {**(own if isinstance(own, Mapping) else {}), **of_method}
-            given["methods"] = {**by_method, name: merged}
+            methods = make_settings(ChatContext, given).methods
+            given["methods"] = {**methods, name: {**methods.get(name, {}), **of_method}}
         named = {} if name == AUTO else {"use_method": name}
         return with_limits(with_environment(make_settings(ChatContext, {**given, **named})))
 
     def answer_messages(self, messages: Sequence[BaseMessage], settings: ChatContext) -> AsyncGenerator[TurnStep]:
         """Answer the last of the messages, without a thread: the caller holds the conversation.
 
-        Raises:
-            BusyError: at the first step: too much is asked at once.
+        The first step may raise a BusyError, here and in `run_method`.
         """
         return self._run_once(chat.graph, {"messages": messages}, settings)
 
     def run_method(self, name: str, question: str) -> AsyncGenerator[TurnStep]:
-        """Answer a question by one method, outside the chat: no history, and no routing.
-
-        Raises:
-            SettingsError: there is no such method. BusyError: at the first step: too much is asked at once.
-        """
+        """Answer a question by one method, outside the chat: no history, and no routing."""
         settings = settings_for_method(self.settings(name, {}), METHODS[name].Context)
         return self._run_once(METHODS[name].graph, {"question": question}, settings)
 
@@ -148,11 +136,7 @@ def _first_title(given: Any) -> str:
 
 @asynccontextmanager
 async def open_service(options: ServingOptions) -> AsyncGenerator[Service]:
-    """Open the threads and compile the chat.
-
-    Raises:
-        SettingsError: the settings are invalid, or the threads cannot be opened.
-    """
+    """Open the threads and compile the chat; a SettingsError for invalid settings, or threads that cannot be opened."""
     with_environment(make_settings(ChatContext, options.settings))
     async with open_threads(options.threads) as threads:
         graph = chat.build().compile(checkpointer=threads.saver, name="Chat")

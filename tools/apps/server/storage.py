@@ -84,10 +84,10 @@ class Database(ABC):
 
     @asynccontextmanager
     async def lock(self, key: str) -> AsyncGenerator[bool]:
-        """Lock a thread against other processes, as far as the database can.
+        """Lock a thread against other processes, until the block, the process or the connection to the server ends.
 
         Yields:
-            False where it is locked already. SQLite does not see other processes: always True.
+            False where it is locked already. SQLite, which is for one process at a time: always True.
         """
         yield True
 
@@ -127,11 +127,7 @@ class _SqliteDatabase(Database):
 
 @asynccontextmanager
 async def open_sqlite(path: Path) -> AsyncGenerator[Database]:
-    """Open a file that only its owner may read; it and its folder are created if they do not exist.
-
-    Raises:
-        SpecError: a package is missing. SettingsError: the file cannot be opened.
-    """
+    """Open a file that only its owner may read, created if needed; a SettingsError where it cannot be opened."""
     aiosqlite, checkpoints = require("aiosqlite", "chat"), require("langgraph.checkpoint.sqlite.aio", "chat")
     async with AsyncExitStack() as opened:
         try:
@@ -221,11 +217,7 @@ class _PostgresDatabase(Database):
 
 @asynccontextmanager
 async def open_postgres(address: str) -> AsyncGenerator[Database]:
-    """Connect to a server with a pool of connections, which outlives a restart of the server.
-
-    Raises:
-        SpecError: a package is missing. SettingsError: the server cannot be reached; without the password.
-    """
+    """Connect to a server with a pool, which outlives its restart; a SettingsError without the password if it fails."""
     psycopg, pools = require("psycopg", "postgres"), require("psycopg_pool", "postgres")
     checkpoints = require("langgraph.checkpoint.postgres.aio", "postgres")
     common = {"check": pools.AsyncConnectionPool.check_connection, "timeout": _CONNECT_SECONDS, "open": False}

@@ -71,13 +71,7 @@ class Threads:
         return {"configurable": {"thread_id": thread_key(user, thread)}}
 
     def lock(self, user: str, thread: str) -> AbstractAsyncContextManager[bool]:
-        """Lock a thread, while a turn runs on it, against other processes on the same PostgreSQL.
-
-        It is released with the block, with the process, or when the connection to the server is lost.
-
-        Returns:
-            A context of False where it is locked already; with SQLite, for one process at a time, always of True.
-        """
+        """Lock a thread, while a turn runs on it, as `Database.lock` does; other processes may use the same one."""
         return self.database.lock(thread_key(user, thread))
 
     async def create(self, user: str, title: str = "", *, thread: str | None = None) -> str:
@@ -120,8 +114,7 @@ class Threads:
     async def prune(self, user: str, thread: str) -> None:
         """Delete the checkpoints of a thread but the latest, which has its messages and the last turn.
 
-        An interrupted turn resumes from them, at about a megabyte for each turn; afterwards no earlier step can be
-        inspected or run again. Nothing happens while a turn runs or is interrupted.
+        Those of a turn take about a megabyte. Nothing happens while one is interrupted: it resumes from them.
         """
         key = thread_key(user, thread)
         latest = await self.saver.aget_tuple({"configurable": {"thread_id": key}})
@@ -133,11 +126,7 @@ class Threads:
 
 
 def thread_key(user: str, thread: str) -> str:
-    """Return the id under which the checkpointer knows a user's thread.
-
-    Raises:
-        SettingsError: the user or the thread has a name that is not accepted.
-    """
+    """Return the id under which the checkpointer knows a user's thread; a SettingsError for a malformed name."""
     _check_names(user, thread)
     return f"{user}:{thread}"
 

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TextIO
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, open_corpus
@@ -19,7 +18,6 @@ _MAX_NAME = 100
 _BLOCK = 4096
 """Bytes that even an empty file takes."""
 _REPORT_EVERY = 500
-_MAX_EXAMPLES = 5
 
 
 def name_files(files: Sequence[Path], max_bytes: int) -> dict[str, Path]:
@@ -31,7 +29,11 @@ def name_files(files: Sequence[Path], max_bytes: int) -> dict[str, Path]:
     found: dict[str, Path] = {}
     total = 0
     for path in files:
-        name = _unique(truncate_line(path.name, _MAX_NAME) or "document", found)
+        name = given = truncate_line(path.name, _MAX_NAME) or "document"
+        number = 1
+        while name in found:
+            number += 1
+            name = f"{given} ({number})"
         total += _size(name, path)
         if path.suffix.lower() not in SUFFIXES:
             raise CorpusError(f"{name}: this kind of file cannot be read; upload files of {', '.join(SUFFIXES)}")
@@ -41,14 +43,6 @@ def name_files(files: Sequence[Path], max_bytes: int) -> dict[str, Path]:
     if total > max_bytes:
         raise CorpusError(f"the files have {total:,} bytes together; upload at most {max_bytes:,} at once")
     return found
-
-
-def _unique(name: str, others: dict[str, Path]) -> str:
-    number, unique = 1, name
-    while unique in others:
-        number += 1
-        unique = f"{name} ({number})"
-    return unique
 
 
 def _size(name: str, path: Path) -> int:
@@ -64,10 +58,7 @@ def _size(name: str, path: Path) -> int:
 
 
 def remove_old_files(folder: Path, seconds: float) -> None:
-    """Remove the files of a folder that were written longer ago than this; nothing happens if it does not exist.
-
-    What another process removes meanwhile is skipped, here and in `folder_size`.
-    """
+    """Remove a folder's files that were written longer ago; what another process removes meanwhile is skipped."""
     for place, folders, files in os.walk(folder, topdown=False):  # what is in a folder before the folder
         for name in files:
             path = Path(place, name)
@@ -103,44 +94,30 @@ def write_corpus(files: dict[str, Path], out: Path, progress: Callable[[int, int
     Raises:
         CorpusError: a file of an unknown format or without a passage, by its name.
     """
-    done, total = 0, sum(path.stat().st_size for path in files.values())
-    skipped = CorpusReading(skip_bad=True)
+    total, reading = sum(path.stat().st_size for path in files.values()), CorpusReading(skip_bad=True)
     with out.open("w", encoding="utf-8") as written:
         for name, path in files.items():
-            state = CorpusReading(skip_bad=True)
-
-            def report(state: CorpusReading = state, done: int = done) -> None:
-                progress(min(done + state.bytes_read, total), total)
-
+            seen, earlier = set[str](), len(reading.first_skipped)
             try:
-                count = _copy(path, name if len(files) > 1 else "", state, written, report)
+                for count, record in enumerate(open_corpus(path).records(reading)):
+                    if count % _REPORT_EVERY == 0:
+                        progress(min(reading.bytes_read, total), total)
+                    if problem := _problem(record, seen):
+                        reading.reject(record.file, record.line, problem)
+                        continue
+                    seen.add(record.id)
+                    # The id of a passage of plain text begins with the file's name already.
+                    key = f"{name}#{record.id.removeprefix(f'{path.name}#')}" if len(files) > 1 else record.id
+                    fields = {"_id": key, "title": record.title, "text": record.text}
+                    written.write(json.dumps(fields, ensure_ascii=False) + "\n")
             except CorpusError as error:
                 raise CorpusError(_by_name(str(error), path, name)) from None
-            if not count:
-                why = f"; {_by_name(state.first_skipped[0], path, name)}" if state.skipped else ""
-                raise CorpusError(f"{name}: there is no text in it{why}")
-            skipped.skipped += state.skipped
-            room = _MAX_EXAMPLES - len(skipped.first_skipped)
-            skipped.first_skipped += [_by_name(each, path, name) for each in state.first_skipped[:room]]
-            done += path.stat().st_size
+            of_file = [_by_name(each, path, name) for each in reading.first_skipped[earlier:]]
+            reading.first_skipped[earlier:] = of_file
+            if not seen:
+                raise CorpusError("; ".join([f"{name}: there is no text in it", *of_file[:1]]))
     progress(total, total)
-    return skipped
-
-
-def _copy(path: Path, name: str, state: CorpusReading, written: TextIO, report: Callable[[], None]) -> int:
-    """Write the valid passages of one file, prefixing their ids by `name` if given; return their number."""
-    seen = set[str]()
-    for count, record in enumerate(open_corpus(path).records(state)):
-        if count % _REPORT_EVERY == 0:
-            report()
-        if problem := _problem(record, seen):
-            state.reject(record.file, record.line, problem)
-            continue
-        seen.add(record.id)
-        # The id of a passage of plain text begins with the file's name already.
-        key = f"{name}#{record.id.removeprefix(f'{path.name}#')}" if name else record.id
-        written.write(json.dumps({"_id": key, "title": record.title, "text": record.text}, ensure_ascii=False) + "\n")
-    return len(seen)
+    return reading
 
 
 def _problem(record: SourceRecord, seen: set[str]) -> str:

@@ -29,14 +29,8 @@ _GUARDED_PATHS = (PAGE_PATH, openai_api.OPENAI_PATH, ag_ui.AG_UI_PATH, _HEALTH_P
 def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
     """Create the web app; its lifespan opens the service, as `app.state.service`, and closes it.
 
-    Args:
-        options: its options.
-        alone: False inside a LangGraph server, which has an MCP endpoint and a start page of its own.
-
-    Raises:
-        SettingsError: an address beyond loopback without a key.
+    Inside a LangGraph server, which has an MCP endpoint and a start page of its own, it is not `alone`.
     """
-    options.validate()
     mcp = McpOverHttp()
 
     @asynccontextmanager

@@ -249,9 +249,9 @@ async def test_a_client_that_leaves_stops_its_run(tmp_path: Path, monkeypatch: p
             assert app.service.admission.active == 1
             await events.aclose()
             await until_idle(app.service)
-            await asyncio.sleep(1)  # a request that was on its way may still arrive
+            await asyncio.sleep(0.4)  # a request that was on its way may still arrive
             before = len(server.requests)
-            await asyncio.sleep(1)
+            await asyncio.sleep(0.4)
             assert len(server.requests) == before < asked()["usage"]["llm_calls"], "the model is asked no more"
             assert "Guadalajara" in text_of(await run(app, body(QUESTION))), "the thread can be asked again"
 
@@ -275,10 +275,10 @@ async def test_a_thread_answers_one_turn_at_a_time_and_the_app_so_many(
 async def test_a_turn_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with OpenAIServer(OfflineExtractive(), latency=3) as server:
-        async with open_endpoints(slow(server, tmp_path, turn_seconds=2)) as app:
+        async with open_endpoints(slow(server, tmp_path, turn_seconds=0.3)) as app:
             status, detail = await refused(app, json.dumps(body("Who painted Guernica?")).encode())
             assert status == 504
-            assert "longer than 2 seconds" in detail
+            assert "longer than 0.3 seconds" in detail
             await until_idle(app.service)
 
 
@@ -323,7 +323,7 @@ async def test_a_locked_database_is_told_in_one_line(tmp_path: Path, monkeypatch
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with OpenAIServer(OfflineExtractive(), latency=0.1) as server:
         async with open_endpoints(slow(server, tmp_path)) as app:
-            await app.service.threads.database.rows("PRAGMA busy_timeout = 100")
+            await app.service.threads.database.rows("PRAGMA busy_timeout = 10")
             other = sqlite3.connect(tmp_path / "t.sqlite", isolation_level=None)
             other.execute("BEGIN IMMEDIATE")
             status, detail = await refused(app, json.dumps(body(QUESTION)).encode())

@@ -16,7 +16,6 @@ from hopgraph.tools.apps.server.api_keys import user_from_header
 from hopgraph.tools.apps.server.guards import Guards
 from hopgraph.tools.apps.server.rate_limit import RateLimiter
 from hopgraph.tools.apps.server.server_options import ServingOptions
-from hopgraph.tools.apps.server.web_app import create_app
 from support.servers.web_app import WebApp, open_app
 
 KEYS = {"key-of-ann-0123456789": "ann", "key-of-bob-9876543210": "bob"}
@@ -47,7 +46,7 @@ async def sent(app: WebApp, method: str, path: str, **given: Any) -> httpx.Respo
 
 def test_an_address_that_others_reach_needs_a_key() -> None:
     with pytest.raises(SettingsError, match=r"--host 0\.0\.0\.0: .*HOPGRAPH_API_KEY") as refused:
-        create_app(ServingOptions(host="0.0.0.0"))  # noqa: S104
+        ServingOptions(host="0.0.0.0")  # noqa: S104
     assert "\n" not in str(refused.value)
 
 

@@ -18,6 +18,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
 
 from hopgraph.graphs import ALIASES, METHODS
+from hopgraph.tools.apps.cli import main
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.models.offline import OfflineExtractive
 from support.servers.endpoints import QUESTION, USERS, asked, open_endpoints, until_idle
@@ -56,7 +57,7 @@ def text_of(result: Any) -> str:
     [
         ("http", "auto"),
         ("http", "legacy"),
-        ("stdio", "auto"),
+        pytest.param("stdio", "auto", marks=pytest.mark.slow),
         pytest.param("stdio", "legacy", marks=pytest.mark.slow),
     ],
 )
@@ -140,7 +141,7 @@ def by_model(server: OpenAIServer, threads: Path, **options: Any) -> ServingOpti
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_a_cancelled_call_cancels_its_run(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    with OpenAIServer(OfflineExtractive(), latency=0.3) as server:
+    with OpenAIServer(OfflineExtractive(), latency=0.1) as server:
         async with (
             open_endpoints(by_model(server, tmp_path)) as app,
             Client(f"{app.url}/mcp", mode=mode) as client,
@@ -156,9 +157,9 @@ async def test_a_cancelled_call_cancels_its_run(mode: str, tmp_path: Path, monke
             call.cancel()
             await asyncio.gather(call, return_exceptions=True)
             await until_idle(app.service)
-            await asyncio.sleep(1)  # a request that was on its way may still arrive
+            await asyncio.sleep(0.4)  # a request that was on its way may still arrive
             before = len(server.requests)
-            await asyncio.sleep(1)
+            await asyncio.sleep(0.4)
             assert len(server.requests) == before < asked()["usage"]["llm_calls"], "the model is asked no more"
 
 
@@ -175,12 +176,12 @@ async def test_more_than_the_app_does_at_once_is_refused(tmp_path: Path, monkeyp
 async def test_a_call_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with OpenAIServer(OfflineExtractive(), latency=3) as server:
-        options = by_model(server, tmp_path, turn_seconds=2)
+        options = by_model(server, tmp_path, turn_seconds=0.3)
         async with open_endpoints(options) as app, Client(f"{app.url}/mcp") as client:
             result = await client.call_tool("migres", {"question": QUESTION})
             await until_idle(app.service)
     assert result.is_error
-    assert "longer than 2 seconds" in text_of(result)
+    assert "longer than 0.3 seconds" in text_of(result)
 
 
 async def test_a_model_that_refuses_is_a_tool_error_without_the_key(
@@ -247,20 +248,20 @@ def test_standard_output_has_nothing_but_the_protocol() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        pytest.param(("--corpus", "/no/such/folder"), "/no/such/folder", marks=pytest.mark.slow),
+        (("--corpus", "/no/such/folder"), "/no/such/folder"),
         (("--model", "nonsense"), "nonsense"),
-        pytest.param(("--set", "nonsense=1"), "nonsense", marks=pytest.mark.slow),
+        (("--set", "nonsense=1"), "nonsense"),
     ],
 )
-def test_what_cannot_be_served_is_told_before_the_first_message(arguments: tuple[str, ...], said: str) -> None:
-    done = subprocess.run(
-        [sys.executable, *COMMAND, *arguments], stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False
-    )
-    assert done.returncode in (1, 2)
-    assert done.stdout == b""
-    told = done.stderr.decode().splitlines()
-    assert len(told) == 1
-    assert said in told[0]
+def test_what_cannot_be_served_is_told_before_the_first_message(
+    arguments: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(signal, "signal", lambda *_: None)  # they would end the tests
+    assert main(("mcp", *arguments)) in (1, 2)
+    written = capsys.readouterr()
+    assert written.out == ""
+    (told,) = written.err.splitlines()
+    assert said in told
 
 
 @pytest.mark.parametrize("how", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])

@@ -14,8 +14,7 @@ from langchain_openai import ChatOpenAI
 
 from hopgraph.graphs import METHODS
 from hopgraph.state import Citation
-from hopgraph.tools.apps.server.openai_api.client_tasks import task_reply
-from hopgraph.tools.apps.server.openai_api.completion_request import read_request
+from hopgraph.tools.apps.server.openai_api.completion_request import read_request, task_reply
 from hopgraph.tools.apps.server.openai_api.completion_writer import citation_annotations
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import MODEL_NAMES
@@ -334,15 +333,15 @@ def test_an_earlier_reply_is_read_back() -> None:
 async def test_a_turn_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     with OpenAIServer(OfflineExtractive(), latency=30) as server:
         options = ServingOptions(
-            settings=failing(server).settings, threads=tmp_path / "t.sqlite", page=False, turn_seconds=1
+            settings=failing(server).settings, threads=tmp_path / "t.sqlite", page=False, turn_seconds=0.3
         )
         async with open_app(options) as app:
             plain = await posted(app, wanted())
             streamed = await posted(app, wanted(stream=True))
             await until_idle(app.service)
     assert plain.status_code == 504
-    assert "took longer than 1 seconds" in plain.json()["error"]["message"]
-    assert "took longer than 1 seconds" in streamed.text
+    assert "took longer than 0.3 seconds" in plain.json()["error"]["message"]
+    assert "took longer than 0.3 seconds" in streamed.text
 
 
 @pytest.mark.parametrize("stream", [False, True])

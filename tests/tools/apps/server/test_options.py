@@ -70,7 +70,6 @@ def test_threads_and_documents_lie_in_the_same_home_folder(monkeypatch: pytest.M
         assert documents_folder(options) == tmp_path / "kept" / "documents"
     address = "postgresql://~ann@localhost/threads"
     assert ServingOptions(threads=address).threads == address
-    assert ServingOptions(threads="").threads is None
     with pytest.raises(SettingsError, match="threads '~nobody-of-this-name/x': this user's home folder is not known"):
         ServingOptions(threads="~nobody-of-this-name/x")
 

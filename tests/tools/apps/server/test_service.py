@@ -75,7 +75,7 @@ async def test_an_answer_stands_when_its_thread_cannot_be_tidied_up(
         given = {"messages": [HumanMessage("Who painted Guernica?")]}
         return service.run_on_thread("ann", "one", given, service.settings(AUTO, {}))
 
-    await service.threads.database.rows("PRAGMA busy_timeout = 100")
+    await service.threads.database.rows("PRAGMA busy_timeout = 10")
     with sqlite3.connect(tmp_path / "threads.sqlite") as other, caplog.at_level(logging.WARNING):
         async for step in turn():
             if isinstance(step, TurnEnd):

@@ -21,8 +21,7 @@ from hopgraph.nodes.finish import total
 from hopgraph.state import HopgraphError
 from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.apps.server.openai_api.api_errors import problem_of
-from hopgraph.tools.apps.server.openai_api.client_tasks import task_reply
-from hopgraph.tools.apps.server.openai_api.completion_request import CompletionRequest, read_request
+from hopgraph.tools.apps.server.openai_api.completion_request import CompletionRequest, read_request, task_reply
 from hopgraph.tools.apps.server.openai_api.completion_writer import CompletionWriter, write_reasoning
 from hopgraph.tools.apps.server.relay import KEEP_ALIVE, client_left, relay_steps, stream_events, while_connected
 from hopgraph.tools.apps.server.service import MODEL_NAMES, Service, UnknownMethodError, resolve_name

@@ -1,5 +1,6 @@
 """Parsing a request for a chat completion."""
 
+import json
 import re
 from typing import Any, Literal
 
@@ -8,6 +9,7 @@ from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from hopgraph.nodes.chat.reply import unescape_markup
 from hopgraph.tools.apps.server.openai_api.api_errors import RequestError
+from hopgraph.tools.text.sanitize import truncate_line
 
 _MAX_MESSAGES = 101
 """Only the last ones are read: a chat looks back 50 turns at most."""
@@ -15,6 +17,11 @@ _MAX_MESSAGES = 101
 _ANSWER = re.compile(r"(.+?) (?:\[\d+\])+")
 _SOURCE = re.compile(r"\[\d+\] (.+?)(?:: “|$)")
 """How the node `reply` writes an answer and its sources."""
+_TASK_PREFIX = "### Task:\n"
+_REQUESTED_KEY = re.compile(r'\{\s*"(title|tags|follow_ups|queries|text)"\s*:')
+"""The key of the JSON object that it asks for."""
+_FIRST_MESSAGE = re.compile(r"<chat_history>\s*USER:\s*(.+)")
+_MAX_TITLE = 60
 
 
 class _Part(BaseModel):
@@ -71,11 +78,7 @@ class CompletionRequest(BaseModel):
 
 
 def read_request(body: bytes) -> CompletionRequest:
-    """Parse a body.
-
-    Raises:
-        RequestError: it is no JSON, lacks something, or asks for something unsupported.
-    """
+    """Parse a body; a RequestError where it is no JSON, lacks something, or asks for something unsupported."""
     try:
         read = CompletionRequest.model_validate_json(body)
     except ValidationError as error:
@@ -110,3 +113,18 @@ def _parse_reply(text: str) -> dict[str, JsonValue]:
         return {}
     titles = [unescape_markup(found[1]) for each in sources if (found := _SOURCE.match(each))]
     return {"answer": unescape_markup(answer[1]), "citations": [{"title": title} for title in titles]}
+
+
+def task_reply(message: str) -> str | None:
+    """Answer what a chat app asks for itself: the question as the title, else an empty value; None for another message.
+
+    Open WebUI asks a title, tags and follow-up questions, each as a user message, after every answer. None is about the
+    documents, so none is looked up.
+    """
+    key = _REQUESTED_KEY.search(message) if message.startswith(_TASK_PREFIX) and "<chat_history>" in message else None
+    if not key:
+        return None
+    first = _FIRST_MESSAGE.search(message)
+    title = truncate_line(first[1], _MAX_TITLE) if first else ""
+    values: dict[str, str | list[str]] = {"title": title, "text": ""}
+    return json.dumps({key[1]: values.get(key[1], [])}, ensure_ascii=False)

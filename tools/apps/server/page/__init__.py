@@ -40,8 +40,7 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
     Where keys are set, a person logs in with the user's name and the key. The app's lifespan is to enter `page_open`.
 
     Raises:
-        SpecError: Gradio is not installed.
-        SettingsError: the folder of uploads cannot be created next to the threads.
+        SpecError: Gradio is not installed. SettingsError: no folder of uploads can be created next to the threads.
     """
     # Read when Gradio is imported: it would report its use to its makers.
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
@@ -53,7 +52,7 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
     from hopgraph.tools.io.optional_packages import require
 
     gradio: Any = require("gradio", "chat")
-    from hopgraph.tools.apps.server.page.page_assets import read_asset, theme
+    from hopgraph.tools.apps.server.page.page_components import read_asset, theme
     from hopgraph.tools.apps.server.page.page_events import build_page
 
     uploads, largest = Path(os.environ[_UPLOADS]), options.max_upload_bytes
@@ -64,6 +63,9 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
     def authenticate(user: str, key: str) -> bool:
         return user_of_key(key, options.keys) == user
 
+    alone = set(options.keys.values()) == {OWNER}
+    login = f"The user is {OWNER}, the password is the key." if alone else "Your name, and your key as the password"
+
     return gradio.mount_gradio_app(
         app,
         build_page(app.state.chat_session, options.initial_method),
@@ -71,7 +73,7 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
         footer_links=[],
         run_history=False,
         auth=authenticate if options.keys else None,
-        auth_message=_login_hint(options),
+        auth_message=login,
         show_error=False,
         max_file_size=options.max_upload_bytes,
         ssr_mode=False,
@@ -97,11 +99,6 @@ def _create_private(folder: Path) -> Path:
 def _is_ours(folder: Path) -> bool:
     """Whether a folder of uploads is the app's own; one set in the environment may have other files in it."""
     return folder.name == UPLOADS
-
-
-def _login_hint(options: ServingOptions) -> str:
-    alone = set(options.keys.values()) == {OWNER}
-    return f"The user is {OWNER}, the password is the key." if alone else "Your name, and your key as the password"
 
 
 @asynccontextmanager

@@ -16,7 +16,7 @@ _TITLE_BY_KIND: Final = {"model": "the model's own knowledge", "reviewer": "stat
 
 
 def answer_html(reply: Mapping[str, Any], passages: Mapping[str, Passage], name: str) -> str:
-    """Write an answer with its sources as HTML.
+    """Write an answer with its sources as HTML; empty where nothing was looked up, as for small talk.
 
     A mark is a button that opens its passage over the page, by pointer or keyboard and without a script; Escape
     closes it.
@@ -25,9 +25,6 @@ def answer_html(reply: Mapping[str, Any], passages: Mapping[str, Passage], name:
         reply: the `additional_kwargs` of the reply's message, as the node `reply` wrote them.
         passages: the passages of the same turn that are still known, by id; of others the quote is shown.
         name: unique on the page; the ids of its elements begin with it.
-
-    Returns:
-        Empty where nothing was looked up (small talk, a refused message), whose own text is shown instead.
     """
     question, answer = str(reply.get("question") or ""), str(reply.get("answer") or "")
     if not question:

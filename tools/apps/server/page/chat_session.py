@@ -20,9 +20,8 @@ from hopgraph.state.chat import ChatContext, settings_for_method
 from hopgraph.tools.apps.runs.run_header import run_header
 from hopgraph.tools.apps.server.admission import BusyError
 from hopgraph.tools.apps.server.page.document_store import UserDocuments, documents_folder
-from hopgraph.tools.apps.server.page.page_turns import PageTurn, TurnStore
+from hopgraph.tools.apps.server.page.page_turns import PageTurn, RunningTurns, TurnStore
 from hopgraph.tools.apps.server.page.review_form import ReviewRequest, review_requests
-from hopgraph.tools.apps.server.page.running_turns import RunningTurns
 from hopgraph.tools.apps.server.page.settings_panel import effective_settings, list_settings
 from hopgraph.tools.apps.server.service import AUTO, MAX_FIRST_TITLE, Service
 from hopgraph.tools.apps.server.threads import thread_key
@@ -95,11 +94,7 @@ class ChatSession:
         return {name: value for name, value in changes.items() if name in names}
 
     def settings(self, user: str, options: TurnOptions) -> ChatContext:
-        """Build a turn's settings.
-
-        Raises:
-            SettingsError: a setting is invalid, or is not the person's to choose, or the corpus is gone.
-        """
+        """Build a turn's settings; a SettingsError for an invalid one, or one of the owner's, or a deleted corpus."""
         service = self.service()
         # Choosing `auto` here overrides the method that the app was started with.
         changes = {**options.changes, **({"use_method": AUTO} if options.method == AUTO else {})}
@@ -113,10 +108,7 @@ class ChatSession:
         return settings
 
     async def describe(self, user: str, options: TurnOptions) -> tuple[str, str]:
-        """Return a line on what a question will run with, and one on the embedded model, empty for another.
-
-        Or the error line, and an empty one.
-        """
+        """Return a line on what a question will run with, or the error, and one on the embedded model, if it does."""
         names = {each["id"]: each["name"] for each in await self.documents.list_for(user)}
         try:
             title = "Method by the question" if options.method == AUTO else METHODS[options.method].graph.get_name()
@@ -141,11 +133,7 @@ class ChatSession:
         return ThreadView(thread, turns, review_requests(state.interrupts) if waits else ())
 
     async def delete(self, user: str, thread: str) -> None:
-        """Delete a thread and its turns.
-
-        Raises:
-            BusyError: it is being answered; the answer would be written again.
-        """
+        """Delete a thread and its turns; a BusyError while it is being answered, as that would be written again."""
         service = self.service()
         with service.admission.exclusive(thread_key(user, thread)):
             await service.threads.delete(user, thread)

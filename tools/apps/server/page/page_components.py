@@ -1,15 +1,75 @@
-"""The page's layout: the components that its functions read and fill."""
+"""The page's layout, the components that its functions read and fill, and its looks: `page.css`, `page.js`, the theme.
+
+Nothing is fetched: the fonts are those of the reader's system.
+"""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from pydantic import JsonValue
 
 from hopgraph.tools.apps.server.page.documents_panel import DocumentsPanel
-from hopgraph.tools.apps.server.page.page_assets import CLOSE_SIDES, TOGGLE_SIDE, read_asset
 from hopgraph.tools.apps.server.page.review_form import REVIEW_KINDS
 from hopgraph.tools.apps.server.service import MODEL_NAMES
 from hopgraph.tools.apps.server.threads import MAX_TITLE
+
+_TOGGLE_SIDE = """() => {{
+  const columns = document.getElementById("hg-columns");
+  columns.dataset.shown = columns.dataset.shown === "{side}" ? "" : "{side}";
+}}"""
+"""On a narrow screen the columns at the sides are shown one at a time, over the conversation."""
+
+_CLOSE_SIDES = """() => { document.getElementById("hg-columns").dataset.shown = ""; }"""
+"""Back to the conversation."""
+
+_FONT = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Helvetica Neue", "Noto Sans", "sans-serif")
+_MONO = ("ui-monospace", "SF Mono", "Cascadia Mono", "Menlo", "Consolas", "monospace")
+_THEME = {
+    "body_background_fill": "*neutral_50",
+    "body_background_fill_dark": "*neutral_950",
+    "background_fill_primary_dark": "*neutral_900",
+    "background_fill_secondary": "white",
+    "background_fill_secondary_dark": "*neutral_900",
+    "block_background_fill": "white",
+    "block_background_fill_dark": "*neutral_900",
+    "block_border_width": "1px",
+    "block_shadow": "none",
+    "block_label_text_weight": "600",
+    "block_title_text_weight": "600",
+    "block_title_text_size": "*text_sm",
+    "block_info_text_size": "*text_xs",
+    "input_border_width": "1px",
+    "input_border_color": "*neutral_300",
+    "input_border_color_dark": "*neutral_600",
+    "input_background_fill": "white",
+    "input_background_fill_dark": "*neutral_800",
+    "button_primary_background_fill": "*primary_600",
+    "button_primary_background_fill_hover": "*primary_700",
+    "button_primary_background_fill_dark": "*primary_500",
+    "button_primary_background_fill_hover_dark": "*primary_400",
+    "button_primary_text_color": "white",
+    "button_primary_text_color_dark": "white",
+    "button_large_radius": "*radius_lg",
+    "button_small_radius": "*radius_md",
+}
+
+
+def read_asset(name: str) -> str:
+    """Return `page.css`, or `page.js`: for `js_on_load` of the last turn's element, which it calls `element`."""
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
+
+
+def theme(gr: Any) -> Any:
+    """Return the theme, for `theme` of `gradio.mount_gradio_app`."""
+    return gr.themes.Base(
+        primary_hue="indigo",
+        secondary_hue="indigo",
+        neutral_hue="slate",
+        font=list(_FONT),
+        font_mono=list(_MONO),
+        radius_size="md",
+    ).set(**_THEME)
 
 
 def settings_fields(method: str, changes: Mapping[str, JsonValue], mark: str = "") -> dict[str, Any]:
@@ -18,12 +78,7 @@ def settings_fields(method: str, changes: Mapping[str, JsonValue], mark: str = "
 
 
 class PageComponents:
-    """Gradio's components, which have no types; to be created within Blocks.
-
-    Args:
-        gr: Gradio.
-        initial_method: the method that is selected at first.
-    """
+    """Gradio's components, which have no types; to be created within Blocks."""
 
     def __init__(self, gr: Any, initial_method: str) -> None:
         self.gr = gr
@@ -36,7 +91,7 @@ class PageComponents:
             gr.HTML("<h1>hopgraph</h1>", padding=False)
             for name, side in (("Conversations", "left"), ("Picture and settings", "right")):
                 toggle = gr.Button(name, size="sm", elem_classes="hg-toggle", min_width=60)
-                toggle.click(None, js=TOGGLE_SIDE.format(side=side))
+                toggle.click(None, js=_TOGGLE_SIDE.format(side=side))
         with gr.Row(elem_id="hg-columns"):
             with gr.Column(elem_id="hg-left", scale=0, min_width=0):
                 self._add_threads(gr)
@@ -44,7 +99,7 @@ class PageComponents:
                 self._add_conversation(gr)
             with gr.Column(elem_id="hg-right", scale=0, min_width=0):
                 self._add_picture_and_settings(gr, initial_method)
-        gr.on([self.new.click, self.threads.input], None, js=CLOSE_SIDES)
+        gr.on([self.new.click, self.threads.input], None, js=_CLOSE_SIDES)
 
     def _add_threads(self, gr: Any) -> None:
         self.new = gr.Button("New conversation", variant="primary", size="sm")

@@ -37,12 +37,7 @@ _QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"
 
 
 def build_page(session: ChatSession, initial_method: str) -> Any:
-    """Return the page as Gradio's Blocks.
-
-    Args:
-        session: its work; the service is asked for only once the app has started.
-        initial_method: the method that is selected at first.
-    """
+    """Return the page as Gradio's Blocks; its session's service is asked for only once the app has started."""
     gr: Any = require("gradio", "chat")
     with make_guarded_blocks(gr)(title="hopgraph", fill_width=True, analytics_enabled=False) as blocks:
         _PageEvents(session, PageComponents(gr, initial_method), initial_method).connect(blocks)
@@ -73,7 +68,7 @@ class _PageEvents:
 
     def _connect_asking(self, blocks: Any) -> None:
         parts = self.parts
-        asking: dict[str, object] = {}  # by session, a mark of the running question
+        asking = set[str]()  # the sessions whose question runs
 
         async def ask(
             request: Request, thread: str, text: str, method: str, changes: Any, corpus: str, kinds: Sequence[str]
@@ -82,24 +77,23 @@ class _PageEvents:
                 yield {parts.box: ""}  # without any update, Gradio would empty all components
                 return
             options = _options(method, changes, corpus, kinds)
-            session, user, first, mark = _session(request), _user(request), True, object()
-            if asking.setdefault(session, mark) is not mark:
+            session, user = _session(request), _user(request)
+            if session in asking:
                 yield {parts.box: self.gr.skip()}  # Enter while a turn runs
                 return
-
-            def release() -> None:
-                if asking.get(session) is mark:
-                    del asking[session]
-
+            asking.add(session)
+            first = runs = True
             try:
                 async for view in self.session.ask(session, user, thread, text, options):
                     updates = await self._show(user, view, complete=first or not view.runs)
-                    if not view.runs:
-                        release()
+                    if runs and not view.runs:
+                        runs = False
+                        asking.remove(session)  # before this function ends: the next question may come
                     yield {**updates, parts.box: ""} if first and not view.problem else updates
                     first = False
             finally:
-                release()
+                if runs:
+                    asking.remove(session)
 
         async def stop(request: Request) -> None:
             self.session.running.stop(_session(request))

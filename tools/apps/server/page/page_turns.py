@@ -1,27 +1,37 @@
-"""The turns that the page shows: the question, its steps, and how it ended; and where they are stored.
+"""The turns that the page shows: the question, its steps, and how it ended; how they run, and where they are stored.
 
 The checkpointer has only the messages. The steps are in a table next to the threads', with a row for each turn. It is
 written when a turn starts and when it ends, so that a turn whose process was killed is still found, without its steps.
 """
 
+import asyncio
 import json
 import time
 import uuid
 import zlib
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, cast
 
 from langchain_core.messages import AIMessage
+from langgraph.types import Interrupt
 from pydantic import JsonValue
 
 from hopgraph.nodes.chat.reply import unescape_markup
 from hopgraph.state import Passage, StepEvent
 from hopgraph.tools.apps.runs.lines import Line
+from hopgraph.tools.apps.runs.narration import Narrator
+from hopgraph.tools.apps.runs.tree_builder import TREE_EVENTS
+from hopgraph.tools.apps.server.relay import run_in_task
 from hopgraph.tools.apps.server.storage import Database
+from hopgraph.tools.apps.server.turn import PassagesRead, TurnEnd, TurnStep, error_line, step_lines
 
 _TABLE = """CREATE TABLE IF NOT EXISTS hopgraph_turns (
     owner TEXT NOT NULL, thread TEXT NOT NULL, turn TEXT NOT NULL, kept BYTEA NOT NULL,
     PRIMARY KEY (owner, thread, turn))"""
+
+_PAUSE_SECONDS = 0.05
+"""After what is new was shown; steps that arrive meanwhile are shown together, as drawing each would cost more."""
 
 TurnStatus = Literal["", "done", "stopped", "failed", "paused", "elsewhere"]
 """`""`: it runs, and its tab watches. `stopped`: by the person, or because the page or the app was closed. `paused`: it
@@ -30,10 +40,7 @@ waits for a review. `elsewhere`: it runs, watched by another tab or started at a
 
 @dataclass
 class PageTurn:
-    """A question and its outcome, of which the live page and a restored thread are drawn alike.
-
-    The names of the fields are those of the stored format.
-    """
+    """A question and its outcome, as the page draws and stores it: the fields' names are those of the format."""
 
     asked: str
     """What the person wrote."""
@@ -107,3 +114,63 @@ class TurnStore:
     async def delete(self, owner: str, thread: str) -> None:
         """Delete a thread's turns; nothing happens if there are none."""
         await self.database.rows("DELETE FROM hopgraph_turns WHERE owner = ? AND thread = ?", (owner, thread))
+
+
+class RunningTurns:
+    """The turns that run, by browser session; a session has one at a time."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def stop(self, session: str) -> None:
+        """Cancel the session's turn; nothing happens if none runs."""
+        if task := self._tasks.get(session):
+            task.cancel()
+
+    async def stop_all(self) -> None:
+        """Cancel every turn, and wait until none runs."""
+        for task in (tasks := list(self._tasks.values())):
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def watch(
+        self, session: str, steps: AsyncGenerator[TurnStep], seconds: float, turn: PageTurn
+    ) -> AsyncGenerator[Sequence[Interrupt]]:
+        """Run a turn and record it; whenever something is new yield what a person is asked: none until it pauses."""
+        narrator = Narrator(passages=turn.passages)
+        async with run_in_task(steps, seconds) as (task, arrived):
+            self._tasks[session] = task
+            try:
+                end: TurnEnd | None = None
+                while (step := await arrived.get()) is not None:
+                    turn.lines += step_lines(step, narrator)
+                    if isinstance(step, TurnEnd):
+                        end = step
+                    elif not isinstance(step, PassagesRead) and step["event"] in TREE_EVENTS:
+                        turn.events.append(step)
+                    if arrived.empty():
+                        yield ()
+                        await asyncio.sleep(_PAUSE_SECONDS)
+                turn.lines += narrator.flush()
+                # Only once the task has ended: until then the thread takes no other question.
+                _record_end(turn, task, end, seconds)
+                yield end.paused if end else ()
+            finally:
+                # Also when the tab that watches was closed: then the turn has no reader left.
+                turn.ended = turn.ended or "stopped"
+                if self._tasks.get(session) is task:
+                    del self._tasks[session]
+
+
+def _record_end(turn: PageTurn, task: asyncio.Task[None], end: TurnEnd | None, seconds: float) -> None:
+    if end and end.paused:
+        turn.ended = "paused"
+    elif end:
+        turn.record_reply(end.state["messages"][-1])
+        turn.ended = "done"
+    elif task.cancelled():
+        turn.ended = "stopped"
+    elif error := task.exception():
+        turn.ended = "failed"
+        turn.problem = error_line(error, seconds)

@@ -70,21 +70,12 @@ class SettingField:
 
 
 def effective_settings(method: str, given: ChatContext) -> Context:
-    """Return the settings of a method, or of the chat for `auto`, in an app that was started with the `given` ones.
-
-    Raises:
-        SettingsError: the app was started with a setting that this method does not accept.
-    """
+    """Return a method's settings, or the chat's for `auto`; a SettingsError for a given one it does not accept."""
     return given if method == AUTO else settings_for_method(given, METHODS[method].Context)
 
 
 def list_settings(effective: Context, *, owner: bool) -> list[SettingField]:
-    """Return the settings that a user of the page may change: by group, within a group in the order of the model.
-
-    Args:
-        effective: as `effective_settings` returns it.
-        owner: whether the user may choose everything.
-    """
+    """Return the settings that a user of the page, or the owner, may change: by group, then as in the model."""
     hidden = _NOT_HERE if owner else _NOT_HERE | OWNER_SETTINGS
     schemas = type(effective).model_json_schema()["properties"]
     found = [
@@ -112,13 +103,7 @@ def _setting_field(name: str, schema: Mapping[str, Any], value: JsonValue) -> Se
 def apply_change(
     cls: type[Context], setting: SettingField, changes: Mapping[str, JsonValue], value: object
 ) -> tuple[dict[str, JsonValue], str]:
-    """Add an entered value to the changes.
-
-    Args:
-        cls: the context model that has the setting.
-        setting: which one.
-        changes: what was changed before.
-        value: as its field gives it.
+    """Add a value, as its field gives it, to the changes of a model's settings.
 
     Returns:
         The changes, without values that are the effective ones; and what is wrong with the value, in one line, empty
@@ -163,12 +148,9 @@ def settings_panel(
         method: a method, or `auto`.
         changes: the `gr.State` that holds name → value of what was changed, ready for `Service.settings`. As methods
             have different settings, the page empties it when another method is chosen.
-        given: the settings that the app was started with.
+        given: the settings that the app was started with; a SettingsError where the method does not accept one.
         owner: whether the user may choose everything.
         before: what was changed already, to be shown.
-
-    Raises:
-        SettingsError: as of `effective_settings`.
     """
     effective = effective_settings(method, given)
     for number, (group, settings) in enumerate(

@@ -21,11 +21,7 @@ from hopgraph.tools.apps.server.uploaded_files import folder_size
 
 
 def check_files(received: Any, folder: Path) -> None:
-    """Refuse values, as decoded from JSON, that name a file which was not uploaded to Gradio's `folder`.
-
-    Raises:
-        SettingsError: a `path` that is no regular file in the folder.
-    """
+    """Raise a SettingsError where values, as decoded from JSON, have a `path` that is no regular file in the folder."""
     if isinstance(received, Mapping):
         values = cast("Mapping[str, Any]", received)
         if "path" in values and not _is_uploaded(values["path"], folder):

@@ -45,6 +45,7 @@ def test_steps_come_before_the_answer(serve: Serve, open_chat: Open) -> None:
     assert "Pablo Picasso born" in steps.locator(".hg-group").nth(1).inner_text()
 
 
+@pytest.mark.slow
 def test_a_mark_opens_the_passage_with_its_sentence(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve())
     chat.ask(HOPS)
@@ -189,6 +190,7 @@ def test_stop_cancels_the_run(serve: Serve, open_chat: Open) -> None:
         assert chat.turns.all_inner_texts()[1].endswith("Stopped before there was an answer.")
 
 
+@pytest.mark.slow
 def test_an_error_is_one_line(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve(settings={"model": "openai:m?base_url=http://127.0.0.1:9/v1", "request_retries": 0}))
     chat.write(HOPS)

@@ -7,10 +7,13 @@ from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from hopgraph.state import HopgraphError
 from hopgraph.tools.apps.server.page.chat_session import ChatSession, ThreadView, TurnOptions
+from hopgraph.tools.apps.server.page.conversation_html import conversation_html
 from hopgraph.tools.apps.server.page.page_turns import PageTurn
+from hopgraph.tools.apps.server.page.review_form import answer_next
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import open_service
 from hopgraph.tools.models.offline import OfflineExtractive
@@ -30,9 +33,10 @@ async def chat_session(tmp_path: Path) -> AsyncGenerator[ChatSession]:
 
 
 @asynccontextmanager
-async def opened(folder: Path, model: str = "offline:extractive") -> AsyncGenerator[ChatSession]:
+async def opened(folder: Path, model: str = "offline:extractive", **settings: JsonValue) -> AsyncGenerator[ChatSession]:
     """Open the page's work on the threads of a folder."""
-    async with open_service(ServingOptions(threads=folder / "threads.sqlite", settings={"model": model})) as service:
+    options = ServingOptions(threads=folder / "threads.sqlite", settings={"model": model, **settings})
+    async with open_service(options) as service:
         chat_session = ChatSession(lambda: service)
         await chat_session.turn_store.prepare()
         yield chat_session
@@ -53,6 +57,46 @@ async def test_a_refused_question_leaves_the_conversation_on_the_page(chat_sessi
     refused = await asked(chat_session, first.thread, TurnOptions(method="one_step", changes={"temperature": 9}))
     assert "temperature" in refused.problem
     assert (refused.thread, [turn.asked for turn in refused.turns]) == (first.thread, [QUESTION])
+
+
+async def test_one_of_two_conversations_is_deleted(chat_session: ChatSession) -> None:
+    first, second = await asked(chat_session), await asked(chat_session, text="Who wrote Frankenstein?")
+    for view, answer in ((first, "Pablo Picasso"), (second, "Mary Shelley")):
+        (turn,) = (await chat_session.open(USER, view.thread)).turns
+        assert turn.told["answer"] == answer
+        assert turn.lines
+    await chat_session.delete(USER, first.thread)
+    assert await chat_session.open(USER, first.thread) == ThreadView("", [])
+    assert (await chat_session.open(USER, second.thread)).turns
+    assert await chat_session.open("bob", second.thread) == ThreadView("", [])
+
+
+async def test_a_review_is_shown_again_until_it_is_answered(chat_session: ChatSession) -> None:
+    first = await asked(chat_session, wanted=TurnOptions(method="one_step", changes={"review_queries": True}))
+    again = await chat_session.open(USER, first.thread)
+    assert [turn.ended for turn in again.turns] == ["paused"]
+    assert [(each.kind, len(each.items)) for each in again.asked] == [("queries", 1)]
+    unanswered = [view async for view in chat_session.review("session", USER, first.thread, again.asked)]
+    assert [view.asked for view in unanswered] == [again.asked]
+    answered = answer_next(again.asked, {"action": "edit", "queries": [{"text": "Guernica Picasso"}]})
+    views = [view async for view in chat_session.review("session", USER, first.thread, answered)]
+    (turn,) = views[-1].turns
+    assert turn.ended == "done"
+    assert turn.told["answer"] == "Pablo Picasso"
+    assert "queries, edit: 1 in place of 1" in " ".join(line.text for line in turn.lines)
+
+
+async def test_a_model_that_fails_is_one_line_of_the_turn(tmp_path: Path) -> None:
+    async with opened(tmp_path, "openai:m?base_url=http://127.0.0.1:9/v1", request_retries=0) as chat_session:
+        (turn,) = (await asked(chat_session)).turns
+        (stored,) = (
+            await chat_session.open(USER, (await chat_session.service().threads.list_for(USER))[0]["id"])
+        ).turns
+    for each in (turn, stored):
+        assert each.ended == "failed"
+        assert "127.0.0.1:9" in each.problem
+        assert "\n" not in each.problem
+        assert "127.0.0.1:9" in conversation_html([each])
 
 
 async def test_a_review_that_was_passed_over_waits_no_more(chat_session: ChatSession) -> None:

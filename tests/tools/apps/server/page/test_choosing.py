@@ -66,6 +66,7 @@ def test_a_conversation_comes_back_with_its_settings(serve: Serve, open_chat: Op
     chat.settled("changed: widths")
 
 
+@pytest.mark.slow
 def test_a_wrong_setting_is_told_before_anything_runs(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve())
     chat.unfold("Settings")
@@ -159,6 +160,7 @@ def test_an_upload_that_cannot_be_read_is_one_line(serve: Serve, open_chat: Open
     assert chat.page.get_by_role("button", name="Index them").is_enabled()
 
 
+@pytest.mark.slow
 def test_review_of_queries(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve())
     chat.choose("Method", "migres")

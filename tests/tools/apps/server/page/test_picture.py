@@ -10,7 +10,7 @@ from hopgraph.state import Passage, StepEvent
 from hopgraph.tools.apps.drawing.measure import text_width
 from hopgraph.tools.apps.runs.run_tree import group_paragraphs, limit_nodes
 from hopgraph.tools.apps.runs.tree_builder import build_tree
-from hopgraph.tools.apps.server.page.run_picture import picture
+from hopgraph.tools.apps.server.page.conversation_html import picture
 from support.hostile_text import ANY_TEXT
 from support.recorded_runs import QUESTION, all_runs, recorded
 from support.step_events import sparse_event

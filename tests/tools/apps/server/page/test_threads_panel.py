@@ -19,6 +19,7 @@ def titles(chat: Chat, count: int) -> list[str]:
     return [text.strip() for text in chat.threads.all_inner_texts()]
 
 
+@pytest.mark.slow
 def test_new_choose_rename_delete(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve())
     chat.ask("Who painted Guernica?")
