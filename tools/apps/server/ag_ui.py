@@ -16,20 +16,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, cast
 
-from ag_ui.core.events import (
-    BaseEvent,
-    CustomEvent,
-    RunErrorEvent,
-    RunFinishedEvent,
-    RunFinishedInterruptOutcome,
-    RunStartedEvent,
-    StateSnapshotEvent,
-    StepFinishedEvent,
-    StepStartedEvent,
-    TextMessageContentEvent,
-    TextMessageEndEvent,
-    TextMessageStartEvent,
-)
+from ag_ui.core import events as ag
 from ag_ui.core.types import Interrupt, RunAgentInput
 from ag_ui.encoder import EventEncoder
 from fastapi import APIRouter, Request
@@ -85,7 +72,7 @@ async def run_agent(request: Request) -> Response:
     user = request.scope.get("state", {}).get("user", OWNER)
 
     def describe_failure(error: Exception) -> str:
-        return _ENCODER.encode(RunErrorEvent(message=error_line(error, seconds), code=type(error).__name__))
+        return _ENCODER.encode(ag.RunErrorEvent(message=error_line(error, seconds), code=type(error).__name__))
 
     try:
         return await stream_events(request, _encode(_events(service, user, run_input)), describe_failure)
@@ -99,20 +86,20 @@ def _refusal(status: int, message: str) -> JSONResponse:
     return JSONResponse({"detail": redact(sanitize_line(message))}, status, headers)
 
 
-async def _encode(events: AsyncGenerator[BaseEvent | None]) -> AsyncGenerator[str]:
+async def _encode(events: AsyncGenerator[ag.BaseEvent | None]) -> AsyncGenerator[str]:
     async with aclosing(events):
         async for event in events:
             yield _ENCODER.encode(event) if event else KEEP_ALIVE
 
 
-async def _events(service: Service, user: str, run_input: RunAgentInput) -> AsyncGenerator[BaseEvent | None]:
+async def _events(service: Service, user: str, run_input: RunAgentInput) -> AsyncGenerator[ag.BaseEvent | None]:
     """Run the turn; the first event comes when it has started, and None after a long time without any."""
     settings = _settings(service, run_input.forwarded_props)
     turn = service.run_on_thread(user, run_input.thread_id, await _graph_input(service, user, run_input), settings)
     node = ""
     async with aclosing(relay_steps(turn, service.options.turn_seconds)) as steps:
         step = await anext(steps)
-        yield RunStartedEvent(thread_id=run_input.thread_id, run_id=run_input.run_id)
+        yield ag.RunStartedEvent(thread_id=run_input.thread_id, run_id=run_input.run_id)
         while not isinstance(step, TurnEnd):
             if step is None:
                 yield None
@@ -122,7 +109,7 @@ async def _events(service: Service, user: str, run_input: RunAgentInput) -> Asyn
                 node = step["node"]
             step = await anext(steps)
         if node:
-            yield StepFinishedEvent(step_name=node)
+            yield ag.StepFinishedEvent(step_name=node)
         for event in _reply_events(step, run_input):
             yield event
         # The run ends once its thread takes another question.
@@ -176,17 +163,17 @@ def _message(message: Any) -> BaseMessage | None:
     return AIMessage(message.content, id=message.id) if message.role == "assistant" and message.content else None
 
 
-def _step_events(step: StepEvent, before: str) -> list[BaseEvent]:
+def _step_events(step: StepEvent, before: str) -> list[ag.BaseEvent]:
     """Write a step, and where it is another node's than `before`, the end of that node and the start of this one."""
-    events: list[BaseEvent] = []
+    events: list[ag.BaseEvent] = []
     if before and step["node"] != before:
-        events.append(StepFinishedEvent(step_name=before))
+        events.append(ag.StepFinishedEvent(step_name=before))
     if step["node"] and step["node"] != before:
-        events.append(StepStartedEvent(step_name=step["node"]))
-    return [*events, CustomEvent(name=STEP_EVENT, value=replace_surrogates(step))]
+        events.append(ag.StepStartedEvent(step_name=step["node"]))
+    return [*events, ag.CustomEvent(name=STEP_EVENT, value=replace_surrogates(step))]
 
 
-def _reply_events(end: TurnEnd, run_input: RunAgentInput) -> list[BaseEvent]:
+def _reply_events(end: TurnEnd, run_input: RunAgentInput) -> list[ag.BaseEvent]:
     """Write the reply; none where the run has paused."""
     if end.paused:
         return []
@@ -194,20 +181,20 @@ def _reply_events(end: TurnEnd, run_input: RunAgentInput) -> list[BaseEvent]:
     payload = answer_payload(end.state, end.state["chosen"] or "")
     message, state = str(reply.id), cast("Any", run_input.state)
     return [
-        TextMessageStartEvent(message_id=message, role="assistant", metadata={_OURS: payload}),
-        TextMessageContentEvent(message_id=message, delta=replace_surrogates(reply.text)),
-        TextMessageEndEvent(message_id=message),
-        StateSnapshotEvent(snapshot={**(state if isinstance(state, Mapping) else {}), **payload}),
+        ag.TextMessageStartEvent(message_id=message, role="assistant", metadata={_OURS: payload}),
+        ag.TextMessageContentEvent(message_id=message, delta=replace_surrogates(reply.text)),
+        ag.TextMessageEndEvent(message_id=message),
+        ag.StateSnapshotEvent(snapshot={**(state if isinstance(state, Mapping) else {}), **payload}),
     ]
 
 
-def _run_finished(run_input: RunAgentInput, paused: Sequence[GraphInterrupt]) -> RunFinishedEvent:
-    finished = RunFinishedEvent(thread_id=run_input.thread_id, run_id=run_input.run_id)
+def _run_finished(run_input: RunAgentInput, paused: Sequence[GraphInterrupt]) -> ag.RunFinishedEvent:
+    finished = ag.RunFinishedEvent(thread_id=run_input.thread_id, run_id=run_input.run_id)
     interrupts: list[Interrupt] = []
     for pause in paused:
         payload = cast("Mapping[str, Any]", replace_surrogates(pause.value))
         reason, message = f"review_{payload['kind']}", payload["instructions"]
         interrupts.append(Interrupt(id=pause.id, reason=reason, message=message, metadata={_OURS: dict(payload)}))
     if interrupts:
-        finished.outcome = RunFinishedInterruptOutcome(interrupts=interrupts)
+        finished.outcome = ag.RunFinishedInterruptOutcome(interrupts=interrupts)
     return finished

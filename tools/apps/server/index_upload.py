@@ -10,7 +10,7 @@ import sys
 import time
 from asyncio import StreamReader, StreamWriter
 from asyncio.subprocess import PIPE
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -147,19 +147,19 @@ def _say(line: _Line) -> None:
     sys.stdout.buffer.flush()
 
 
-def _build(job: UploadJob) -> UserCorpus:
-    def report(stage: str, done: int, total: int | None) -> None:
-        _say({"stage": IndexingStage(stage, done, total)})
-
+def build_corpus(job: UploadJob, report: Callable[[IndexingStage], None]) -> UserCorpus:
+    """Index the files of a job here and now; a CorpusError where none can be used."""
     passages = job["folder"] / _PASSAGES
     try:
-        skipped = write_corpus(job["files"], passages, lambda done, total: report("reading", done, total))
+        skipped = write_corpus(
+            job["files"], passages, lambda done, total: report(IndexingStage("reading", done, total))
+        )
         built = build_index(
             passages,
             job["folder"] / INDEX,
             format="beir",
             language=job["language"],
-            progress=lambda stage, done, total: report(_STAGES[stage], done, total),
+            progress=lambda stage, done, total: report(IndexingStage(_STAGES[stage], done, total)),
         )
     except CorpusError as error:
         raise CorpusError(sanitize_line(str(error).replace(str(passages), job["name"]))) from None
@@ -180,7 +180,7 @@ def main() -> None:
     job = _JOB.validate_json(sys.stdin.buffer.read())
     _limit(job["max_seconds"], job["max_memory"])
     try:
-        _say({"corpus": _build(job)})
+        _say({"corpus": build_corpus(job, lambda stage: _say({"stage": stage}))})
     except CorpusError as error:
         _say({"refused": str(error)})
     except MemoryError:

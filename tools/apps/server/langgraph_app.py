@@ -39,7 +39,7 @@ def __getattr__(name: str) -> Starlette:
         origins=(*_named_origins(), *origins_from_environment()),
         hosts=hosts_from_environment(),
     )
-    app.add_middleware(ServerGuard, options=options.validate())
+    app.add_middleware(ServerGuard, options=options)
     if callers_are_trusted():
         warning = "%s is set: callers choose models, addresses and files of this machine"
         logging.getLogger(__name__).warning(warning, TRUST_CALLERS)

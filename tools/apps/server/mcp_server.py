@@ -14,6 +14,7 @@ from contextlib import aclosing, asynccontextmanager
 from importlib.metadata import version
 from typing import Any, cast
 
+import mcp_types as types
 from langchain_core.messages import HumanMessage
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
@@ -21,15 +22,6 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp_types import (
-    CallToolRequestParams,
-    CallToolResult,
-    ListToolsResult,
-    PaginatedRequestParams,
-    TextContent,
-    Tool,
-    ToolAnnotations,
-)
 from pydantic import TypeAdapter
 from starlette.types import Receive, Scope, Send
 
@@ -81,15 +73,19 @@ _MAX_SESSIONS = 1000
 def mcp_server(service: Service) -> Server[Any]:
     """Create the server."""
 
-    async def list_tools(context: ServerRequestContext[Any], params: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[describe_tool(name) for name in MODEL_NAMES])
+    async def list_tools(
+        context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[describe_tool(name) for name in MODEL_NAMES])
 
-    async def call_tool(context: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
+    async def call_tool(
+        context: ServerRequestContext[Any], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
         try:
             return await _call(service, params.name, params.arguments or {}, context.session.report_progress)
         except (HopgraphError, TimeoutError) as error:
             line = error_line(error, service.options.turn_seconds)
-            return CallToolResult(content=[TextContent(text=line)], is_error=True)
+            return types.CallToolResult(content=[types.TextContent(text=line)], is_error=True)
 
     return Server(
         "hopgraph",
@@ -101,7 +97,7 @@ def mcp_server(service: Service) -> Server[Any]:
     )
 
 
-def describe_tool(name: str) -> Tool:
+def describe_tool(name: str) -> types.Tool:
     """Describe a method as a tool, in the words of its own docstring."""
     title, description = "auto: chosen by the question", _AUTO_DESCRIPTION
     if name != AUTO:
@@ -110,19 +106,19 @@ def describe_tool(name: str) -> Tool:
         full_name, claim, *_ = [*paragraphs, ""]
         title = full_name.rstrip(".")
         description = f"Answers a question from the documents, with citations, by {full_name} {claim}"
-    return Tool(
+    return types.Tool(
         name=name,
         title=title,
         description=description,
         input_schema=_INPUT_SCHEMA,
         output_schema=TypeAdapter(AnswerPayload).json_schema(),
-        annotations=ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False),
+        annotations=types.ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False),
     )
 
 
 async def _call(
     service: Service, name: str, arguments: Mapping[str, Any], report: Callable[..., Awaitable[None]]
-) -> CallToolResult:
+) -> types.CallToolResult:
     if name not in MODEL_NAMES:
         raise SettingsError(f"tool {name!r:.80} is unknown; there are: {', '.join(MODEL_NAMES)}")
     question = _question(arguments)
@@ -153,13 +149,13 @@ def _question(arguments: Mapping[str, Any]) -> str:
     return checked_question(question)
 
 
-def _result(name: str, end: TurnEnd) -> CallToolResult:
+def _result(name: str, end: TurnEnd) -> types.CallToolResult:
     if name == AUTO:
         text, method = end.state["messages"][-1].text, end.state["chosen"] or ""
     else:
         text, method = reply_text(cast("ReplyState", end.state)), name
     payload = answer_payload(end.state, method)
-    return CallToolResult(content=[TextContent(text=replace_surrogates(text))], structured_content=payload)
+    return types.CallToolResult(content=[types.TextContent(text=replace_surrogates(text))], structured_content=payload)
 
 
 class McpOverHttp:

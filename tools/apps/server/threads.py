@@ -46,10 +46,8 @@ class Thread(TypedDict):
     """Unique among the user's."""
     title: str
     """May be empty."""
-    created: float
-    """Seconds since the epoch."""
     changed: float
-    """When it was created, renamed or asked in last."""
+    """When it was created, renamed or asked in last, in seconds since the epoch."""
 
 
 @dataclass(frozen=True)
@@ -90,11 +88,10 @@ class Threads:
         """Return the user's threads, the last changed one first; empty for none."""
         _check_names(user)
         rows = await self.database.rows(
-            "SELECT thread, title, created, changed FROM hopgraph_threads WHERE owner = ? "
-            "ORDER BY changed DESC, thread",
+            "SELECT thread, title, changed FROM hopgraph_threads WHERE owner = ? ORDER BY changed DESC, thread",
             (user,),
         )
-        return [Thread(id=row[0], title=row[1], created=row[2], changed=row[3]) for row in rows]
+        return [Thread(id=row[0], title=row[1], changed=row[2]) for row in rows]
 
     async def rename(self, user: str, thread: str, title: str) -> None:
         """Give a thread another title; a SettingsError where the user has no such thread."""

@@ -19,7 +19,7 @@ _SOURCE = re.compile(r"\[\d+\] (.+?)(?:: “|$)")
 """How the node `reply` writes an answer and its sources."""
 _TASK_PREFIX = "### Task:\n"
 _REQUESTED_KEY = re.compile(r'\{\s*"(title|tags|follow_ups|queries|text)"\s*:')
-"""The key of the JSON object that it asks for."""
+"""The key of the JSON object that a chat app asks for."""
 _FIRST_MESSAGE = re.compile(r"<chat_history>\s*USER:\s*(.+)")
 _MAX_TITLE = 60
 

@@ -75,8 +75,7 @@ def _marked(citation: Citation, passage: Passage | None) -> str:
     if quote and text[start:end] != quote:
         start = text.find(quote)
         end = start + len(quote)
-    if not quote or start < 0 or not text:
-        return "".join(
-            [f"<mark>{escape_text(quote)}</mark>"] * bool(quote) + [f"<p>{escape_text(text)}</p>"] * bool(text)
-        )
-    return f"{escape_text(text[:start])}<mark>{escape_text(quote)}</mark>{escape_text(text[end:])}"
+    marked = f"<mark>{escape_text(quote)}</mark>" if quote else ""
+    if marked and text and start >= 0:
+        return f"{escape_text(text[:start])}{marked}{escape_text(text[end:])}"
+    return marked + (f"<p>{escape_text(text)}</p>" if text else "")

@@ -3,7 +3,7 @@ import gc
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from weakref import ref
 import pytest
 
 from hopgraph.state import CorpusError, SettingsError
-from hopgraph.tools.apps.server.index_upload import IndexingStage, UserCorpus
+from hopgraph.tools.apps.server.index_upload import IndexingStage, UploadJob, UserCorpus, build_corpus
 from hopgraph.tools.apps.server.page import document_store as module
 from hopgraph.tools.apps.server.page.document_store import UserDocuments, documents_folder
 from hopgraph.tools.apps.server.server_options import ServingOptions
@@ -24,9 +24,24 @@ PARAGRAPHS = [
 ]
 
 
+async def index_here(job: UploadJob) -> AsyncGenerator[IndexingStage | UserCorpus]:
+    """Index without a process of its own, which takes seconds to start."""
+    stages: list[IndexingStage] = []
+    corpus = await asyncio.to_thread(build_corpus, job, stages.append)
+    for stage in stages:
+        yield stage
+    yield corpus
+
+
 @pytest.fixture
-def documents(tmp_path: Path) -> UserDocuments:
+def documents_in_process(tmp_path: Path) -> UserDocuments:
     return UserDocuments(tmp_path / "kept" / "documents", 1_000_000)
+
+
+@pytest.fixture
+def documents(documents_in_process: UserDocuments, monkeypatch: pytest.MonkeyPatch) -> UserDocuments:
+    monkeypatch.setattr(module, "index_in_process", index_here)
+    return documents_in_process
 
 
 @pytest.fixture
@@ -61,9 +76,9 @@ def kept_in(folder: Path) -> list[str]:
     return sorted(name for _, _, names in os.walk(folder) for name in names)  # what vanishes meanwhile is left out
 
 
-async def test_a_text_becomes_passages_of_its_own_words(documents: UserDocuments, uploads: Path) -> None:
+async def test_a_text_becomes_passages_of_its_own_words(documents_in_process: UserDocuments, uploads: Path) -> None:
     files = written(uploads, harbour__txt="\n\n".join(PARAGRAPHS))
-    stages, corpus = await added(documents, "anna", files)
+    stages, corpus = await added(documents_in_process, "anna", files)
     assert (corpus["name"], corpus["files"], corpus["skipped"]) == ("harbour.txt", ["harbour.txt"], 0)
     assert 4 <= corpus["passages"] <= 9
     assert stages[-1].name == "saving"
@@ -71,11 +86,11 @@ async def test_a_text_becomes_passages_of_its_own_words(documents: UserDocuments
     told = [order.index(stage.name) for stage in stages]
     assert told == sorted(told)
     assert set(told) == {0, 1, 2, 3}
-    retriever = resolve_retriever(documents.spec("anna", corpus["id"]))
+    retriever = resolve_retriever(documents_in_process.spec("anna", corpus["id"]))
     found = retriever.invoke("harbour of Bergen paragraph 7")
     assert found[0].metadata["title"] == "harbour"
     assert any("Paragraph 7" in each.page_content for each in found)
-    assert await documents.list_for("anna") == [corpus]
+    assert await documents_in_process.list_for("anna") == [corpus]
 
 
 async def test_files_of_several_formats_become_one_corpus(documents: UserDocuments, uploads: Path) -> None:
@@ -212,22 +227,24 @@ async def test_deleting_leaves_nothing(documents: UserDocuments, uploads: Path) 
         documents.spec("anna", corpus["id"])
 
 
-async def test_an_upload_that_is_stopped_leaves_nothing(documents: UserDocuments, uploads: Path) -> None:
+async def test_an_upload_that_is_stopped_leaves_nothing(documents_in_process: UserDocuments, uploads: Path) -> None:
     lines = "".join(json.dumps({"_id": str(n), "text": f"Rain number {n} falls."}) + "\n" for n in range(9_000))
-    async with aclosing(documents.add("anna", written(uploads, a__jsonl=lines))) as stages:
+    async with aclosing(documents_in_process.add("anna", written(uploads, a__jsonl=lines))) as stages:
         async for each in stages:
             assert isinstance(each, IndexingStage)
             break
     until = time.monotonic() + 60
-    while kept_in(documents.folder) and time.monotonic() < until:
+    while kept_in(documents_in_process.folder) and time.monotonic() < until:
         await asyncio.to_thread(time.sleep, 0.01)
-    assert kept_in(documents.folder) == []
-    assert await documents.list_for("anna") == []
+    assert kept_in(documents_in_process.folder) == []
+    assert await documents_in_process.list_for("anna") == []
 
 
-async def test_other_work_goes_on_while_documents_are_indexed(documents: UserDocuments, uploads: Path) -> None:
+async def test_other_work_goes_on_while_documents_are_indexed(
+    documents_in_process: UserDocuments, uploads: Path
+) -> None:
     lines = "".join(json.dumps({"_id": str(n), "text": f"Rain number {n} falls."}) + "\n" for n in range(9_000))
-    task = asyncio.create_task(added(documents, "anna", written(uploads, a__jsonl=lines)))
+    task = asyncio.create_task(added(documents_in_process, "anna", written(uploads, a__jsonl=lines)))
     turns = 0
     while not task.done():
         await asyncio.sleep(0.001)
