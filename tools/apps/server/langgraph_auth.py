@@ -1,8 +1,8 @@
 """Who calls a LangGraph server, and what is theirs: `"auth": {"path": "….langgraph_auth:auth"}` in its JSON.
 
 Callers carry a key of `HOPGRAPH_API_KEY`, as `Authorization: Bearer KEY` or, as langgraph-sdk sends it, `X-Api-Key`.
-Each sees only their own threads, assistants and stored items, and the assistants that the server made of its graphs,
-which nobody changes. Settings come in with runs and assistants only, and are checked as those of a chat's caller.
+Each sees only their own threads and assistants, and the assistants that the server made of its graphs, which nobody
+changes. Settings come in with runs and assistants only, and are checked as those of a chat's caller.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from hopgraph.tools.apps.server.caller_settings import (
     check_caller_settings,
     check_trusted_settings,
 )
-from hopgraph.tools.apps.server.server_options import OWNER, keys_from_environment
+from hopgraph.tools.apps.server.server_options import OWNER, is_loopback, keys_from_environment
 
 auth = Auth()
 _Context = Auth.types.AuthContext
@@ -29,9 +29,12 @@ _keys = cache(keys_from_environment)
 
 
 @auth.authenticate
-async def authenticate(headers: Mapping[bytes, bytes]) -> Auth.types.MinimalUserDict:
-    """Return the user of the key; without keys the guard lets in this machine alone, which is one user."""
+async def authenticate(headers: Mapping[bytes, bytes], scope: Mapping[str, Any]) -> Auth.types.MinimalUserDict:
+    """Return the user of the key; without keys this machine is let in alone, as one user."""
     if not _keys():
+        client = scope.get("client")
+        if client and not is_loopback(client[0]):  # a server without the guard
+            raise Auth.exceptions.HTTPException(403, "only this machine is let in; set HOPGRAPH_API_KEY")
         return {"identity": OWNER}
     bearer, key = (headers.get(name, b"").decode("latin-1") for name in (b"authorization", b"x-api-key"))
     user = user_from_header(bearer, _keys()) or user_of_key(key, _keys())
