@@ -91,7 +91,7 @@ async def index_in_process(job: UploadJob) -> AsyncGenerator[IndexingStage | Use
     Raises:
         CorpusError: no file can be used, the disk is full, or the limits on time and memory were reached.
     """
-    corpus: UserCorpus | None = None
+    message: _Line = {}
     until = time.monotonic() + job["max_seconds"]
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", __name__),
@@ -107,23 +107,22 @@ async def index_in_process(job: UploadJob) -> AsyncGenerator[IndexingStage | Use
         to_process.close()
         while line := await asyncio.wait_for(from_process.readline(), until - time.monotonic()):
             message = _LINE.validate_json(line)
-            if "refused" in message:
-                raise CorpusError(message["refused"])
             if "stage" in message:
                 yield message["stage"]
-            corpus = message.get("corpus")
     except TimeoutError:
         raise CorpusError(_too_much(job)) from None
     finally:
-        with suppress(ProcessLookupError):
+        if not from_process.at_eof():  # else it ends by itself; killed then, asyncio would lose sight of it
             process.kill()
         await process.communicate()
-    code = process.returncode or 0
-    if corpus is None and code < 0:  # by a signal of the limits, or of a system short of memory
+    if "corpus" in message:
+        yield message["corpus"]
+    elif "refused" in message:
+        raise CorpusError(message["refused"])
+    elif (process.returncode or 0) < 0:  # by a signal of the limits, or of a system short of memory
         raise CorpusError(_too_much(job))
-    if corpus is None:
+    else:
         raise CorpusError("the documents cannot be indexed; the server's log says why")
-    yield corpus
 
 
 def _too_much(job: UploadJob) -> str:
