@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 from statistics import fmean
@@ -12,16 +12,27 @@ from pydantic import JsonValue
 
 from hopgraph.state import RunError
 from hopgraph.state.context import DEFAULT_MODEL
+from hopgraph.state.events import Solved, parse_event
 from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, RunReader
 from hopgraph.tools.apps.evaluation.batch.run_manifest import GoldBy
 from hopgraph.tools.apps.evaluation.batch.scores import PerQuestion, gold_names, retrieved_names, score_questions
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.metrics import EXACT_MATCH
 from hopgraph.tools.apps.evaluation.statistics import Interval, bootstrap, permutation_test
+from hopgraph.tools.apps.runs.run_tree import ROOT
 
 Loss = Literal["right", "answered wrongly", "not answered", "not retrieved", "parse failure", "budget", "failed"]
 """What became of a question. Of one that is not right the last of these that applies counts, so each counts once."""
 LOSSES: tuple[Loss, ...] = get_args(Loss)
+Module = Literal["self-knowledge", "passage relevance", "decomposition", "unsolved"]
+MODULES: tuple[Module, ...] = get_args(Module)
+_SETTLED_BY: dict[str, Module] = {
+    "known": "self-knowledge",
+    "passages": "passage relevance",
+    "composed": "decomposition",
+    "best_effort": "decomposition",
+}
+"""How a question was settled → the module that did it; any other value means unsolved."""
 
 
 class ScoredMethod(NamedTuple):
@@ -184,3 +195,35 @@ def _holm(differences: list[Difference]) -> list[Difference]:
     raised = [min(1.0, each.p * (len(ranked) - rank)) for rank, each in enumerate(ranked)]
     corrected = dict(zip((each.name for each in ranked), accumulate(raised, max), strict=True))
     return [each._replace(p_holm=corrected[each.name]) for each in differences]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The work of RA-ISF's modules in one run."""
+
+    name: str
+    questions: Counter[Module] = field(default_factory=Counter[Module])
+    """Of the data set's questions, how many each module settled."""
+    right: Counter[Module] = field(default_factory=Counter[Module])
+    """How many of those are right by exact match."""
+    parts: Counter[Module] = field(default_factory=Counter[Module])
+    """Of the sub-questions."""
+
+
+def count_workload(method: ScoredMethod) -> Workload | None:
+    """Add up the settled questions of a method's kept steps; None where it is not RA-ISF or has no steps."""
+    if method.method != "ra_isf":
+        return None
+    work = Workload(method.name)
+    for outcome in method.reader.latest(method.method).values():
+        if not outcome["trace"] or outcome["repeat"]:
+            continue
+        settled: dict[str, Module] = {}  # as it ended: a question may be settled more than once
+        for event in map(parse_event, method.reader.trace(outcome)["trace"]):
+            if isinstance(event, Solved):
+                settled[event.id] = _SETTLED_BY.get(event.how, "unsolved")
+        if own := settled.pop(ROOT, None):
+            work.questions[own] += 1
+            work.right[own] += method.losses.get(outcome["id"]) == "right"
+        work.parts.update(settled.values())
+    return work if work.questions else None

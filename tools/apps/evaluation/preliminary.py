@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 from langgraph.runtime import Runtime
 from pydantic import field_validator
@@ -31,11 +31,10 @@ from hopgraph.nodes.finish import total
 from hopgraph.nodes.nli_verify import nli_verify
 from hopgraph.state import Call, Evidence, Knowledge, Passage, SettingsError
 from hopgraph.state.migres import MigresContext
-from hopgraph.tools.apps.evaluation.batch.question_job import EventListener, QuestionJob
+from hopgraph.tools.apps.evaluation.batch.question_job import EventListener, JobWork, QuestionJob
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.metrics import COVER_EM
-from hopgraph.tools.apps.evaluation.rehearsal.plan_derivation import derive_plan
-from hopgraph.tools.apps.evaluation.rehearsal.question_plan import without_mark
+from hopgraph.tools.apps.evaluation.rehearsal.question_plan import derive_plan, without_mark
 from hopgraph.tools.resources import get_retriever
 
 PASSAGES_SHOWN = 5
@@ -258,3 +257,41 @@ async def _decide_on(case: _CaseRun, known: Sequence[KnownSubQuestion]) -> Mappi
         for number, each in enumerate(known, 1)
     ]
     return await case.node(decide, question=case.job.question.question, evidence=information, passages=[])
+
+
+class Experiment(NamedTuple):
+    """An experiment that runs like a method."""
+
+    context: type[MigresContext]
+    work: JobWork
+    judge: str
+    """The step that judges; `--judge` gives it a model of its own."""
+    rates: Mapping[str, tuple[str, str]]
+    """Column → a count and the count that it is a share of, both added up over all questions."""
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    "information_extraction": Experiment(
+        ExtractionContext,
+        run_extraction,
+        "judge_usefulness",
+        {
+            "extraction_precision": ("right", "statements"),
+            "extraction_recall": ("found", "gold"),
+            "entailed_precision": ("entailed_right", "entailed_statements"),
+            "entailed_recall": ("entailed_found", "gold"),
+            "useful": ("useful", "entailed_statements"),
+        },
+    ),
+    "missing_information": Experiment(
+        MissingContext,
+        run_missing_information,
+        "judge_alignment",
+        {
+            "all_right": ("all_right", "all"),
+            "partial_unanswerable": ("unanswerable", "partial"),
+            "missing_aligned": ("aligned", "unanswerable"),
+        },
+    ),
+}
+"""By name."""

@@ -12,11 +12,17 @@ from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, setting
 from hopgraph.tools.apps.cli.evaluation.reproduce_command import ReproduceOptions, experiment_settings, run_reproduce
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.batch.scores import COSTS
+from hopgraph.tools.apps.evaluation.preliminary import EXPERIMENTS
 from hopgraph.tools.apps.evaluation.question_formats import FORMATS
-from hopgraph.tools.apps.evaluation.reproduce.experiments import EXPERIMENTS
 from hopgraph.tools.apps.evaluation.reproduce.paper_comparison import PERCENTS, warnings_for
-from hopgraph.tools.apps.evaluation.reproduce.paper_tables import PAPERS, PaperTable, read_paper, read_table
-from hopgraph.tools.apps.evaluation.reproduce.run_plan import plan_runs, settings_of_row
+from hopgraph.tools.apps.evaluation.reproduce.paper_tables import (
+    PAPERS,
+    PaperTable,
+    plan_runs,
+    read_paper,
+    read_table,
+    settings_of_row,
+)
 from support.paths import SAMPLE
 
 TABLES = [f"{paper}/{table}" for paper in PAPERS for table in read_paper(paper).tables]

@@ -31,12 +31,18 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import RunWriter
 from hopgraph.tools.apps.evaluation.batch.run_manifest import describe_simulated_models, models_in
 from hopgraph.tools.apps.evaluation.batch.run_setup import CORPUS, list_jobs
 from hopgraph.tools.apps.evaluation.datasets import detect_format, read_questions
-from hopgraph.tools.apps.evaluation.preliminary import annotated_sub_questions
+from hopgraph.tools.apps.evaluation.preliminary import EXPERIMENTS, annotated_sub_questions
 from hopgraph.tools.apps.evaluation.report.writers import WRITERS
-from hopgraph.tools.apps.evaluation.reproduce.experiments import EXPERIMENTS
 from hopgraph.tools.apps.evaluation.reproduce.paper_comparison import compare_with_paper, summary_of, warnings_for
-from hopgraph.tools.apps.evaluation.reproduce.paper_tables import PAPERS, PaperTable, Row, read_paper, read_table
-from hopgraph.tools.apps.evaluation.reproduce.run_plan import PlannedRow, plan_runs
+from hopgraph.tools.apps.evaluation.reproduce.paper_tables import (
+    PAPERS,
+    PaperTable,
+    PlannedRow,
+    Row,
+    plan_runs,
+    read_paper,
+    read_table,
+)
 from hopgraph.tools.io.atomic_files import write_files
 from hopgraph.tools.retrieval import build_index
 from hopgraph.tools.retrieval.index_manifest import is_index

@@ -1,30 +1,88 @@
 """One prompt as the rehearsal model understands it: what is asked, what is shown, what is known by it."""
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, product
+from typing import NamedTuple
 
 from langchain_core.messages import BaseMessage
 
-from hopgraph.tools.apps.evaluation.rehearsal.hop_matching import HopAnswer, answer_after, quotes_evidence, sentence_for
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import (
+    GoldPassage,
     Plan,
     PlanBook,
     PlanHop,
     Target,
     contains_words,
     is_among,
+    without_mark,
     word_key,
     wordings,
 )
 from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_options import RehearsalOptions
 from hopgraph.tools.models.offline.prompt_blocks import Prompt, PromptPassage, read_prompt
+from hopgraph.tools.models.offline.statements import write
+from hopgraph.tools.text import content_terms, split_sentences
 
+UNANSWERABLE, UNKNOWN = "unanswerable", "I don't know"
+_ASIDES = re.compile(r"(?<!\s)\s+(?:\(source: .*|\(not grounded\)|\[passages [\d, ]*\])\s*\Z", re.DOTALL)
 _LISTS = ("history", "sub_answers", "thoughts", "information", "assertions")
 _DRAWS = 20
 """How many questions are drawn to find one with another answer."""
+
+
+class HopAnswer(NamedTuple):
+    """A hop's answer, read somewhere in the prompt."""
+
+    hop: PlanHop
+    answer: str
+    """As it is written there; right in a passage, maybe wrong in a history."""
+    statement: str
+    """A self-contained sentence that says so."""
+
+
+@lru_cache(maxsize=4_096)
+def _pattern(question: str) -> re.Pattern[str]:
+    """Match a question and what follows it; search words begin the line, and no sign follows them."""
+    before, sign = (r"(?<!\w)", r"\s*[?:]+") if question.endswith("?") else (r"\A\s*", "")
+    return re.compile(rf"{before}{re.escape(without_mark(question))}{sign}\s+(?P<said>\S.{{0,2000}})", re.IGNORECASE)
+
+
+def _answer_after(question: str, line: str) -> str | None:
+    """Return the answer that follows a question in a line: empty for an unknown one, None without the question."""
+    found = _pattern(question).search(line)
+    if found is None:
+        return None
+    said = _ASIDES.sub("", found["said"]).strip().rstrip(".")
+    return "" if said.casefold() in {"unknown", UNANSWERABLE} else said
+
+
+@lru_cache(maxsize=4_096)
+def sentences_of(text: str) -> tuple[str, ...]:
+    """Split a text into its sentences."""
+    return tuple(text[start:end] for start, end in split_sentences(text))
+
+
+def _quotes_evidence(line: str, hop: PlanHop) -> bool:
+    """Whether a line repeats a sentence of a gold passage that has the hop's answer."""
+    evidence = (each for gold in hop.passages for each in sentences_of(gold.text) if hop.is_answered_by(gold, each))
+    return any(contains_words(line, each) for each in evidence)
+
+
+def _sentence_for(hop: PlanHop, gold: GoldPassage | None, passage: PromptPassage) -> str:
+    """Return the shown sentence that best gives the answer, under the passage's title."""
+    wanted = frozenset(content_terms(hop.template))
+
+    def worth(sentence: str) -> tuple[bool, bool, int]:
+        answers = any(contains_words(sentence, each) for each in hop.answers)
+        supports = any(contains_words(sentence, each) for each in (gold.sentences if gold else ()))
+        return answers, supports, len(wanted & frozenset(content_terms(sentence)))
+
+    sentences = (each.strip(" …") for each in sentences_of(passage.text))
+    return write(passage.title, max(filter(None, sentences), key=worth, default=passage.text))
 
 
 def draw(*parts: object) -> float:
@@ -61,10 +119,6 @@ class PromptCase:
         """Whether the data set names passages for the question."""
         return any(hop.passages for hop in self.target.plan.hops)
 
-    def block(self, name: str) -> str:
-        """Return a block of the prompt as plain text; empty when it is missing."""
-        return self.prompt.text(name)
-
     @cached_property
     def by_passage(self) -> dict[int, list[HopAnswer]]:
         """What each passage shown says, by its number; those that say nothing are left out."""
@@ -83,12 +137,12 @@ class PromptCase:
         for hop in self.hops:
             gold = next((each for each in hop.passages if each.is_shown_as(passage.title, passage.text)), None)
             if gold and hop.is_answered_by(gold, passage.text):
-                found.append(HopAnswer(hop, hop.answer, sentence_for(hop, gold, passage)))
+                found.append(HopAnswer(hop, hop.answer, _sentence_for(hop, gold, passage)))
         found = found or self.found_in_text(passage.text)
         if found or self._has_gold or self.target.plan.is_yes_no:
             return found
         last = (hop for hop in self.hops[-1:] if any(contains_words(passage.text, each) for each in hop.answers))
-        return [HopAnswer(hop, hop.answer, sentence_for(hop, None, passage)) for hop in last]
+        return [HopAnswer(hop, hop.answer, _sentence_for(hop, None, passage)) for hop in last]
 
     def found_in_text(self, text: str) -> list[HopAnswer]:
         """Return what a text says of the hops: by question and answer, or with a sentence of a gold passage.
@@ -98,7 +152,7 @@ class PromptCase:
         found: list[HopAnswer] = []
         for line, hop in product(text.splitlines(), self.hops):
             said = self._answer_to(hop, line, self._names)
-            if said is None and quotes_evidence(line, hop):
+            if said is None and _quotes_evidence(line, hop):
                 said = hop.answer
             if said:
                 found.append(HopAnswer(hop, said, line.strip()))
@@ -108,7 +162,7 @@ class PromptCase:
         """Find a hop's question in a line: with the right names, with those given before, or with descriptions."""
         plan = self.target.plan
         ways = wordings(plan.question_of(hop), hop.filled_with(names), plan.self_contained(hop))
-        return next((said for way in ways if (said := answer_after(way, line)) is not None), None)
+        return next((said for way in ways if (said := _answer_after(way, line)) is not None), None)
 
     @cached_property
     def _names(self) -> dict[int, str]:

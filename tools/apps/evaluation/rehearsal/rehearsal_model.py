@@ -13,11 +13,10 @@ from pydantic import ConfigDict, Field, SkipValidation
 from typing_extensions import override
 
 from hopgraph.tools.apps.evaluation.datasets import add_gold_texts, read_questions
-from hopgraph.tools.apps.evaluation.rehearsal.plan_derivation import derive_plan
-from hopgraph.tools.apps.evaluation.rehearsal.planner_replies import reply
 from hopgraph.tools.apps.evaluation.rehearsal.prompt_case import PromptCase
-from hopgraph.tools.apps.evaluation.rehearsal.question_plan import PlanBook
+from hopgraph.tools.apps.evaluation.rehearsal.question_plan import PlanBook, derive_plan
 from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_options import RehearsalOptions, parse_rehearsal
+from hopgraph.tools.apps.evaluation.rehearsal.role_replies import reply
 from hopgraph.tools.apps.evaluation.renaming import Renamer
 from hopgraph.tools.models.offline.offline_model import as_result
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus

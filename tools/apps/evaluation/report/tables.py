@@ -1,24 +1,21 @@
 """The tables of a comparison, as plain data that any writer can show."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from hopgraph.tools.apps.evaluation.batch.question_job import requires_gold
 from hopgraph.tools.apps.evaluation.batch.run_manifest import describe_simulated_models, models_in, simulated_kinds
 from hopgraph.tools.apps.evaluation.batch.scores import BASE, BOUND, gap_closed
-from hopgraph.tools.apps.evaluation.comparison import LOSSES, Comparison
-from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
-from hopgraph.tools.apps.evaluation.report.cells import (
-    Cell,
-    Table,
-    difference_cell,
-    number_cell,
-    percent_cell,
-    score_cell,
-    text_cell,
+from hopgraph.tools.apps.evaluation.comparison import (
+    LOSSES,
+    MODULES,
+    Comparison,
+    Difference,
+    ScoredMethod,
+    count_workload,
 )
-from hopgraph.tools.apps.evaluation.workload import MODULES, count_workload
+from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 
 SHARES = {
     "em": "EM",
@@ -50,6 +47,67 @@ COSTS = {
 }
 """Costs, per question."""
 _TESTED = {"f1": "F1", "em": "EM", "recall@15": "R@15"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One entry: what a machine reads, and what people read."""
+
+    value: float | str | None
+    """Unrounded; None for a missing entry."""
+    text: str
+    low: float | None = None
+    """The lower end of the value's 95 % interval, where it has one."""
+    high: float | None = None
+
+    @property
+    def brief(self) -> str:
+        """The text without the interval."""
+        return self.text.partition(" [")[0] if self.low is not None else self.text
+
+
+@dataclass(frozen=True)
+class Table:
+    """A titled table; the first column names the methods."""
+
+    title: str
+    note: str
+    """How to read it; may be empty."""
+    columns: list[str]
+    rows: list[list[Cell]]
+
+
+def text_cell(text: str) -> Cell:
+    """Return a cell that says something; without a value where it says nothing."""
+    return Cell(text or None, text)
+
+
+def number_cell(value: float | None, digits: int = 0) -> Cell:
+    """Return a number with so many decimals; empty for None."""
+    return Cell(value, "" if value is None else f"{value:,.{digits}f}")
+
+
+def percent_cell(
+    share: float | None, interval: Sequence[float] | None = None, *, digits: int = 1, sign: str = ""
+) -> Cell:
+    """Return a share in percent with one decimal, and its interval with so many `digits`; empty for None."""
+    if share is None:
+        return Cell(None, "")
+    if interval is None:
+        return Cell(share, f"{100 * share:{sign}.1f}")
+    low, high = interval
+    ends = ", ".join(f"{100 * end:{sign}.{digits}f}" for end in (low, high))
+    return Cell(share, f"{100 * share:{sign}.1f} [{ends}]", low, high)
+
+
+def _score_cell(comparison: Comparison, method: ScoredMethod, score: str) -> Cell:
+    """Return a method's mean score in percent with its interval; empty where no question has it."""
+    return percent_cell(comparison.mean(method, score), comparison.interval(method, score))
+
+
+def _difference_cell(difference: Difference) -> Cell:
+    """Return a difference in points with its interval."""
+    return percent_cell(difference.mean, difference.ci95, sign="+")
 
 
 def tables(comparison: Comparison, against: str | None = None) -> list[Table]:
@@ -113,7 +171,7 @@ def _table(title: str, note: str, rows: Mapping[str, Mapping[str, Cell]]) -> Tab
 def _scores(comparison: Comparison) -> Table:
     rows: dict[str, dict[str, Cell]] = {}
     for method in comparison.methods:
-        scores = {name: score_cell(comparison, method, score) for score, name in SHARES.items()}
+        scores = {name: _score_cell(comparison, method, score) for score, name in SHARES.items()}
         # Within a method's own run: other runs may have other models.
         same_run = {each.method: each.rows for each in comparison.methods if each.reader is method.reader}
         closed = gap_closed(same_run, method.method)
@@ -151,9 +209,9 @@ def _renamed(comparison: Comparison) -> Table:
         source = "" if searches is None else "passages" if searches or requires_gold(each.method) else "memory"
         rows[each.name] = {
             "answers from": text_cell(source),
-            "F1 plain": score_cell(comparison, plain[each.method], "f1"),
-            "F1 renamed": score_cell(comparison, each, "f1"),
-            "difference": difference_cell(found),
+            "F1 plain": _score_cell(comparison, plain[each.method], "f1"),
+            "F1 renamed": _score_cell(comparison, each, "f1"),
+            "difference": _difference_cell(found),
             "p": number_cell(found.p_holm, 4),
         }
     note = (
@@ -168,7 +226,7 @@ def _tests(comparison: Comparison, base: str) -> Table:
     rows: dict[str, dict[str, Cell]] = {method.name: {} for method in comparison.methods if method.name != base}
     for score, name in _TESTED.items():
         for found in comparison.differences(score, base):
-            cells = {f"{name} difference": difference_cell(found), f"p ({name})": number_cell(found.p_holm, 4)}
+            cells = {f"{name} difference": _difference_cell(found), f"p ({name})": number_cell(found.p_holm, 4)}
             rows[found.name] |= cells
     note = (
         f"Difference from {base} on the questions that both have finished, in points, with its 95 % bootstrap "

@@ -6,7 +6,7 @@ import io
 import re
 from collections.abc import Callable, Sequence
 
-from hopgraph.tools.apps.evaluation.report.cells import Cell, Table
+from hopgraph.tools.apps.evaluation.report.tables import Cell, Table
 
 _STYLE = """
 :root{color-scheme:light dark;--ink:#1a1a1a;--paper:#fff;--line:#ddd;--soft:#595959;--mark:#f5f7fa}

@@ -1,16 +1,15 @@
 """Our scores next to the paper's, as a table that any writer can show."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
-from hopgraph.tools.apps.evaluation.report.cells import Cell, Table, number_cell, text_cell
-from hopgraph.tools.apps.evaluation.report.tables import SHARES
-from hopgraph.tools.apps.evaluation.reproduce.experiments import EXPERIMENTS, experiment_summary
-from hopgraph.tools.apps.evaluation.reproduce.paper_tables import PaperTable, ReportedPaper
-from hopgraph.tools.apps.evaluation.reproduce.run_plan import PlannedRow
+from hopgraph.tools.apps.evaluation.preliminary import EXPERIMENTS
+from hopgraph.tools.apps.evaluation.report.tables import SHARES, Cell, Table, number_cell, text_cell
+from hopgraph.tools.apps.evaluation.reproduce.paper_tables import PaperTable, PlannedRow, ReportedPaper
 
 PERCENTS = frozenset({*SHARES, *(name for each in EXPERIMENTS.values() for name in each.rates)})
 """Those metrics that are shares from 0 to 1; all others are costs."""
@@ -24,10 +23,23 @@ _OTHER_CORPUS = "Comparable with the paper's number only if the corpus is the pa
 def summary_of(folder: Path, method: str) -> Mapping[str, Any]:
     """Add up a run of one method, or of one experiment.
 
+    Returns:
+        As `summarize_run` does; of an experiment `n` questions finished, `failed` ones among them, and each rate that
+        is not over nothing. A question that failed has measured nothing and is left out of the rates.
+
     Raises:
         RunError: there is no run, or it is damaged.
     """
-    return experiment_summary(folder, method) if method in EXPERIMENTS else summarize_run(RunReader(folder))[method]
+    reader = RunReader(folder)
+    if method not in EXPERIMENTS:
+        return summarize_run(reader)[method]
+    outcomes = reader.latest(method).values()
+    counts: Counter[str] = Counter()
+    for outcome in outcomes:
+        if not outcome["error"]:
+            counts.update(reader.trace(outcome)["measured"])
+    rates = {key: counts[of] / counts[over] for key, (of, over) in EXPERIMENTS[method].rates.items() if counts[over]}
+    return {"n": len(outcomes), "failed": sum(bool(each["error"]) for each in outcomes), **rates}
 
 
 def warnings_for(table: PaperTable, dataset: str, *, pooled: bool, stand_ins: str) -> list[str]:

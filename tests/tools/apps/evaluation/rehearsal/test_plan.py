@@ -5,8 +5,14 @@ from pathlib import Path
 import pytest
 
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop, GoldSentence
-from hopgraph.tools.apps.evaluation.rehearsal.plan_derivation import derive_plan
-from hopgraph.tools.apps.evaluation.rehearsal.question_plan import NO_TARGET, GoldPassage, Plan, PlanBook, wordings
+from hopgraph.tools.apps.evaluation.rehearsal.question_plan import (
+    NO_TARGET,
+    GoldPassage,
+    Plan,
+    PlanBook,
+    derive_plan,
+    wordings,
+)
 from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_model import read_book
 from hopgraph.tools.retrieval.sample import read_sample_questions
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from hopgraph.tools.apps.evaluation.comparison import LOSSES, Comparison
+from hopgraph.tools.apps.evaluation.comparison import LOSSES, MODULES, Comparison, count_workload
 from hopgraph.tools.apps.evaluation.report.figures import figure_style as style
-from hopgraph.tools.apps.evaluation.workload import MODULES, count_workload
 
 _ROW, _FRAME = 0.28, 1.6
 """Inches of a method's row, and of what stands around the rows."""

@@ -1,20 +1,30 @@
-"""What the rehearsal model replies to each step that judges, collects or answers, as plain JSON data."""
+"""What the rehearsal model replies to each step: what to ask next, how to judge and collect, and what to answer."""
 
+import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from pydantic import JsonValue
 
-from hopgraph.tools.apps.evaluation.rehearsal.hop_matching import UNANSWERABLE, UNKNOWN, HopAnswer, sentences_of
-from hopgraph.tools.apps.evaluation.rehearsal.prompt_case import PromptCase
+from hopgraph.tools.apps.evaluation.rehearsal.prompt_case import (
+    UNANSWERABLE,
+    UNKNOWN,
+    HopAnswer,
+    PromptCase,
+    sentences_of,
+)
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import contains_words, without_mark, word_key
 from hopgraph.tools.models.offline.prompt_blocks import PromptPassage
+from hopgraph.tools.models.offline.role_replies import STEPS as OFFLINE_STEPS
 from hopgraph.tools.text import content_terms
 
 Reply = dict[str, JsonValue]
-CONCLUSION = "So the answer is: "
-MAX_QUOTE = 1_500
+_CONCLUSION = "So the answer is: "
+_MAX_QUOTE = 1_500
 """Characters of a quotation; a thought or analysis that is much longer is refused."""
+_SEARCHED = re.compile(r"search\[([^\]\n]{1,500})\]")
+_BRACKETS = re.compile(r"[\[\]]")
+_NEEDED = "What is needed next is "
 
 
 def _relevant(case: PromptCase, useful: Collection[int]) -> list[PromptPassage]:
@@ -22,18 +32,18 @@ def _relevant(case: PromptCase, useful: Collection[int]) -> list[PromptPassage]:
     return [each for each in case.prompt.passages if (each.number in useful) != case.errs("relevant", each.number)]
 
 
-def numbers_with(known: Mapping[int, str], found: Mapping[int, list[HopAnswer]]) -> list[JsonValue]:
+def _numbers_with(known: Mapping[int, str], found: Mapping[int, list[HopAnswer]]) -> list[JsonValue]:
     """Return the numbers of the texts that say what is known."""
     return [*sorted(number for number, answers in found.items() if any(each.hop.number in known for each in answers))]
 
 
-def reason(case: PromptCase, known: Mapping[int, str]) -> str:
+def _reason(case: PromptCase, known: Mapping[int, str]) -> str:
     """Write a chain of thought: what is known, and what has to be found next."""
     left = [f"It is not known yet: {each}" for each in case.open_questions(known)[:1]]
-    return " ".join([*case.statements(known), *left])[:MAX_QUOTE]
+    return " ".join([*case.statements(known), *left])[:_MAX_QUOTE]
 
 
-def fact_or_error(case: PromptCase, question: str, fact: str, number: int = 0) -> str:
+def _fact_or_error(case: PromptCase, question: str, fact: str, number: int = 0) -> str:
     """Return a fact, or in an error make up what the question asks for."""
     return f"{without_mark(question)}: {case.made_up(f'fact:{number}')}." if case.errs("fact", number) else fact
 
@@ -43,10 +53,10 @@ def answer(case: PromptCase) -> Reply:
     recalled = {} if "passages" in case.prompt.blocks else case.remembered()
     known = {**recalled, **case.known("sub_answers", "information", "history")}
     if not case.is_enough(known):
-        return {"reasoning": reason(case, known), "answer": UNANSWERABLE, "used_passages": []}
+        return {"reasoning": _reason(case, known), "answer": UNANSWERABLE, "used_passages": []}
     said = case.conclude(known)
-    reasoning = " ".join([*case.statements(known), f"{CONCLUSION}{said}."])[-MAX_QUOTE:]
-    return {"reasoning": reasoning, "answer": said, "used_passages": numbers_with(known, case.by_passage)}
+    reasoning = " ".join([*case.statements(known), f"{_CONCLUSION}{said}."])[-_MAX_QUOTE:]
+    return {"reasoning": reasoning, "answer": said, "used_passages": _numbers_with(known, case.by_passage)}
 
 
 def extract(case: PromptCase) -> Reply:
@@ -56,7 +66,7 @@ def extract(case: PromptCase) -> Reply:
         said = case.by_passage.get(passage.number, [])
         facts = {each.statement: case.target.plan.question_of(each.hop) for each in said}
         for fact, question in (facts or {sentences_of(passage.text)[0]: case.prompt.question}).items():
-            info = fact_or_error(case, question, fact, len(found))
+            info = _fact_or_error(case, question, fact, len(found))
             found.append({"info": info, "support_passages": [passage.number]})
     return {"useful_information": found}
 
@@ -67,13 +77,13 @@ def compress(case: PromptCase) -> Reply:
     for passage in _relevant(case, case.by_passage):
         found = case.by_passage.get(passage.number, [])
         texts += [each.statement.removeprefix(f"{passage.title}: ") for each in found] or sentences_of(passage.text)[:1]
-    return {"text": " … ".join(dict.fromkeys(texts))[: 4 * MAX_QUOTE] or "irrelevant"}
+    return {"text": " … ".join(dict.fromkeys(texts))[: 4 * _MAX_QUOTE] or "irrelevant"}
 
 
-def recall(case: PromptCase) -> str:
+def _recall(case: PromptCase) -> str:
     """Write what is known from memory, one fact to a line."""
     question = case.target.plan.question_of(case.hops[0]) if case.hops else case.prompt.question
-    return fact_or_error(case, question, "\n".join(case.statements(case.remembered())) or UNKNOWN)
+    return _fact_or_error(case, question, "\n".join(case.statements(case.remembered())) or UNKNOWN)
 
 
 def complete(case: PromptCase) -> Reply:
@@ -81,7 +91,7 @@ def complete(case: PromptCase) -> Reply:
     known, shown = case.known(), case.statements(case.known())
     missing = case.next_question(known) or case.prompt.question
     recalled = (each for each in case.statements({**case.remembered(), **known}) if each not in shown)
-    return {"missing": missing, "passage": fact_or_error(case, missing, next(recalled, UNKNOWN))}
+    return {"missing": missing, "passage": _fact_or_error(case, missing, next(recalled, UNKNOWN))}
 
 
 def decide(case: PromptCase) -> Reply:
@@ -102,9 +112,9 @@ def _decision(case: PromptCase, known: Mapping[int, str]) -> Reply:
     missing = "" if enough else " ".join(case.open_questions(known)) or case.prompt.question
     return {
         "answer": {"text": case.conclude(known) if enough else UNANSWERABLE, "confidence": 5 if enough else 1},
-        "explanation": " ".join(case.statements(known))[:MAX_QUOTE],
+        "explanation": " ".join(case.statements(known))[:_MAX_QUOTE],
         "missing_information": missing,
-        "used_information": numbers_with(known, case.by_item("information")) if enough else [],
+        "used_information": _numbers_with(known, case.by_item("information")) if enough else [],
     }
 
 
@@ -115,7 +125,7 @@ def ground(case: PromptCase) -> Reply:
         return {"ref": "Empty", "revise": ""}
     cited = [each.statement for found in case.by_passage.values() for each in found]
     ref = cited[0] if cited else sentences_of(case.prompt.passages[0].text)[0]
-    return {"ref": ref[:MAX_QUOTE], "revise": case.conclude(known)}
+    return {"ref": ref[:_MAX_QUOTE], "revise": case.conclude(known)}
 
 
 def judge_relevance(case: PromptCase) -> Reply:
@@ -129,7 +139,7 @@ def weigh_passages(case: PromptCase) -> Reply:
     chosen = [each.number for each in _relevant(case, case.by_passage)]
     lines = [f"Passage {n} says: {found[0].statement}" for n, found in case.by_passage.items() if n in chosen]
     numbers = ", ".join(map(str, chosen)) or "none"
-    return {"judgement": "\n".join([*(line[:MAX_QUOTE] for line in lines), f"Relevant passages: {numbers}."])}
+    return {"judgement": "\n".join([*(line[:_MAX_QUOTE] for line in lines), f"Relevant passages: {numbers}."])}
 
 
 def self_knowledge(case: PromptCase) -> Reply:
@@ -144,7 +154,7 @@ def review(case: PromptCase) -> Reply:
     steps = " ".join(case.statements(known))
     said = case.conclude(known) if enough else ""
     query = "" if enough else case.next_question(known) or case.prompt.question
-    analysis = f"{steps} {CONCLUSION}{said}."[-MAX_QUOTE:] if enough else f"{steps} Missing: {query}"[:MAX_QUOTE]
+    analysis = f"{steps} {_CONCLUSION}{said}."[-_MAX_QUOTE:] if enough else f"{steps} Missing: {query}"[:_MAX_QUOTE]
     relevant = bool(case.by_passage) != case.errs("relevant")
     return {"relevant": relevant, "enough": enough, "analysis": analysis.strip(), "answer": said, "query": query}
 
@@ -164,7 +174,7 @@ def fuse(case: PromptCase) -> Reply:
 
 def _asserted_in(text: str) -> str:
     """Return the answer that an assertion comes to; empty when it has none."""
-    said = text.partition(CONCLUSION)[2]
+    said = text.partition(_CONCLUSION)[2]
     return (said.rpartition(" [passages ")[0] or said).strip().removesuffix(".")
 
 
@@ -176,7 +186,7 @@ def score_relevance(case: PromptCase) -> Reply:
 
 def judge_entailment(case: PromptCase) -> Reply:
     """Judge whether the premise has the statement's words, or at least all of its content terms."""
-    premise, statement = case.block("premise"), case.block("statement")
+    premise, statement = case.prompt.text("premise"), case.prompt.text("statement")
     needed = frozenset(content_terms(statement))
     entailed = contains_words(premise, statement) or (bool(needed) and needed <= frozenset(content_terms(premise)))
     return {"supported": float(entailed != case.errs("supported"))}
@@ -184,10 +194,107 @@ def judge_entailment(case: PromptCase) -> Reply:
 
 def judge_usefulness(case: PromptCase) -> Reply:
     """Judge whether the statement has a part of what the answer needs."""
-    return {"useful": bool(case.found_in_text(case.block("statement"))) != case.errs("useful")}
+    return {"useful": bool(case.found_in_text(case.prompt.text("statement"))) != case.errs("useful")}
 
 
 def judge_alignment(case: PromptCase) -> Reply:
     """Name the candidates that are asked in the missing information, word for word."""
-    missing, candidates = case.block("missing"), case.prompt.items("candidates")
+    missing, candidates = case.prompt.text("missing"), case.prompt.items("candidates")
     return {"aligned": [n for n, asked in candidates if contains_words(missing, asked) != case.errs("aligned", n)]}
+
+
+def generate_queries(case: PromptCase) -> Reply:
+    """Ask for everything that can be asked now, in words that were not used before."""
+    asked = [text for _, text in case.prompt.items("asked")]
+    return {"queries": [*case.open_questions(case.known("information"), asked)[: case.prompt.at_most]]}
+
+
+def follow_up(case: PromptCase) -> Reply:
+    """Ask the next question, or give the final answer."""
+    known = case.known("history")
+    if case.is_enough(known):
+        return {"sub_question": "", "answer": "", "final_answer": case.conclude(known)}
+    asked = case.next_question(known, [text for _, text in case.prompt.items("history")])
+    return {"sub_question": asked, "answer": "", "final_answer": "" if asked else UNANSWERABLE}
+
+
+def deduce(case: PromptCase) -> Reply:
+    """Ask the next question with a guess, or give the final answer."""
+    reply = follow_up(case)
+    asked = str(reply["sub_question"])
+    return {**reply, "answer": _guess(case, asked) if asked else ""}
+
+
+def _guess(case: PromptCase, asked: str) -> str:
+    """Answer a sub-question from memory; empty where it is not known."""
+    if case.errs("guess"):
+        return case.made_up("guess")
+    plan, hop = case.book.find(asked)
+    return case.remembered().get(hop.number, "") if hop and plan is case.target.plan else ""
+
+
+def act(case: PromptCase) -> Reply:
+    """Search for the next thing, or finish."""
+    known = case.known()
+    thought = _reason(case, known)
+    if case.is_enough(known):
+        action = f"finish[{case.conclude(known)}]"
+        return {"thought": thought, "action": action, "used_passages": _numbers_with(known, case.by_passage)}
+    query = _BRACKETS.sub("", case.next_question(known, _SEARCHED.findall(case.prompt.text("history"))))
+    action = f"search[{query}]" if query else f"finish[{UNANSWERABLE}]"
+    return {"thought": thought, "action": action, "used_passages": []}
+
+
+def next_thought(case: PromptCase) -> Reply:
+    """State the next fact that no thought has yet, else what has to be found; then the answer."""
+    known = {**case.remembered(), **case.known("thoughts")}
+    thoughts = [text for _, text in case.prompt.items("thoughts")]
+    new = [each for each in case.statements(known) if not any(contains_words(text, each) for text in thoughts)]
+    if new:
+        return {"thought": _fact_or_error(case, new[0].partition(": ")[0], new[0])}
+    if case.is_enough(known):
+        return {"thought": f"{_CONCLUSION}{case.conclude(known)}."}
+    query = case.next_question(known, [text.removeprefix(_NEEDED).rstrip(".") for text in thoughts])
+    return {"thought": f"{_NEEDED}{query.rstrip(' ?')}." if query else f"{_CONCLUSION}{UNANSWERABLE}."}
+
+
+def decompose(case: PromptCase) -> Reply:
+    """Break the question down into its hops, each in a self-contained question; empty for a single hop."""
+    plan, part = case.target
+    hops = plan.asked[: case.prompt.at_most] if part is None and len(plan.asked) > 1 else ()
+    return {"sub_questions": [case.or_wrong(plan.self_contained(hop), number) for number, hop in enumerate(hops)]}
+
+
+def route(case: PromptCase) -> Reply:
+    """Distinguish a bridge from a comparison by the hops; by rules where the question is not known."""
+    if not case.hops:
+        return OFFLINE_STEPS["route"](case.prompt)
+    hops = case.target.plan.asked if case.target.hop is None else case.hops
+    bridge = any(hop.needs for hop in hops)
+    return {"kind": "single_hop" if len(hops) < 2 else "bridge" if bridge else "comparison", "reply": ""}
+
+
+_BY_RULES = ("contextualise", "name_topic", "select_passages", "shorten")
+"""Steps that take no knowledge of the question: the offline model's replies."""
+_Step = Callable[[PromptCase], Reply]
+_REPLIES: tuple[_Step, ...] = (
+    *(act, decompose, deduce, follow_up, generate_queries, next_thought, route),
+    *(answer, complete, compress, decide, extract, final_answer, fuse),
+    *(ground, judge_alignment, judge_entailment, judge_relevance, judge_usefulness),
+    *(review, score_relevance, self_knowledge, weigh_passages),
+)
+"""Each is named after its step."""
+_STEPS: dict[str, _Step] = {
+    **{each.__name__: each for each in _REPLIES},
+    "recall_knowledge": lambda case: {"knowledge": _recall(case)},
+    "review_directly": review,
+    "snippet": compress,
+    "summarise": compress,
+    "write_passage": lambda case: {"passage": _recall(case)},
+}
+
+
+def reply(case: PromptCase) -> Reply:
+    """Reply to a prompt: by its step, else by answering whatever question it has."""
+    step = case.prompt.step
+    return OFFLINE_STEPS[step](case.prompt) if step in _BY_RULES else _STEPS.get(step, answer)(case)
