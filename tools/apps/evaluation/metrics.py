@@ -1,7 +1,4 @@
-"""What is measured, each metric a small value that knows its name, its source and its empty case.
-
-The definitions (`EXACT_MATCH`, `F1`, …) are apart from the functions that compute them, so that a report
-can name what it shows and an average never rests on an unspoken convention.
+"""What is measured of answers and of retrieved passages, with the source of each metric.
 
 EM and F1 are those of HotpotQA's script, over all gold answers. In two places they differ from a data set's own
 script, on purpose: an answer of which normalisation leaves nothing (`A`, `The`, `?`) is compared as it stands,
@@ -22,20 +19,17 @@ _CLOSED_ANSWERS = frozenset({"yes", "no", "noanswer"})
 class AnswerMetric:
     """Compares a predicted answer with the gold answers; the best gold answer counts."""
 
-    name: str
-    citation: str
     compare: Callable[[str, str], float]
     """(prediction, gold answer), neither blank, to a value in [0, 1]."""
-    both_empty: float = 1.0
-    """No gold answer (the question cannot be answered) and a blank prediction: the right reply."""
-    one_empty: float = 0.0
-    """A blank prediction where there is a gold answer, or an answer where there is none."""
 
     def __call__(self, prediction: str, answers: Sequence[str]) -> float:
-        """Score one prediction in [0, 1]; blank gold answers are ignored."""
+        """Score one prediction in [0, 1]; blank gold answers are ignored.
+
+        Without a gold answer the question cannot be answered: a blank prediction scores 1, and any other 0.
+        """
         gold = [answer for answer in answers if answer.strip()]
         if not gold or not prediction.strip():
-            return self.both_empty if not gold and not prediction.strip() else self.one_empty
+            return float(not gold and not prediction.strip())
         return max(self.compare(prediction, answer) for answer in gold)
 
 
@@ -44,20 +38,14 @@ class RankingMetric:
     """Compares ranked ids, best first, with the set of gold ids; a repeated id counts once."""
 
     name: str
-    citation: str
     compare: Callable[[Sequence[str], frozenset[str]], float]
     """(ids in rank order without repeats, gold ids), the gold ids not empty, to a value in [0, 1]."""
     cutoff: int | None = None
     """Ids looked at, from the best; None: all."""
-    no_gold: float = 1.0
-    """No gold id: nothing that should have been found is missing."""
 
     def __call__(self, ranked: Sequence[str], gold: Sequence[str]) -> float:
-        """Score one ranking in [0, 1]."""
-        wanted = frozenset(gold)
-        if not wanted:
-            return self.no_gold
-        return self.compare(list(dict.fromkeys(ranked))[: self.cutoff], wanted)
+        """Score one ranking in [0, 1]; 1 without a gold id, since nothing that should have been found is missing."""
+        return self.compare(list(dict.fromkeys(ranked))[: self.cutoff], frozenset(gold)) if gold else 1.0
 
 
 def _comparable(prediction: str, gold: str) -> tuple[list[str], list[str]]:
@@ -103,25 +91,21 @@ def _same(ranked: Sequence[str], gold: frozenset[str]) -> float:
     return float(gold == frozenset(ranked))
 
 
-_SQUAD = "Rajpurkar et al. 2016, arXiv:1606.05250"
-
-EXACT_MATCH = AnswerMetric("em", _SQUAD, _equal)
-"""1 when the normalised texts are equal."""
-
-F1 = AnswerMetric("f1", f"{_SQUAD}; yes, no, noanswer: Yang et al. 2018, arXiv:1809.09600", _token_f1)
-"""Harmonic mean of token precision and recall; a yes, no or noanswer matches exactly or not at all."""
-
-COVER_EM = AnswerMetric("cover_em", "Shi et al. 2024 (GenGround), section 5.3", _covered)
-"""1 when the gold answer's tokens occur one after another in the prediction, on token boundaries."""
-
-RECALL = RankingMetric("recall", "Manning et al. 2008, section 8.3", _recall)
-"""Share of the gold ids that are there."""
-
-PRECISION = RankingMetric("precision", "Manning et al. 2008, section 8.3", _precision)
-"""Share of the ids that are gold; 0 when there are none."""
-
-S_PRECISION = RankingMetric("s_precision", "Wang et al. 2024 (BlendFilter), section 4.1", _same)
-"""1 when the ids are the gold ids, no more and no fewer; for the passages that a filter kept."""
+EXACT_MATCH = AnswerMetric(_equal)
+"""1 when the normalised texts are equal (SQuAD: Rajpurkar et al. 2016, arXiv:1606.05250)."""
+F1 = AnswerMetric(_token_f1)
+"""Harmonic mean of token precision and recall (SQuAD); a yes, no or noanswer matches exactly or not at all
+(HotpotQA: Yang et al. 2018, arXiv:1809.09600)."""
+COVER_EM = AnswerMetric(_covered)
+"""1 when the gold answer's tokens occur one after another in the prediction, on token boundaries (GenGround: Shi et
+al. 2024, section 5.3)."""
+RECALL = RankingMetric("recall", _recall)
+"""Share of the gold ids that are there (Manning et al. 2008, section 8.3)."""
+PRECISION = RankingMetric("precision", _precision)
+"""Share of the ids that are gold; 0 when there are none (Manning et al. 2008, section 8.3)."""
+S_PRECISION = RankingMetric("s_precision", _same)
+"""1 when the ids are the gold ids, no more and no fewer; for the passages that a filter kept (BlendFilter: Wang et al.
+2024, section 4.1)."""
 
 
 def best_of(metric: AnswerMetric, predictions: Sequence[str], answers: Sequence[str]) -> float:
@@ -130,5 +114,5 @@ def best_of(metric: AnswerMetric, predictions: Sequence[str], answers: Sequence[
 
 
 def recall_at(k: int) -> RankingMetric:
-    """Define recall@k: the share of the gold ids among the first k, at least 1."""
-    return RankingMetric(f"recall@{k}", "Manning et al. 2008, section 8.4", _recall, cutoff=k)
+    """Define recall@k: the share of the gold ids among the first k, at least 1 (Manning et al. 2008, section 8.4)."""
+    return RankingMetric(f"recall@{k}", _recall, cutoff=k)

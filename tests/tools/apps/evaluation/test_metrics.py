@@ -12,7 +12,6 @@ from hopgraph.tools.apps.evaluation.metrics import (
     F1,
     PRECISION,
     S_PRECISION,
-    AnswerMetric,
     best_of,
     normalize_answer,
     recall_at,
@@ -133,13 +132,8 @@ def test_order_and_repeats_of_the_gold_ids_do_not_matter(ranked: list[str], gold
     assert recall_at(k)(ranked, some) == recall_at(k)(ranked, [*reversed(some), *some])
 
 
-def test_definitions_tell_their_name_source_and_empty_case() -> None:
-    assert [metric.name for metric in ANSWER_METRICS] == ["em", "f1", "cover_em"]
+def test_a_cutoff_is_in_the_name() -> None:
     assert recall_at(5).name == "recall@5"
-    assert all(metric.citation for metric in (*ANSWER_METRICS, PRECISION, recall_at(1)))
-    strict = AnswerMetric("em", "ours", lambda prediction, gold: float(prediction == gold), both_empty=0.5)
-    assert strict("", []) == 0.5
-    assert strict("x", ["x"]) == 1.0
 
 
 def test_s_precision_is_all_or_nothing() -> None:

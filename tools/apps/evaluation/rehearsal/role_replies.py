@@ -221,16 +221,13 @@ def follow_up(case: PromptCase) -> Reply:
 def deduce(case: PromptCase) -> Reply:
     """Ask the next question with a guess, or give the final answer."""
     reply = follow_up(case)
-    asked = str(reply["sub_question"])
-    return {**reply, "answer": _guess(case, asked) if asked else ""}
-
-
-def _guess(case: PromptCase, asked: str) -> str:
-    """Answer a sub-question from memory; empty where it is not known."""
+    if not reply["sub_question"]:
+        return reply
     if case.errs("guess"):
-        return case.made_up("guess")
-    plan, hop = case.book.find(asked)
-    return case.remembered().get(hop.number, "") if hop and plan is case.target.plan else ""
+        return {**reply, "answer": case.made_up("guess")}
+    plan, hop = case.book.find(str(reply["sub_question"]))
+    guess = case.remembered().get(hop.number, "") if hop and plan is case.target.plan else ""
+    return {**reply, "answer": guess}
 
 
 def act(case: PromptCase) -> Reply:
