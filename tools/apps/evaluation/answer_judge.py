@@ -82,15 +82,11 @@ async def judge_run(
 ) -> None:
     """Judge the answers of a run that this judge has not judged yet; one without a usable reply counts as wrong.
 
-    Args:
-        reader: the run; the caller holds it open for writing, or is its only user.
-        spec: any model's spec.
-        parallel: answers under way at once.
-        progress: called after each one with (answers judged, answers to judge).
+    The caller holds the run open for writing, or is its only user. `parallel` answers are under way at once; `progress`
+    is called after each with (answers judged, answers to judge).
 
-    Raises:
-        SpecError: the spec cannot be resolved, or names a simulated model, which cannot judge.
-        ModelError: a request failed for good; what was judged before is kept.
+    SpecError: the spec cannot be resolved, or names a simulated model, which cannot judge.
+    ModelError: a request failed for good; what was judged before is kept.
     """
     if spec.startswith(tuple(SIMULATED_MODELS)):
         raise SpecError(f"--judge {redact(spec)}: a simulated model cannot judge answers; name a language model")

@@ -129,8 +129,7 @@ class Comparison:
 def compare_runs(readers: Sequence[RunReader]) -> Comparison:
     """Read runs to compare them; one may have other names than another in the same questions (`--rename`).
 
-    Raises:
-        RunError: runs over other questions, or one that is given twice.
+    RunError: runs over other questions, or one that is given twice.
     """
     questions = [{question.id: question for question in reader.questions()} for reader in readers]
     first = readers[0].manifest.dataset

@@ -64,8 +64,7 @@ def read_prices(path: Path | None) -> PriceTable:
         prompt = 0.40
         completion = 1.60
 
-    Raises:
-        SettingsError: it cannot be read, or an entry is not a price.
+    SettingsError: it cannot be read, or an entry is not a price.
     """
     if path is None:
         return PriceTable()
@@ -142,7 +141,7 @@ async def estimate_run(
     stand_in: str,
     prices: PriceTable,
 ) -> RunEstimate:
-    """Answer the first questions by every method, in process, and count.
+    """Answer the first questions by every method, in process, and count; HopgraphError where none can be answered.
 
     Args:
         methods: settings by method, with their retriever.
@@ -150,9 +149,6 @@ async def estimate_run(
         left: method → questions times repeats that are still to be asked; 0 where it is left out.
         stand_in: the model's spec, as `choose_stand_in` chooses it.
         prices: of the models that the settings name.
-
-    Raises:
-        HopgraphError: settings, prompts or a corpus that no question can be answered with.
     """
     tried = [
         await _estimate(settings, questions[:TRIED_QUESTIONS], left.get(name, 0), stand_in, prices)

@@ -30,10 +30,8 @@ _NESTED = ("context", "supporting_facts", "evidences", "paragraphs", "question_d
 def parse_hub_spec(spec: str) -> tuple[str, dict[str, str]]:
     """Read `hub:NAME?config=…&split=…&revision=…`; return the name and the other arguments of `load_dataset`.
 
-    The name is that of a data set on the hub, or of a local folder in the hub's layout.
-
-    Raises:
-        SettingsError: no name, or an unknown option.
+    The name is that of a data set on the hub, or of a local folder in the hub's layout. SettingsError: no name, or an
+    unknown option.
     """
     name, _, query = spec.removeprefix(PREFIX).partition("?")
     if not name.strip():
@@ -47,12 +45,8 @@ def parse_hub_spec(spec: str) -> tuple[str, dict[str, str]]:
 def download_dataset(spec: str, target: Path, *, limit: int | None = None) -> Path:
     """Write a data set's records, or the first `limit` and no others, to a file, unless it is there already. Blocks.
 
-    Returns:
-        The file, which is complete or absent, whatever happens.
-
-    Raises:
-        SettingsError: a bad spec, or the package `datasets` is missing.
-        CorpusError: the data set cannot be had: no network, no such name, configuration or split.
+    The file is complete or absent, whatever happens. SettingsError: a bad spec, or the package `datasets` is missing.
+    CorpusError: the data set cannot be had: no network, no such name, configuration or split.
     """
     name, options = parse_hub_spec(spec)
     if target.is_file():

@@ -48,10 +48,7 @@ def add_gold_texts(dataset: Path, questions: list[EvalQuestion]) -> list[EvalQue
     """Give the questions of a BEIR folder the texts of their gold passages, from its corpus file.
 
     Questions of another data set, or of a folder without a corpus file, stay as they are; a gold passage that the
-    corpus lacks has no text.
-
-    Raises:
-        CorpusError, BadRecordError: the corpus file cannot be read.
+    corpus lacks has no text. CorpusError or BadRecordError: the corpus file cannot be read.
     """
     corpus = dataset / "corpus.jsonl"
     if not corpus.is_file():
@@ -68,8 +65,7 @@ def add_gold_texts(dataset: Path, questions: list[EvalQuestion]) -> list[EvalQue
 def detect_format(path: Path) -> str:
     """Detect the format of a data set: `beir` for a folder, else by the keys of the file's first record.
 
-    Raises:
-        CorpusError: the path is missing, unreadable or of no known format.
+    CorpusError: the path is missing, unreadable or of no known format.
     """
     if path.is_dir():
         return BEIR
@@ -165,13 +161,9 @@ def parse_sample(text: str | None, limit: int | None, ids: Sequence[str] = ()) -
 
 
 def select_questions(questions: Iterable[EvalQuestion], sample: QuestionSample) -> list[EvalQuestion]:
-    """Choose questions; holds only the chosen ones in memory.
+    """Choose questions, with only the chosen ones in memory; SettingsError for an id that no question has.
 
-    Returns:
-        In the order of the file; drawn ones in the order of the draw, which does not depend on the file's.
-
-    Raises:
-        SettingsError: an id that no question has.
+    They are in the order of the file; drawn ones in the order of the draw, which does not depend on the file's.
     """
     if sample.ids:
         ids = frozenset(sample.ids)

@@ -90,8 +90,7 @@ class KnownSubQuestion:
 def annotated_sub_questions(question: EvalQuestion) -> list[KnownSubQuestion]:
     """Read the sub-questions from the annotated decomposition, or write them from the evidence triples.
 
-    Raises:
-        SettingsError: the data set has no answers to its steps.
+    SettingsError: the data set has no answers to its steps.
     """
     if not question.triples and not any(hop.answer for hop in question.hops):
         raise SettingsError(

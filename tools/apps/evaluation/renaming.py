@@ -228,11 +228,7 @@ def rename_records(renaming: Renamer, records: Iterable[SourceRecord]) -> Iterat
 
 
 def write_name_map(path: Path, renaming: Renamer) -> None:
-    """Write the map, from which old names can be found again.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Write the map, from which old names can be found again; OSError where it cannot be written."""
     names = renaming.names
     titles = [{"old": " ".join(old), "new": " ".join(new)} for old, new in names.titles.items()]
     record = {"seed": names.seed, "words": names.words, "titles": titles}
@@ -240,11 +236,7 @@ def write_name_map(path: Path, renaming: Renamer) -> None:
 
 
 def read_name_map_seed(path: Path) -> int | None:
-    """Read the seed of a map that was written; None where there is none.
-
-    Raises:
-        RunError: it is damaged.
-    """
+    """Read the seed of a map that was written; None where there is none, RunError where it is damaged."""
     try:
         return int(json.loads(path.read_bytes())["seed"])
     except FileNotFoundError:

@@ -18,11 +18,8 @@ def format_trec_files(comparison: Comparison) -> dict[str, str]:
     Ids are as in the corpus, titles where gold passages are known by title; white space and `%` in them are
     percent-encoded, since the formats separate fields by spaces. Scores only encode the rank.
 
-    Returns:
-        File name → content: `METHOD.run` (`/` in a name becomes `-`) and `qrels`.
-
-    Raises:
-        RunError: gold passages are unknown, or known in two ways, or passages were renamed in some of the runs.
+    Returns file name → content: `METHOD.run` (`/` in a name becomes `-`) and `qrels`. RunError: gold passages are
+    unknown, or known in two ways, or passages were renamed in some of the runs.
     """
     gold_by = comparison.methods[0].reader.manifest.corpus.gold_by
     if any(method.reader.manifest.corpus.gold_by != gold_by for method in comparison.methods):

@@ -69,15 +69,10 @@ class RunEngine:
     """Whether any question of this session has."""
 
     async def run(self, jobs: Iterable[QuestionJob]) -> str:
-        """Answer questions in order, `concurrency` at a time.
+        """Answer questions in order, `concurrency` at a time; return why it stopped early, empty when all are finished.
 
-        Returns:
-            Why it stopped early; empty when everything is finished. What was in flight is dropped; when the
-            run is resumed, its replies come from the cache.
-
-        Raises:
-            HopgraphError: nothing can be answered so.
-            RunError: the first questions all failed.
+        What was in flight is dropped; when the run is resumed, its replies come from the cache.
+        HopgraphError: nothing can be answered so. RunError: the first questions all failed.
         """
         waiting = iter(jobs)
         try:

@@ -43,18 +43,10 @@ async def answer_question(job: QuestionJob, watch: EventListener) -> JobResult:
 
 
 async def run_job(work: JobWork, job: QuestionJob, watch: EventListener) -> JobResult:
-    """Run a job and return its outcome.
+    """Run a method, or an experiment, whose measures are `measured` in its state; watch each step event as it happens.
 
-    Args:
-        work: a method, or an experiment; the latter's measures are `measured` in its state.
-        job: what to do.
-        watch: called with each step event as it happens.
-
-    Returns:
-        A model that fails for good, and any exception of a custom retriever or model, is an outcome.
-
-    Raises:
-        HopgraphError: settings, prompts or a corpus that no question can be answered with.
+    A model that fails for good, and any exception of a custom retriever or model, is an outcome.
+    HopgraphError: settings, prompts or a corpus that no question can be answered with.
     """
     began = time.perf_counter()
     events: list[StepEvent] = []

@@ -140,9 +140,8 @@ def ray_workers(concurrency: int) -> Generator[JobRunner]:
 
     `concurrency` questions are in flight at once, over all workers.
 
-    Raises:
-        SpecError: Ray is not installed. SettingsError: RAY_ADDRESS is one of a Ray client.
-        RunError: the cluster cannot be reached.
+    SpecError: Ray is not installed. SettingsError: RAY_ADDRESS is one of a Ray client. RunError: the cluster cannot be
+    reached.
     """
     address = os.environ.get("RAY_ADDRESS", "").strip() or "local"  # and no other cluster that happens to run here
     if address.startswith("ray://"):

@@ -80,8 +80,7 @@ def outcome_key(outcome: Outcome) -> OutcomeKey:
 def read_json_lines(path: Path) -> Iterator[Any]:
     """Read a file that grows by lines; a last line that is being written, or was cut off by a kill, is left out.
 
-    Raises:
-        RunError: another line is damaged.
+    RunError: another line is damaged.
     """
     if not path.exists():
         return
@@ -135,8 +134,7 @@ class RunReader:
     def trace(self, outcome: Outcome) -> Mapping[str, Any]:
         """Read the record of one question with all its steps, as `hopgraph ask --json` writes it.
 
-        Raises:
-            RunError: none was kept, or it is damaged.
+        RunError: none was kept, or it is damaged.
         """
         if not outcome["trace"]:
             raise RunError(f"{outcome['method']} {outcome['id']}: the run kept no steps (--no-traces)")
@@ -160,11 +158,7 @@ class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
     """A run that is being made; one process at a time."""
 
     def __init__(self, folder: Path, manifest: RunManifest, questions: list[EvalQuestion]) -> None:
-        """Start a run, or resume one.
-
-        Raises:
-            RunError: the folder holds something else, is in use, or its run was started with other settings.
-        """
+        """Start or resume a run; RunError where the folder is in use, or holds something else or other settings."""
         self.folder = folder
         self._check_folder()
         for part in (_RESULTS, _TRACES):

@@ -114,10 +114,8 @@ def read_run_manifest(folder: Path) -> RunManifest:
 def merge_manifests(old: RunManifest, new: RunManifest) -> RunManifest:
     """Make the manifest of a resumed run: as it was, with the methods that are new.
 
-    Other versions of the libraries do not stop a run; the manifest keeps those that it started with.
-
-    Raises:
-        RunError: another difference; names the first few with their values.
+    Other versions of the libraries do not stop a run; the manifest keeps those that it started with. RunError names
+    the first few of other differences with their values.
     """
     known = old.methods.keys() & new.methods.keys()
     compared: Any = {"dataset": True, "corpus": True, "repeats": True, "methods": known, "prompts": known}

@@ -67,8 +67,7 @@ class RehearsalModel(BaseChatModel):
 def make_rehearsal(rest: str) -> RehearsalModel:
     """Make the model from what follows `rehearsal:` in its spec. Blocks while it reads the data set.
 
-    Raises:
-        SpecError: a bad option. CorpusError, BadRecordError: the data set cannot be read.
+    SpecError: a bad option. CorpusError or BadRecordError: the data set cannot be read.
     """
     dataset, options = parse_rehearsal(rest)
     return RehearsalModel(book=read_book(Path(dataset).expanduser(), options.rename), options=options)
@@ -77,8 +76,7 @@ def make_rehearsal(rest: str) -> RehearsalModel:
 def read_book(path: Path, rename: int | None = None) -> PlanBook:
     """Read a data set and plan each of its questions, renamed as `--rename SEED` does. Blocks.
 
-    Raises:
-        CorpusError, BadRecordError: the data set cannot be read.
+    CorpusError or BadRecordError: the data set cannot be read.
     """
     questions = add_gold_texts(path, list(read_questions(path)))
     if rename is not None:

@@ -30,11 +30,7 @@ class RehearsalOptions(BaseModel):
 
 
 def rehearsal_options(given: Mapping[str, object]) -> RehearsalOptions:
-    """Check options, given as numbers or as text.
-
-    Raises:
-        SpecError: names the first that is unknown, no number or out of bounds.
-    """
+    """Check options, given as numbers or as text; SpecError names the first that is unknown or out of bounds."""
     try:
         return RehearsalOptions.model_validate(given)
     except ValidationError as error:
@@ -47,11 +43,7 @@ def rehearsal_options(given: Mapping[str, object]) -> RehearsalOptions:
 
 
 def parse_rehearsal(rest: str) -> tuple[str, RehearsalOptions]:
-    """Split what follows `rehearsal:` into the data set and the options.
-
-    Raises:
-        SpecError: no data set, or a bad option.
-    """
+    """Split what follows `rehearsal:` into the data set and the options; SpecError without one, or for a bad option."""
     dataset, _, query = rest.partition("?")
     if not dataset.strip():
         raise SpecError("rehearsal: names no data set; write rehearsal:DATASET, as rehearsal:train.json?error=0.1")

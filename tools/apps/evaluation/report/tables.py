@@ -114,13 +114,8 @@ def tables(comparison: Comparison, against: str | None = None) -> list[Table]:
     """Make all tables of a comparison; those that would be empty are left out.
 
     Each table's title names the stand-ins that answered in place of language models, since tables are copied alone.
-
-    Args:
-        comparison: the runs.
-        against: the method that others are tested against; None: one-step retrieval, else the first.
-
-    Raises:
-        RunError: no method has this name.
+    Others are tested `against` a method, by default one-step retrieval, else the first; RunError where none has the
+    name.
     """
     made = [
         _scores(comparison),

@@ -21,14 +21,10 @@ _OTHER_CORPUS = "Comparable with the paper's number only if the corpus is the pa
 
 
 def summary_of(folder: Path, method: str) -> Mapping[str, Any]:
-    """Add up a run of one method, or of one experiment.
+    """Add up a run of one method, or of one experiment; RunError where there is none, or it is damaged.
 
-    Returns:
-        As `summarize_run` does; of an experiment `n` questions finished, `failed` ones among them, and each rate that
-        is not over nothing. A question that failed has measured nothing and is left out of the rates.
-
-    Raises:
-        RunError: there is no run, or it is damaged.
+    Of an experiment `n` questions finished, `failed` ones among them, and each rate that is not over nothing. A
+    question that failed has measured nothing and is left out of the rates.
     """
     reader = RunReader(folder)
     if method not in EXPERIMENTS:
@@ -45,11 +41,8 @@ def summary_of(folder: Path, method: str) -> Mapping[str, Any]:
 def warnings_for(table: PaperTable, dataset: str, *, pooled: bool, stand_ins: str) -> list[str]:
     """Say what keeps our numbers on a data set from being compared with the paper's; never empty.
 
-    Args:
-        table: the paper's.
-        dataset: the data set that was asked.
-        pooled: whether the corpus is the pooled contexts of the data set.
-        stand_ins: what models that are no language models are called; empty without one.
+    `pooled`: the corpus is the pooled contexts of the data set. `stand_ins` describes the models that are no language
+    models.
     """
     found = [f"Not a language model's scores: {stand_ins}."] if stand_ins else []
     if dataset not in table.datasets:
@@ -67,20 +60,19 @@ def compare_with_paper(
     summaries: Mapping[str, Mapping[str, Any]],
     warnings: Sequence[str] = (),
 ) -> Table:
-    """Put our scores next to the paper's.
+    """Put our scores next to the paper's, by its table's name, as `tor/table5`.
+
+    Every row has the number of questions, and for every column ours and the paper's; the paper's alone where nothing
+    was run. `?` follows numbers of a row that cannot be read with certainty.
 
     Args:
-        name: the table's, as `tor/table5`.
+        name: the table's.
         paper: says in which scale scores are printed.
         table: of that paper.
         dataset: the data set that was asked; one that the table lacks is compared with the table's first.
         rows: as planned.
         summaries: a run's folder → the summary of its only method; a folder that is missing was not run.
         warnings: what the note must say; a copied table keeps it.
-
-    Returns:
-        For every row the number of questions, and for every column ours and the paper's; the paper's alone where
-        nothing was run. `?` follows numbers of a row that cannot be read with certainty.
     """
     chosen = dataset if dataset in table.datasets else table.datasets[0]
     places = [place for place, column in enumerate(table.columns) if column.dataset == chosen]

@@ -87,11 +87,7 @@ class ReportedPaper(BaseModel):
 
 
 def read_paper(name: str) -> ReportedPaper:
-    """Read what a paper reports.
-
-    Raises:
-        SettingsError: there is no paper of this name.
-    """
+    """Read what a paper reports; SettingsError where there is none of this name."""
     if name not in PAPERS:
         raise SettingsError(f"paper {name!r:.80} is unknown; there are: {', '.join(PAPERS)}")
     text = files(__package__ or "").joinpath("papers", f"{name}.yaml").read_text(encoding="utf-8")
@@ -106,11 +102,7 @@ def read_paper(name: str) -> ReportedPaper:
 
 
 def read_table(name: str) -> tuple[ReportedPaper, PaperTable]:
-    """Read a table by its name, as `tor/table5`.
-
-    Raises:
-        SettingsError: no such paper, or it has no such table.
-    """
+    """Read a table by its name, as `tor/table5`; SettingsError where there is no such paper or table."""
     paper_name, _, table_name = name.partition("/")
     paper = read_paper(paper_name)
     if table_name not in paper.tables:
@@ -133,19 +125,14 @@ class PlannedRow:
 
 
 def plan_runs(table: PaperTable, dataset: str, given: Sequence[str] = (), *, has_corpus: bool) -> list[PlannedRow]:
-    """Plan the runs of a table.
+    """Plan the runs of a table: one entry per row; rows with the same method and settings name the same folder.
 
     Args:
         table: the paper's.
         dataset: the name of the data set's format, which chooses the preset.
-        given: settings of the user, as `key=value`; they reach the methods that have them.
+        given: settings of the user, as `key=value`; they reach the methods that have them. SettingsError for one that
+            no method of the table has, or that the table itself sets.
         has_corpus: whether there is a corpus other than the data set's own contexts.
-
-    Returns:
-        One entry per row, in their order; rows with the same method and settings name the same folder.
-
-    Raises:
-        SettingsError: a setting that no method of the table has, or that the table itself sets.
     """
     _refuse_misplaced(table, given)
     family = FAMILIES.get(dataset, "multi_hop")

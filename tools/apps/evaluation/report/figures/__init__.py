@@ -17,13 +17,9 @@ _RESOLUTION = 160
 
 
 def draw_figures(comparison: Comparison, folder: Path) -> list[Path]:
-    """Draw every figure that the runs have numbers for; each as NAME.png and NAME.svg.
+    """Draw every figure that the runs have numbers for, each as NAME.png and NAME.svg; return the files.
 
-    Returns:
-        The files.
-
-    Raises:
-        SpecError: matplotlib is missing. OSError: a file cannot be written.
+    SpecError: matplotlib is missing. OSError: a file cannot be written.
     """
     contents: dict[Path, bytes] = {}
     with drawing():

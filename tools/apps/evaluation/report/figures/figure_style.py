@@ -39,11 +39,7 @@ _STYLE: dict[str, Any] = {
 
 
 def drawing() -> AbstractContextManager[None]:
-    """Draw in our style within the block, whatever the user's matplotlib is set to.
-
-    Raises:
-        SpecError: matplotlib is missing.
-    """
+    """Draw in our style within the block, whatever the user's matplotlib is set to; SpecError where it is missing."""
     require("matplotlib", "figures")
     return require("matplotlib.style", "figures").context(_STYLE, after_reset=True)
 
@@ -52,9 +48,6 @@ def new_figure(comparison: Comparison, title: str, height: float, columns: int =
     """Make a figure with axes side by side, its title, and below them the questions and the model.
 
     It is made without pyplot, which keeps figures and may open windows.
-
-    Returns:
-        The figure; its axes are `figure.axes`.
     """
     figure: Any = require("matplotlib.figure", "figures").Figure(figsize=(_WIDTH, height), layout="constrained")
     figure.subplots(1, columns)

@@ -28,10 +28,9 @@ class Point(NamedTuple):
 
 
 def quality_figure(comparison: Comparison, label: str, *costs: str) -> Any:
-    """Draw F1 against the sum of costs per question; what nothing beats at its cost is joined by a line.
+    """Draw F1 against the sum of costs per question; None where no method has both.
 
-    Returns:
-        The figure; None where no method has both numbers.
+    What nothing beats at its cost is joined by a line.
     """
     figure = new_figure(comparison, f"Quality against {label.partition(' per')[0]}", _HEIGHT)
     (axes,) = figure.axes
