@@ -107,8 +107,8 @@ class EvalOptions(RunOptions):
             help="Processes that share the work.",
         ),
     ] = 1
-    """None: as many as `choose_process_count` chooses, as the command line does. Each further process imports the script
-    that was started, which must do its work under `if __name__ == "__main__":`."""
+    """None: as many as `choose_process_count` chooses, as the command line does. Each further process imports the
+    script that was started, which must do its work under `if __name__ == "__main__":`."""
 
 
 @dataclass(frozen=True)
