@@ -29,6 +29,18 @@ def callers_are_trusted() -> bool:
     return os.environ.get(TRUST_CALLERS, "").lower() in {"1", "true", "yes"}
 
 
+def questions_per_minute() -> int:
+    """Read how many questions each key's user may ask: `HOPGRAPH_QUESTIONS_PER_MINUTE`, else 60.
+
+    Raises:
+        SettingsError: no number of questions.
+    """
+    given = os.environ.get("HOPGRAPH_QUESTIONS_PER_MINUTE") or "60"
+    if not given.isdecimal() or int(given) < 1:
+        raise SettingsError(f"HOPGRAPH_QUESTIONS_PER_MINUTE: {given!r:.80} is not a whole number from 1")
+    return int(given)
+
+
 def with_limits(settings: ChatContext) -> ChatContext:
     """Set the limits that nobody has set."""
     unset = LIMITS.keys() - settings.model_fields_set

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 
-from hopgraph.tools.apps.server.caller_settings import LIMITS, TRUST_CALLERS, callers_are_trusted
+from hopgraph.tools.apps.server.caller_settings import LIMITS, TRUST_CALLERS, callers_are_trusted, questions_per_minute
 from hopgraph.tools.apps.server.guards import ServerGuard
 from hopgraph.tools.apps.server.server_options import (
     ServingOptions,
@@ -39,6 +39,7 @@ def __getattr__(name: str) -> Starlette:
         origins=(*_named_origins(), *origins_from_environment()),
         hosts=hosts_from_environment(),
     )
+    questions_per_minute()  # a wrong number is told now rather than at the first question
     app.add_middleware(ServerGuard, options=options)
     if callers_are_trusted():
         warning = "%s is set: callers choose models, addresses and files of this machine"

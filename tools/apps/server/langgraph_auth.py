@@ -5,6 +5,7 @@ Each sees only their own threads and assistants, and the assistants that the ser
 changes. Settings come in with runs and assistants only, and are checked as those of a chat's caller.
 """
 
+import math
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, cast
@@ -20,12 +21,19 @@ from hopgraph.tools.apps.server.caller_settings import (
     callers_are_trusted,
     check_caller_settings,
     check_trusted_settings,
+    questions_per_minute,
 )
+from hopgraph.tools.apps.server.rate_limit import RateLimiter
 from hopgraph.tools.apps.server.server_options import OWNER, is_loopback, keys_from_environment
 
 auth = Auth()
 _Context = Auth.types.AuthContext
 _keys = cache(keys_from_environment)
+
+
+@cache
+def _limiter() -> RateLimiter:
+    return RateLimiter(questions_per_minute())
 
 
 @auth.authenticate
@@ -57,6 +65,9 @@ async def own_threads(ctx: _Context, value: dict[str, Any]) -> Auth.types.Filter
         _mark(value, owned)
     if ctx.action == "create_run":
         _check_settings(value["kwargs"])
+        if wait := _limiter().wait(ctx.user.identity) if _keys() else 0.0:
+            headers = {"Retry-After": str(math.ceil(wait))}
+            raise Auth.exceptions.HTTPException(429, "too many questions; try again in a moment", headers)
     return owned
 
 
