@@ -13,7 +13,7 @@ from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.method_graph import Node
 from hopgraph.nodes.core.reply_text import UNANSWERABLE, ReplyModel, ShortText, read_numbers, short_answer
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Context, Evidence, Excerpt, Knowledge, Passage, Spent, StopReason
+from hopgraph.state import Context, Evidence, Excerpt, Knowledge, MethodState, StopReason
 from hopgraph.state.events import Decided
 from hopgraph.tools.prompts import Value, clean
 
@@ -91,15 +91,6 @@ def read_answer(
     return ReadAnswer(answer, reasoning, [evidence])
 
 
-class AnswerState(Spent):
-    """What an answering node reads."""
-
-    question: str
-    knowledge: list[Knowledge]
-    passages: list[Passage]
-    stop_reason: StopReason | None
-
-
 def answer_with(step: str = "answer", *, own_knowledge: bool = False) -> Node:
     """Return the node that answers the question from all kept passages of all queries.
 
@@ -112,7 +103,7 @@ def answer_with(step: str = "answer", *, own_knowledge: bool = False) -> Node:
     shown once, at its first place.
     """
 
-    async def answer(state: AnswerState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+    async def answer(state: MethodState, runtime: Runtime[Context]) -> Mapping[str, Any]:
         settings = runtime.context
         excerpts = [] if own_knowledge else excerpts_of_all_queries(state["knowledge"])
         given = None if own_knowledge else prompt_passages(excerpts, passages_by_id(state["passages"]))

@@ -4,31 +4,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from langgraph.runtime import Runtime
-from typing_extensions import TypedDict
 
 from hopgraph.nodes.answer import answer_update, excerpts_of_all_queries, read_answer, reader_ask
 from hopgraph.nodes.core.ask import ask, calls_of
 from hopgraph.nodes.core.budget import is_exhausted
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
-from hopgraph.state import Knowledge, Passage, Query, Spent, StopReason
-from hopgraph.state.baselines import IterRetgenContext
+from hopgraph.state import Query, Spent, StopReason
+from hopgraph.state.baselines import IterRetgenContext, IterRetgenState
 from hopgraph.state.reducers import merge_calls
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 
 
-class AgainState(Spent):
-    """What `answer_again` reads."""
-
-    question: str
-    knowledge: list[Knowledge]
-    passages: list[Passage]
-    iteration: int
-    answer: str
-
-
 @with_passage_review("knowledge")
-async def answer_again(state: AgainState, runtime: Runtime[IterRetgenContext]) -> Mapping[str, Any]:
+async def answer_again(state: IterRetgenState, runtime: Runtime[IterRetgenContext]) -> Mapping[str, Any]:
     """Answer step by step from this turn's passages alone (ITER-RETGEN's generation).
 
     Writes `generated`, which the next query is made of, and what a final answer is made of. *Ours*: a turn
@@ -54,15 +43,7 @@ async def answer_again(state: AgainState, runtime: Runtime[IterRetgenContext]) -
     return {**answer_update(reading, answered, runtime, limit=limit), "generated": generated}
 
 
-class TurnState(TypedDict):
-    """What `extend_query` reads."""
-
-    question: str
-    generated: str
-    iteration: int
-
-
-async def extend_query(state: TurnState, _runtime: Runtime[IterRetgenContext]) -> Mapping[str, Any]:
+async def extend_query(state: IterRetgenState, _runtime: Runtime[IterRetgenContext]) -> Mapping[str, Any]:
     """Begin the next turn with what was generated before the question (ITER-RETGEN's retrieval).
 
     Writes `queries` and counts `iteration`.

@@ -10,7 +10,6 @@ from hopgraph.nodes.core.ask import ask, calls_of
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages
 from hopgraph.nodes.question_tree.branch import (
-    BranchState,
     calls_after_question,
     parts_of,
     question_in_branch,
@@ -20,16 +19,11 @@ from hopgraph.nodes.question_tree.branch import (
 )
 from hopgraph.nodes.question_tree.settlement import format_sub_answers, settle
 from hopgraph.state.events import Composed, Solved
-from hopgraph.state.question_tree import ROOT, DecomposingContext
-from hopgraph.state.schemas import FoundState
-
-
-class PartState(FoundState, BranchState):
-    """What `answer_in_turn` reads."""
+from hopgraph.state.question_tree import ROOT, DecomposingContext, DecomposingState
 
 
 @with_passage_review("candidates", question_in_branch)
-async def answer_in_turn(state: PartState, runtime: Runtime[DecomposingContext]) -> Mapping[str, Any]:
+async def answer_in_turn(state: DecomposingState, runtime: Runtime[DecomposingContext]) -> Mapping[str, Any]:
     """Answer the branch's question in one call, from the parts answered before it and what was retrieved.
 
     Without passages and without earlier answers the model answers from what it knows. Writes `tree` and

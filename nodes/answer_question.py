@@ -13,7 +13,6 @@ from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.method_graph import Node
 from hopgraph.nodes.core.reply_text import knowledge_passage
 from hopgraph.nodes.question_tree.branch import (
-    BranchState,
     calls_after_question,
     question_in_branch,
     question_of,
@@ -21,16 +20,9 @@ from hopgraph.nodes.question_tree.branch import (
     spent_in,
 )
 from hopgraph.nodes.question_tree.settlement import settle
-from hopgraph.state import Evidence, Knowledge, Passage
+from hopgraph.state import Evidence, Passage
 from hopgraph.state.question_tree import QuestionNode
-from hopgraph.state.ra_isf import RaIsfContext
-
-
-class AnswerQuestionState(BranchState):
-    """What an answering step reads."""
-
-    knowledge: list[Knowledge]
-    passages: list[Passage]
+from hopgraph.state.ra_isf import RaIsfContext, SolveState
 
 
 def answer_question(*, own_knowledge: bool) -> Node:
@@ -44,7 +36,7 @@ def answer_question(*, own_knowledge: bool) -> Node:
     names, else all that were shown, since each was judged to be enough.
     """
 
-    async def answer(state: AnswerQuestionState, runtime: Runtime[RaIsfContext]) -> Mapping[str, Any]:
+    async def answer(state: SolveState, runtime: Runtime[RaIsfContext]) -> Mapping[str, Any]:
         node = question_of(state)
         settings = settings_for(node, runtime.context)
         excerpts = [] if own_knowledge else excerpts_of_all_queries(state["knowledge"])
@@ -78,13 +70,7 @@ def own_words(node: QuestionNode, reading: ReadAnswer) -> Passage:
     return knowledge_passage(node["id"], said, title=node["question"], hop=node["depth"] + 1)
 
 
-class GiveUpState(BranchState):
-    """What `give_up` reads."""
-
-    cut_off: bool
-
-
-async def give_up(state: GiveUpState, runtime: Runtime[RaIsfContext]) -> Mapping[str, Any]:
+async def give_up(state: SolveState, runtime: Runtime[RaIsfContext]) -> Mapping[str, Any]:
     """Settle the branch's question as unknown, without a call (RA-ISF, Algorithm 1, line 3, and No QDM)."""
     node = question_of(state)
     if node["depth"] > runtime.context.max_depth:

@@ -5,17 +5,17 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import AnswerState, ReadAnswer, read_answer, reader_ask
+from hopgraph.nodes.answer import ReadAnswer, read_answer, reader_ask
 from hopgraph.nodes.core.ask import ask_all, calls_of
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.hops.hop_history import close_hop, open_hop
-from hopgraph.state import Context, Evidence
+from hopgraph.state import Context, Evidence, MethodState
 from hopgraph.state.hops import Hop
 
 
 @with_passage_review("knowledge")
-async def answer_side_by_side(state: AnswerState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+async def answer_side_by_side(state: MethodState, runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Answer each query from what is known for it, side by side, with what it asks for, never yes or no.
 
     A query without a passage is not asked about. Writes `hops`, one for each query, and their `evidence`; a

@@ -12,19 +12,8 @@ from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, pro
 from hopgraph.nodes.core.method_graph import Node
 from hopgraph.nodes.core.reply_text import UNANSWERABLE, short_answer
 from hopgraph.nodes.hops.hop_history import answered_lines, evidence_of_hops, observed_excerpts
-from hopgraph.state import Candidates, Context, Evidence, Excerpt, Passage, Spent, StopReason
-from hopgraph.state.hops import Hop, HopsContext
-
-
-class BestState(Spent):
-    """What an ending node reads."""
-
-    question: str
-    hops: list[Hop]
-    candidates: list[Candidates]
-    passages: list[Passage]
-    evidence: list[Evidence]
-    stop_reason: StopReason | None
+from hopgraph.state import Context, Excerpt
+from hopgraph.state.hops import Hop, HopsContext, HopsState
 
 
 def best_answer_with(*, show_passages: bool = False) -> Node:
@@ -38,7 +27,7 @@ def best_answer_with(*, show_passages: bool = False) -> Node:
     The node writes the keys of a final answer; `stop_reason` stays if a limit set it.
     """
 
-    async def best_answer(state: BestState, runtime: Runtime[HopsContext]) -> Mapping[str, Any]:
+    async def best_answer(state: HopsState, runtime: Runtime[HopsContext]) -> Mapping[str, Any]:
         settings, passages = runtime.context, passages_by_id(state["passages"])
         excerpts = observed_excerpts(state["hops"], passages) if show_passages else _unread(state, settings)
         wanted = reader_ask(
@@ -56,7 +45,7 @@ def best_answer_with(*, show_passages: bool = False) -> Node:
     return best_answer
 
 
-def _unread(state: BestState, settings: Context) -> list[Excerpt]:
+def _unread(state: HopsState, settings: Context) -> list[Excerpt]:
     """List what was retrieved for a hop that the budget kept from being answered; empty else."""
     if state["stop_reason"] != "budget" or not state["hops"] or state["hops"][-1]["answer"]:
         return []
@@ -64,7 +53,7 @@ def _unread(state: BestState, settings: Context) -> list[Excerpt]:
     return list({excerpt["passage_id"]: excerpt for excerpt in found}.values())[: settings.passages_per_query]
 
 
-async def accept_last_answer(state: BestState, runtime: Runtime[HopsContext]) -> Mapping[str, Any]:
+async def accept_last_answer(state: HopsState, runtime: Runtime[HopsContext]) -> Mapping[str, Any]:
     """Take the last hop's answer as the answer, without a call (GenGround without deduction, Table 4)."""
     said = last_answer(state["hops"]).answer
     reading = ReadAnswer(short_answer(said, yes_no=runtime.context.answer_type == "yes_no"), "", [])

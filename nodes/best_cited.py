@@ -9,21 +9,16 @@ from langgraph.runtime import Runtime
 from hopgraph.nodes.answer import reading_update
 from hopgraph.nodes.core.excerpts import passages_by_id, with_title
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.vote import VoteState, answer_of_sample
+from hopgraph.nodes.vote import answer_of_sample
 from hopgraph.state import Context, EntailmentChecker, Passage
+from hopgraph.state.baselines import SamplesState
 from hopgraph.state.blendfilter import Draft
 from hopgraph.state.events import Compared
 from hopgraph.tools.resources import get_entailment_checker
 from hopgraph.tools.text import split_sentences
 
 
-class CitedState(VoteState):
-    """What `best_cited` reads."""
-
-    passages: list[Passage]
-
-
-async def best_cited(state: CitedState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+async def best_cited(state: SamplesState, runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Choose the sample with the best citation recall; of a tie the first (ALCE's RERANK).
 
     Citation recall is the share of a sample's statements that the passages it cites entail: whole and

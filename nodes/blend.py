@@ -15,10 +15,10 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.draft_answers import draft_of
 from hopgraph.nodes.recall_knowledge import read_knowledge
 from hopgraph.nodes.write_passages import knowledge_ask
-from hopgraph.state import Query, QuestionInput, Spent
-from hopgraph.state.blendfilter import BlendFilterContext, BlendFilterState, BranchName, Draft, QueryBranch
+from hopgraph.state import Query, Spent
+from hopgraph.state.blendfilter import BlendFilterContext, BlendFilterState, BranchName, QueryBranch
 from hopgraph.state.events import Blended, Reasoned, TopicNamed
-from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS, FoundState
+from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.prompts import clean
 
 FINAL_CALLS = 2
@@ -34,14 +34,6 @@ class Topic(ReplyModel):
     """A reply of the role `name_topic`."""
 
     topic: str
-
-
-class QuestionState(QuestionInput, Spent):
-    """What a step reads that looks at the question alone."""
-
-
-class ReasonState(FoundState, QuestionState):
-    """What `reason` reads."""
 
 
 def first_steps(settings: BlendFilterContext) -> list[FirstStep]:
@@ -68,7 +60,7 @@ def _spent_beside(state: Spent, settings: BlendFilterContext, step: FirstStep) -
     return Spent(calls={**pause_calls(state["calls"]), "before": share}, started_at=state["started_at"])
 
 
-async def reason(state: ReasonState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
+async def reason(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
     """Answer by a chain of thought over what the question itself found (external augmentation, section 3.2).
 
     Writes `reasoned`, the chain, from which a_ex is made; it is also the answer when the budget does not reach
@@ -86,7 +78,7 @@ async def reason(state: ReasonState, runtime: Runtime[BlendFilterContext]) -> Ma
     return {"reasoned": useful, "cut_off": answered.outcome == "budget", "calls": calls_of([answered])}
 
 
-async def recall(state: QuestionState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
+async def recall(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
     """Write a passage from own knowledge (internal augmentation, section 3.2); writes `recalled`, a_in."""
     spent = _spent_beside(state, runtime.context, "recall")
     answered = await ask(runtime, spent, knowledge_ask(state["question"]))
@@ -94,7 +86,7 @@ async def recall(state: QuestionState, runtime: Runtime[BlendFilterContext]) -> 
     return {"recalled": text, "cut_off": answered.outcome == "budget", "calls": calls_of([answered])}
 
 
-async def name_topic(state: QuestionState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
+async def name_topic(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
     """Name the question's general topic, once for all filters (appendix F); writes `topic`."""
     spent = _spent_beside(state, runtime.context, "topic")
     wanted = Ask("name_topic", {"question": state["question"]}, Topic, Topic(topic=""))
@@ -104,15 +96,7 @@ async def name_topic(state: QuestionState, runtime: Runtime[BlendFilterContext])
     return {"topic": named, "cut_off": answered.outcome == "budget", "calls": calls_of([answered])}
 
 
-class BlendState(QuestionState):
-    """What `blend` reads."""
-
-    reasoned: list[Draft]
-    recalled: str
-    asked: list[str]
-
-
-async def blend(state: BlendState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
+async def blend(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
     """Put the queries together: q, a_ex ‖ q, a_in ‖ q (section 3.2), and share the budget among them.
 
     Writes `branches`, in this order, without those that are switched off. Where nothing was reasoned or
@@ -137,7 +121,7 @@ async def blend(state: BlendState, runtime: Runtime[BlendFilterContext]) -> Mapp
     }
 
 
-def _queries(state: BlendState, settings: BlendFilterContext) -> dict[BranchName, str]:
+def _queries(state: BlendFilterState, settings: BlendFilterContext) -> dict[BranchName, str]:
     question = state["question"]
     reasoned = [said for draft in state["reasoned"] for said in (draft["reasoning"], draft["answer"]) if said]
     augmented: dict[BranchName, tuple[bool, str]] = {

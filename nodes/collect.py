@@ -8,17 +8,10 @@ from langgraph.runtime import Runtime
 from hopgraph.nodes.answer import excerpts_of_all_queries
 from hopgraph.nodes.core.excerpts import passages_by_id, whole_excerpt
 from hopgraph.state import Knowledge
-from hopgraph.state.baselines import IrcotContext
-from hopgraph.state.schemas import FoundState
+from hopgraph.state.baselines import IrcotContext, IrcotState
 
 
-class CollectState(FoundState):
-    """What `collect` and `mix_passages` read."""
-
-    knowledge: list[Knowledge]
-
-
-async def collect(state: CollectState, runtime: Runtime[IrcotContext]) -> Mapping[str, Any]:
+async def collect(state: IrcotState, runtime: Runtime[IrcotContext]) -> Mapping[str, Any]:
     """Add what was newly found to what is there, whole, in rank order, up to `max_passages` in all (IRCoT).
 
     Adds to `knowledge` one entry per query; without excerpts where a query found nothing new.

@@ -11,7 +11,6 @@ from hopgraph.nodes.core.ask import ask, calls_of
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, truncated_excerpt
 from hopgraph.nodes.core.reply_text import MODEL_SOURCE
 from hopgraph.nodes.question_tree.branch import (
-    BranchState,
     calls_after_question,
     parts_of,
     question_of,
@@ -19,20 +18,13 @@ from hopgraph.nodes.question_tree.branch import (
     spent_in,
 )
 from hopgraph.nodes.question_tree.settlement import evidence_under, format_sub_answers, rest_on_evidence, settle
-from hopgraph.state import Evidence, Excerpt, Passage, Spent
+from hopgraph.state import Evidence, Excerpt, Passage
 from hopgraph.state.events import Composed
 from hopgraph.state.question_tree import ROOT, QuestionNode
-from hopgraph.state.ra_isf import RaIsfContext
+from hopgraph.state.ra_isf import RaIsfContext, RaIsfState
 
 
-class ComposeState(BranchState):
-    """What `compose` reads."""
-
-    evidence: list[Evidence]
-    passages: list[Passage]
-
-
-async def compose(state: ComposeState, runtime: Runtime[RaIsfContext]) -> Mapping[str, Any]:
+async def compose(state: RaIsfState, runtime: Runtime[RaIsfContext]) -> Mapping[str, Any]:
     """Answer the branch's question from its parts' questions and answers (RA-ISF, Equation 4).
 
     Parts that are unknown are shown as such. With `carry_evidence` (*ours*) the passages that the parts'
@@ -69,14 +61,7 @@ def _carried(
     ]
 
 
-class BestEffortState(Spent):
-    """What `best_effort` reads."""
-
-    tree: dict[str, QuestionNode]
-    passages: list[Passage]
-
-
-async def best_effort(state: BestEffortState, runtime: Runtime[RaIsfContext]) -> Mapping[str, Any]:
+async def best_effort(state: RaIsfState, runtime: Runtime[RaIsfContext]) -> Mapping[str, Any]:
     """Answer the question from what was found when the budget is used up (*ours*), with the one reserved call.
 
     That is the highest answered questions of the tree; where there are none, the passages that

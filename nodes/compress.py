@@ -9,7 +9,7 @@ from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Excerpt, Knowledge, Passage, Spent
+from hopgraph.state import Excerpt, Knowledge, MethodState, Passage
 from hopgraph.state.events import Compressed, CompressedPassage
 from hopgraph.state.passage_filtering import KnowledgeContext
 from hopgraph.tools.prompts import Value, clean
@@ -27,14 +27,7 @@ def compress_ask(step: str, query: str, excerpt: Excerpt, passages: Mapping[str,
     return Ask(step, variables, CompressionReply, CompressionReply(text="irrelevant"))
 
 
-class CompressState(Spent):
-    """What `compress` reads."""
-
-    knowledge: list[Knowledge]
-    passages: list[Passage]
-
-
-async def compress(state: CompressState, runtime: Runtime[KnowledgeContext]) -> Mapping[str, Any]:
+async def compress(state: MethodState, runtime: Runtime[KnowledgeContext]) -> Mapping[str, Any]:
     """Ask once per kept passage for what matters to its query (SUMM and SNIPPET of MIGRES, Table 5).
 
     Rewrites `knowledge`: an excerpt's text becomes the model's; a passage that the model calls irrelevant,

@@ -10,18 +10,8 @@ from hopgraph.nodes.compress import compress_ask, report_compressed, rewritten
 from hopgraph.nodes.core.ask import ask_all, calls_of
 from hopgraph.nodes.core.excerpts import passages_by_id, whole_excerpt
 from hopgraph.nodes.core.method_graph import Node
-from hopgraph.state import Candidates, Excerpt, Knowledge, Passage, Spent, StopReason
-from hopgraph.state.baselines import CompressedContext
-
-
-class CompressNextState(Spent):
-    """What a compressing node reads."""
-
-    candidates: list[Candidates]
-    knowledge: list[Knowledge]
-    passages: list[Passage]
-    read: int
-    stop_reason: StopReason | None
+from hopgraph.state import Excerpt, Knowledge
+from hopgraph.state.baselines import CompressedContext, CompressedState
 
 
 def compress_next_with(step: Literal["summarise", "snippet"]) -> Node:
@@ -35,7 +25,7 @@ def compress_next_with(step: Literal["summarise", "snippet"]) -> Node:
     What the budget does not reach stays whole, and `stop_reason` says so.
     """
 
-    async def compress_next(state: CompressNextState, runtime: Runtime[CompressedContext]) -> Mapping[str, Any]:
+    async def compress_next(state: CompressedState, runtime: Runtime[CompressedContext]) -> Mapping[str, Any]:
         settings, passages = runtime.context, passages_by_id(state["passages"])
         [ranking], kept = state["candidates"], excerpts_of_all_queries(state["knowledge"])
         first = state["read"]

@@ -4,23 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from langgraph.runtime import Runtime
-from typing_extensions import TypedDict
 
 from hopgraph.nodes.answer import ReadAnswer, reading_update
 from hopgraph.nodes.review_tree.paths import accepted_nodes, majority_nodes
-from hopgraph.state import Evidence, StopReason
-from hopgraph.state.review_tree import ReviewContext, ReviewNode
+from hopgraph.state.review_tree import ReviewContext, ReviewTreeState
 
 
-class ConcludeState(TypedDict):
-    """What `conclude` reads."""
-
-    tree: dict[str, ReviewNode]
-    evidence: list[Evidence]
-    stop_reason: StopReason | None
-
-
-async def conclude(state: ConcludeState, runtime: Runtime[ReviewContext]) -> Mapping[str, Any]:
+async def conclude(state: ReviewTreeState, runtime: Runtime[ReviewContext]) -> Mapping[str, Any]:
     """Answer without a call, as most accepted paths do; on a chain there is one (CoR, Table 13).
 
     Writes `answer`, `explanation` (its analysis), `evidence`, `used` and `stop_reason`.

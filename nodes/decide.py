@@ -12,9 +12,9 @@ from hopgraph.nodes.core.budget import is_exhausted
 from hopgraph.nodes.core.evidence_review import with_statement_review
 from hopgraph.nodes.core.reply_text import UNANSWERABLE, ReplyModel, read_numbers, short_answer
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Evidence, Passage, Spent, StopReason
+from hopgraph.state import Spent, StopReason
 from hopgraph.state.events import Decided
-from hopgraph.state.migres import MigresContext
+from hopgraph.state.migres import MigresContext, MigresState
 from hopgraph.state.reducers import merge_calls
 from hopgraph.tools.prompts import Value, clean
 
@@ -52,19 +52,8 @@ class Decision(ReplyModel):
         return {"text": value} if isinstance(value, str | int | float) else value
 
 
-class DecideState(Spent):
-    """What `decide` and `final_answer` read."""
-
-    question: str
-    evidence: list[Evidence]
-    passages: list[Passage]
-    """Shown to a reviewer."""
-    iteration: int
-    stop_reason: StopReason | None
-
-
 @with_statement_review
-async def decide(state: DecideState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
+async def decide(state: MigresState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
     """Answer from the evidence, or say what is missing (the Main Module, section 3.2).
 
     Writes `answer` (empty when the evidence is not enough), `explanation`, `confidence`, `missing`,
@@ -87,7 +76,7 @@ async def decide(state: DecideState, runtime: Runtime[MigresContext]) -> Mapping
     return update
 
 
-async def final_answer(state: DecideState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
+async def final_answer(state: MigresState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
     """Give the best answer that the evidence allows, or none (*ours*; at t = T, and when no query is left).
 
     Writes what `decide` writes; `stop_reason` stays if a limit set it, else says whether there is an answer.
@@ -102,12 +91,12 @@ async def final_answer(state: DecideState, runtime: Runtime[MigresContext]) -> M
     return update
 
 
-def _variables(state: DecideState, settings: MigresContext) -> dict[str, Value]:
+def _variables(state: MigresState, settings: MigresContext) -> dict[str, Value]:
     statements = [each["statement"] for each in state["evidence"]]
     return {"information": statements, "question": state["question"], **yes_no_variable(settings)}
 
 
-def _read(answered: AskResult[Decision], state: DecideState, settings: MigresContext) -> dict[str, Any]:
+def _read(answered: AskResult[Decision], state: MigresState, settings: MigresContext) -> dict[str, Any]:
     decision, evidence = answered.record, state["evidence"]
     text = short_answer(decision.answer.text, yes_no=settings.answer_type == "yes_no")
     used = [evidence[number - 1]["id"] for number in decision.used_information if 1 <= number <= len(evidence)]

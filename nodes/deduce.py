@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from langgraph.runtime import Runtime
-from typing_extensions import TypedDict
 
 from hopgraph.nodes.answer import AnswerReply, answer_update, read_answer
 from hopgraph.nodes.core.ask import Ask, AskResult, ask, calls_of, yes_no_variable
@@ -20,20 +19,10 @@ from hopgraph.nodes.hops.hop_history import (
     open_hop,
 )
 from hopgraph.nodes.hops.next_step import Deduction, NextStep
-from hopgraph.state import Evidence, Excerpt, Passage, Query, Spent, StopReason
+from hopgraph.state import Excerpt, Query
 from hopgraph.state.events import Deduced
-from hopgraph.state.hops import Hop, HopsContext
+from hopgraph.state.hops import HopsContext, HopsState
 from hopgraph.tools.prompts import Value, clean
-
-
-class DeduceState(Spent):
-    """What a deducing node reads."""
-
-    question: str
-    hops: list[Hop]
-    passages: list[Passage]
-    evidence: list[Evidence]
-    stop_reason: StopReason | None
 
 
 def deduce_with(step: str, reply: type[NextStep], *, show_passages: bool = False) -> Node:
@@ -51,7 +40,7 @@ def deduce_with(step: str, reply: type[NextStep], *, show_passages: bool = False
     A reply that cannot be used asks the whole question.
     """
 
-    async def deduce(state: DeduceState, runtime: Runtime[HopsContext]) -> Mapping[str, Any]:
+    async def deduce(state: HopsState, runtime: Runtime[HopsContext]) -> Mapping[str, Any]:
         if state["stop_reason"] == "budget":  # it cut the last hop short
             return {"queries": []}
         excerpts = observed_excerpts(state["hops"], passages_by_id(state["passages"])) if show_passages else []
@@ -70,7 +59,7 @@ def deduce_with(step: str, reply: type[NextStep], *, show_passages: bool = False
     return deduce
 
 
-def _variables(state: DeduceState, settings: HopsContext, excerpts: list[Excerpt] | None) -> dict[str, Value]:
+def _variables(state: HopsState, settings: HopsContext, excerpts: list[Excerpt] | None) -> dict[str, Value]:
     variables: dict[str, Value] = {"question": state["question"], **yes_no_variable(settings)}
     if excerpts is None:
         variables["history"] = answered_lines(state["hops"])
@@ -81,7 +70,7 @@ def _variables(state: DeduceState, settings: HopsContext, excerpts: list[Excerpt
 
 
 def _finished(
-    state: DeduceState, runtime: Runtime[HopsContext], answered: AskResult[AnswerReply], excerpts: list[Excerpt]
+    state: HopsState, runtime: Runtime[HopsContext], answered: AskResult[AnswerReply], excerpts: list[Excerpt]
 ) -> dict[str, Any]:
     number = len(state["hops"]) + 1
     reading = read_answer(answered, runtime.context, excerpts, evidence_id=f"{number}.1.1", question=state["question"])
@@ -89,7 +78,7 @@ def _finished(
     return {**update, "queries": [], "iteration": len(state["hops"])}
 
 
-def _next_hop(state: DeduceState, runtime: Runtime[HopsContext], wish: Deduction) -> dict[str, Any]:
+def _next_hop(state: HopsState, runtime: Runtime[HopsContext], wish: Deduction) -> dict[str, Any]:
     hops, question = state["hops"], wish.question
     number, generated = len(hops) + 1, short_answer(wish.generated)
     repeated = normalized_query(question) in {normalized_query(hop["question"]) for hop in hops}
@@ -103,14 +92,7 @@ def _next_hop(state: DeduceState, runtime: Runtime[HopsContext], wish: Deduction
     return {"hops": [*hops, hop], "queries": [Query(text=question, why=hop["thought"])], "iteration": number}
 
 
-class DeducedState(TypedDict):
-    """What `route_deduced` reads."""
-
-    queries: list[Query]
-    stop_reason: StopReason | None
-
-
-def route_deduced(state: DeducedState) -> Literal["next question", "finished", "no further hop"]:
+def route_deduced(state: HopsState) -> Literal["next question", "finished", "no further hop"]:
     """Route after a deduction: look up a question, end with the final answer, or give a best-effort answer."""
     if state["queries"]:
         return "next question"

@@ -11,22 +11,13 @@ from hopgraph.nodes.core.ask import AskResult, ask_all, calls_of
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import knowledge_passage
-from hopgraph.state import Context, Evidence, Excerpt, Knowledge, Passage, Spent
-from hopgraph.state.blendfilter import BlendFilterContext, Draft
+from hopgraph.state import Context, Evidence, Excerpt, Passage
+from hopgraph.state.blendfilter import BlendFilterContext, BlendFilterState, Draft
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 
 
-class DraftState(Spent):
-    """What `draft_answers` reads."""
-
-    question: str
-    knowledge: list[Knowledge]
-    passages: list[Passage]
-    reasoned: list[Draft]
-
-
 @with_passage_review("knowledge")
-async def draft_answers(state: DraftState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
+async def draft_answers(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
     """Answer step by step from the kept passages (BlendFilter, section 3.4), for all samples at the same time.
 
     Where nothing was kept the answer is made without knowledge, and rests on a passage of the model's own, so

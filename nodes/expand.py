@@ -12,9 +12,9 @@ from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, is_dont_know
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.review_tree.paths import passages_on_path, whole_excerpts
-from hopgraph.state import Passage, Query, Spent, StopReason
+from hopgraph.state import Query
 from hopgraph.state.events import Expanded
-from hopgraph.state.review_tree import ReviewContext, ReviewNode
+from hopgraph.state.review_tree import GrowState, ReviewContext, ReviewNode
 from hopgraph.tools.prompts import clean
 
 ReviewContextT = TypeVar("ReviewContextT", bound=ReviewContext)
@@ -39,18 +39,7 @@ class OpenPath:
     """Every query so far."""
 
 
-class ExpandState(Spent):
-    """What an expanding node reads."""
-
-    question: str
-    tree: dict[str, ReviewNode]
-    frontier: list[str]
-    passages: list[Passage]
-    asked: list[str]
-    stop_reason: StopReason | None
-
-
-ExpandNode = Callable[[ExpandState, Runtime[ReviewContextT]], Awaitable[Mapping[str, Any]]]
+ExpandNode = Callable[[GrowState, Runtime[ReviewContextT]], Awaitable[Mapping[str, Any]]]
 
 
 def expand_with(
@@ -67,7 +56,7 @@ def expand_with(
     A path that the budget does not reach is left as it is, and `stop_reason` says so.
     """
 
-    async def expand(state: ExpandState, runtime: Runtime[ReviewContextT]) -> Mapping[str, Any]:
+    async def expand(state: GrowState, runtime: Runtime[ReviewContextT]) -> Mapping[str, Any]:
         nodes = [state["tree"][key] for key in state["frontier"]]
         passages = passages_by_id(state["passages"])
         wanted: dict[str, Ask[RecordT] | None] = {}

@@ -11,7 +11,7 @@ from hopgraph.nodes.core.ask import LONG_WORK, Ask, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, quoted
 from hopgraph.nodes.core.reply_text import ReplyModel, read_numbers
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Evidence, Excerpt, Knowledge, Passage, Spent
+from hopgraph.state import Evidence, Excerpt, MethodState, Passage
 from hopgraph.state.events import Extracted, ExtractedStatement
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.prompts import Value, clean
@@ -37,15 +37,7 @@ class Extraction(ReplyModel):
         return [cast("object", value)] if isinstance(value, dict) else value
 
 
-class ExtractState(Spent):
-    """What `extract` reads."""
-
-    knowledge: list[Knowledge]
-    passages: list[Passage]
-    iteration: int
-
-
-async def extract(state: ExtractState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
+async def extract(state: MethodState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
     """Ask once per query with passages for useful statements with citations (the Leaf Module, section 3.2).
 
     Writes `drafts`, in the order of queries and replies, and marks as `excluded` the passages that were

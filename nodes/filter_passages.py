@@ -25,23 +25,18 @@ class PassageJudgement(ReplyModel):
     judgement: str
 
 
-class WeighState(Spent):
-    """What `weigh_passages` reads."""
+class FilterState(Spent):
+    """What the filter's two steps read, in a branch or after the union."""
 
     question: str
     topic: str
     knowledge: list[Knowledge]
     passages: list[Passage]
     branch: QueryBranch | None
-
-
-class SelectState(WeighState):
-    """What `select_passages` reads."""
-
     judgements: list[str]
 
 
-async def weigh_passages(state: WeighState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+async def weigh_passages(state: FilterState, runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Judge the passages one by one, with own knowledge of the topic set aside (BlendFilter, section 3.3).
 
     One call for each entry of `knowledge` that has passages, side by side. Writes `judgements`, one for each
@@ -64,7 +59,7 @@ async def weigh_passages(state: WeighState, runtime: Runtime[Context]) -> Mappin
     return {"judgements": judgements, "cut_off": cut_off, "calls": calls_of(answers)}
 
 
-async def select_passages(state: SelectState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+async def select_passages(state: FilterState, runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Keep the passages that the model names after its judgement (BlendFilter, appendix F).
 
     Numbers that were not shown are ignored; naming none keeps none. Where no reply could be used, or the
@@ -89,7 +84,7 @@ async def select_passages(state: SelectState, runtime: Runtime[Context]) -> Mapp
     return {"knowledge": knowledge, "cut_off": cut_off, "calls": calls_of(answers)}
 
 
-def _spent(state: WeighState) -> Spent:
+def _spent(state: FilterState) -> Spent:
     """Count, in a branch, what is reserved for others; without a branch what was spent so far."""
     branch = state["branch"]
     if branch is None or branch["reserved"] is None:
@@ -97,16 +92,16 @@ def _spent(state: WeighState) -> Spent:
     return Spent(calls={**state["calls"], "reserved": branch["reserved"]}, started_at=state["started_at"])
 
 
-def _kept_back(state: WeighState) -> int:
+def _kept_back(state: FilterState) -> int:
     return FINAL_CALLS if state["branch"] is None else 0  # a branch's reserve holds what comes after it
 
 
-def _variables(entry: Knowledge, state: WeighState, runtime: Runtime[Context]) -> dict[str, Value]:
+def _variables(entry: Knowledge, state: FilterState, runtime: Runtime[Context]) -> dict[str, Value]:
     passages = prompt_passages(entry["excerpts"], passages_by_id(state["passages"]))
     return {"passages": passages, "question": state["question"], **yes_no_variable(runtime.context)}
 
 
-def _report(state: WeighState, knowledge: Sequence[Knowledge], runtime: Runtime[Context]) -> None:
+def _report(state: FilterState, knowledge: Sequence[Knowledge], runtime: Runtime[Context]) -> None:
     passages = passages_by_id(state["passages"])
     for before, after in zip(state["knowledge"], knowledge, strict=True):
         kept = [describe_excerpt(each, passages[each["passage_id"]]) for each in after["excerpts"]]

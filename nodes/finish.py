@@ -6,13 +6,12 @@ from typing import Any, Literal
 
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
-from typing_extensions import TypedDict
 
 from hopgraph.nodes.core.evidence_review import REVIEWER_SOURCE
 from hopgraph.nodes.core.excerpts import passages_by_id
 from hopgraph.nodes.core.reply_text import MODEL_SOURCE
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Call, Citation, Context, Evidence, Passage, Spent, StopReason, Usage
+from hopgraph.state import Call, Citation, Context, Evidence, MethodState, Passage, Usage
 from hopgraph.state.events import Answered
 from hopgraph.tools.text import content_terms
 from hopgraph.tools.text.quotes import find_quote
@@ -21,24 +20,7 @@ _KINDS: dict[str, Literal["model", "reviewer"]] = {MODEL_SOURCE: "model", REVIEW
 """The kinds of citation that quote no passage of the corpus, by the source of what they quote."""
 
 
-class AnsweredState(TypedDict):
-    """The answer, and what shows the evidence that it rests on."""
-
-    answer: str
-    explanation: str
-    evidence: list[Evidence]
-    used: list[str]
-
-
-class FinishState(AnsweredState, Spent):
-    """What `finish` reads."""
-
-    passages: list[Passage]
-    iteration: int
-    stop_reason: StopReason | None
-
-
-async def finish(state: FinishState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+async def finish(state: MethodState, runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Cite the passages that the answer rests on, rank all passages, and add the usage up.
 
     Writes `citations` (in the order of the evidence; none without an answer), `passages` (cited ones first,
@@ -65,7 +47,7 @@ async def finish(state: FinishState, runtime: Runtime[Context]) -> Mapping[str, 
     }
 
 
-def cited_evidence(state: AnsweredState) -> list[Evidence]:
+def cited_evidence(state: MethodState) -> list[Evidence]:
     """Choose the evidence that the answer rests on.
 
     It is what the model named. Where it named none: the statements that share a content word with the

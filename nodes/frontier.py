@@ -8,19 +8,11 @@ from langgraph.runtime import Runtime
 from hopgraph.nodes.core.budget import share_among_branches
 from hopgraph.nodes.question_tree.branch import parts_of, reserved_by_branch
 from hopgraph.nodes.question_tree.settlement import evidence_under, settle_root
-from hopgraph.state import Spent
 from hopgraph.state.question_tree import ROOT, Branch, QuestionNode
-from hopgraph.state.ra_isf import RaIsfContext
+from hopgraph.state.ra_isf import RaIsfContext, RaIsfState
 
 
-class FrontierState(Spent):
-    """What `frontier` reads."""
-
-    tree: dict[str, QuestionNode]
-    cut_off: bool
-
-
-async def frontier(state: FrontierState, runtime: Runtime[RaIsfContext]) -> Mapping[str, Any]:
+async def frontier(state: RaIsfState, runtime: Runtime[RaIsfContext]) -> Mapping[str, Any]:
     """List what can be worked on side by side: open questions, and split ones whose parts are all settled.
 
     Writes `branches`, in the order of the tree, as many as the budget allows; the rest wait. When the

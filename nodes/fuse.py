@@ -14,9 +14,9 @@ from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, read_numbers, 
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.gather import within
 from hopgraph.nodes.review_tree.paths import accepted_nodes, majority_nodes, whole_excerpts
-from hopgraph.state import Evidence, Excerpt, Passage, Spent, StopReason
+from hopgraph.state import Evidence, Excerpt, Passage
 from hopgraph.state.events import Fused
-from hopgraph.state.review_tree import ReviewNode
+from hopgraph.state.review_tree import ReviewTreeState
 from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
 from hopgraph.tools.prompts import Value, clean
 
@@ -31,17 +31,7 @@ class Fusion(ReplyModel):
     _numbers = field_validator("used_assertions", mode="before")(read_numbers)
 
 
-class FuseState(Spent):
-    """What `fuse` reads."""
-
-    question: str
-    tree: dict[str, ReviewNode]
-    passages: list[Passage]
-    evidence: list[Evidence]
-    stop_reason: StopReason | None
-
-
-async def fuse(state: FuseState, runtime: Runtime[TreeOfReviewsContext]) -> Mapping[str, Any]:
+async def fuse(state: ReviewTreeState, runtime: Runtime[TreeOfReviewsContext]) -> Mapping[str, Any]:
     """Answer from the evidence pool in one call (section 3.3).
 
     The reader sees each piece's brief analysis (`analysis`), its paragraphs (`paragraph`), or both

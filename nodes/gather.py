@@ -4,28 +4,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langgraph.runtime import Runtime
-from typing_extensions import TypedDict
 
 from hopgraph.nodes.core.evidence_review import with_statement_review
 from hopgraph.nodes.core.excerpts import passages_by_id, with_title
 from hopgraph.nodes.review_tree.paths import nodes_with_status, whole_excerpts
-from hopgraph.state import Evidence, Knowledge, Passage, StopReason
-from hopgraph.state.review_tree import ReviewContext, ReviewNode
+from hopgraph.state import Knowledge
+from hopgraph.state.review_tree import ReviewContext, ReviewNode, ReviewTreeState
 from hopgraph.tools.models import count_tokens
 
 
-class GatherState(TypedDict):
-    """What `gather` reads."""
-
-    question: str
-    tree: dict[str, ReviewNode]
-    passages: list[Passage]
-    evidence: list[Evidence]
-    stop_reason: StopReason | None
-
-
 @with_statement_review
-async def gather(state: GatherState, runtime: Runtime[ReviewContext]) -> Mapping[str, Any]:
+async def gather(state: ReviewTreeState, runtime: Runtime[ReviewContext]) -> Mapping[str, Any]:
     """Collect what a reader falls back on when no path was accepted (*ours*): the relevant paragraphs seen.
 
     When the budget ended the search before anything relevant was seen, the paragraphs without a review are

@@ -9,17 +9,11 @@ from hopgraph.nodes.answer import read_answer, reader_ask
 from hopgraph.nodes.core.ask import ask, calls_of
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.hops.hop_history import open_hop
-from hopgraph.state import Context, Spent
+from hopgraph.state import Context, MethodState
 from hopgraph.state.events import Deduced
 
 
-class GenerateAnswerState(Spent):
-    """What `generate` reads."""
-
-    question: str
-
-
-async def generate(state: GenerateAnswerState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+async def generate(state: MethodState, runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Answer the question without passages and make it the only hop (GenGround without deduction, Table 4).
 
     The question stays the query. No usable reply, or "unanswerable": the hop has no generated answer.

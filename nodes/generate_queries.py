@@ -9,9 +9,9 @@ from pydantic import field_validator
 from hopgraph.nodes.core.ask import Ask, ask, calls_of
 from hopgraph.nodes.core.reply_text import ReplyModel, normalized_query
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Evidence, Query, Spent, StopReason
+from hopgraph.state import Query, StopReason
 from hopgraph.state.events import QueriesGenerated
-from hopgraph.state.migres import MigresContext
+from hopgraph.state.migres import MigresContext, MigresState
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.prompts import Value, clean
 
@@ -27,17 +27,7 @@ class NewQueries(ReplyModel):
         return [value] if isinstance(value, str) else value
 
 
-class GenerateState(Spent):
-    """What `generate_queries` reads."""
-
-    question: str
-    asked: list[str]
-    evidence: list[Evidence]
-    missing: str
-    iteration: int
-
-
-async def generate_queries(state: GenerateState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
+async def generate_queries(state: MigresState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
     """Ask for at most `max_queries` single-hop queries (the Query Generator, section 3.2).
 
     Writes `queries` and increments `iteration`. With `memory`, queries that repeat the question or an earlier

@@ -12,11 +12,10 @@ from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, pro
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, is_dont_know, short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.hops.hop_history import asks_whole_question, calls_after_hop
-from hopgraph.state import Excerpt, Passage, Spent
+from hopgraph.state import Excerpt, Passage
 from hopgraph.state.events import Grounded
-from hopgraph.state.genground import GengroundContext, Grounding
+from hopgraph.state.genground import GengroundContext, GengroundState, Grounding
 from hopgraph.state.hops import Hop
-from hopgraph.state.schemas import FoundState
 from hopgraph.tools.prompts import Value, clean
 from hopgraph.tools.text import content_terms
 
@@ -57,15 +56,7 @@ class GroundReply(ReplyModel):
         return self.ref.casefold().strip(" .\"'") in _EMPTY
 
 
-class GroundState(FoundState, Spent):
-    """What `ground` reads."""
-
-    question: str
-    hops: list[Hop]
-    read: int
-
-
-async def ground(state: GroundState, runtime: Runtime[GengroundContext]) -> Mapping[str, Any]:
+async def ground(state: GengroundState, runtime: Runtime[GengroundContext]) -> Mapping[str, Any]:
     """Ask whether the next batch of passages supports or corrects the generated answer (sections 3.2, 3.3).
 
     Writes `grounding` (None when the batch is Empty) and `read`. With `speculative_batches` all batches are

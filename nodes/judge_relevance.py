@@ -10,11 +10,10 @@ from hopgraph.nodes.core.ask import Ask, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import ReplyModel, read_numbers
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.question_tree.branch import BranchState, question_of, reserved_by_branch, spent_in
+from hopgraph.nodes.question_tree.branch import question_of, reserved_by_branch, spent_in
 from hopgraph.state import Excerpt, Knowledge
 from hopgraph.state.events import RelevanceJudged
-from hopgraph.state.ra_isf import RaIsfContext
-from hopgraph.state.schemas import FoundState
+from hopgraph.state.ra_isf import RaIsfContext, SolveState
 from hopgraph.tools.prompts import Value
 
 
@@ -32,13 +31,7 @@ class Relevance(ReplyModel):
         return read_numbers(value) or (value if isinstance(value, str) else [])
 
 
-class JudgeState(FoundState, BranchState):
-    """What `judge_relevance` reads."""
-
-    cut_off: bool
-
-
-async def judge_relevance(state: JudgeState, runtime: Runtime[RaIsfContext]) -> Mapping[str, Any]:
+async def judge_relevance(state: SolveState, runtime: Runtime[RaIsfContext]) -> Mapping[str, Any]:
     """Ask which passages are relevant to the branch's question and enough to answer it (RA-ISF, section 3.1).
 
     With `judge=each` one call per passage, side by side; with `listwise` one for all. Passages are shown

@@ -6,12 +6,12 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.excerpts import passages_by_id
-from hopgraph.nodes.prune import PruneState, grow_tree, parents_of
+from hopgraph.nodes.prune import grow_tree, parents_of
 from hopgraph.nodes.review_tree.paths import make_child, passages_on_path
-from hopgraph.state.review_tree import ReviewContext
+from hopgraph.state.review_tree import GrowState, ReviewContext
 
 
-async def lengthen(state: PruneState, runtime: Runtime[ReviewContext]) -> Mapping[str, Any]:
+async def lengthen(state: GrowState, runtime: Runtime[ReviewContext]) -> Mapping[str, Any]:
     """Make one node of all retrieved paragraphs that are not on the path yet (CoR, section 4.4).
 
     Nothing new: no node, since it would only repeat a review. Writes `tree` and empties `frontier`.

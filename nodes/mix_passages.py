@@ -5,12 +5,11 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.collect import CollectState
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id
-from hopgraph.state import Context, Knowledge
+from hopgraph.state import Context, Knowledge, MethodState
 
 
-async def mix_passages(state: CollectState, _runtime: Runtime[Context]) -> Mapping[str, Any]:
+async def mix_passages(state: MethodState, _runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Show each query's retrieved passages in rank order, then its written one (GRG).
 
     Reads `candidates` and `knowledge`, which hold the same queries in the same order; writes `knowledge`.

@@ -8,19 +8,12 @@ from langgraph.runtime import Runtime
 from hopgraph.nodes.core.budget import is_exhausted
 from hopgraph.nodes.question_tree.branch import only_branch, parts_of
 from hopgraph.nodes.question_tree.settlement import evidence_under, settle, settle_root
-from hopgraph.state import Context, Query, Spent, StopReason
+from hopgraph.state import Context, Query
 from hopgraph.state.baselines import LeastToMostContext
 from hopgraph.state.question_tree import ROOT, DecomposingState, QuestionNode
 
 
-class NextState(Spent):
-    """What `next_part` reads."""
-
-    tree: dict[str, QuestionNode]
-    stop_reason: StopReason | None
-
-
-async def next_part(state: NextState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+async def next_part(state: DecomposingState, runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Take up the first part that is still open, and after the last one the question itself.
 
     Writes the `branch` and its only query, which is the question with the answers before it, since later

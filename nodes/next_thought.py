@@ -10,8 +10,8 @@ from hopgraph.nodes.core.ask import Ask, ask, calls_of, yes_no_variable
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, normalized_query
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Knowledge, Passage, Query, Spent, StopReason
-from hopgraph.state.baselines import IrcotContext
+from hopgraph.state import Query, StopReason
+from hopgraph.state.baselines import IrcotContext, IrcotState
 from hopgraph.state.events import ThoughtAdded
 from hopgraph.tools.prompts import Value, clean
 from hopgraph.tools.text import split_sentences
@@ -26,18 +26,7 @@ class Thought(ReplyModel):
     thought: ShortText
 
 
-class ThoughtState(Spent):
-    """What `next_thought` reads."""
-
-    question: str
-    thoughts: list[str]
-    knowledge: list[Knowledge]
-    passages: list[Passage]
-    iteration: int
-    stop_reason: StopReason | None
-
-
-async def next_thought(state: ThoughtState, runtime: Runtime[IrcotContext]) -> Mapping[str, Any]:
+async def next_thought(state: IrcotState, runtime: Runtime[IrcotContext]) -> Mapping[str, Any]:
     """Ask for one more sentence from all passages so far, which becomes the next query (IRCoT's reasoning).
 
     Of a longer reply the first sentence counts. Writes `thoughts`, `queries` and the next `iteration`.

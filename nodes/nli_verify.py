@@ -4,26 +4,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langgraph.runtime import Runtime
-from typing_extensions import TypedDict
 
 from hopgraph.nodes.core.excerpts import passages_by_id, with_title
 from hopgraph.nodes.core.pair_scoring import score_pairs
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Evidence, Passage
+from hopgraph.state import Evidence
 from hopgraph.state.events import CheckedStatement, Verified
-from hopgraph.state.migres import MigresContext
+from hopgraph.state.migres import MigresContext, MigresState
 from hopgraph.tools.resources import get_entailment_checker
 
 
-class VerifyState(TypedDict):
-    """What `nli_verify` reads."""
-
-    drafts: list[Evidence]
-    evidence: list[Evidence]
-    passages: list[Passage]
-
-
-async def nli_verify(state: VerifyState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
+async def nli_verify(state: MigresState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
     """Check every draft against the passages that it cites, in one batch (MIGRES section 3.2).
 
     Writes `evidence`: the drafts that are entailed, without those that are known already. A premise is the

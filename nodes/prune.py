@@ -8,24 +8,14 @@ from langgraph.runtime import Runtime
 from hopgraph.nodes.core.excerpts import passages_by_id, with_title
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.review_tree.paths import Tree, make_child, make_root, passages_on_path
-from hopgraph.state import Evidence, Passage
+from hopgraph.state import Passage
 from hopgraph.state.events import Grown, Pruned, TreeNode
-from hopgraph.state.review_tree import ROOT, ReviewNode
-from hopgraph.state.schemas import FoundState
+from hopgraph.state.review_tree import ROOT, GrowState, ReviewNode
 from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
 from hopgraph.tools.text.comparison import lexical_similarity
 
 
-class PruneState(FoundState):
-    """What `prune` and `lengthen` read."""
-
-    question: str
-    tree: dict[str, ReviewNode]
-    frontier: list[str]
-    evidence: list[Evidence]
-
-
-async def prune(state: PruneState, runtime: Runtime[TreeOfReviewsContext]) -> Mapping[str, Any]:
+async def prune(state: GrowState, runtime: Runtime[TreeOfReviewsContext]) -> Mapping[str, Any]:
     """Make a node of each retrieved paragraph (section 3.1), open or pruned (section 3.4).
 
     A paragraph is pruned when the evidence pool holds it, and under the options of the same names when it is
@@ -64,7 +54,7 @@ def _similar(passages: Mapping[str, Passage], least: float, key: str, others: li
     return ""
 
 
-def parents_of(state: PruneState) -> list[ReviewNode]:
+def parents_of(state: GrowState) -> list[ReviewNode]:
     """List the nodes whose queries were searched, in the order of the candidates; at first the root."""
     if not state["tree"]:
         return [make_root(state["question"])]
@@ -72,7 +62,7 @@ def parents_of(state: PruneState) -> list[ReviewNode]:
 
 
 def grow_tree(
-    state: PruneState, grown: list[ReviewNode], passages: Mapping[str, Passage], runtime: Runtime[Any]
+    state: GrowState, grown: list[ReviewNode], passages: Mapping[str, Passage], runtime: Runtime[Any]
 ) -> dict[str, Any]:
     """Make a node's update of new tree nodes, and report them."""
     for event, status in ((Grown, "open"), (Pruned, "pruned")):

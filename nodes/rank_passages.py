@@ -7,19 +7,14 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
 from hopgraph.nodes.core.excerpts import passages_by_id, with_title
-from hopgraph.nodes.finish import AnsweredState, cited_evidence
-from hopgraph.state import Evidence, Passage
+from hopgraph.nodes.finish import cited_evidence
+from hopgraph.state import Evidence
+from hopgraph.state.review_tree import ReviewTreeState
 from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
 from hopgraph.tools.text.comparison import lexical_similarity
 
 
-class RankState(AnsweredState):
-    """What `rank_passages` reads."""
-
-    passages: list[Passage]
-
-
-async def rank_passages(state: RankState, runtime: Runtime[TreeOfReviewsContext]) -> Mapping[str, Any]:
+async def rank_passages(state: ReviewTreeState, runtime: Runtime[TreeOfReviewsContext]) -> Mapping[str, Any]:
     """Keep `recall_passages` paragraphs where more were retrieved, for recall@15 (section 4.2, footnote).
 
     First those of the evidence that the answer rests on, then those of the other evidence, the most similar

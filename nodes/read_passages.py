@@ -10,24 +10,12 @@ from hopgraph.nodes.core.ask import ask, calls_of
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages, quoted
 from hopgraph.nodes.hops.hop_history import accept_generated, asks_whole_question, calls_after_hop, close_hop
-from hopgraph.state import Context, Spent
-from hopgraph.state.hops import Hop, HopsContext
-from hopgraph.state.schemas import FoundState
-
-
-class ObserveState(FoundState):
-    """What `observe` reads; question and passages are shown to a reviewer."""
-
-    question: str
-    hops: list[Hop]
-
-
-class ReadPassagesState(ObserveState, Spent):
-    """What `read_passages` reads."""
+from hopgraph.state import Context
+from hopgraph.state.hops import Hop, HopsContext, HopsState
 
 
 @with_passage_review("candidates")
-async def read_passages(state: ReadPassagesState, runtime: Runtime[HopsContext]) -> Mapping[str, Any]:
+async def read_passages(state: HopsState, runtime: Runtime[HopsContext]) -> Mapping[str, Any]:
     """Answer the hop's question from all that was retrieved for it, in one call.
 
     It is Self-Ask's intermediate answer, and GenGround's without grounding (Table 4). Closes the hop and
@@ -52,7 +40,7 @@ async def read_passages(state: ReadPassagesState, runtime: Runtime[HopsContext])
 
 
 @with_passage_review("candidates")
-async def observe(state: ObserveState, _runtime: Runtime[Context]) -> Mapping[str, Any]:
+async def observe(state: HopsState, _runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Take what the search brought as the hop's observation (ReAct); the model reads it in its next thought."""
     seen = [key for each in state["candidates"] for key in each["passage_ids"]]
     return {"hops": [*state["hops"][:-1], Hop({**state["hops"][-1], "passage_ids": seen})]}

@@ -9,7 +9,7 @@ from hopgraph.nodes.core.ask import Ask, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import whole_excerpt
 from hopgraph.nodes.core.reply_text import ReplyModel, is_dont_know, knowledge_passage
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Context, Knowledge, Passage, Spent
+from hopgraph.state import Context, Knowledge, MethodState, Passage
 from hopgraph.state.events import Recalled
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.prompts import clean
@@ -33,14 +33,7 @@ class RecallReply(ReplyModel):
     knowledge: str
 
 
-class RecallState(Spent):
-    """What `recall_knowledge` reads."""
-
-    knowledge: list[Knowledge]
-    iteration: int
-
-
-async def recall_knowledge(state: RecallState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+async def recall_knowledge(state: MethodState, runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Ask for the model's own knowledge on each query without passages (MIGRES section 3.2; *ours*: per query).
 
     The text becomes the query's passage, with the source `model`, so that what rests on it can be

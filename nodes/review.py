@@ -13,10 +13,10 @@ from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.review_tree.paths import nodes_with_status, passages_on_path, whole_excerpts
-from hopgraph.state import Evidence, Passage, Spent, StopReason
+from hopgraph.state import Evidence, Passage, Spent
 from hopgraph.state.events import Reviewed
 from hopgraph.state.reducers import merge_calls
-from hopgraph.state.review_tree import ReviewContext, ReviewNode, Verdict
+from hopgraph.state.review_tree import GrowState, ReviewContext, ReviewNode, Verdict
 from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
 from hopgraph.tools.prompts import Value, clean
 
@@ -67,18 +67,9 @@ class ReviewWithQuery(Review):
         return self
 
 
-class ReviewState(Spent):
-    """What a reviewing node reads."""
-
-    question: str
-    tree: dict[str, ReviewNode]
-    passages: list[Passage]
-    stop_reason: StopReason | None
-
-
 def review_with(
     choose: Callable[[list[ReviewNode], ReviewContextT], list[ReviewNode]],
-) -> Callable[[ReviewState, Runtime[ReviewContextT]], Awaitable[Mapping[str, Any]]]:
+) -> Callable[[GrowState, Runtime[ReviewContextT]], Awaitable[Mapping[str, Any]]]:
     """Return the node that reviews open paths, one call each, side by side (section 3.2).
 
     Args:
@@ -89,7 +80,7 @@ def review_with(
     reach for what is left. A reply that cannot be used leaves its node `unread`: nothing is built on it.
     """
 
-    async def review(state: ReviewState, runtime: Runtime[ReviewContextT]) -> Mapping[str, Any]:
+    async def review(state: GrowState, runtime: Runtime[ReviewContextT]) -> Mapping[str, Any]:
         chosen = choose(nodes_with_status(state["tree"], "open"), runtime.context)
         passages = passages_by_id(state["passages"])
         paths = [passages_on_path(state["tree"], node) for node in chosen]
@@ -169,7 +160,7 @@ def _evidence(node: ReviewNode, path: list[str], question: str) -> Evidence:
     return Evidence(id=node["id"], statement=statement, passage_ids=path, quote="", verified=False)
 
 
-def _ends(state: ReviewState, answers: Sequence[AskResult[Review]], expands: bool, settings: ReviewContext) -> bool:
+def _ends(state: GrowState, answers: Sequence[AskResult[Review]], expands: bool, settings: ReviewContext) -> bool:
     """Whether the budget ends the search: for one step more it takes a review, and the fusion."""
     if any(answer.outcome == "budget" for answer in answers):
         return True

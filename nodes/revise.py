@@ -4,27 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from langgraph.runtime import Runtime
-from typing_extensions import TypedDict
 
 from hopgraph.nodes.core.evidence_review import review_statements
 from hopgraph.nodes.core.excerpts import passages_by_id, quoted
 from hopgraph.nodes.hops.hop_history import accept_generated, close_hop
-from hopgraph.state import Context, Evidence, Passage
-from hopgraph.state.genground import Grounding
-from hopgraph.state.hops import Hop
+from hopgraph.state import Context, Evidence
+from hopgraph.state.genground import GengroundState
 
 
-class ReviseState(TypedDict):
-    """What `revise` reads."""
-
-    question: str
-    """Shown to a reviewer."""
-    hops: list[Hop]
-    grounding: Grounding | None
-    passages: list[Passage]
-
-
-async def revise(state: ReviseState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+async def revise(state: GengroundState, runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Replace the generated answer by the revised one, resting on the cited passage (GenGround, section 3.2).
 
     Closes the hop and writes its `evidence`: the citation in the model's words, with the passage's
@@ -50,6 +38,6 @@ async def revise(state: ReviseState, runtime: Runtime[Context]) -> Mapping[str, 
     return {"hops": hops, "evidence": approved.evidence, "passages": approved.passages, **done}
 
 
-async def keep(state: ReviseState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+async def keep(state: GengroundState, runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Keep the generated answer, marked as not grounded, since no passage could be cited (section 3.3)."""
     return {**accept_generated(state["hops"], runtime), "read": 0}

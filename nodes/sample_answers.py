@@ -6,13 +6,14 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import AnswerState, excerpts_of_all_queries, reader_ask
+from hopgraph.nodes.answer import excerpts_of_all_queries, reader_ask
 from hopgraph.nodes.core.ask import ask_all, calls_of
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.method_graph import Node
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.draft_answers import draft_of
+from hopgraph.state import MethodState
 from hopgraph.state.baselines import SamplingContext
 from hopgraph.state.events import Sampled
 
@@ -27,7 +28,7 @@ def sample_answers_with(*, own_knowledge: bool = False) -> Node:
     `stop_reason` says so.
     """
 
-    async def sample_answers(state: AnswerState, runtime: Runtime[SamplingContext]) -> Mapping[str, Any]:
+    async def sample_answers(state: MethodState, runtime: Runtime[SamplingContext]) -> Mapping[str, Any]:
         settings = runtime.context
         excerpts = [] if own_knowledge else excerpts_of_all_queries(state["knowledge"])
         given = None if own_knowledge else prompt_passages(excerpts, passages_by_id(state["passages"]))

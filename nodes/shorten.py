@@ -10,8 +10,8 @@ from hopgraph.nodes.answer import ReadAnswer, reading_update
 from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of, yes_no_variable
 from hopgraph.nodes.core.reply_text import UNANSWERABLE, ReplyModel, ShortText, normalized_query, short_answer
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Context, Spent
-from hopgraph.state.blendfilter import Draft
+from hopgraph.state import Context
+from hopgraph.state.blendfilter import BlendFilterState, Draft
 from hopgraph.state.events import Shortened
 from hopgraph.tools.prompts import Value
 from hopgraph.tools.text.comparison import normalize_answer
@@ -23,15 +23,7 @@ class ShortAnswer(ReplyModel):
     answer: ShortText
 
 
-class ShortenState(Spent):
-    """What `shorten` reads."""
-
-    question: str
-    drafts: list[Draft]
-    cut_off: bool
-
-
-async def shorten(state: ShortenState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+async def shorten(state: BlendFilterState, runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Give each chain of thought a short answer, yes or no where it is asked for (BlendFilter, appendix F).
 
     An empty chain takes no call; where no short answer comes back, the chain's own answer is kept.

@@ -8,19 +8,12 @@ from langgraph.runtime import Runtime
 from hopgraph.nodes.core.ask import ask, calls_of
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.question_tree.decomposition import decomposition_ask, read_sub_questions
-from hopgraph.state import Query, Spent, StopReason
+from hopgraph.state import MethodState, Query
 from hopgraph.state.baselines import GenReadContext
 from hopgraph.state.events import Decomposed, SubQuestion
 
 
-class SubQuestionsState(Spent):
-    """What `sub_questions` reads."""
-
-    question: str
-    stop_reason: StopReason | None
-
-
-async def sub_questions(state: SubQuestionsState, runtime: Runtime[GenReadContext]) -> Mapping[str, Any]:
+async def sub_questions(state: MethodState, runtime: Runtime[GenReadContext]) -> Mapping[str, Any]:
     """Break the question down; writes `queries`, its sub-questions in the model's order.
 
     Where there are none, no reply could be used or the budget did not reach, the question stays the query.

@@ -5,24 +5,15 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
-from typing_extensions import TypedDict
 
 from hopgraph.nodes.answer import excerpts_of_all_queries
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Context, Knowledge
-from hopgraph.state.blendfilter import QueryBranch
+from hopgraph.state.blendfilter import BlendFilterState
 from hopgraph.state.events import United
 
 
-class UniteState(TypedDict):
-    """What `unite` reads."""
-
-    question: str
-    branches: list[QueryBranch]
-    knowledge: list[Knowledge]
-
-
-async def unite(state: UniteState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+async def unite(state: BlendFilterState, runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Make one entry for the question of what all branches kept (BlendFilter, section 3.3).
 
     Writes `knowledge`: each passage once, in the order of the branches and then of their ranks; no excerpts

@@ -4,25 +4,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langgraph.runtime import Runtime
-from typing_extensions import TypedDict
 
 from hopgraph.nodes.answer import ReadAnswer, reading_update
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.shorten import majority_answer
-from hopgraph.state import Context, StopReason
+from hopgraph.state import Context
+from hopgraph.state.baselines import SamplesState
 from hopgraph.state.blendfilter import Draft
 from hopgraph.state.events import Voted
 
 
-class VoteState(TypedDict):
-    """What a node reads that chooses among samples."""
-
-    question: str
-    drafts: list[Draft]
-    stop_reason: StopReason | None
-
-
-async def vote(state: VoteState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+async def vote(state: SamplesState, runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Choose the answer of the majority, equal but for case, punctuation and articles; of a tie the first (CoT-SC).
 
     Samples without an answer do not vote; without any the question is unanswerable. Writes the keys of a final

@@ -9,7 +9,7 @@ from hopgraph.nodes.core.ask import Ask, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import whole_excerpt
 from hopgraph.nodes.core.reply_text import ReplyModel, knowledge_passage
 from hopgraph.nodes.recall_knowledge import read_knowledge
-from hopgraph.state import Context, Knowledge, Passage, Query, Spent, StopReason
+from hopgraph.state import Context, Knowledge, MethodState, Passage
 
 
 class WrittenPassage(ReplyModel):
@@ -23,14 +23,7 @@ def knowledge_ask(question: str) -> Ask[WrittenPassage]:
     return Ask("write_passage", {"question": question}, WrittenPassage, WrittenPassage(passage=""))
 
 
-class WriteState(Spent):
-    """What `write_passages` reads."""
-
-    queries: list[Query]
-    stop_reason: StopReason | None
-
-
-async def write_passages(state: WriteState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+async def write_passages(state: MethodState, runtime: Runtime[Context]) -> Mapping[str, Any]:
     """Write a passage for each query, side by side (GenRead: generate rather than retrieve).
 
     Writes `knowledge`, one entry per query with its passage, without excerpts where the model knows nothing,

@@ -28,7 +28,7 @@ class SolveOutput(Tree):
     """True when the budget kept a module from being asked."""
 
 
-class SolveState(QuestionInput, Tree, SearchState):
+class SolveState(QuestionInput, SolveOutput, SearchState):
     """What the solving of one question works on: `question` is the one that was asked, `iteration` counts the depth."""
 
     branch: Branch

@@ -1,6 +1,7 @@
 """The state that every method shares; a method's own file adds its keys.
 
-A node declares the keys it reads as a TypedDict of its own and returns only the keys it writes.
+A node reads the state of its method, or as much of it as the methods that share the node have in common, and
+returns only the keys it writes.
 """
 
 from typing import Annotated

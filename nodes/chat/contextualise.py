@@ -1,10 +1,8 @@
 """Make a follow-up question stand alone."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
-from langchain_core.messages import AnyMessage
-from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.chat.message_history import history_lines, pair_turns
@@ -12,8 +10,7 @@ from hopgraph.nodes.chat.route import METHOD_CALLS
 from hopgraph.nodes.core.ask import Ask, ask, calls_of
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Spent
-from hopgraph.state.chat import ChatContext
+from hopgraph.state.chat import ChatContext, ChatState
 from hopgraph.state.events import Contextualised
 from hopgraph.tools.prompts import clean
 
@@ -24,14 +21,7 @@ class StandAlone(ReplyModel):
     question: ShortText
 
 
-class ContextualiseState(Spent):
-    """What `contextualise` reads."""
-
-    messages: Annotated[list[AnyMessage], add_messages]
-    question: str
-
-
-async def contextualise(state: ContextualiseState, runtime: Runtime[ChatContext]) -> Mapping[str, Any]:
+async def contextualise(state: ChatState, runtime: Runtime[ChatContext]) -> Mapping[str, Any]:
     """Rewrite the user's message, with the help of the last turns, as a question that stands alone.
 
     Writes `question`. It stays as it is when there are no earlier turns, when `history_turns` is 0, and when

@@ -9,8 +9,8 @@ from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.finish import total
-from hopgraph.state import Citation, Spent, StopReason, Usage
-from hopgraph.state.chat import ChatContext, TurnKind, TurnResult
+from hopgraph.state import Citation, StopReason, Usage
+from hopgraph.state.chat import ChatContext, ChatState, LookUpState
 from hopgraph.state.events import Replied
 from hopgraph.tools.prompts import clean
 
@@ -19,16 +19,7 @@ _MARKUP = re.compile(r"([\\`*_\[\]<>~$|#])")
 _ESCAPED = re.compile(rf"\\{_MARKUP.pattern}")
 
 
-class ReplyState(TurnResult, Spent):
-    """What `reply` reads."""
-
-    question: str
-    kind: TurnKind | None
-    said: str
-    chosen: str | None
-
-
-async def reply(state: ReplyState, runtime: Runtime[ChatContext]) -> Mapping[str, Any]:
+async def reply(state: ChatState, runtime: Runtime[ChatContext]) -> Mapping[str, Any]:
     """Write the turn's only message and the turn's whole `usage`.
 
     The message's `additional_kwargs` hold `question` (as it was looked up), `answer`, `citations` (in the order of
@@ -48,7 +39,7 @@ async def reply(state: ReplyState, runtime: Runtime[ChatContext]) -> Mapping[str
     return {"messages": [AIMessage(text, additional_kwargs=details)], "usage": usage}
 
 
-def reply_text(state: ReplyState) -> str:
+def reply_text(state: LookUpState) -> str:
     """Write what was found as text: the answer with its marks, then what each of them stands for."""
     if not state["answer"]:
         return not_found(escape_markup(state["question"]), state["stop_reason"])

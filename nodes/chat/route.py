@@ -11,7 +11,7 @@ from hopgraph.nodes.core.budget import calls_left, tokens_left
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Spent
-from hopgraph.state.chat import ChatContext, MethodName, TurnKind
+from hopgraph.state.chat import ChatContext, ChatState, MethodName, TurnKind
 from hopgraph.state.events import Routed
 
 SINGLE_HOP_METHOD: MethodName = "one_step"
@@ -41,13 +41,7 @@ CAREFUL = RouteReply(kind="bridge")
 """The fallback where no reply can be used: a method that can do more than needed is better than one that cannot."""
 
 
-class RouteState(Spent):
-    """What `route` reads."""
-
-    question: str
-
-
-async def route(state: RouteState, runtime: Runtime[ChatContext]) -> Mapping[str, Any]:
+async def route(state: ChatState, runtime: Runtime[ChatContext]) -> Mapping[str, Any]:
     """Ask what kind of message it is, and choose the method by `method_for`.
 
     Writes `kind` and `chosen`; for small talk `said`, and no method.

@@ -6,12 +6,12 @@ import pytest
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.excerpts import passages_by_id
-from hopgraph.nodes.finish import FinishState, cite, cited_evidence, finish, total
+from hopgraph.nodes.finish import cite, cited_evidence, finish, total
 from hopgraph.state.migres import MigresContext
 from support.node_inputs import evidence, model_call, passage
 
 
-def finishing(**fields: Any) -> FinishState:
+def finishing(**fields: Any) -> Any:
     state: Any = {
         "answer": "Lima",
         "explanation": "It is the capital.",

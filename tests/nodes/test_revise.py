@@ -27,6 +27,6 @@ async def test_a_revised_answer_rests_on_the_cited_passage() -> None:
 
 
 async def test_a_kept_answer_is_not_grounded() -> None:
-    update = await keep({"hops": revising()["hops"]}, node_runtime(Context()))
+    update = await keep(revising(), node_runtime(Context()))
     assert (update["hops"][-1]["answer"], update["hops"][-1]["grounded"], update["read"]) == ("Bob", False, 0)
     assert update["evidence"][0]["passage_ids"] == ["model:3"]

@@ -26,9 +26,10 @@ from pydantic import TypeAdapter
 from starlette.types import Receive, Scope, Send
 
 from hopgraph.graphs import METHODS
-from hopgraph.nodes.chat.reply import ReplyState, reply_text
+from hopgraph.nodes.chat.reply import reply_text
 from hopgraph.nodes.prepare import checked_question
 from hopgraph.state import HopgraphError, SettingsError
+from hopgraph.state.chat import LookUpState
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.apps.server.server_options import OWNER
@@ -153,7 +154,7 @@ def _result(name: str, end: TurnEnd) -> types.CallToolResult:
     if name == AUTO:
         text, method = end.state["messages"][-1].text, end.state["chosen"] or ""
     else:
-        text, method = reply_text(cast("ReplyState", end.state)), name
+        text, method = reply_text(cast("LookUpState", end.state)), name
     payload = answer_payload(end.state, method)
     return types.CallToolResult(content=[types.TextContent(text=replace_surrogates(text))], structured_content=payload)
 
