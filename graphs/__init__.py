@@ -4,7 +4,7 @@ How to write a sixth method:
 
 1. Choose a state (`MethodState`, or one that a node you want declares, as `ReviewTreeState`) and subclass a
    Context: set `method`, the first part of its roles, `steps`, the second parts, and fields for its settings;
-   where it needs no retriever, or a reranker too, `uses` says so.
+   where it needs no retriever, or a reranker too, `resources` says so.
 2. Begin with `prepare_for(State)`, named "prepare", and end with `finish`, named "finish"; between them add
    nodes from `hopgraph.nodes`. What differs is a factory's argument: `retrieve_with`, `expand_with`,
    `review_with`, `answer_with`.

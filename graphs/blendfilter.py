@@ -52,7 +52,6 @@ from hopgraph.state.blendfilter import (
 from hopgraph.state.schemas import QuestionInput
 
 Context = BlendFilterContext
-"""The settings of BlendFilter."""
 
 
 def what_to_ask(

@@ -34,7 +34,6 @@ from hopgraph.state.schemas import AnswerOutput, QuestionInput
 from hopgraph.state.tree_of_reviews import ChainOfReviewsContext
 
 Context = ChainOfReviewsContext
-"""The settings of Chain of Reviews."""
 
 
 def anything_new(state: ReviewTreeState) -> Literal["new paragraphs", "nothing new"]:

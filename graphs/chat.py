@@ -50,7 +50,6 @@ from hopgraph.state.chat import (
 )
 
 Context = ChatContext
-"""The settings of the chat."""
 
 
 def what_was_read(state: ChatState) -> Literal["refused", "follow-up", "first message"]:

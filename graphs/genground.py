@@ -42,7 +42,6 @@ from hopgraph.state.genground import GengroundContext, GengroundState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = GengroundContext
-"""The settings of GenGround."""
 
 
 def how_to_answer(_state: GengroundState, settings: GengroundContext) -> Literal["hop by hop", "at once"]:

@@ -37,7 +37,6 @@ from hopgraph.state.migres import MigresContext, MigresState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = MigresContext
-"""The settings of MIGRES."""
 
 
 def what_was_kept(

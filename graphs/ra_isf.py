@@ -44,7 +44,6 @@ from hopgraph.state.ra_isf import RaIsfContext, RaIsfState, SolveOutput, SolveSt
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = RaIsfContext
-"""The settings of RA-ISF."""
 
 
 def where_to_begin(

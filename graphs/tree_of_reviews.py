@@ -47,7 +47,6 @@ from hopgraph.state.schemas import AnswerOutput, QuestionInput
 from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
 
 Context = TreeOfReviewsContext
-"""The settings of Tree of Reviews."""
 
 
 def anything_new(state: GrowState) -> Literal["paragraphs to review", "all paths closed"]:

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from langgraph.runtime import Runtime
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from hopgraph.nodes.core.ask import Ask, AskResult, ask, calls_of, yes_no_variable
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.method_graph import Node
-from hopgraph.nodes.core.reply_text import UNANSWERABLE, ReplyModel, ShortText, read_numbers, short_answer
+from hopgraph.nodes.core.reply_text import UNANSWERABLE, ReplyModel, ShortText, ShownNumbers, short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Context, Evidence, Excerpt, Knowledge, MethodState, StopReason
 from hopgraph.state.events import Decided
@@ -23,9 +23,7 @@ class AnswerReply(ReplyModel):
 
     reasoning: str = ""
     answer: ShortText
-    used_passages: list[int] = Field(default_factory=list[int])
-
-    _numbers = field_validator("used_passages", mode="before")(read_numbers)
+    used_passages: ShownNumbers = Field(default_factory=list[int])
 
 
 @dataclass(frozen=True)
@@ -46,24 +44,18 @@ def reader_ask(
     step: str = "answer",
     passages: Sequence[Mapping[str, str]] | None = None,
     sub_answers: Sequence[str] | None = None,
-    sample: int = 0,
 ) -> Ask[AnswerReply]:
-    """Make the question to a reader; `passages` and `sub_answers` stay out of the prompt where they are None.
+    """Make the question to a reader, with `answer`, or with `answer_step_by_step` for a chain of thought.
 
-    Args:
-        question: The question, or a sub-question.
-        settings: Gives the answer's type.
-        step: `answer`, or `answer_step_by_step` for a chain of thought.
-        passages: Titles and texts, in the order of their numbers from 1.
-        sub_answers: Lines such as "Who directed it? Ada Brink".
-        sample: Distinguishes repeated calls with the same question.
+    `passages` are in the order of their numbers from 1, `sub_answers` lines such as "Who directed it? Ada Brink";
+    each stays out of the prompt where it is None.
     """
     variables: dict[str, Value] = {"question": question, **yes_no_variable(settings)}
     if passages is not None:
         variables["passages"] = passages
     if sub_answers is not None:
         variables["sub_answers"] = sub_answers
-    return Ask(step, variables, AnswerReply, AnswerReply(answer=UNANSWERABLE), sample)
+    return Ask(step, variables, AnswerReply, AnswerReply(answer=UNANSWERABLE))
 
 
 def read_answer(

@@ -10,13 +10,7 @@ from hopgraph.nodes.answer_question import grounded, own_words
 from hopgraph.nodes.core.ask import ask, calls_of
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, truncated_excerpt
 from hopgraph.nodes.core.reply_text import MODEL_SOURCE
-from hopgraph.nodes.question_tree.branch import (
-    calls_after_question,
-    parts_of,
-    question_of,
-    settings_for,
-    spent_in,
-)
+from hopgraph.nodes.question_tree.branch import calls_after_question, parts_of, question_of, settings_for, spent_in
 from hopgraph.nodes.question_tree.settlement import evidence_under, format_sub_answers, rest_on_evidence, settle
 from hopgraph.state import Evidence, Excerpt, Passage
 from hopgraph.state.events import Composed

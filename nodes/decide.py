@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 from hopgraph.nodes.core.ask import Ask, AskResult, ask, calls_of, yes_no_variable
 from hopgraph.nodes.core.budget import is_exhausted
 from hopgraph.nodes.core.evidence_review import with_statement_review
-from hopgraph.nodes.core.reply_text import UNANSWERABLE, ReplyModel, read_numbers, short_answer
+from hopgraph.nodes.core.reply_text import UNANSWERABLE, ReplyModel, ShownNumbers, short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Spent, StopReason
 from hopgraph.state.events import Decided
@@ -41,10 +41,8 @@ class Decision(ReplyModel):
     answer: DecidedAnswer
     explanation: str = ""
     missing_information: str = ""
-    used_information: list[int] = Field(default_factory=list[int])
+    used_information: ShownNumbers = Field(default_factory=list[int])
     """*Ours*: the numbers of the statements that the answer rests on."""
-
-    _numbers = field_validator("used_information", mode="before")(read_numbers)
 
     @field_validator("answer", mode="before")
     @classmethod
@@ -111,12 +109,5 @@ def _read(answered: AskResult[Decision], state: MigresState, settings: MigresCon
 
 
 def _report(runtime: Runtime[MigresContext], update: Mapping[str, Any], *, final: bool) -> None:
-    event = Decided(
-        answer=update["answer"],
-        confidence=update["confidence"],
-        explanation=update["explanation"],
-        missing=update["missing"],
-        used=list(update["used"]),
-        final=final,
-    )
-    emit(runtime, event)
+    decided = {key: update[key] for key in ("answer", "confidence", "explanation", "missing", "used")}
+    emit(runtime, Decided(**decided, final=final))

@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Annotated, Any
 
 from langgraph.runtime import Runtime
-from pydantic import field_validator
+from pydantic import BeforeValidator
 
 from hopgraph.nodes.core.ask import LONG_WORK, Ask, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, quoted
-from hopgraph.nodes.core.reply_text import ReplyModel, read_numbers
+from hopgraph.nodes.core.reply_text import ReplyModel, ShownNumbers, read_list
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Evidence, Excerpt, MethodState, Passage
 from hopgraph.state.events import Extracted, ExtractedStatement
@@ -21,20 +21,13 @@ class UsefulStatement(ReplyModel):
     """A statement and the numbers of the passages that support it, as shown in the prompt."""
 
     info: str
-    support_passages: list[int]
-
-    _numbers = field_validator("support_passages", mode="before")(read_numbers)
+    support_passages: ShownNumbers
 
 
 class Extraction(ReplyModel):
     """A reply of the role `extract`."""
 
-    useful_information: list[UsefulStatement]
-
-    @field_validator("useful_information", mode="before")
-    @classmethod
-    def _one_is_a_list(cls, value: object) -> object:
-        return [cast("object", value)] if isinstance(value, dict) else value
+    useful_information: Annotated[list[UsefulStatement], BeforeValidator(read_list)]
 
 
 async def extract(state: MethodState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:

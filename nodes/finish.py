@@ -31,20 +31,9 @@ async def finish(state: MethodState, runtime: Runtime[Context]) -> Mapping[str, 
     citations = await asyncio.to_thread(cite, used, passages)  # long passages take their time
     usage = total(state["calls"].values(), state["iteration"])
     stop_reason = state["stop_reason"] or ("answered" if state["answer"] else "unanswerable")
-    event = Answered(
-        answer=state["answer"],
-        explanation=state["explanation"],
-        stop_reason=stop_reason,
-        citations=citations,
-        usage=usage,
-    )
-    emit(runtime, event)
-    return {
-        "citations": citations,
-        "passages": Overwrite(_ranked(state["passages"], citations)),
-        "stop_reason": stop_reason,
-        "usage": usage,
-    }
+    done: dict[str, Any] = {"stop_reason": stop_reason, "citations": citations, "usage": usage}
+    emit(runtime, Answered(answer=state["answer"], explanation=state["explanation"], **done))
+    return {**done, "passages": Overwrite(_ranked(state["passages"], citations))}
 
 
 def cited_evidence(state: MethodState) -> list[Evidence]:

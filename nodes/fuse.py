@@ -5,12 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 from langgraph.runtime import Runtime
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from hopgraph.nodes.answer import AnswerReply, ReadAnswer, answer_update, read_answer, reader_ask
 from hopgraph.nodes.core.ask import Ask, AskResult, ask, yes_no_variable
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, with_title
-from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, read_numbers, short_answer
+from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, ShownNumbers, short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.gather import within
 from hopgraph.nodes.review_tree.paths import accepted_nodes, majority_nodes, whole_excerpts
@@ -26,9 +26,7 @@ class Fusion(ReplyModel):
 
     reasoning: str = ""
     answer: ShortText
-    used_assertions: list[int] = Field(default_factory=list[int])
-
-    _numbers = field_validator("used_assertions", mode="before")(read_numbers)
+    used_assertions: ShownNumbers = Field(default_factory=list[int])
 
 
 async def fuse(state: ReviewTreeState, runtime: Runtime[TreeOfReviewsContext]) -> Mapping[str, Any]:

@@ -1,13 +1,13 @@
 """Write queries for the missing information."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from langgraph.runtime import Runtime
-from pydantic import field_validator
+from pydantic import BeforeValidator
 
 from hopgraph.nodes.core.ask import Ask, ask, calls_of
-from hopgraph.nodes.core.reply_text import ReplyModel, normalized_query
+from hopgraph.nodes.core.reply_text import ReplyModel, normalized_query, read_list
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Query, StopReason
 from hopgraph.state.events import QueriesGenerated
@@ -19,12 +19,7 @@ from hopgraph.tools.prompts import Value, clean
 class NewQueries(ReplyModel):
     """A reply of the role `generate_queries`."""
 
-    queries: list[str]
-
-    @field_validator("queries", mode="before")
-    @classmethod
-    def _one_is_a_list(cls, value: object) -> object:
-        return [value] if isinstance(value, str) else value
+    queries: Annotated[list[str], BeforeValidator(read_list)]
 
 
 async def generate_queries(state: MigresState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
@@ -58,22 +53,12 @@ async def generate_queries(state: MigresState, runtime: Runtime[MigresContext]) 
 def queries_ask(
     question: str, *, asked: Sequence[str], information: Sequence[str], missing: str, most: int
 ) -> Ask[NewQueries]:
-    """Make the call that writes at most `most` queries for what the information lacks; the fallback is none.
+    """Make the call that writes queries for what is `missing`, in words, beside the `information`; the fallback: none.
 
-    Args:
-        question: The question to be answered in the end.
-        asked: Earlier queries, which the model should not repeat.
-        information: What is known, as statements.
-        missing: What is not, in words.
-        most: Given to the model; `new_queries` does not cut.
+    The model is told not to repeat those `asked`, and to write at most `most`; `new_queries` does not cut.
     """
-    variables: dict[str, Value] = {
-        "question": question,
-        "asked": asked,
-        "information": information,
-        "missing": missing,
-        "max_queries": most,
-    }
+    variables: dict[str, Value] = {"question": question, "asked": asked, "information": information}
+    variables |= {"missing": missing, "max_queries": most}
     return Ask("generate_queries", variables, NewQueries, NewQueries(queries=[]))
 
 

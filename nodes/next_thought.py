@@ -41,7 +41,8 @@ async def next_thought(state: IrcotState, runtime: Runtime[IrcotContext]) -> Map
         **yes_no_variable(settings),
     }
     answered = await ask(runtime, state, Ask("next_thought", variables, Thought, Thought(thought="")))
-    thought = _first_sentence(answered.record.thought)
+    said = " ".join(clean(answered.record.thought).split())
+    thought = next((said[start:end] for start, end in split_sentences(said)), "")
     new = bool(normalized_query(thought)) and normalized_query(thought) not in {
         normalized_query(each) for each in state["thoughts"]
     }
@@ -60,9 +61,3 @@ async def next_thought(state: IrcotState, runtime: Runtime[IrcotContext]) -> Map
         "stop_reason": "budget" if answered.outcome == "budget" else limit,
         "calls": calls_of([answered]),
     }
-
-
-def _first_sentence(text: str) -> str:
-    said = " ".join(clean(text).split())
-    spans = split_sentences(said)
-    return said[spans[0][0] : spans[0][1]] if spans else ""

@@ -115,14 +115,7 @@ async def _retrieve(
 def _in_places(
     proposed: Sequence[str], approved: ReviewedQueries, found: Sequence[Candidates], *, any_number: bool
 ) -> list[Candidates]:
-    """Put what was found where the nodes that follow look for it: at the place of the query that was proposed.
-
-    Args:
-        proposed: The queries before a person saw them.
-        approved: The same after it.
-        found: One entry for each query that was sent.
-        any_number: The places do not matter; only one query at least must be there.
-    """
+    """Put what each query that was sent found where later nodes look: at the place of the query that was proposed."""
     if not approved.calls or (any_number and found):
         return list(found)
     if any_number:

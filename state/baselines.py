@@ -7,7 +7,7 @@ from typing_extensions import TypedDict, override
 
 from hopgraph.state.blendfilter import Draft
 from hopgraph.state.context import Context, Presets, Resource, setting
-from hopgraph.state.hops import HopsContext, HopsState
+from hopgraph.state.hops import HopsContext
 from hopgraph.state.passage_filtering import FilterContext, RankedContext
 from hopgraph.state.question_tree import DecomposingContext
 from hopgraph.state.schemas import MethodState, QuestionInput
@@ -20,11 +20,7 @@ _DELTA_FOR = {"threshold_for": "bge"}
 class OwnKnowledgeContext(Context):
     """The settings of a method that retrieves nothing."""
 
-    @property
-    @override
-    def uses(self) -> frozenset[Resource]:
-        """Nothing: the model answers from what it knows."""
-        return frozenset()
+    resources = ()
 
 
 class DirectContext(OwnKnowledgeContext):
@@ -70,18 +66,13 @@ class GoldPassagesContext(Context):
 
     method = "gold_passages"
     steps = ("answer",)
+    resources = ()
 
     gold_passages: list[GivenPassage] = Field(
         default_factory=list[GivenPassage],
         description='passages to answer from where the input has none, as [{"title": "…", "text": "…"}]',
         json_schema_extra={"group": "Method"},
     )
-
-    @property
-    @override
-    def uses(self) -> frozenset[Resource]:
-        """Nothing: the passages come from the caller."""
-        return frozenset()
 
 
 # One retrieval: OneR, VANILLA, VANILLA-s, SUMM, SNIPPET
@@ -206,23 +197,14 @@ class RerankContext(RerankedContext, SamplingContext):
 
     method = "rerank"
     steps = ("answer_step_by_step",)
+    resources = ("retriever", "reranker", "entailment")
 
     samples: int = setting(
         "Method", 4, "answers that are sampled, all at the same time; the best cited one is given", ge=1, le=100
     )
 
-    @property
-    @override
-    def uses(self) -> frozenset[Resource]:
-        """A retriever, a reranker, and a checker of the citations."""
-        return super().uses | frozenset[Resource]({"entailment"})
-
 
 # Passages from own knowledge: GenRead, GRG
-
-
-class GenReadState(HopsState):
-    """The shared keys; each sub-question of a decomposed question is a hop, all of them asked at once."""
 
 
 class GenReadContext(OwnKnowledgeContext):
@@ -247,12 +229,7 @@ class GrgContext(GenReadContext):
 
     method = "grg"
     steps = ("write_passage", "decompose", "answer")
-
-    @property
-    @override
-    def uses(self) -> frozenset[Resource]:
-        """A retriever, for the passages beside the written one."""
-        return frozenset({"retriever"})
+    resources = ("retriever",)
 
 
 # Retrieval and thought by turns: ITER-RETGEN, IRCoT

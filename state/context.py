@@ -45,6 +45,8 @@ class Context(BaseModel):
     """The method's name: the first part of its roles."""
     steps: ClassVar[tuple[str, ...]] = ()
     """The second parts of its roles."""
+    resources: ClassVar[tuple[Resource, ...]] = ("retriever",)
+    """What a run needs beside its model, unless its settings switch it off (see `uses`)."""
     presets: ClassVar[Presets] = {"multi_hop": {}, "open_domain": {}, "yes_no": {"answer_type": "yes_no"}}
     """The paper's settings by family of data sets."""
 
@@ -139,7 +141,7 @@ class Context(BaseModel):
     @property
     def uses(self) -> frozenset[Resource]:
         """What a run with these settings needs beside its model; only that is opened before the run."""
-        return frozenset({"retriever"})
+        return frozenset(self.resources)
 
     @classmethod
     def preset(cls, family: str, **settings: Any) -> Self:

@@ -4,21 +4,17 @@ from typing import Any, Literal, Self
 
 from typing_extensions import override
 
-from hopgraph.state.context import Context, Resource, setting
+from hopgraph.state.context import Context, setting
 
 
 class RankedContext(Context):
     """How many reranked passages the model is shown."""
 
+    resources = ("retriever", "reranker")
+
     passages_per_extraction: int = setting(
         "Method", 5, "k: passages shown to the model at most in one prompt", ge=1, le=50
     )
-
-    @property
-    @override
-    def uses(self) -> frozenset[Resource]:
-        """A retriever and a reranker."""
-        return super().uses | frozenset[Resource]({"reranker"})
 
 
 class FilterContext(RankedContext):

@@ -8,28 +8,18 @@ BlendFilter (appendix C), GenGround (section 5.2) and Tree of Reviews (section 4
 here, as MIGRES's baselines are. One call. Nothing is cited: there are no passages.
 """
 
-from langgraph.graph import END, START
-
+from hopgraph.graphs.baselines import chain
 from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.nodes.finish import finish
-from hopgraph.nodes.prepare import prepare_for
 from hopgraph.state.baselines import CotContext
-from hopgraph.state.schemas import AnswerOutput, MethodState, QuestionInput
+from hopgraph.state.schemas import MethodState
 
 Context = CotContext
-"""The settings of CoT."""
 
 
 def build() -> MethodGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
-    builder = MethodGraph(MethodState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(MethodState))
-    builder.add_node("reason", answer_with("answer_step_by_step", own_knowledge=True))
-    builder.add_node("finish", finish)
-
-    builder.add_path(START, "prepare", "reason", "finish", END)
-    return builder
+    return chain(MethodState, Context, reason=answer_with("answer_step_by_step", own_knowledge=True))
 
 
 graph = build().compile(name="CoT")

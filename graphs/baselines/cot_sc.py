@@ -9,30 +9,18 @@ case, punctuation and articles only are equal, and of a tie the first one is tak
 One call per sample, all at the same time. Nothing is cited: there are no passages.
 """
 
-from langgraph.graph import END, START
-
+from hopgraph.graphs.baselines import chain
 from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.nodes.finish import finish
-from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.sample_answers import sample_answers_with
 from hopgraph.nodes.vote import vote
 from hopgraph.state.baselines import CotScContext, SamplesState
-from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = CotScContext
-"""The settings of CoT-SC."""
 
 
 def build() -> MethodGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
-    builder = MethodGraph(SamplesState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(SamplesState))
-    builder.add_node("sample", sample_answers_with(own_knowledge=True))
-    builder.add_node("vote", vote)
-    builder.add_node("finish", finish)
-
-    builder.add_path(START, "prepare", "sample", "vote", "finish", END)
-    return builder
+    return chain(SamplesState, Context, sample=sample_answers_with(own_knowledge=True), vote=vote)
 
 
 graph = build().compile(name="CoT-SC")

@@ -6,28 +6,18 @@ Paper: "Language Models are Few-Shot Learners" (Brown et al., 2020), as BlendFil
 Reviews (section 4.3) compare with it; zero-shot here. One call. Nothing is cited: there are no passages.
 """
 
-from langgraph.graph import END, START
-
+from hopgraph.graphs.baselines import chain
 from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.nodes.finish import finish
-from hopgraph.nodes.prepare import prepare_for
 from hopgraph.state.baselines import DirectContext
-from hopgraph.state.schemas import AnswerOutput, MethodState, QuestionInput
+from hopgraph.state.schemas import MethodState
 
 Context = DirectContext
-"""The settings of Direct."""
 
 
 def build() -> MethodGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
-    builder = MethodGraph(MethodState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(MethodState))
-    builder.add_node("answer", answer_with(own_knowledge=True))
-    builder.add_node("finish", finish)
-
-    builder.add_path(START, "prepare", "answer", "finish", END)
-    return builder
+    return chain(MethodState, Context, answer=answer_with(own_knowledge=True))
 
 
 graph = build().compile(name="Direct")

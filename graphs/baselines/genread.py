@@ -20,19 +20,19 @@ from hopgraph.nodes.finish import finish
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.sub_questions import sub_questions
 from hopgraph.nodes.write_passages import write_passages
-from hopgraph.state.baselines import GenReadContext, GenReadState
+from hopgraph.state.baselines import GenReadContext
+from hopgraph.state.hops import HopsState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = GenReadContext
-"""The settings of GenRead."""
 
 
-def where_to_begin(_state: GenReadState, settings: GenReadContext) -> Literal["whole question", "in parts"]:
+def where_to_begin(_state: HopsState, settings: GenReadContext) -> Literal["whole question", "in parts"]:
     """Whether the question is to be broken down first."""
     return "in parts" if settings.decomposition else "whole question"
 
 
-def what_was_asked(state: GenReadState) -> Literal["whole question", "in parts"]:
+def what_was_asked(state: HopsState) -> Literal["whole question", "in parts"]:
     """Whether there are sub-questions to answer."""
     whole = [query["text"] for query in state["queries"]] == [state["question"]]
     return "whole question" if whole else "in parts"
@@ -40,8 +40,8 @@ def what_was_asked(state: GenReadState) -> Literal["whole question", "in parts"]
 
 def build() -> MethodGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
-    builder = MethodGraph(GenReadState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(GenReadState))
+    builder = MethodGraph(HopsState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
+    builder.add_node("prepare", prepare_for(HopsState))
     builder.add_node("decompose", sub_questions, reserve_calls=2)
     builder.add_node("generate", write_passages)
     builder.add_node("read", answer_with())

@@ -19,7 +19,6 @@ from hopgraph.state.baselines import GoldInput, GoldPassagesContext, GoldState
 from hopgraph.state.schemas import AnswerOutput
 
 Context = GoldPassagesContext
-"""The settings of the reader with gold passages."""
 
 
 def build() -> MethodGraph:

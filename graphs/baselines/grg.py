@@ -24,22 +24,22 @@ from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.sub_questions import sub_questions
 from hopgraph.nodes.write_passages import write_passages
-from hopgraph.state.baselines import GenReadState, GrgContext
+from hopgraph.state.baselines import GrgContext
+from hopgraph.state.hops import HopsState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = GrgContext
-"""The settings of GRG."""
 
 
-def where_to_begin(_state: GenReadState, settings: GrgContext) -> list[Literal["decompose", "generate", "retrieve"]]:
+def where_to_begin(_state: HopsState, settings: GrgContext) -> list[Literal["decompose", "generate", "retrieve"]]:
     """Break the question down first, or generate and retrieve at once."""
     return ["decompose"] if settings.decomposition else ["generate", "retrieve"]
 
 
 def build() -> MethodGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
-    builder = MethodGraph(GenReadState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(GenReadState))
+    builder = MethodGraph(HopsState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
+    builder.add_node("prepare", prepare_for(HopsState))
     builder.add_node("decompose", sub_questions, reserve_calls=2)
     builder.add_node("generate", write_passages)
     builder.add_node("retrieve", retrieve)

@@ -31,7 +31,6 @@ from hopgraph.state.baselines import IrcotContext, IrcotState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = IrcotContext
-"""The settings of IRCoT."""
 
 
 def chain_goes_on(state: IrcotState) -> Literal["next sentence", "chain ends"]:

@@ -30,7 +30,6 @@ from hopgraph.state.baselines import IterRetgenContext, IterRetgenState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = IterRetgenContext
-"""The settings of ITER-RETGEN."""
 
 
 def another_turn(state: IterRetgenState, settings: IterRetgenContext) -> Literal["next turn", "last turn"]:

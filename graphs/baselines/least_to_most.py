@@ -30,7 +30,6 @@ from hopgraph.state.question_tree import DecomposingState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = LeastToMostContext
-"""The settings of Least-to-most."""
 
 
 def build() -> MethodGraph:

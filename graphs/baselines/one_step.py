@@ -8,32 +8,20 @@ shape as RAG in RA-ISF (section 4.4). The top five passages as the retriever ran
 zero-shot. One call.
 """
 
-from langgraph.graph import END, START
-
+from hopgraph.graphs.baselines import chain
 from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.nodes.finish import finish
-from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
 from hopgraph.state.baselines import OneStepContext
-from hopgraph.state.schemas import AnswerOutput, MethodState, QuestionInput
+from hopgraph.state.schemas import MethodState
 
 Context = OneStepContext
-"""The settings of OneR-Direct."""
 
 
 def build() -> MethodGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
-    builder = MethodGraph(MethodState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(MethodState))
-    builder.add_node("retrieve", retrieve)
-    builder.add_node("take_top", take_top)
-    builder.add_node("answer", answer_with())
-    builder.add_node("finish", finish)
-
-    builder.add_path(START, "prepare", "retrieve", "take_top", "answer", "finish", END)
-    return builder
+    return chain(MethodState, Context, retrieve=retrieve, take_top=take_top, answer=answer_with())
 
 
 graph = build().compile(name="OneR-Direct")

@@ -8,32 +8,20 @@ BlendFilter with CoT with retrieval (appendix C). The top five passages as the r
 reranker; zero-shot. One call.
 """
 
-from langgraph.graph import END, START
-
+from hopgraph.graphs.baselines import chain
 from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.nodes.finish import finish
-from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
 from hopgraph.state.baselines import OneStepCotContext
-from hopgraph.state.schemas import AnswerOutput, MethodState, QuestionInput
+from hopgraph.state.schemas import MethodState
 
 Context = OneStepCotContext
-"""The settings of OneR-CoT."""
 
 
 def build() -> MethodGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
-    builder = MethodGraph(MethodState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(MethodState))
-    builder.add_node("retrieve", retrieve)
-    builder.add_node("take_top", take_top)
-    builder.add_node("reason", answer_with("answer_step_by_step"))
-    builder.add_node("finish", finish)
-
-    builder.add_path(START, "prepare", "retrieve", "take_top", "reason", "finish", END)
-    return builder
+    return chain(MethodState, Context, retrieve=retrieve, take_top=take_top, reason=answer_with("answer_step_by_step"))
 
 
 graph = build().compile(name="OneR-CoT")

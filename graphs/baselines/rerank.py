@@ -14,35 +14,28 @@ Where this differs from the paper:
 One call per sample, all at the same time.
 """
 
-from langgraph.graph import END, START
-
+from hopgraph.graphs.baselines import chain
 from hopgraph.nodes.best_cited import best_cited
 from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.nodes.finish import finish
-from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.rerank import rerank, take_best
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.sample_answers import sample_answers_with
 from hopgraph.state.baselines import RerankContext, SamplesState
-from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = RerankContext
-"""The settings of RERANK."""
 
 
 def build() -> MethodGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
-    builder = MethodGraph(SamplesState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(SamplesState))
-    builder.add_node("retrieve", retrieve)
-    builder.add_node("rerank", rerank)
-    builder.add_node("take_best", take_best)
-    builder.add_node("sample", sample_answers_with())
-    builder.add_node("best_cited", best_cited)
-    builder.add_node("finish", finish)
-
-    builder.add_path(START, "prepare", "retrieve", "rerank", "take_best", "sample", "best_cited", "finish", END)
-    return builder
+    return chain(
+        SamplesState,
+        Context,
+        retrieve=retrieve,
+        rerank=rerank,
+        take_best=take_best,
+        sample=sample_answers_with(),
+        best_cited=best_cited,
+    )
 
 
 graph = build().compile(name="RERANK")

@@ -33,7 +33,6 @@ from hopgraph.state.hops import HopsState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = SelfAskContext
-"""The settings of Self-Ask."""
 
 
 def build() -> MethodGraph:

@@ -23,7 +23,6 @@ from hopgraph.state.baselines import CompressedState, SnippetContext
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = SnippetContext
-"""The settings of SNIPPET."""
 
 
 def build() -> MethodGraph:

@@ -24,7 +24,6 @@ from hopgraph.state.baselines import CompressedContext, CompressedState, SummCon
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = SummContext
-"""The settings of SUMM."""
 
 
 def enough_relevant(state: CompressedState, settings: CompressedContext) -> Literal["enough", "too few, more left"]:

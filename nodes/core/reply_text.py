@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Annotated, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, model_validator
 
 from hopgraph.state import Passage
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
@@ -88,3 +88,12 @@ def read_numbers(value: object) -> object:
         entries = [read_numbers(entry) for entry in cast("list[object]", value)]
         return [number for entry in entries if isinstance(entry, list) for number in cast("list[int]", entry)]
     return value
+
+
+ShownNumbers = Annotated[list[int], BeforeValidator(read_numbers)]
+"""Numbers from 1 of what a prompt shows."""
+
+
+def read_list(value: object) -> object:
+    """Take a text or an object where a list is expected for the only entry of one."""
+    return [cast("object", value)] if isinstance(value, str | dict) else value

@@ -126,10 +126,7 @@ def current_place() -> Place:
 def emit(runtime: Runtime[Any], event: Event, *, number: int | None = None) -> None:
     """Report a step event on the `custom` stream, and to callback handlers that take custom events.
 
-    Args:
-        runtime: The node's runtime.
-        event: What happened.
-        number: The event's place among those of its node, if it was reserved; else the next.
+    Its `number` among those of its node is the one that was reserved for it, else the next.
     """
     where = current_place()
     step = StepEvent(

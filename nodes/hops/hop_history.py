@@ -66,13 +66,8 @@ def close_hop(hops: Sequence[Hop], evidence: Evidence | None, answer: str, runti
     """Answer the last hop, and report it as a `revised` event.
 
     The event holds what section 7.2 of GenGround counts: with the true answer of a sub-question known, an
-    immediate answer is a success or not, and so is what the passages made of it.
-
-    Args:
-        hops: The last one is open.
-        evidence: What the answer rests on; None marks it as not grounded.
-        answer: May be empty.
-        runtime: The node's runtime.
+    immediate answer is a success or not, and so is what the passages made of it. Without evidence the answer, which
+    may be empty, is marked as not grounded.
     """
     hop = hops[-1]
     done: Hop = {

@@ -8,7 +8,7 @@ from typing import Self
 from pydantic import Field, TypeAdapter, field_validator, model_validator
 
 from hopgraph.nodes.answer import AnswerReply
-from hopgraph.nodes.core.reply_text import UNANSWERABLE, ReplyModel, ShortText, is_dont_know, read_numbers, short_answer
+from hopgraph.nodes.core.reply_text import UNANSWERABLE, ReplyModel, ShortText, ShownNumbers, is_dont_know, short_answer
 from hopgraph.tools.prompts import clean
 
 
@@ -82,9 +82,7 @@ class Action(NextStep):
     thought: ShortText = ""
     action: str
     """The text in the brackets is as bounded as a `ShortText`."""
-    used_passages: list[int] = Field(default_factory=list[int])
-
-    _numbers = field_validator("used_passages", mode="before")(read_numbers)
+    used_passages: ShownNumbers = Field(default_factory=list[int])
 
     @field_validator("action")
     @classmethod

@@ -32,15 +32,7 @@ def settle(
     reading: ReadAnswer | None = None,
     event: type[Solved] = Solved,
 ) -> dict[str, Any]:
-    """Make the update that settles a question, and report it.
-
-    Args:
-        runtime: The node's runtime.
-        node: The question.
-        how: Where the answer comes from; with no answer, why it is unknown.
-        reading: The answer with its evidence; None for none.
-        event: `Solved`, or `Composed` where the answer is made of others.
-    """
+    """Make the update that settles a question, and report it; `Composed` is the event where others' answers made it."""
     answer = reading.answer if reading else ""
     evidence = reading.evidence if reading else []
     settled: QuestionNode = {
@@ -63,12 +55,9 @@ def format_sub_answers(parts: Sequence[QuestionNode]) -> list[str]:
 def settle_root(
     tree: Mapping[str, QuestionNode], used: list[str], *, limit: StopReason | None = None
 ) -> dict[str, Any]:
-    """Make the update of a run whose question is settled.
+    """Make the update of a run whose question is settled; where the model gave no reason, the answered parts do.
 
-    Args:
-        tree: Where the model gave no reason, the answered parts explain the answer.
-        used: Ids of the evidence that the answer rests on.
-        limit: The stop reason that an earlier step set, if any; it stays.
+    `used` are the ids of the evidence that the answer rests on; a stop reason that an earlier step set stays (`limit`).
     """
     root = tree[ROOT]
     answered = [part for part in parts_of(tree, ROOT) if part["answer"]]

@@ -28,14 +28,7 @@ def make_root(question: str) -> ReviewNode:
 
 
 def make_child(parent: ReviewNode, number: int, passage_ids: Sequence[str], *, why: str = "") -> ReviewNode:
-    """Make a new node below `parent`, open, or pruned where `why` gives a reason.
-
-    Args:
-        parent: The node whose query found the passages.
-        number: From 1, in the order of retrieval.
-        passage_ids: What the node adds to its path.
-        why: The reason to prune it.
-    """
+    """Make the child of this number, from 1 in the order of retrieval; open, or pruned where `why` gives a reason."""
     return ReviewNode(
         id=f"{parent['id']}.{number}",
         parent=parent["id"],
