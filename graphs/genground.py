@@ -6,7 +6,7 @@ correct that answer by what the passages say, joins both sources and suffers les
 
 Paper: "Generate-then-Ground in Retrieval-Augmented Generation for Multi-hop Question Answering". Sections:
 deduce 3.1; retrieve, ground, revise and keep 3.2; batches 3.3; the switches `deduction`, `grounding` and
-`batches` Table 4; what the `revised` events count 7.2 (`tools/apps/evaluation/incorporation.py`).
+`batches` Table 4; what the `revised` events count 7.2 (`measure_incorporation`).
 
 Where this differs from the paper:
 * a hop limit, and an end when a question is asked again, both with one more call for a best-effort answer;

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from statistics import fmean
@@ -11,7 +11,6 @@ from typing import Literal, NamedTuple, get_args
 from pydantic import JsonValue
 
 from hopgraph.state import RunError
-from hopgraph.state.context import DEFAULT_MODEL
 from hopgraph.state.events import Solved, parse_event
 from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, RunReader
 from hopgraph.tools.apps.evaluation.batch.run_manifest import GoldBy
@@ -56,11 +55,6 @@ class ScoredMethod(NamedTuple):
     def renaming(self) -> int | None:
         """The seed with which its run's names were renamed; None: they are as they are."""
         return self.reader.manifest.dataset.renamed
-
-    @property
-    def model(self) -> str:
-        """Its model's spec."""
-        return str(self.settings.get("model") or DEFAULT_MODEL)
 
 
 class Difference(NamedTuple):
@@ -196,16 +190,15 @@ def _holm(differences: list[Difference]) -> list[Difference]:
     return [each._replace(p_holm=corrected[each.name]) for each in differences]
 
 
-@dataclass(frozen=True)
-class Workload:
+class Workload(NamedTuple):
     """The work of RA-ISF's modules in one run."""
 
     name: str
-    questions: Counter[Module] = field(default_factory=Counter[Module])
+    questions: Counter[Module]
     """Of the data set's questions, how many each module settled."""
-    right: Counter[Module] = field(default_factory=Counter[Module])
+    right: Counter[Module]
     """How many of those are right by exact match."""
-    parts: Counter[Module] = field(default_factory=Counter[Module])
+    parts: Counter[Module]
     """Of the sub-questions."""
 
 
@@ -213,7 +206,7 @@ def count_workload(method: ScoredMethod) -> Workload | None:
     """Add up the settled questions of a method's kept steps; None where it is not RA-ISF or has no steps."""
     if method.method != "ra_isf":
         return None
-    work = Workload(method.name)
+    work = Workload(method.name, Counter(), Counter(), Counter())
     for outcome in method.reader.latest(method.method).values():
         if not outcome["trace"] or outcome["repeat"]:
             continue

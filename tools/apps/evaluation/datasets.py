@@ -138,7 +138,6 @@ class QuestionSample:
     """These alone."""
 
     def __str__(self) -> str:
-        """Describe the sample."""
         if self.ids:
             return f"{len(self.ids)} by id"
         if self.limit is None:

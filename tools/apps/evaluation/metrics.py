@@ -7,11 +7,20 @@ data set, where MuSiQue's script, whose questions have other answers, gives "no"
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from hopgraph.state import StepEvent
+from hopgraph.state.events import Revised, parse_event
 from hopgraph.tools.text.comparison import normalize_answer
 
+_REVISIONS = {
+    (True, True): "kept_right",
+    (False, True): "corrected",
+    (False, False): "stayed_wrong",
+    (True, False): "spoilt",
+}
+"""By whether the answer from memory was right, and whether the one after reading the passages is."""
 _CLOSED_ANSWERS = frozenset({"yes", "no", "noanswer"})
 
 
@@ -116,3 +125,22 @@ def best_of(metric: AnswerMetric, predictions: Sequence[str], answers: Sequence[
 def recall_at(k: int) -> RankingMetric:
     """Define recall@k: the share of the gold ids among the first k, at least 1 (Manning et al. 2008, section 8.4)."""
     return RankingMetric(f"recall@{k}", _recall, cutoff=k)
+
+
+def measure_incorporation(trace: Iterable[StepEvent], gold: Mapping[int, Sequence[str]]) -> Counter[str]:
+    """Judge the hops of one run by its `revised` events, in any order; the counts of several questions add up.
+
+    This is GenGround's analysis of how passages change answers from memory (section 7.2). The paper has people judge
+    each hop; here an answer is right when a true one occurs in it, as MuSiQue's decompositions have them.
+    `gold` has by hop number, from 1, the true answer with its aliases; hops that are not in it are not judged.
+
+    Returns:
+        How many hops were `kept_right`, `corrected`, `stayed_wrong` or `spoilt`. As shares of all hops the paper has
+        0.532 for the first two together (success rate) and 0.056 for the last (error rate).
+    """
+    counts: Counter[str] = Counter()
+    for event in map(parse_event, trace):
+        if isinstance(event, Revised) and (answers := gold.get(event.hop)):
+            before, after = (COVER_EM(answer, answers) == 1.0 for answer in (event.generated, event.answer))
+            counts[_REVISIONS[before, after]] += 1
+    return counts

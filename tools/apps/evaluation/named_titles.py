@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from hopgraph.tools.models.offline.terms import countries, country_parts, in_class
 from hopgraph.tools.retrieval.corpora import SourceRecord
@@ -57,14 +57,14 @@ _KIND_WORDS: dict[TitleKind, str] = {
 }
 """Words beyond those of the lexicon."""
 _KIND_OF_WORD: dict[str, TitleKind] = {word: kind for kind, words in _KIND_WORDS.items() for word in words.split()}
-_CLASSES: tuple[tuple[TitleKind, str], ...] = (
-    ("person", "person"),
-    ("work", "work"),
-    ("place", "place"),
-    ("place", "place_name"),
-    ("group", "group"),
-)
-"""Kinds with their classes in the lexicon, in the order in which they are tried."""
+_CLASSES: dict[str, TitleKind] = {
+    "person": "person",
+    "work": "work",
+    "place": "place",
+    "place_name": "place",
+    "group": "group",
+}
+"""Classes of the lexicon with their kinds, in the order in which they are tried."""
 
 
 def base_of(title: str) -> str:
@@ -72,13 +72,12 @@ def base_of(title: str) -> str:
     return _ASIDE.sub("", title) or title
 
 
-class TitleFacts:
+class TitleFacts(NamedTuple):
     """What the passages under a title tell about it."""
 
-    def __init__(self) -> None:
-        self.kinds: Counter[TitleKind] = Counter()
-        self.pronouns: Counter[str | None] = Counter()
-        """`he` and `she`, in any case."""
+    kinds: Counter[TitleKind]
+    pronouns: Counter[str | None]
+    """`he` and `she`, in any case."""
 
 
 class Vocabulary:
@@ -105,7 +104,7 @@ class Vocabulary:
                 self.after_in[folded] += 1
             before = word
         if title.strip():
-            facts = self.titles.setdefault(base_of(title), TitleFacts())
+            facts = self.titles.setdefault(base_of(title), TitleFacts(Counter(), Counter()))
             if kind := _kind_of(title, text):
                 facts.kinds[kind] += 1
             facts.pronouns.update(found.lastgroup for found in _PRONOUN.finditer(text))
@@ -181,6 +180,6 @@ def _last_kind(phrase: str) -> TitleKind | None:
     """Return the kind of the last word that has one: a film director is a person."""
     found: TitleKind | None = None
     for word in words_of(phrase.casefold()):
-        in_lexicon: list[TitleKind] = [kind for kind, name in _CLASSES if in_class(word, name)]
+        in_lexicon: list[TitleKind] = [kind for name, kind in _CLASSES.items() if in_class(word, name)]
         found = _KIND_OF_WORD.get(word) or (in_lexicon[0] if in_lexicon else found)
     return found

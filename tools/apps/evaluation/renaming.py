@@ -25,7 +25,7 @@ from hopgraph.tools.apps.evaluation.named_titles import (
     is_function_word,
     words_of,
 )
-from hopgraph.tools.apps.evaluation.new_titles import Words, build_name_map, casefold_words
+from hopgraph.tools.apps.evaluation.new_titles import NameMap, Words, casefold_words
 from hopgraph.tools.io.atomic_files import write_files
 from hopgraph.tools.retrieval.corpora import SourceRecord, hash_passage
 
@@ -38,8 +38,6 @@ _LONGEST_GAP = 3
 
 
 class _Edit(NamedTuple):
-    """A word of a text and its replacement."""
-
     start: int
     end: int
     new: str
@@ -59,7 +57,7 @@ class Renamer:
 
     def __init__(self, records: Iterable[SourceRecord], seed: int) -> None:
         """Read the corpus once and make the map."""
-        self.names = names = build_name_map(Vocabulary(records), seed)
+        self.names = names = NameMap(Vocabulary(records), seed)
         self._phrases: dict[str, list[_Phrase]] = defaultdict(list)
         for old, written in sorted(names.written.items(), key=lambda each: (-len(each[0]), each[0])):
             skip = 1 if old[0] in _ARTICLES and len(old) > 2 else 0

@@ -3,7 +3,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hopgraph.graphs import genground
-from hopgraph.tools.apps.evaluation.incorporation import measure_incorporation
+from hopgraph.tools.apps.evaluation.metrics import measure_incorporation
 from support.walks import FixedRetriever, Script, Walk, walk
 
 GOLD: Mapping[int, list[str]] = {1: ["Ada Brink"], 2: ["Tallinn", "Reval"]}

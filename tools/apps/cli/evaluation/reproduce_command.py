@@ -26,7 +26,7 @@ from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, R
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_table, summary_console
 from hopgraph.tools.apps.cli.progress_bars import progress_on
 from hopgraph.tools.apps.cli.settings_options import settings_for
-from hopgraph.tools.apps.evaluation.batch.question_job import run_job
+from hopgraph.tools.apps.evaluation.batch.question_job import answer_question
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunWriter
 from hopgraph.tools.apps.evaluation.batch.run_manifest import describe_simulated_models, models_in
 from hopgraph.tools.apps.evaluation.batch.run_setup import CORPUS, list_jobs
@@ -147,7 +147,7 @@ def _run_experiment(options: EvalOptions) -> None:
     prepared = checked_and_prepared(spec)
     for question in prepared.questions:
         annotated_sub_questions(question)  # raises, before the first call, where this data set has none
-    work = partial(run_job, EXPERIMENTS[options.methods].work)
+    work = partial(answer_question, work=EXPERIMENTS[options.methods].work)
     with RunWriter(spec.out, prepared.manifest, prepared.questions) as directory:
         jobs = list_jobs(prepared, directory, keep_traces=True, retry_failed=True)
         answer_all(options, prepared, directory, prices, jobs, work)

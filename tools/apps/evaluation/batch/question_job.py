@@ -37,13 +37,29 @@ JobWork = Callable[[QuestionJob, EventListener], Awaitable[Mapping[str, Any]]]
 """Works on one question and gives the state at the end, as a graph does."""
 
 
-async def answer_question(job: QuestionJob, watch: EventListener) -> JobResult:
-    """Run a method on a question; see `run_job`."""
-    return await run_job(_final_state, job, watch)
+async def _final_state(job: QuestionJob, see: EventListener) -> Mapping[str, Any]:
+    graph = METHODS[job.settings.method].graph
+    given: dict[str, Any] = {"question": job.question.question}
+    if requires_gold(job.settings.method):
+        given["gold_passages"] = [each._asdict() for each in job.question.contexts if each.id in job.question.gold]
+    state: Mapping[str, Any] = {}
+    stream = graph.astream(given, context=job.settings, stream_mode=["custom", "values"], subgraphs=True)
+    async for namespace, mode, chunk in stream:
+        if mode == "custom":
+            see(chunk)
+        elif not namespace:
+            state = chunk
+    return state
 
 
-async def run_job(work: JobWork, job: QuestionJob, watch: EventListener) -> JobResult:
-    """Run a method, or an experiment, whose measures are `measured` in its state; watch each step event as it happens.
+def requires_gold(method: str) -> bool:
+    """Whether a method takes the gold passages with the question; an experiment does not."""
+    found = METHODS.get(method)
+    return found is not None and "gold_passages" in found.graph.builder.input_schema.__annotations__
+
+
+async def answer_question(job: QuestionJob, watch: EventListener, work: JobWork = _final_state) -> JobResult:
+    """Run a method, or an experiment, whose measures are `measured` in its state; `watch` gets each step event.
 
     A model that fails for good, and any exception of a custom retriever or model, is an outcome.
     HopgraphError: settings, prompts or a corpus that no question can be answered with.
@@ -75,27 +91,6 @@ async def run_job(work: JobWork, job: QuestionJob, watch: EventListener) -> JobR
     )
 
 
-async def _final_state(job: QuestionJob, see: EventListener) -> Mapping[str, Any]:
-    graph = METHODS[job.settings.method].graph
-    given: dict[str, Any] = {"question": job.question.question}
-    if requires_gold(job.settings.method):
-        given["gold_passages"] = [each._asdict() for each in job.question.contexts if each.id in job.question.gold]
-    state: Mapping[str, Any] = {}
-    stream = graph.astream(given, context=job.settings, stream_mode=["custom", "values"], subgraphs=True)
-    async for namespace, mode, chunk in stream:
-        if mode == "custom":
-            see(chunk)
-        elif not namespace:
-            state = chunk
-    return state
-
-
-def requires_gold(method: str) -> bool:
-    """Whether a method takes the gold passages with the question; an experiment does not."""
-    found = METHODS.get(method)
-    return found is not None and "gold_passages" in found.graph.builder.input_schema.__annotations__
-
-
 def make_outcome(job: QuestionJob, began: float, state: Mapping[str, Any] | None = None, *, error: str = "") -> Outcome:
     """Make the outcome of a question that began at this `time.perf_counter()`: of its last state, or of its error."""
     state = state or {}
@@ -119,7 +114,6 @@ def make_outcome(job: QuestionJob, began: float, state: Mapping[str, Any] | None
 
 
 async def _is_supported(job: QuestionJob, state: Mapping[str, Any]) -> bool:
-    """Ask the entailment checker whether the cited passages entail the question with its answer."""
     checker = await get_entailment_checker(job.settings)
     texts = {passage["id"]: passage["text"] for passage in state["passages"]}
     cited = [texts[each["passage_id"]] for each in state["citations"] if each["passage_id"] in texts]

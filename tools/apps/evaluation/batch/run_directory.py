@@ -36,13 +36,11 @@ _QUESTION = TypeAdapter(EvalQuestion)
 
 
 class OutcomeKey(NamedTuple):
-    """Identifies an outcome in a run."""
+    """Identifies an outcome in a run; `id` is the question's, and repeats count from 0."""
 
     method: str
     id: str
-    """The question's."""
     repeat: int
-    """From 0."""
 
 
 class Outcome(TypedDict):
@@ -70,11 +68,6 @@ class Outcome(TypedDict):
     """Why it failed, in one line; else empty."""
     trace: list[int]
     """Offset and length in bytes of its trace in the file of traces; empty when none was kept."""
-
-
-def outcome_key(outcome: Outcome) -> OutcomeKey:
-    """Return the key of an outcome."""
-    return OutcomeKey(outcome["method"], outcome["id"], outcome["repeat"])
 
 
 def read_json_lines(path: Path) -> Iterator[Any]:
@@ -129,7 +122,7 @@ class RunReader:
 
     def latest(self, method: str) -> dict[OutcomeKey, Outcome]:
         """Read what a method has finished; of a retried question the last outcome counts."""
-        return {outcome_key(outcome): outcome for outcome in self.outcomes(method)}
+        return {OutcomeKey(method, each["id"], each["repeat"]): each for each in self.outcomes(method)}
 
     def trace(self, outcome: Outcome) -> Mapping[str, Any]:
         """Read the record of one question with all its steps, as `hopgraph ask --json` writes it.
@@ -175,7 +168,6 @@ class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
             raise
 
     def __exit__(self, *_: object) -> None:
-        """Release the lock."""
         self._lock.close()
 
     def cache(self, repeat: int) -> str:
@@ -192,7 +184,8 @@ class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
                 outcome["trace"] = [file.tell(), len(record)]
                 file.write(record)
         append_json_line(self._results(outcome["method"]), outcome)
-        self.finished[outcome_key(outcome)] = bool(outcome["error"])
+        key = OutcomeKey(outcome["method"], outcome["id"], outcome["repeat"])
+        self.finished[key] = bool(outcome["error"])
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Write the scores in place of earlier ones."""
@@ -218,13 +211,11 @@ class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
         """Truncate what a kill left half-written; return what is finished."""
         finished: dict[OutcomeKey, bool] = {}
         for method in self.manifest.methods:
-            traced = 0
-            for outcome in self.outcomes(method):
-                finished[outcome_key(outcome)] = bool(outcome["error"])
-                traced = max(traced, sum(outcome["trace"]))
+            latest = self.latest(method)
+            finished |= {key: bool(each["error"]) for key, each in latest.items()}
             truncate_partial_line(self._results(method))
             if self._traces(method).exists():
-                os.truncate(self._traces(method), traced)
+                os.truncate(self._traces(method), max((sum(each["trace"]) for each in latest.values()), default=0))
         return finished
 
 

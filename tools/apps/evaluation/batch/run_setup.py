@@ -171,7 +171,6 @@ def _check_corpus(spec: RunSpec, questions: Sequence[EvalQuestion]) -> None:
 
 
 def _make_renamer(spec: RunSpec, seed: int) -> Renamer:
-    """Make the map of names, and write it to the run's folder."""
     renaming = Renamer(open_corpus(spec.dataset, None).records(CorpusReading()), seed)
     if not is_index(spec.out / CORPUS):
         spec.out.mkdir(parents=True, exist_ok=True)

@@ -152,7 +152,6 @@ def _costs(outcome: Outcome) -> dict[str, float]:
 
 
 def _means(rows: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    """Average each score over the rows that have it."""
     values: dict[str, list[float]] = defaultdict(list)
     for row in rows:
         for name, value in row.items():

@@ -116,7 +116,6 @@ class PromptCase:
 
     @cached_property
     def _has_gold(self) -> bool:
-        """Whether the data set names passages for the question."""
         return any(hop.passages for hop in self.target.plan.hops)
 
     @cached_property

@@ -33,12 +33,10 @@ def _relevant(case: PromptCase, useful: Collection[int]) -> list[PromptPassage]:
 
 
 def _numbers_with(known: Mapping[int, str], found: Mapping[int, list[HopAnswer]]) -> list[JsonValue]:
-    """Return the numbers of the texts that say what is known."""
     return [*sorted(number for number, answers in found.items() if any(each.hop.number in known for each in answers))]
 
 
 def _reason(case: PromptCase, known: Mapping[int, str]) -> str:
-    """Write a chain of thought: what is known, and what has to be found next."""
     left = [f"It is not known yet: {each}" for each in case.open_questions(known)[:1]]
     return " ".join([*case.statements(known), *left])[:_MAX_QUOTE]
 

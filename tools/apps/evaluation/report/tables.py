@@ -11,7 +11,6 @@ from hopgraph.tools.apps.evaluation.comparison import (
     LOSSES,
     MODULES,
     Comparison,
-    Difference,
     ScoredMethod,
     count_workload,
 )
@@ -103,11 +102,6 @@ def percent_cell(
 def _score_cell(comparison: Comparison, method: ScoredMethod, score: str) -> Cell:
     """Return a method's mean score in percent with its interval; empty where no question has it."""
     return percent_cell(comparison.mean(method, score), comparison.interval(method, score))
-
-
-def _difference_cell(difference: Difference) -> Cell:
-    """Return a difference in points with its interval."""
-    return percent_cell(difference.mean, difference.ci95, sign="+")
 
 
 def tables(comparison: Comparison, against: str | None = None) -> list[Table]:
@@ -206,7 +200,7 @@ def _renamed(comparison: Comparison) -> Table:
             "answers from": text_cell(source),
             "F1 plain": _score_cell(comparison, plain[each.method], "f1"),
             "F1 renamed": _score_cell(comparison, each, "f1"),
-            "difference": _difference_cell(found),
+            "difference": percent_cell(found.mean, found.ci95, sign="+"),
             "p": number_cell(found.p_holm, 4),
         }
     note = (
@@ -221,8 +215,8 @@ def _tests(comparison: Comparison, base: str) -> Table:
     rows: dict[str, dict[str, Cell]] = {method.name: {} for method in comparison.methods if method.name != base}
     for score, name in _TESTED.items():
         for found in comparison.differences(score, base):
-            cells = {f"{name} difference": _difference_cell(found), f"p ({name})": number_cell(found.p_holm, 4)}
-            rows[found.name] |= cells
+            difference = percent_cell(found.mean, found.ci95, sign="+")
+            rows[found.name] |= {f"{name} difference": difference, f"p ({name})": number_cell(found.p_holm, 4)}
     note = (
         f"Difference from {base} on the questions that both have finished, in points, with its 95 % bootstrap "
         "interval; p by the paired permutation test, corrected for the number of methods (Holm)."

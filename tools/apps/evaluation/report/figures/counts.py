@@ -110,7 +110,6 @@ def _stack(axes: Any, names: list[str], counts: Mapping[Any, list[int]], texts: 
 
 
 def _name_rows(axes: Any, names: Sequence[str]) -> None:
-    """Name rows, the first on top."""
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
