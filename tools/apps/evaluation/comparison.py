@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, get_args
 from pydantic import JsonValue
 
 from hopgraph.state import RunError
+from hopgraph.state.context import DEFAULT_MODEL
 from hopgraph.state.events import Solved, parse_event
 from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, RunReader
 from hopgraph.tools.apps.evaluation.batch.run_manifest import GoldBy
@@ -55,6 +56,11 @@ class ScoredMethod(NamedTuple):
     def renaming(self) -> int | None:
         """The seed with which its run's names were renamed; None: they are as they are."""
         return self.reader.manifest.dataset.renamed
+
+    @property
+    def model(self) -> str:
+        """Its model's spec."""
+        return str(self.settings.get("model") or DEFAULT_MODEL)
 
 
 class Difference(NamedTuple):

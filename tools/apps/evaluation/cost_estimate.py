@@ -147,7 +147,7 @@ async def estimate_run(
         methods: settings by method, with their retriever.
         questions: of the sample.
         left: method → questions times repeats that are still to be asked; 0 where it is left out.
-        stand_in: the model's spec, as `choose_stand_in` chooses it.
+        stand_in: the spec of the model that answers.
         prices: of the models that the settings name.
     """
     tried = [

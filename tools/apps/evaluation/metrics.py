@@ -133,10 +133,8 @@ def measure_incorporation(trace: Iterable[StepEvent], gold: Mapping[int, Sequenc
     This is GenGround's analysis of how passages change answers from memory (section 7.2). The paper has people judge
     each hop; here an answer is right when a true one occurs in it, as MuSiQue's decompositions have them.
     `gold` has by hop number, from 1, the true answer with its aliases; hops that are not in it are not judged.
-
-    Returns:
-        How many hops were `kept_right`, `corrected`, `stayed_wrong` or `spoilt`. As shares of all hops the paper has
-        0.532 for the first two together (success rate) and 0.056 for the last (error rate).
+    As shares of all hops the paper has 0.532 for `kept_right` and `corrected` together (success rate) and 0.056 for
+    `spoilt` (error rate); the rest is `stayed_wrong`.
     """
     counts: Counter[str] = Counter()
     for event in map(parse_event, trace):

@@ -178,11 +178,9 @@ class _CaseRun:
 async def run_extraction(job: QuestionJob, watch: EventListener) -> Mapping[str, Any]:
     """Extract from five passages what is useful for the question and for each of its sub-questions (Table 1).
 
-    Returns:
-        The end state, with `measured`: `statements` and those that are `right` (a passage that they cite holds an
-        answer), `gold` passages shown and those `found` (cited); `entailed_statements`, `entailed_right` and
-        `entailed_found`: the same of the statements that their passages entail; `useful`: how many of these the model
-        finds useful.
+    The end state has `measured`: `statements` and those that are `right` (a passage that they cite holds an answer),
+    `gold` passages shown and those `found` (cited); `entailed_statements`, `entailed_right` and `entailed_found`: the
+    same of the statements that their passages entail; `useful`: how many of these the model finds useful.
     """
     case, question = _CaseRun(job, watch), job.question
     retriever = await get_retriever(job.settings.retriever)
@@ -226,9 +224,8 @@ def _count(statements: Sequence[Evidence], holding: set[str], gold: set[str]) ->
 async def run_missing_information(job: QuestionJob, watch: EventListener) -> Mapping[str, Any]:
     """Ask the question with all answers to its sub-questions, and with a part of them (Table 2).
 
-    Returns:
-        The end state, with `measured`: `all` and `partial` (1 each), `all_right`, `unanswerable` (with a part of the
-        information), and of these `aligned`: what the model finds missing fits a sub-question that is left.
+    The end state has `measured`: `all` and `partial` (1 each), `all_right`, `unanswerable` (with a part of the
+    information), and of these `aligned`: what the model finds missing fits a sub-question that is left.
     """
     case = _CaseRun(job, watch)
     parts = annotated_sub_questions(job.question)

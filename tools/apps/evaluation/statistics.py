@@ -30,8 +30,7 @@ def bootstrap(values: Sequence[float]) -> Interval:
 def permutation_test(differences: Sequence[float], *, resamples: int = RESAMPLES) -> float:
     """Test whether paired differences, at least one, are zero on average, by random signs (Fisher's paired test).
 
-    Returns:
-        The two-sided p-value, with the observed signs counted as one draw, so never 0; 1 where nothing differs.
+    The two-sided p-value counts the observed signs as one draw, so it is never 0; it is 1 where nothing differs.
     """
     data = np.asarray([value for value in differences if value], dtype=np.float64)
     if not data.size:

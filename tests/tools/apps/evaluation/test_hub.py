@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from hopgraph.state import CorpusError, SettingsError
-from hopgraph.tools.apps.evaluation.dataset_hub import download_dataset, parse_hub_spec
-from hopgraph.tools.apps.evaluation.datasets import read_questions
+from hopgraph.tools.apps.evaluation.datasets import download_dataset, parse_hub_spec, read_questions
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 
 RECORDS: dict[str, list[dict[str, Any]]] = {
@@ -117,7 +116,7 @@ def test_a_split_that_is_not_there_is_one_clear_line(folder: Path) -> None:
 def test_without_a_network_the_hub_is_not_to_be_had(folder: Path) -> None:
     """In a process of its own, since the packages read the environment when they are imported."""
     code = (
-        "import sys, pathlib; from hopgraph.tools.apps.evaluation.dataset_hub import download_dataset; "
+        "import sys, pathlib; from hopgraph.tools.apps.evaluation.datasets import download_dataset; "
         "download_dataset(sys.argv[1], pathlib.Path('x'))"
     )
     command = [sys.executable, "-c", code, "hub:nobody/nothing"]

@@ -14,14 +14,15 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.batch.scores import COSTS
 from hopgraph.tools.apps.evaluation.preliminary import EXPERIMENTS
 from hopgraph.tools.apps.evaluation.question_formats import FORMATS
-from hopgraph.tools.apps.evaluation.reproduce.paper_comparison import PERCENTS, warnings_for
 from hopgraph.tools.apps.evaluation.reproduce.paper_tables import (
     PAPERS,
+    PERCENTS,
     PaperTable,
     plan_runs,
     read_paper,
     read_table,
     settings_of_row,
+    warnings_for,
 )
 from support.paths import SAMPLE
 

@@ -23,8 +23,7 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import DOWNLOADED, RunWr
 from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun, RunSpec, list_jobs, prepare_run
 from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
 from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable, choose_stand_in, estimate_run, read_prices
-from hopgraph.tools.apps.evaluation.dataset_hub import PREFIX, download_dataset
-from hopgraph.tools.apps.evaluation.datasets import parse_sample
+from hopgraph.tools.apps.evaluation.datasets import HUB_PREFIX, download_dataset, parse_sample
 from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.resources import get_model
 
@@ -57,7 +56,7 @@ def run_spec(options: EvalOptions, methods: Mapping[str, Context]) -> RunSpec:
     """
     out, dataset = options.out.expanduser(), options.dataset.expanduser()
     sample = parse_sample(options.sample, options.limit, options.ids or ())
-    if (given := str(options.dataset)).startswith(PREFIX):
+    if (given := str(options.dataset)).startswith(HUB_PREFIX):
         limit = sample.limit if sample.seed is None else None
         asked_for = hashlib.sha256(f"{given} {limit}".encode()).hexdigest()[:8]
         dataset = download_dataset(given, out / f"{DOWNLOADED}{asked_for}.jsonl", limit=limit)

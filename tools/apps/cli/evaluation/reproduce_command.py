@@ -33,15 +33,17 @@ from hopgraph.tools.apps.evaluation.batch.run_setup import CORPUS, list_jobs
 from hopgraph.tools.apps.evaluation.datasets import detect_format, read_questions
 from hopgraph.tools.apps.evaluation.preliminary import EXPERIMENTS, annotated_sub_questions
 from hopgraph.tools.apps.evaluation.report.writers import WRITERS
-from hopgraph.tools.apps.evaluation.reproduce.paper_comparison import compare_with_paper, summary_of, warnings_for
 from hopgraph.tools.apps.evaluation.reproduce.paper_tables import (
     PAPERS,
     PaperTable,
     PlannedRow,
     Row,
+    compare_with_paper,
     plan_runs,
     read_paper,
     read_table,
+    summary_of,
+    warnings_for,
 )
 from hopgraph.tools.io.atomic_files import write_files
 from hopgraph.tools.retrieval import build_index

@@ -33,11 +33,9 @@ _RANKING_SCORES = (*(recall_at(k) for k in (2, 5, 10, 15)), PRECISION, S_PRECISI
 def score_outcome(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> dict[str, float]:
     """Score one outcome, with the gold passages recognized among the retrieved ones by `gold_by`.
 
-    Returns:
-        Answer scores where the data set has answers; retrieval scores where it has gold passages, over the passages
-        that the answer was given, however few; scores of quotes where it has supporting sentences. Each in
-        [0, 1]. A failure scores 0 everywhere, a blank answer to an unanswerable question 1 (the empty cases
-        of the metrics).
+    Answer scores where the data set has answers; retrieval scores where it has gold passages, over the passages that
+    the answer was given, however few; scores of quotes where it has supporting sentences. Each is in [0, 1]. A failure
+    scores 0 everywhere, a blank answer to an unanswerable question 1.
     """
     found: dict[str, float] = {}
     if question.answers is not None:
@@ -160,13 +158,11 @@ def _means(rows: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 def summarize_run(reader: RunReader) -> dict[str, dict[str, Any]]:
-    """Summarize a run.
+    """Summarize a run by method; one without a finished question has n = 0 alone.
 
-    Returns:
-        Method → `n` (questions finished), each score as a mean per question, each cost as a mean per question that
-        did not fail, `ci95` (score → [low, high]), `failed` (questions of which any repeat failed),
-        `parse_failures` (unusable replies of all repeats), and `gap_closed` (see there). Where a model has judged:
-        `judged`, `judge` and `judge_agreement`. A method without a finished question has n = 0 alone.
+    `n` (questions finished), each score as a mean per question, each cost as a mean per question that did not fail,
+    `ci95` (score → [low, high]), `failed` (questions of which any repeat failed), `parse_failures` (unusable replies
+    of all repeats), and `gap_closed` (see there). Where a model has judged: `judged`, `judge` and `judge_agreement`.
     """
     questions = {question.id: question for question in reader.questions()}
     judged = read_judgements(reader)

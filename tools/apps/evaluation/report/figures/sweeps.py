@@ -8,7 +8,6 @@ from urllib.parse import parse_qsl
 
 from pydantic import JsonValue
 
-from hopgraph.tools.apps.evaluation.batch.run_manifest import models_in
 from hopgraph.tools.apps.evaluation.comparison import Comparison, ScoredMethod
 from hopgraph.tools.apps.evaluation.report.figures.figure_style import BLUE, GREY, ORANGE, RED, SKY, new_figure
 
@@ -110,11 +109,7 @@ def _by_error_rate(comparison: Comparison) -> dict[str, Points]:
     """Find the methods that ran at several error rates with nothing else changed, in order of the rates."""
     found: dict[str, Points] = {}
     for name, several in _by_method(comparison).items():
-        rates = [
-            (error_rate(models_in(each.settings)[0]), each)
-            for each in several
-            if comparison.mean(each, "em") is not None
-        ]
+        rates = [(error_rate(each.model), each) for each in several if comparison.mean(each, "em") is not None]
         lines = _group_points("model", [(rate, each) for rate, each in rates if rate is not None])
         # Of a method that was swept under several settings each line is named after the first of its runs.
         found.update({name if len(lines) == 1 else points[0][1].name: points for points in lines})
