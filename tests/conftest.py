@@ -16,8 +16,11 @@ from support.paths import ROOT
 
 # Hypothesis would draw from the constants of all local modules, and take a minute in each process to collect them.
 providers.__dict__["is_local_module_file"] = lambda path: False
-# No example fails for the time that a busy machine takes.
-settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# No example fails for the time that a busy machine takes; each run draws other ones, and `make attacks` many.
+examples = int(os.environ.get("HOPGRAPH_EXAMPLES", "30"))
+settings.register_profile(
+    "any-machine", deadline=None, max_examples=examples, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("any-machine")
 
 _LONGEST = (

@@ -18,7 +18,6 @@ pytest.importorskip("ipykernel")
 
 FOLDER = ROOT / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
-FIRST, *OTHERS = NOTEBOOKS
 MOST_BYTES = 200_000
 KERNEL = "this-python"
 REWRITE = "HOPGRAPH_REWRITE_NOTEBOOKS"
@@ -60,9 +59,10 @@ def run(notebook: Any, kernel: str, folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [FIRST, *(pytest.param(each, marks=pytest.mark.slow) for each in OTHERS)],
+    NOTEBOOKS,
     ids=[each.stem for each in NOTEBOOKS],
 )
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_a_notebook_shows_what_running_it_gives(path: Path, kernel: str, tmp_path: Path) -> None:
     stored, fresh = nbformat.read(path, 4), nbformat.read(path, 4)

@@ -21,7 +21,7 @@ from hopgraph.tools.scoring.entailment.windows import split_windows
 from hopgraph.tools.text import split_sentences
 from hopgraph.tools.text.sanitize import sanitize_line
 
-SHORT, LONG = 2_000, 16_000
+SHORT, LONG = 1_000, 8_000
 WORTH_COMPARING = 0.02
 """Seconds: what the long text takes less is no danger, and too little to compare."""
 QUADRATIC = 24

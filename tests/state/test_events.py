@@ -4,7 +4,7 @@ from dataclasses import fields
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopgraph.state.events import AnyEvent, Event, Retrieved, StepEvent, UnknownEvent, event_order, parse_event
@@ -18,6 +18,7 @@ def on_the_wire(event: str, data: dict[str, Any]) -> StepEvent:
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)
 def test_a_record_comes_back_as_it_was(record: type[Event]) -> None:
+    @settings(max_examples=10)
     @given(st.from_type(record))
     def comes_back(event: Event) -> None:
         assert parse_event(on_the_wire(event.event, dict(vars(event)))) == event

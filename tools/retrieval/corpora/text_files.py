@@ -17,6 +17,8 @@ _LONGEST_BLOCK = 1 << 16
 """Characters; a longer paragraph is taken in parts, so that a file may be of any size."""
 _HEADING = re.compile(r"#{1,6}\s")
 _CLOSING_MARKS = "# \t"
+_LONGEST_TITLE = 200
+"""Characters; each passage of a file repeats its title."""
 _PIECE = re.compile(r"\S(?:.{0,698}\S)?(?!\S)|\S{700}", re.DOTALL)
 """About 100 words, or 700 characters of a text without spaces."""
 
@@ -43,7 +45,8 @@ def _refuse(error: OSError) -> None:
 def read_text_files(source: Path, reading: CorpusReading) -> Iterator[SourceRecord]:
     """Cut every text file into passages, with `path#number` for an id.
 
-    The title is the file's first heading, else its name. White space within a passage is made single spaces.
+    The title is the file's first heading, up to 200 characters, else its name. White space within a
+    passage is made single spaces.
     """
     for path in list_text_files(source):
         name = path.relative_to(source).as_posix() if source.is_dir() else path.name
@@ -55,7 +58,7 @@ def read_text_files(source: Path, reading: CorpusReading) -> Iterator[SourceReco
 def _title(path: Path) -> str:
     with path.open(encoding="utf-8-sig", errors="replace") as file:
         headings = (line.lstrip("#").strip().rstrip(_CLOSING_MARKS) for line in file if _HEADING.match(line))
-        return next((heading for heading in headings if heading), path.stem)
+        return next((heading[:_LONGEST_TITLE] for heading in headings if heading), path.stem)
 
 
 def _blocks(path: Path, reading: CorpusReading) -> Iterator[Block]:

@@ -264,7 +264,8 @@ def test_what_cannot_be_served_is_told_before_the_first_message(
     assert said in told
 
 
-@pytest.mark.parametrize("how", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_while_it_waits_for_its_client(how: signal.Signals, tmp_path: Path) -> None:
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     with subprocess.Popen(
