@@ -29,10 +29,9 @@ from pydantic import JsonValue, ValidationError
 from hopgraph.nodes.core.step_events import STEP_EVENT
 from hopgraph.state import HopgraphError, SettingsError, StepEvent
 from hopgraph.state.chat import ChatContext
-from hopgraph.tools.apps.server.admission import BusyError
 from hopgraph.tools.apps.server.relay import KEEP_ALIVE, relay_steps, stream_events
 from hopgraph.tools.apps.server.server_options import OWNER
-from hopgraph.tools.apps.server.service import AUTO, Service
+from hopgraph.tools.apps.server.service import AUTO, BusyError, Service
 from hopgraph.tools.apps.server.storage import StorageError
 from hopgraph.tools.apps.server.turn import PassagesRead, TurnEnd, answer_payload, error_line, replace_surrogates
 from hopgraph.tools.io.redact import redact
@@ -55,12 +54,11 @@ _STATUS: dict[type[Exception], int] = {
 
 
 router = APIRouter()
-"""The endpoint; `app.state.service` is the open service."""
 
 
 @router.post(AG_UI_PATH)
 async def run_agent(request: Request) -> Response:
-    """Run a turn of the chat on one of the user's threads."""
+    """Run a turn of the chat on one of the user's threads; `app.state.service` is the open service."""
     service: Service = request.app.state.service
     seconds = service.options.turn_seconds
     try:
@@ -110,7 +108,7 @@ async def _events(service: Service, user: str, run_input: RunAgentInput) -> Asyn
             step = await anext(steps)
         if node:
             yield ag.StepFinishedEvent(step_name=node)
-        for event in _reply_events(step, run_input):
+        for event in () if step.paused else _reply_events(step, run_input):
             yield event
         # The run ends once its thread takes another question.
         async for _ in steps:
@@ -137,19 +135,17 @@ async def _graph_input(service: Service, user: str, run_input: RunAgentInput) ->
     last message is an earlier one, the thread continues from there.
     """
     config = service.threads.config(user, run_input.thread_id)
-    if run_input.resume:
-        answers = {
-            each.interrupt_id: each.payload if each.status == "resolved" else "reject" for each in run_input.resume
-        }
-        return Command(resume=answers)
+    if given := run_input.resume:
+        return Command(
+            resume={each.interrupt_id: each.payload if each.status == "resolved" else "reject" for each in given}
+        )
     messages = [message for each in run_input.messages if (message := _message(each))]
     if not messages or not isinstance(messages[-1], HumanMessage):
         raise SettingsError("the last message is not the user's; send one of role user")
     stored: Sequence[AnyMessage] = (await service.chat.aget_state(config)).values.get("messages", [])
     if not stored:
         return {"messages": messages}
-    ids = [message.id for message in stored]
-    last = messages[-1]
+    last, ids = messages[-1], [message.id for message in stored]
     later = ids[ids.index(last.id) + 1 :] if last.id in ids else []
     return {"messages": [*(RemoveMessage(id=each) for each in later if each), last]}
 
@@ -174,9 +170,6 @@ def _step_events(step: StepEvent, before: str) -> list[ag.BaseEvent]:
 
 
 def _reply_events(end: TurnEnd, run_input: RunAgentInput) -> list[ag.BaseEvent]:
-    """Write the reply; none where the run has paused."""
-    if end.paused:
-        return []
     reply: AIMessage = end.state["messages"][-1]
     payload = answer_payload(end.state, end.state["chosen"] or "")
     message, state = str(reply.id), cast("Any", run_input.state)
@@ -189,12 +182,10 @@ def _reply_events(end: TurnEnd, run_input: RunAgentInput) -> list[ag.BaseEvent]:
 
 
 def _run_finished(run_input: RunAgentInput, paused: Sequence[GraphInterrupt]) -> ag.RunFinishedEvent:
-    finished = ag.RunFinishedEvent(thread_id=run_input.thread_id, run_id=run_input.run_id)
     interrupts: list[Interrupt] = []
     for pause in paused:
-        payload = cast("Mapping[str, Any]", replace_surrogates(pause.value))
+        payload = dict(cast("Mapping[str, Any]", replace_surrogates(pause.value)))
         reason, message = f"review_{payload['kind']}", payload["instructions"]
-        interrupts.append(Interrupt(id=pause.id, reason=reason, message=message, metadata={_OURS: dict(payload)}))
-    if interrupts:
-        finished.outcome = ag.RunFinishedInterruptOutcome(interrupts=interrupts)
-    return finished
+        interrupts.append(Interrupt(id=pause.id, reason=reason, message=message, metadata={_OURS: payload}))
+    outcome = ag.RunFinishedInterruptOutcome(interrupts=interrupts) if interrupts else None
+    return ag.RunFinishedEvent(thread_id=run_input.thread_id, run_id=run_input.run_id, outcome=outcome)

@@ -10,7 +10,10 @@ All of it is plain ASGI: bodies and streams pass through as they come, nothing i
 * One line is logged for each request.
 """
 
+import logging
 import math
+import time
+from collections import OrderedDict
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
@@ -18,16 +21,28 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hopgraph.tools.apps.server.access_log import AccessLog
-from hopgraph.tools.apps.server.api_keys import user_from_header
-from hopgraph.tools.apps.server.rate_limit import RateLimiter
 from hopgraph.tools.apps.server.refusal import Refusal, drain_body
-from hopgraph.tools.apps.server.server_options import OWNER, PAGE_PATH, UPLOAD_PATH, ServingOptions, is_loopback
+from hopgraph.tools.apps.server.server_options import (
+    OWNER,
+    PAGE_PATH,
+    UPLOAD_PATH,
+    ServingOptions,
+    is_loopback,
+    user_from_header,
+)
+from hopgraph.tools.text.sanitize import truncate_line
 
 _PUBLIC_PATHS = frozenset({"/", "/health", "/favicon.ico"})
 """They reveal nothing and cost nothing."""
 _FORM_OVERHEAD = 100_000
 """Bytes that a form adds to the files that it uploads."""
+_MAX_BUCKETS = 10_000
+"""Users and addresses whose rate is remembered; the one that was idle longest is dropped first."""
+_CLOSED_PATHS = ("/internal", "/deploy")
+"""Routes of LangGraph's development server that empty it, show any thread and upload the project, without a key."""
+_ALLOW = "name it in the server's {}, or with {} of hopgraph chat"
+_CLIENT_LEFT = 499
+_log = logging.getLogger("hopgraph.access")
 
 
 class Guards:
@@ -37,13 +52,11 @@ class Guards:
     """
 
     def __init__(self, app: ASGIApp, options: ServingOptions, paths: Sequence[str] = ()) -> None:
-        self._app = app
-        self._paths = tuple(paths)
+        self._app, self._paths = app, paths
         guarded: ASGIApp = _KeyCheck(_BodyLimit(app, options), options)
         if options.origins:
             guarded = CORSMiddleware(guarded, options.origins, allow_methods=["*"], allow_headers=["*"])
-        guarded = _SecurityHeaders(guarded, options)
-        self._guarded = AccessLog(_HostCheck(guarded, options, mounted=bool(paths)))
+        self._guarded = _Observer(_HostCheck(guarded, options, mounted=bool(paths)), options)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, refuse, or pass on."""
@@ -54,10 +67,6 @@ class Guards:
             await Refusal(403, "there is no WebSocket here", "not_found")(scope, receive, send)
         else:
             await self._guarded(scope, receive, send)
-
-
-_CLOSED_PATHS = ("/internal", "/deploy")
-"""Routes of the development server that empty it, show any thread and upload the project, without asking for a key."""
 
 
 class ServerGuard:
@@ -82,65 +91,74 @@ def _is_within(path: str, prefix: str) -> bool:
     return path == prefix or path.startswith(f"{prefix}/")
 
 
-class _SecurityHeaders:
-    """Adds security headers; an app of an allowed origin may show the page in a frame."""
+class _Observer:
+    """Adds security headers, and logs each request when its reply has ended: the path and the outcome, no contents."""
 
     def __init__(self, app: ASGIApp, options: ServingOptions) -> None:
         self._app = app
-        ancestors = " ".join(["'self'", *options.origins])
-        self._added = {
+        ancestors = " ".join(["'self'", *options.origins])  # an allowed origin may show the page in a frame
+        self._headers = {
             "X-Content-Type-Options": "nosniff",
             "Referrer-Policy": "same-origin",
             # The page needs inline scripts; but whatever is injected into it, it could reach no other host.
-            "Content-Security-Policy": "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; "
-            f"object-src 'none'; base-uri 'self'; frame-ancestors {ancestors}",
+            "Content-Security-Policy": "default-src 'self' data: blob:; object-src 'none'; base-uri 'self'; "
+            "script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; form-action 'self'; "
+            f"frame-ancestors {ancestors}",
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def with_headers(message: Message) -> None:
+        began, status, ended = time.perf_counter(), 500, False
+
+        async def observe(message: Message) -> None:
+            nonlocal status, ended
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in self._added.items():
+                status, headers = message["status"], MutableHeaders(scope=message)
+                for name, value in self._headers.items():
                     headers.setdefault(name, value)
+            elif message["type"] == "http.response.body" and not message.get("more_body"):
+                ended = True
             await send(message)
 
-        await self._app(scope, receive, with_headers)
+        try:
+            await self._app(scope, receive, observe)
+        finally:
+            milliseconds = 1000 * (time.perf_counter() - began)
+            user = scope.get("state", {}).get("user", "-")
+            # What follows `=` in a path of the page is a file's name.
+            path = truncate_line(scope["path"].partition("=")[0], 120)
+            logged = status if ended or status >= 400 else _CLIENT_LEFT
+            # A page asks for a hundred files as it opens.
+            level = logging.DEBUG if scope["method"] == "GET" and status < 400 else logging.INFO
+            _log.log(level, "%s %s %s %.0f ms %s", scope["method"], path, logged, milliseconds, user)
 
 
 class _HostCheck:
     """Refuses foreign host names and origins, and other machines where no key is set."""
 
     def __init__(self, app: ASGIApp, options: ServingOptions, *, mounted: bool) -> None:
-        self._app = app
-        self._options = options
+        self._app, self._options = app, options
         self._names = {name.lower().strip("[]") for name in (options.host, *options.hosts)}
         self._origins = {origin.lower() for origin in options.origins}
         # On a network address, or behind another server, any name may lead here; then the keys protect the app.
         self._any_name = (mounted or not options.is_local) and bool(options.keys) and not options.hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refusal = self._refusal(scope)
-        await (refusal or self._app)(scope, receive, send)
+        await (self._refusal(scope) or self._app)(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> Refusal | None:
-        headers = Headers(scope=scope)
-        client = scope.get("client")
+        headers, client = Headers(scope=scope), scope.get("client")
         if not self._options.keys and client and not is_loopback(client[0]):
             return Refusal(403, "only this machine is let in; set HOPGRAPH_API_KEY to let others in", "forbidden")
         host = _host_of(f"//{headers.get('host', '')}")
         if not self._any_name and not is_loopback(host) and host not in self._names:
-            why = f"this app is not reached as {host!r:.80}; {_how_to_allow('HOPGRAPH_HOSTS', '--allow-host')}"
+            why = f"this app is not reached as {host!r:.80}; {_ALLOW.format('HOPGRAPH_HOSTS', '--allow-host')}"
             return Refusal(421, why, "wrong_host")
         origin = headers.get("origin", "").lower()
         same_origin = origin.partition("://")[2] == headers.get("host", "").lower()
         if origin and origin not in self._origins and not same_origin:
-            why = f"pages of {origin!r:.80} are not let in; {_how_to_allow('HOPGRAPH_ORIGINS', '--allow-origin')}"
+            why = f"pages of {origin!r:.80} are not let in; {_ALLOW.format('HOPGRAPH_ORIGINS', '--allow-origin')}"
             return Refusal(403, why, "wrong_origin")
         return None
-
-
-def _how_to_allow(variable: str, option: str) -> str:
-    return f"name it in the server's {variable}, or with {option} of hopgraph chat"
 
 
 def _host_of(address: str) -> str:
@@ -150,12 +168,30 @@ def _host_of(address: str) -> str:
         return ""
 
 
+class RateLimiter:
+    """Lets each user or address send `per_minute` requests a minute, all at once if it likes: a token bucket each."""
+
+    def __init__(self, per_minute: int) -> None:
+        self._capacity = float(per_minute)
+        self._buckets = OrderedDict[str, tuple[float, float]]()
+        """Name → the tokens at a time, in seconds."""
+
+    def wait(self, name: str) -> float:
+        """Count a request; return the seconds until one would be accepted, 0 for one that is."""
+        now = time.monotonic()
+        tokens, updated = self._buckets.pop(name, (self._capacity, now))
+        tokens = min(self._capacity, tokens + (now - updated) * self._capacity / 60)
+        self._buckets[name] = (tokens - 1 if tokens >= 1 else tokens), now
+        if len(self._buckets) > _MAX_BUCKETS:
+            self._buckets.popitem(last=False)
+        return 0.0 if tokens >= 1 else (1 - tokens) * 60 / self._capacity
+
+
 class _KeyCheck:
     """Checks keys, and limits the rate of requests."""
 
     def __init__(self, app: ASGIApp, options: ServingOptions) -> None:
-        self._app = app
-        self._keys = options.keys
+        self._app, self._keys = app, options.keys
         self._limiter = RateLimiter(options.requests_per_minute)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

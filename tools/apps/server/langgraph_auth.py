@@ -15,7 +15,6 @@ from langgraph_sdk import Auth
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import ChatContext
 from hopgraph.state.environment import with_environment
-from hopgraph.tools.apps.server.api_keys import user_from_header, user_of_key
 from hopgraph.tools.apps.server.caller_settings import (
     TRUST_CALLERS,
     callers_are_trusted,
@@ -24,7 +23,13 @@ from hopgraph.tools.apps.server.caller_settings import (
     questions_per_minute,
 )
 from hopgraph.tools.apps.server.rate_limit import RateLimiter
-from hopgraph.tools.apps.server.server_options import OWNER, is_loopback, keys_from_environment
+from hopgraph.tools.apps.server.server_options import (
+    OWNER,
+    is_loopback,
+    keys_from_environment,
+    user_from_header,
+    user_of_key,
+)
 
 auth = Auth()
 _Context = Auth.types.AuthContext

@@ -9,30 +9,20 @@ _BACKLOG = 512
 
 
 def open_listener(host: str, port: int) -> socket.socket:
-    """Bind an address and listen; the caller closes the socket.
-
-    Args:
-        host: an address or a name of this machine.
-        port: 0 for any free one.
+    """Bind a host, an address or a name of this machine, and listen; the caller closes the socket.
 
     Raises:
         SettingsError: the port is taken or not allowed, or the host is not this machine's.
     """
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind, protocol)
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(address)
-            listener.listen(_BACKLOG)
-        except BaseException:
-            listener.close()
-            raise
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        return socket.create_server(address, family=family, backlog=_BACKLOG, dualstack_ipv6=both)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise SettingsError(f"port {port} is taken; choose another with --port") from None
-        raise SettingsError(f"cannot serve at {host}:{port}: {error.strerror or error}") from None
-    return listener
+        why = str(error.strerror or error).partition(" (while")[0]  # `create_server` adds the address
+        raise SettingsError(f"cannot serve at {host}:{port}: {why}") from None
 
 
 def address_of(host: str, port: int) -> str:

@@ -103,8 +103,7 @@ def describe_tool(name: str) -> types.Tool:
     title, description = "auto: chosen by the question", _AUTO_DESCRIPTION
     if name != AUTO:
         # The first two paragraphs: the method's name, and what it claims.
-        paragraphs = [" ".join(part.split()) for part in (METHODS[name].__doc__ or "").split("\n\n")]
-        full_name, claim, *_ = [*paragraphs, ""]
+        full_name, claim, *_ = [" ".join(part.split()) for part in f"{METHODS[name].__doc__}\n\n".split("\n\n")]
         title = full_name.rstrip(".")
         description = f"Answers a question from the documents, with citations, by {full_name} {claim}"
     return types.Tool(
@@ -122,7 +121,12 @@ async def _call(
 ) -> types.CallToolResult:
     if name not in MODEL_NAMES:
         raise SettingsError(f"tool {name!r:.80} is unknown; there are: {', '.join(MODEL_NAMES)}")
-    question = _question(arguments)
+    if unknown := sorted(arguments.keys() - {"question"}):
+        raise SettingsError(f"argument {unknown[0]!r:.80} is unknown; a tool takes `question` alone")
+    question = arguments.get("question")
+    if not isinstance(question, str):
+        raise SettingsError("argument 'question' is missing or no text; give the question as a string")
+    question = checked_question(question)
     if name == AUTO:
         steps = service.answer_messages([HumanMessage(question)], service.settings(AUTO, {}))
     else:
@@ -131,7 +135,7 @@ async def _call(
     async with asyncio.timeout(service.options.turn_seconds), aclosing(steps):
         async for step in steps:
             if isinstance(step, TurnEnd):
-                return _result(name, step)
+                return _result(name, step.state)
             for line in step_lines(step, narrator):
                 if not line.label and line.style != "heading":
                     continue  # what a step found, sentence by sentence
@@ -140,22 +144,12 @@ async def _call(
     raise AssertionError("a run gave no end")
 
 
-def _question(arguments: Mapping[str, Any]) -> str:
-    unknown = sorted(arguments.keys() - {"question"})
-    if unknown:
-        raise SettingsError(f"argument {unknown[0]!r:.80} is unknown; a tool takes `question` alone")
-    question = arguments.get("question")
-    if not isinstance(question, str):
-        raise SettingsError("argument 'question' is missing or no text; give the question as a string")
-    return checked_question(question)
-
-
-def _result(name: str, end: TurnEnd) -> types.CallToolResult:
+def _result(name: str, state: Mapping[str, Any]) -> types.CallToolResult:
     if name == AUTO:
-        text, method = end.state["messages"][-1].text, end.state["chosen"] or ""
+        text, method = state["messages"][-1].text, state["chosen"] or ""
     else:
-        text, method = reply_text(cast("LookUpState", end.state)), name
-    payload = answer_payload(end.state, method)
+        text, method = reply_text(cast("LookUpState", state)), name
+    payload = answer_payload(state, method)
     return types.CallToolResult(content=[types.TextContent(text=replace_surrogates(text))], structured_content=payload)
 
 
@@ -172,10 +166,9 @@ class McpOverHttp:
     async def running(self, service: Service) -> AsyncGenerator[None]:
         """Serve until the context ends; what then still runs is cancelled."""
         # Hosts and origins are checked by the guards, which know the names under which the app is reached.
+        size = service.options.max_body_bytes
         self._sessions = StreamableHTTPSessionManager(
-            mcp_server(service),
-            max_request_body_size=service.options.max_body_bytes,
-            max_sessions=_MAX_SESSIONS,
+            mcp_server(service), max_request_body_size=size, max_sessions=_MAX_SESSIONS
         )
         async with self._sessions.run():
             yield

@@ -119,10 +119,9 @@ class _EventStream(StreamingResponse):
     def __init__(self, content: AsyncGenerator[str], events: AsyncGenerator[str]) -> None:
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         super().__init__(content, media_type="text/event-stream", headers=headers)
-        self._events = content, events
+        self._content, self._events = content, events
 
     @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        content, events = self._events
-        async with aclosing(events), aclosing(content):
+        async with aclosing(self._events), aclosing(self._content):
             await super().__call__(scope, receive, send)

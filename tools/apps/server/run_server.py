@@ -4,7 +4,6 @@ import asyncio
 import logging
 import signal
 import socket
-import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -25,13 +24,8 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 async def serve(options: ServingOptions, listener: socket.socket, ready: Callable[[], None]) -> None:
     """Serve on a socket until SIGINT or SIGTERM; a second SIGINT does not wait for anything.
 
-    Args:
-        options: what the app is started with.
-        listener: bound and listening; it is closed at the end.
-        ready: is called once requests are answered.
-
-    Raises:
-        HopgraphError: the app cannot be opened.
+    The socket is closed at the end; `ready` is called once requests are answered. A HopgraphError where the app cannot
+    be opened.
     """
     app = create_app(options)
     # Opened here and not by uvicorn, which would report a failure as a traceback.
@@ -52,8 +46,7 @@ class _Server(uvicorn.Server):
             timeout_graceful_shutdown=1,
         )
         super().__init__(config)
-        self._app = app
-        self._ready = ready
+        self._app, self._ready = app, ready
 
     @override
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -64,9 +57,6 @@ class _Server(uvicorn.Server):
     @override
     def capture_signals(self) -> Generator[None]:
         """Handle the signals, and do not raise them again afterwards: the service is still to be closed."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
         before = {each: signal.signal(each, self.handle_exit) for each in _SIGNALS}
         try:
             yield

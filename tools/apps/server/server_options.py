@@ -1,5 +1,7 @@
-"""The options that the web app is started with."""
+"""The options that the web app is started with, and whose key a request carries."""
 
+import hashlib
+import hmac
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -92,10 +94,7 @@ def is_loopback(host: str) -> bool:
 
 
 def keys_from_environment() -> dict[str, str]:
-    """Read the callers' keys: `HOPGRAPH_API_KEY`, one key, or comma-separated `USER=KEY`.
-
-    Returns:
-        Key → user; a key alone belongs to the user `local`. Empty where the variable is not set.
+    """Return key → user by `HOPGRAPH_API_KEY`: one key, of the user `local`, or comma-separated `USER=KEY`.
 
     Raises:
         SettingsError: a key that is too short, not ASCII, or repeated, or a malformed user name. The message does not
@@ -110,15 +109,34 @@ def keys_from_environment() -> dict[str, str]:
         if not USER.fullmatch(user):
             raise SettingsError(f"{_KEYS}: the user name of entry {number} is malformed; letters, digits, . _ - + @")
         if len(key) < _MIN_KEY_LENGTH:
-            raise SettingsError(
-                f"{_KEYS}: the key of entry {number} has under {_MIN_KEY_LENGTH} characters; use a longer one"
-            )
+            short = f"the key of entry {number} has under {_MIN_KEY_LENGTH} characters; use a longer one"
+            raise SettingsError(f"{_KEYS}: {short}")
         if not key.isascii() or not key.isprintable():
             raise SettingsError(f"{_KEYS}: the key of entry {number} cannot be sent in a header; use ASCII characters")
         if key in keys:
             raise SettingsError(f"{_KEYS}: entry {number} repeats an earlier key; give each user another")
         keys[key] = user
     return keys
+
+
+def user_from_header(authorization: str, keys: Mapping[str, str]) -> str | None:
+    """Return the user of a header `Authorization: Bearer KEY`; None where the key is missing or unknown."""
+    scheme, _, key = authorization.partition(" ")
+    return user_of_key(key.strip(), keys) if scheme.lower() == "bearer" else None
+
+
+def user_of_key(given: str, keys: Mapping[str, str]) -> str | None:
+    """Return the user of a key; None for an unknown one."""
+    digest, found = _digest(given), None
+    # Every key is compared, and in full: the time this takes reveals nothing about any of them.
+    for key, user in keys.items():
+        if hmac.compare_digest(digest, _digest(key)):
+            found = user
+    return found
+
+
+def _digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
 
 
 def hosts_from_environment() -> tuple[str, ...]:

@@ -1,8 +1,9 @@
 """What every endpoint of the web app shares: the chat and its threads, the settings, and the limit of turns."""
 
+import asyncio
 import logging
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -11,11 +12,10 @@ from pydantic import JsonValue
 
 from hopgraph.graphs import METHODS, chat
 from hopgraph.nodes.core.method_graph import CompiledMethod
-from hopgraph.state import Context, SettingsError
+from hopgraph.state import Context, HopgraphError, SettingsError
 from hopgraph.state.chat import METHOD_ALIASES, METHOD_NAMES, ChatContext, settings_for_method
 from hopgraph.state.context import make_settings
 from hopgraph.state.environment import with_environment
-from hopgraph.tools.apps.server.admission import Admission, BusyError
 from hopgraph.tools.apps.server.caller_settings import check_caller_settings, with_limits
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.threads import Threads, open_threads, thread_key
@@ -45,6 +45,54 @@ def resolve_name(name: str) -> str:
     return resolved
 
 
+class BusyError(HopgraphError, RuntimeError):
+    """More is asked than the app does at once; to be tried again (HTTP 429)."""
+
+
+class Admission:
+    """Lets a number of turns run and a number of others wait, and refuses the rest; one turn at a time per thread."""
+
+    def __init__(self, running: int, waiting: int) -> None:
+        """Allow `running` turns at once and `waiting` others to wait."""
+        self._slots = asyncio.Semaphore(running)
+        self._limit = running + waiting
+        self.active = 0
+        """How many turns run or wait."""
+        self._threads = set[str]()
+
+    def is_busy(self, thread: str) -> bool:
+        """Whether a turn of a thread runs or waits, or the thread is otherwise in use."""
+        return thread in self._threads
+
+    @contextmanager
+    def exclusive(self, thread: str) -> Generator[None]:
+        """Keep turns away from a thread meanwhile, without taking a slot; a BusyError while it is being answered."""
+        if thread in self._threads:
+            raise BusyError("this thread is still being answered; wait for its reply, or stop it")
+        self._threads.add(thread)
+        try:
+            yield
+        finally:
+            self._threads.discard(thread)
+
+    @asynccontextmanager
+    async def reserve(self, thread: str = "") -> AsyncGenerator[None]:
+        """Reserve a slot for a turn, on a thread unless its key is empty.
+
+        Raises:
+            BusyError: too many are waiting already, or the thread's last turn has not ended.
+        """
+        with self.exclusive(thread) if thread else nullcontext():
+            if self.active >= self._limit:
+                raise BusyError(f"{self.active} questions are being answered or are waiting; try again in a moment")
+            self.active += 1
+            try:
+                async with self._slots:
+                    yield
+            finally:
+                self.active -= 1
+
+
 @dataclass(frozen=True)
 class Service:
     """An open service; `open_service` creates it."""
@@ -56,12 +104,9 @@ class Service:
     admission: Admission
 
     def settings(self, name: str, changes: Mapping[str, JsonValue], *, owner: bool = False) -> ChatContext:
-        """Build the settings of a turn.
+        """Build the settings of a turn, with a caller's own of the chat or the named method; an owner may choose all.
 
-        Args:
-            name: one of `MODEL_NAMES`, or an alias; with `auto` the caller's or the app's `use_method` applies.
-            changes: a caller's own settings: of the chat, or of the named method.
-            owner: whether the caller may choose everything.
+        With the name `auto` the caller's or the app's `use_method` applies.
 
         Raises:
             SettingsError: an unknown method or setting, a value out of range, or a setting that is the owner's.
@@ -102,13 +147,9 @@ class Service:
     async def run_on_thread(
         self, user: str, thread: str, given: Any, settings: ChatContext
     ) -> AsyncGenerator[TurnStep]:
-        """Run the chat on a thread, which stores the conversation.
+        """Run the chat on a user's thread, which stores the conversation and is created if it does not exist.
 
-        Args:
-            user: whose thread it is.
-            thread: its id; it is created if it does not exist.
-            given: `{"messages": […]}`, a `Command(resume=…)`, or None to resume an interrupted turn.
-            settings: the turn's.
+        What is `given` is `{"messages": […]}`, a `Command(resume=…)`, or None to resume an interrupted turn.
 
         Raises:
             BusyError: too much is asked at once, or the thread is being answered. SettingsError: a malformed name.
@@ -118,7 +159,9 @@ class Service:
         async with self.admission.reserve(thread_key(user, thread)), self.threads.lock(user, thread) as acquired:
             if not acquired:
                 raise BusyError("this thread is being answered by another process; wait for its reply")
-            await self.threads.create(user, _first_title(given), thread=thread)
+            messages = cast("Mapping[str, Sequence[Any]]", given)["messages"] if isinstance(given, Mapping) else ()
+            asked = next((each.text for each in messages if isinstance(each, HumanMessage)), "")
+            await self.threads.create(user, truncate_line(asked, MAX_FIRST_TITLE), thread=thread)
             async with aclosing(run_turn(self.chat, given, config, settings)) as run:
                 async for step in run:
                     yield step
@@ -126,12 +169,6 @@ class Service:
                 await self.threads.prune(user, thread)
             except Exception:  # noqa: BLE001 - the answer stands whatever it is; the next turn tries again
                 _log.warning("thread %s was answered, but its old checkpoints were not deleted", thread, exc_info=True)
-
-
-def _first_title(given: Any) -> str:
-    """Return the title of a new thread: its first question."""
-    messages = cast("Mapping[str, Sequence[Any]]", given)["messages"] if isinstance(given, Mapping) else ()
-    return next((truncate_line(each.text, MAX_FIRST_TITLE) for each in messages if isinstance(each, HumanMessage)), "")
 
 
 @asynccontextmanager

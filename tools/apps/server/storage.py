@@ -13,7 +13,7 @@ import re
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -43,10 +43,10 @@ class StorageError(HopgraphError, RuntimeError):
 class Database(ABC):
     """An open database with its checkpointer; every method may raise a StorageError."""
 
-    def __init__(self, saver: Any, place: str) -> None:
+    def __init__(self, saver: Any, place: str, error: type[Exception]) -> None:
         """Take over the checkpointer: from now on it raises database errors as a StorageError, too."""
         self.saver: Any = saver
-        self._place = place
+        self._place, self._error = place, error
         for name in ("aget_tuple", "aput", "aput_writes", "adelete_thread", "aprune"):
             setattr(saver, name, self._translated(getattr(saver, name)))
         list_checkpoints = saver.alist
@@ -67,20 +67,33 @@ class Database(ABC):
 
         return translated
 
-    @abstractmethod
-    def translate_errors(self) -> AbstractAsyncContextManager[None]:
+    @asynccontextmanager
+    async def translate_errors(self) -> AsyncGenerator[None]:
         """Raise the database's own errors as a StorageError."""
+        try:
+            yield
+        except self._error as error:
+            line = f"threads at {_mask_password(self._place)} cannot be used: {_one_line(error)}"
+            raise StorageError(f"{line}; {await self.recover(error)}") from None
 
-    def _failure(self, error: Exception, advice: str) -> StorageError:
-        return StorageError(f"threads at {_mask_password(self._place)} cannot be used: {_one_line(error)}; {advice}")
+    @abstractmethod
+    async def recover(self, error: Exception) -> str:
+        """Make the database usable again after an error; return what a person can do about it."""
 
     @abstractmethod
     async def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
         """Run a statement with `?` for each value; return its rows, none for a statement without any."""
 
-    async def create_table(self, sql: str) -> None:
-        """Run a `CREATE TABLE IF NOT EXISTS`; processes that do so at the same time wait for each other."""
-        await self.rows(sql)
+    @asynccontextmanager
+    async def setup_lock(self) -> AsyncGenerator[None]:
+        """Wait until no other process creates tables: even with `IF NOT EXISTS` one of two at once fails."""
+        # Polled: a lock waited for in the server would hold up the indexes that are being created there.
+        while True:
+            async with self.lock(_SETUP_KEY) as acquired:
+                if acquired:
+                    yield
+                    return
+            await asyncio.sleep(_SETUP_POLL_SECONDS)
 
     @asynccontextmanager
     async def lock(self, key: str) -> AsyncGenerator[bool]:
@@ -98,18 +111,14 @@ class Database(ABC):
 
 class _SqliteDatabase(Database):
     @override
-    @asynccontextmanager
-    async def translate_errors(self) -> AsyncGenerator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            # A transaction left open would keep its view of the file, and no later change could be written.
-            with suppress(sqlite3.Error, ValueError):
-                async with self.saver.lock:
-                    await self.saver.conn.rollback()
-            busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
-            in_use, broken = "another process is using the file; end it, or try again", "check the file and its disk"
-            raise self._failure(error, in_use if busy else broken) from None
+    async def recover(self, error: Exception) -> str:
+        # A transaction left open would keep its view of the file, and no later change could be written.
+        with suppress(sqlite3.Error, ValueError):
+            async with self.saver.lock:
+                await self.saver.conn.rollback()
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+            return "another process is using the file; end it, or try again"
+        return "check the file and its disk"
 
     @override
     async def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
@@ -131,57 +140,32 @@ async def open_sqlite(path: Path) -> AsyncGenerator[Database]:
     aiosqlite, checkpoints = require("aiosqlite", "chat"), require("langgraph.checkpoint.sqlite.aio", "chat")
     async with AsyncExitStack() as opened:
         try:
-            await asyncio.to_thread(_create_private, path)
+            await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True, mode=0o700)
+            await asyncio.to_thread(path.touch, mode=0o600)
             connection = await opened.enter_async_context(aiosqlite.connect(path))
             saver = checkpoints.AsyncSqliteSaver(connection)
             await saver.setup()  # with a write-ahead log
         except (OSError, aiosqlite.Error) as error:
             raise _cannot_open(str(path), error) from None
-        yield _SqliteDatabase(saver, str(path))
-
-
-def _create_private(path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path.touch(mode=0o600)
+        yield _SqliteDatabase(saver, str(path), sqlite3.Error)
 
 
 class _PostgresDatabase(Database):
     """A server; its locks are advisory locks on one connection, and end with it at the latest."""
 
     def __init__(self, saver: Any, place: str, error: type[Exception], lock_pool: Any) -> None:
-        super().__init__(saver, place)
-        self._error, self._lock_pool = error, lock_pool
-        self._locked = set[str]()
+        super().__init__(saver, place, error)
+        self._lock_pool, self._locked = lock_pool, set[str]()
 
     @override
-    @asynccontextmanager
-    async def translate_errors(self) -> AsyncGenerator[None]:
-        try:
-            yield
-        except self._error as error:
-            raise self._failure(error, "check whether the server is up, and try again") from None
+    async def recover(self, error: Exception) -> str:
+        return "check whether the server is up, and try again"
 
     @override
     async def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
         async with self.translate_errors(), self.saver.conn.connection() as connection, connection.cursor() as cursor:
             await cursor.execute(sql.replace("?", "%s"), values)
             return [tuple(row.values()) for row in await cursor.fetchall()] if cursor.description else []
-
-    @override
-    async def create_table(self, sql: str) -> None:
-        async with self.setup_lock():
-            await self.rows(sql)
-
-    @asynccontextmanager
-    async def setup_lock(self) -> AsyncGenerator[None]:
-        """Wait until no other process creates tables: even with `IF NOT EXISTS` one of two at once fails."""
-        # Polled: a lock waited for in the server would hold up the indexes that are being created there.
-        while True:
-            async with self.lock(_SETUP_KEY) as acquired:
-                if acquired:
-                    yield
-                    return
-            await asyncio.sleep(_SETUP_POLL_SECONDS)
 
     @override
     @asynccontextmanager
@@ -204,10 +188,7 @@ class _PostgresDatabase(Database):
     async def _call_lock_function(self, function: str, key: str) -> bool:
         digest = hashlib.blake2b(key.encode(), digest_size=8, person=b"hopgraph").digest()
         async with self._lock_pool.connection() as connection:
-            cursor = await connection.execute(
-                f"SELECT {function}(%s::bigint)",
-                (int.from_bytes(digest, signed=True),),
-            )
+            cursor = await connection.execute(f"SELECT {function}(%s::bigint)", (int.from_bytes(digest, signed=True),))
             return bool((await cursor.fetchone())[0])
 
     @override

@@ -43,7 +43,6 @@ class Thread(TypedDict):
     """One conversation of one user."""
 
     id: str
-    """Unique among the user's."""
     title: str
     """May be empty."""
     changed: float
@@ -76,11 +75,11 @@ class Threads:
         """Create a thread and return its id; one that the user has already only comes first in the list."""
         thread = thread or uuid.uuid4().hex
         _check_names(user, thread)
-        now = time.time()
+        clean, now = _clean_title(title), time.time()
         await self.database.rows(
             "INSERT INTO hopgraph_threads VALUES (?, ?, ?, ?, ?) "
             "ON CONFLICT (owner, thread) DO UPDATE SET changed = excluded.changed",
-            (user, thread, _clean_title(title), now, now),
+            (user, thread, clean, now, now),
         )
         return thread
 
@@ -168,5 +167,6 @@ async def open_threads(place: str | Path | None = None) -> AsyncGenerator[Thread
     at_address = isinstance(place, str) and re.match(r"postgres(?:ql)?://", place)
     opened = open_postgres(str(place)) if at_address else open_sqlite(Path(place or default_path()))
     async with opened as database:
-        await database.create_table(_TABLE)
+        async with database.setup_lock():
+            await database.rows(_TABLE)
         yield Threads(database)

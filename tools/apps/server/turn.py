@@ -45,15 +45,10 @@ TurnStep = StepEvent | PassagesRead | TurnEnd
 async def run_turn(
     graph: CompiledMethod, given: Any, config: RunnableConfig | None, context: Context
 ) -> AsyncGenerator[TurnStep]:
-    """Run a graph; yield each step event as it happens, and `TurnEnd` at last.
+    """Run the chat or a method; yield each step event as it happens, and `TurnEnd` at last.
 
-    To stop it, close the generator; what runs is cancelled.
-
-    Args:
-        graph: the chat, or a method.
-        given: its input, a `Command` that answers what it paused for, or None to resume.
-        config: names the thread of a graph with a checkpointer.
-        context: the settings.
+    What is `given` is its input, a `Command` that answers what it paused for, or None to resume; `config` names the
+    thread of a graph with a checkpointer. Closing the generator cancels what runs.
     """
     modes: list[StreamMode] = ["custom", "values"]
     state: Mapping[str, Any] = {}
@@ -110,16 +105,8 @@ class AnswerPayload(TypedDict):
 
 def answer_payload(state: Mapping[str, Any], method: str) -> AnswerPayload:
     """Read what was found off the last state of a method, or of the chat."""
-    return replace_surrogates(
-        AnswerPayload(
-            answer=state["answer"],
-            explanation=state["explanation"],
-            citations=state["citations"],
-            method=method,
-            stop_reason=state["stop_reason"],
-            usage=state["usage"],
-        )
-    )
+    found = {name: state[name] for name in ("answer", "explanation", "citations", "stop_reason", "usage")}
+    return replace_surrogates(AnswerPayload(**found, method=method))
 
 
 def replace_surrogates(value: ValueT) -> ValueT:

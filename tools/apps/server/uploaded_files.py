@@ -34,7 +34,15 @@ def name_files(files: Sequence[Path], max_bytes: int) -> dict[str, Path]:
         while name in found:
             number += 1
             name = f"{given} ({number})"
-        total += _size(name, path)
+        try:
+            status = path.lstat()
+        except OSError as error:
+            raise CorpusError(f"{name}: cannot be read: {error.strerror}") from None
+        if not stat.S_ISREG(status.st_mode):  # a link could lead to any file of this machine
+            raise CorpusError(f"{name}: this is no file")
+        if not status.st_size:
+            raise CorpusError(f"{name}: the file is empty")
+        total += status.st_size
         if path.suffix.lower() not in SUFFIXES:
             raise CorpusError(f"{name}: this kind of file cannot be read; upload files of {', '.join(SUFFIXES)}")
         found[name] = path
@@ -43,18 +51,6 @@ def name_files(files: Sequence[Path], max_bytes: int) -> dict[str, Path]:
     if total > max_bytes:
         raise CorpusError(f"the files have {total:,} bytes together; upload at most {max_bytes:,} at once")
     return found
-
-
-def _size(name: str, path: Path) -> int:
-    try:
-        found = path.lstat()
-    except OSError as error:
-        raise CorpusError(f"{name}: cannot be read: {error.strerror}") from None
-    if not stat.S_ISREG(found.st_mode):  # a link could lead to any file of this machine
-        raise CorpusError(f"{name}: this is no file")
-    if not found.st_size:
-        raise CorpusError(f"{name}: the file is empty")
-    return found.st_size
 
 
 def remove_old_files(folder: Path, seconds: float) -> None:
@@ -81,15 +77,11 @@ def folder_size(folder: Path) -> int:
 
 
 def write_corpus(files: dict[str, Path], out: Path, progress: Callable[[int, int], None]) -> CorpusReading:
-    """Write the passages of all files as one corpus in BEIR's format, a few at a time.
+    """Write the passages of all files, as `name_files` returns them, as one corpus in BEIR's format, a few at a time.
 
-    Args:
-        files: as `name_files` returns them. Where there are several, a passage's id begins with its file's name.
-        out: the file to write.
-        progress: called now and then with the bytes that were read, and of how many.
-
-    Returns:
-        What was skipped: records that are no passage, have no text, or repeat an id.
+    Where there are several files, a passage's id begins with its file's name. `progress` is called now and then with
+    the bytes that were read, and of how many. Returns what was skipped: records that are no passage, have no text, or
+    repeat an id.
 
     Raises:
         CorpusError: a file of an unknown format or without a passage, by its name.

@@ -44,13 +44,13 @@ def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
     app = FastAPI(title="hopgraph", version=version("hopgraph"), lifespan=lifespan, openapi_url=None)
     app.include_router(openai_api.router)
     app.include_router(ag_ui.router)
-    app.add_api_route(_HEALTH_PATH, _health, methods=["GET"])
+    app.add_api_route(_HEALTH_PATH, _health)
     if alone:
         app.router.routes.append(Route(MCP_PATH, endpoint=mcp))  # also without a trailing slash
-        app.add_api_route("/", _start if options.page else _health, methods=["GET"])
-        app.add_api_route("/favicon.ico", _no_icon, methods=["GET"])
+        app.add_api_route("/", _start if options.page else _health)
+        app.add_api_route("/favicon.ico", lambda: Response(status_code=204))
     if options.page:
-        app.add_api_route(PAGE_PATH, _page, methods=["GET"])
+        app.add_api_route(PAGE_PATH, _page)
         app = mount_page(app, options)
     app.add_middleware(Guards, options=options, paths=() if alone else _GUARDED_PATHS)  # the last one added comes first
     return app
@@ -59,10 +59,6 @@ def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
 async def _health(request: Request) -> Response:
     service: Service = request.app.state.service
     return JSONResponse({"status": "ok", "turns": service.admission.active})
-
-
-async def _no_icon() -> Response:
-    return Response(status_code=204)
 
 
 async def _start() -> Response:

@@ -12,10 +12,8 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.apps.server.api_keys import user_from_header
-from hopgraph.tools.apps.server.guards import Guards
-from hopgraph.tools.apps.server.rate_limit import RateLimiter
-from hopgraph.tools.apps.server.server_options import ServingOptions
+from hopgraph.tools.apps.server.guards import Guards, RateLimiter
+from hopgraph.tools.apps.server.server_options import ServingOptions, user_from_header
 from support.servers.web_app import WebApp, open_app
 
 KEYS = {"key-of-ann-0123456789": "ann", "key-of-bob-9876543210": "bob"}
@@ -144,7 +142,7 @@ async def test_who_asks_too_often_waits(tmp_path: Path) -> None:
 
 def test_a_bucket_fills_again_and_few_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("hopgraph.tools.apps.server.rate_limit.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("hopgraph.tools.apps.server.guards.time.monotonic", lambda: now[0])
     rates = RateLimiter(60)
     assert [rates.wait("ann") for _ in range(61)] == [0.0] * 60 + [1.0]
     now[0] += 2.5

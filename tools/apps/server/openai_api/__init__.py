@@ -18,14 +18,19 @@ from fastapi.responses import JSONResponse, Response
 from langchain_core.messages import AIMessage
 
 from hopgraph.nodes.finish import total
-from hopgraph.state import HopgraphError
+from hopgraph.state import HopgraphError, ModelError, QuestionError, SettingsError, SpecError
 from hopgraph.tools.apps.runs.narration import Narrator
-from hopgraph.tools.apps.server.openai_api.api_errors import problem_of
-from hopgraph.tools.apps.server.openai_api.completion_request import CompletionRequest, read_request, task_reply
+from hopgraph.tools.apps.server.openai_api.completion_request import (
+    CompletionRequest,
+    RequestError,
+    read_request,
+    task_reply,
+)
 from hopgraph.tools.apps.server.openai_api.completion_writer import CompletionWriter, write_reasoning
+from hopgraph.tools.apps.server.refusal import Refusal
 from hopgraph.tools.apps.server.relay import KEEP_ALIVE, client_left, relay_steps, stream_events, while_connected
-from hopgraph.tools.apps.server.service import MODEL_NAMES, Service, UnknownMethodError, resolve_name
-from hopgraph.tools.apps.server.turn import TurnEnd, TurnStep
+from hopgraph.tools.apps.server.service import MODEL_NAMES, BusyError, Service, UnknownMethodError, resolve_name
+from hopgraph.tools.apps.server.turn import TurnEnd, TurnStep, error_line
 
 OPENAI_PATH = "/v1"
 
@@ -50,7 +55,7 @@ async def show_model(name: str) -> Response:
     try:
         return JSONResponse(_model(resolve_name(name)))
     except UnknownMethodError as error:
-        return problem_of(error, 0).response()
+        return _respond(error, 0)
 
 
 def _model(name: str) -> dict[str, Any]:
@@ -72,10 +77,10 @@ async def complete(request: Request) -> Response:
             steps = relay_steps(service.answer_messages(messages, settings), seconds)
         if asked.stream:
             chunks = _chunks(asked, writer, steps)
-            return await stream_events(request, chunks, lambda error: _event(problem_of(error, seconds).body()), _DONE)
+            return await stream_events(request, chunks, lambda error: _event(_refusal(error, seconds).body()), _DONE)
         answer = await while_connected(request, _whole(writer, steps))
     except (HopgraphError, TimeoutError) as error:
-        return problem_of(error, seconds).response()
+        return _respond(error, seconds)
     return JSONResponse(answer) if answer else client_left()
 
 
@@ -115,3 +120,30 @@ async def _chunks(asked: CompletionRequest, writer: CompletionWriter, steps: Ste
 
 def _event(data: Mapping[str, Any]) -> str:
     return f"data: {json.dumps(data, ensure_ascii=False)}\n\n"
+
+
+def _respond(error: Exception, seconds: float) -> JSONResponse:
+    refusal = _refusal(error, seconds)
+    # The run has retried already wherever that helps; OpenAI's clients would run it twice more.
+    headers = {"x-should-retry": "false"} if refusal.status >= 500 else {}
+    return JSONResponse(refusal.body(), refusal.status, {"Retry-After": "1"} if refusal.status == 429 else headers)
+
+
+def _refusal(error: Exception, seconds: float) -> Refusal:
+    """Classify the error of a turn that may take so many `seconds`."""
+    line = error_line(error, seconds)
+    match error:
+        case TimeoutError():
+            return Refusal(504, line)
+        case RequestError():
+            return Refusal(400, line, param=error.param or None)
+        case UnknownMethodError():
+            return Refusal(404, line, "model_not_found", param="model")
+        case BusyError():
+            return Refusal(429, line, "rate_limit_exceeded")
+        case ModelError():
+            return Refusal(502, line, "model_failed")
+        case SettingsError() if isinstance(error, QuestionError) or not isinstance(error, SpecError):
+            return Refusal(400, line)
+        case _:
+            return Refusal(500, line)

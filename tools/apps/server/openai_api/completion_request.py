@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from hopgraph.nodes.chat.reply import unescape_markup
-from hopgraph.tools.apps.server.openai_api.api_errors import RequestError
+from hopgraph.state import SettingsError
 from hopgraph.tools.text.sanitize import truncate_line
 
 _MAX_MESSAGES = 101
@@ -22,6 +22,14 @@ _REQUESTED_KEY = re.compile(r'\{\s*"(title|tags|follow_ups|queries|text)"\s*:')
 """The key of the JSON object that a chat app asks for."""
 _FIRST_MESSAGE = re.compile(r"<chat_history>\s*USER:\s*(.+)")
 _MAX_TITLE = 60
+
+
+class RequestError(SettingsError):
+    """An invalid request; `param` names the field of the body."""
+
+    def __init__(self, message: str, param: str = "") -> None:
+        super().__init__(message)
+        self.param = param
 
 
 class _Part(BaseModel):

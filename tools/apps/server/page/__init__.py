@@ -11,12 +11,11 @@ from typing import Any
 from fastapi import FastAPI
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.apps.server.api_keys import user_of_key
 from hopgraph.tools.apps.server.page.chat_session import ChatSession
 from hopgraph.tools.apps.server.page.document_store import UPLOADS, uploads_folder
 from hopgraph.tools.apps.server.page.page_turns import TurnStore
 from hopgraph.tools.apps.server.page.upload_guard import UploadQuota
-from hopgraph.tools.apps.server.server_options import OWNER, PAGE_PATH, ServingOptions
+from hopgraph.tools.apps.server.server_options import OWNER, PAGE_PATH, ServingOptions, user_of_key
 from hopgraph.tools.apps.server.service import Service
 from hopgraph.tools.apps.server.uploaded_files import remove_old_files
 
@@ -26,12 +25,8 @@ _MAX_UPLOADS = 10
 """How many uploads of the maximum size can lie there before they are indexed."""
 _UPLOAD_SECONDS = 3600.0
 """After so long an upload that was not indexed, or was interrupted, is removed."""
-_HEAD = """<meta http-equiv="Content-Security-Policy" content="default-src 'self' data: blob:; \
-script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; object-src 'none'; \
-base-uri 'self'; form-action 'self'">
-<link rel="icon" href="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E\
+_ICON = """<link rel="icon" href="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E\
 %3Cpath d='M3 3v10h10M3 8h6' fill='none' stroke='%232563eb' stroke-width='2'/%3E%3C/svg%3E">"""
-"""Keeps the browser from fetching anything from other hosts, whatever a text in the page says; and the page's icon."""
 
 
 def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
@@ -56,7 +51,7 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
     from hopgraph.tools.apps.server.page.page_events import build_page
 
     uploads, largest = Path(os.environ[_UPLOADS]), options.max_upload_bytes
-    if _is_ours(uploads):
+    if uploads.name == UPLOADS:  # one set in the environment may have other files in it
         app.add_middleware(UploadQuota, folder=uploads, max_bytes=_MAX_UPLOADS * largest, max_upload_bytes=largest)
     app.state.chat_session = ChatSession(lambda: app.state.service)
 
@@ -65,7 +60,6 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
 
     alone = set(options.keys.values()) == {OWNER}
     login = f"The user is {OWNER}, the password is the key." if alone else "Your name, and your key as the password"
-
     return gradio.mount_gradio_app(
         app,
         build_page(app.state.chat_session, options.initial_method),
@@ -81,7 +75,7 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
         pwa=False,
         theme=theme(gradio),
         css=read_asset("page.css"),
-        head=_HEAD,
+        head=_ICON,
     )
 
 
@@ -94,11 +88,6 @@ def _create_private(folder: Path) -> Path:
             f"no folder for uploads at {folder}: {error.strerror}; name another place with {_UPLOADS} or --threads"
         ) from None
     return folder
-
-
-def _is_ours(folder: Path) -> bool:
-    """Whether a folder of uploads is the app's own; one set in the environment may have other files in it."""
-    return folder.name == UPLOADS
 
 
 @asynccontextmanager
@@ -115,6 +104,6 @@ async def page_open(app: FastAPI, service: Service) -> AsyncGenerator[None]:
 
 async def _remove_old_uploads(folder: Path) -> None:
     while True:
-        if _is_ours(folder):
+        if folder.name == UPLOADS:
             await asyncio.to_thread(remove_old_files, folder, _UPLOAD_SECONDS)
         await asyncio.sleep(_UPLOAD_SECONDS / 6)

@@ -19,12 +19,8 @@ def answer_html(reply: Mapping[str, Any], passages: Mapping[str, Passage], name:
     """Write an answer with its sources as HTML; empty where nothing was looked up, as for small talk.
 
     A mark is a button that opens its passage over the page, by pointer or keyboard and without a script; Escape
-    closes it.
-
-    Args:
-        reply: the `additional_kwargs` of the reply's message, as the node `reply` wrote them.
-        passages: the passages of the same turn that are still known, by id; of others the quote is shown.
-        name: unique on the page; the ids of its elements begin with it.
+    closes it. `reply` is what the node `reply` wrote into its message's `additional_kwargs`. Of a passage that is not
+    among `passages`, by id, only the quote is shown. The ids of the elements begin with `name`, unique on the page.
     """
     question, answer = str(reply.get("question") or ""), str(reply.get("answer") or "")
     if not question:

@@ -18,12 +18,11 @@ from hopgraph.graphs import METHODS
 from hopgraph.state import HopgraphError
 from hopgraph.state.chat import ChatContext, settings_for_method
 from hopgraph.tools.apps.runs.run_header import run_header
-from hopgraph.tools.apps.server.admission import BusyError
 from hopgraph.tools.apps.server.page.document_store import UserDocuments, documents_folder
 from hopgraph.tools.apps.server.page.page_turns import PageTurn, RunningTurns, TurnStore
-from hopgraph.tools.apps.server.page.review_form import ReviewRequest, review_requests
+from hopgraph.tools.apps.server.page.review_form import ReviewRequest
 from hopgraph.tools.apps.server.page.settings_panel import effective_settings, list_settings
-from hopgraph.tools.apps.server.service import AUTO, MAX_FIRST_TITLE, Service
+from hopgraph.tools.apps.server.service import AUTO, MAX_FIRST_TITLE, BusyError, Service
 from hopgraph.tools.apps.server.threads import thread_key
 from hopgraph.tools.text.sanitize import truncate_line
 
@@ -130,7 +129,7 @@ class ChatSession:
         if turns and turns[-1].ended == "stopped" and service.admission.is_busy(thread_key(user, thread)):
             turns[-1].ended = "elsewhere"
         waits = bool(turns) and turns[-1].ended == "paused"
-        return ThreadView(thread, turns, review_requests(state.interrupts) if waits else ())
+        return ThreadView(thread, turns, _requests(state.interrupts) if waits else ())
 
     async def delete(self, user: str, thread: str) -> None:
         """Delete a thread and its turns; a BusyError while it is being answered, as that would be written again."""
@@ -217,7 +216,11 @@ class ChatSession:
                     await self.turn_store.save(user, view.thread, turn)
                 finally:
                     self._open.pop(turn.id, None)  # only now: the database is closed when none is left
-        yield ThreadView(view.thread, view.turns, review_requests(interrupts))
+        yield ThreadView(view.thread, view.turns, _requests(interrupts))
+
+
+def _requests(interrupts: Sequence[Interrupt]) -> list[ReviewRequest]:
+    return [ReviewRequest(each.id, each.value) for each in interrupts]
 
 
 def _join_turns(messages: Iterable[BaseMessage], stored: dict[str, PageTurn]) -> list[PageTurn]:

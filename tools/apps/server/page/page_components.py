@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from hopgraph.tools.apps.server.page.documents_panel import DocumentsPanel
-from hopgraph.tools.apps.server.page.review_form import REVIEW_KINDS
+from hopgraph.tools.apps.server.page.review_form import REVIEW_SETTINGS
 from hopgraph.tools.apps.server.service import MODEL_NAMES
 from hopgraph.tools.apps.server.threads import MAX_TITLE
 
@@ -62,14 +62,8 @@ def read_asset(name: str) -> str:
 
 def theme(gr: Any) -> Any:
     """Return the theme, for `theme` of `gradio.mount_gradio_app`."""
-    return gr.themes.Base(
-        primary_hue="indigo",
-        secondary_hue="indigo",
-        neutral_hue="slate",
-        font=list(_FONT),
-        font_mono=list(_MONO),
-        radius_size="md",
-    ).set(**_THEME)
+    hues = {"primary_hue": "indigo", "secondary_hue": "indigo", "neutral_hue": "slate"}
+    return gr.themes.Base(**hues, font=list(_FONT), font_mono=list(_MONO), radius_size="md").set(**_THEME)
 
 
 def settings_fields(method: str, changes: Mapping[str, JsonValue], mark: str = "") -> dict[str, Any]:
@@ -121,16 +115,8 @@ class PageComponents:
             self.last = gr.HTML(elem_id="hg-last", js_on_load=read_asset("page.js"))
             self.review = gr.Column(elem_id="hg-review")
         with gr.Row(elem_id="hg-ask"):
-            self.box = gr.Textbox(
-                label="Your question",
-                show_label=False,
-                placeholder="Ask a question",
-                lines=1,
-                max_lines=8,
-                scale=1,
-                autofocus=True,
-                elem_id="hg-box",
-            )
+            looks: dict[str, Any] = {"show_label": False, "placeholder": "Ask a question", "elem_id": "hg-box"}
+            self.box = gr.Textbox(label="Your question", lines=1, max_lines=8, scale=1, autofocus=True, **looks)
             self.send = gr.Button("Send", variant="primary", scale=0, min_width=80, elem_id="hg-send")
             self.stop = gr.Button("Stop", variant="stop", scale=0, min_width=80, visible=False, elem_id="hg-stop")
         self.notice = gr.HTML(elem_id="hg-notice")  # the model and the corpus of the next question
@@ -141,7 +127,7 @@ class PageComponents:
         self.method = gr.Dropdown(list(MODEL_NAMES), value=initial_method, label="Method", elem_id="hg-method")
         self.documents = DocumentsPanel(gr)
         self.corpus = self.documents.corpus
-        self.to_review = gr.CheckboxGroup(list(REVIEW_KINDS), label="Let me review first", elem_id="hg-reviewed")
+        self.to_review = gr.CheckboxGroup(list(REVIEW_SETTINGS), label="Let me review first", elem_id="hg-reviewed")
         self.settings = gr.Accordion("Settings", open=False, elem_id="hg-settings")
 
     @property

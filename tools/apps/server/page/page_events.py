@@ -16,13 +16,7 @@ from hopgraph.tools.apps.server.page.documents_panel import corpus_choices
 from hopgraph.tools.apps.server.page.html_text import inline_html, problem_html
 from hopgraph.tools.apps.server.page.page_components import PageComponents, settings_fields
 from hopgraph.tools.apps.server.page.page_turns import PageTurn
-from hopgraph.tools.apps.server.page.review_form import (
-    ReviewRequest,
-    answer_next,
-    review_form,
-    review_kinds,
-    review_settings,
-)
+from hopgraph.tools.apps.server.page.review_form import REVIEW_SETTINGS, ReviewRequest, answer_next, review_form
 from hopgraph.tools.apps.server.page.settings_panel import settings_panel
 from hopgraph.tools.apps.server.page.upload_guard import make_guarded_blocks
 from hopgraph.tools.apps.server.server_options import OWNER
@@ -77,7 +71,7 @@ class _PageEvents:
                 yield {parts.box: ""}  # without any update, Gradio would empty all components
                 return
             options = _options(method, changes, corpus, kinds)
-            session, user = _session(request), _user(request)
+            session, user = str(request.session_hash), _user(request)
             if session in asking:
                 yield {parts.box: self.gr.skip()}  # Enter while a turn runs
                 return
@@ -96,7 +90,7 @@ class _PageEvents:
                     asking.remove(session)
 
         async def stop(request: Request) -> None:
-            self.session.running.stop(_session(request))
+            self.session.running.stop(str(request.session_hash))
 
         # Gradio's default trigger mode silently drops what comes between an event's last update and its end.
         triggers, inputs = [parts.box.submit, parts.send.click], [parts.opened, parts.box, *parts.options]
@@ -147,7 +141,7 @@ class _PageEvents:
             ) -> AsyncGenerator[Updates]:
                 user, first = _user(request), True
                 answered = answer_next(asked, make(*values))
-                async for view in self.session.review(_session(request), user, thread, answered):
+                async for view in self.session.review(str(request.session_hash), user, thread, answered):
                     yield await self._show(user, view, complete=first or not view.runs)
                     first = False
 
@@ -177,9 +171,8 @@ class _PageEvents:
             def render(fields: Mapping[str, Any]) -> None:  # pyright: ignore[reportUnusedFunction]
                 given, owner = self.session.service().settings(AUTO, {}), self.session.is_owner
                 with contextlib.suppress(HopgraphError):  # reported below the box
-                    settings_panel(
-                        self.gr, fields["method"], parts.changes, given, owner=owner, before=fields["changes"]
-                    )
+                    method, before = fields["method"], fields["changes"]
+                    settings_panel(self.gr, method, parts.changes, given, owner=owner, before=before)
 
         # Gradio reports one choice twice: concurrently both would build the fields anew, over what was entered.
         one_at_a_time: dict[str, Any] = {"concurrency_limit": 1, "trigger_mode": "always_last"}
@@ -200,7 +193,8 @@ class _PageEvents:
         choices = corpus_choices(await self.session.documents.list_for(user))
         corpus = last.corpus if last.corpus in [key for _, key in choices] else ""
         method = last.method if last.method in MODEL_NAMES else AUTO
-        changes, kinds = self.session.known_changes(method, last.changes), review_kinds(last.changes)
+        changes = self.session.known_changes(method, last.changes)
+        kinds = [kind for kind, setting in REVIEW_SETTINGS.items() if last.changes.get(setting) is True]
         return {
             **await self._show(user, view),
             parts.method: method,
@@ -237,12 +231,8 @@ class _PageEvents:
 
 
 def _options(method: str, changes: Mapping[str, JsonValue], corpus: str, kinds: Sequence[str]) -> TurnOptions:
-    return TurnOptions(method, {**changes, **review_settings(kinds)}, corpus or "")
+    return TurnOptions(method, {**changes, **{REVIEW_SETTINGS[kind]: True for kind in kinds}}, corpus or "")
 
 
 def _user(request: Request) -> str:
     return request.username or OWNER
-
-
-def _session(request: Request) -> str:
-    return request.session_hash or ""

@@ -87,7 +87,8 @@ class TurnStore:
 
     async def prepare(self) -> None:
         """Create the table if it does not exist."""
-        await self.database.create_table(_TABLE)
+        async with self.database.setup_lock():
+            await self.database.rows(_TABLE)
 
     async def save(self, owner: str, thread: str, turn: PageTurn) -> None:
         """Write a turn, replacing what was written of it before."""

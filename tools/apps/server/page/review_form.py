@@ -8,15 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from langgraph.types import Interrupt
-
 from hopgraph.tools.apps.server.page.html_text import inline_html, problem_html
 from hopgraph.tools.text.sanitize import sanitize_line
 
-_SETTINGS = {"queries": "review_queries", "evidence": "review_evidence"}
+REVIEW_SETTINGS = {"queries": "review_queries", "evidence": "review_evidence"}
 """What can be reviewed, and the setting that asks for it."""
-
-REVIEW_KINDS = tuple(_SETTINGS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,21 +35,6 @@ class ReviewRequest:
         return self.payload[self.kind]
 
 
-def review_settings(kinds: Sequence[str]) -> dict[str, bool]:
-    """Return the settings that ask for a review of these kinds."""
-    return {_SETTINGS[kind]: True for kind in kinds}
-
-
-def review_kinds(changes: Mapping[str, Any]) -> list[str]:
-    """Return the kinds whose review these settings ask for."""
-    return [kind for kind, setting in _SETTINGS.items() if changes.get(setting) is True]
-
-
-def review_requests(interrupts: Sequence[Interrupt]) -> list[ReviewRequest]:
-    """Return what a run asks."""
-    return [ReviewRequest(each.id, each.value) for each in interrupts]
-
-
 def _open_request(asked: Sequence[ReviewRequest]) -> int | None:
     return next((number for number, each in enumerate(asked) if each.answer is None), None)
 
@@ -64,17 +45,6 @@ def answer_next(asked: Sequence[ReviewRequest], answer: Mapping[str, Any]) -> li
     return [replace(each, answer=answer) if at == number else each for at, each in enumerate(asked)]
 
 
-def _edit(asked: ReviewRequest, keep: Sequence[bool], texts: Sequence[str], added: str) -> dict[str, Any]:
-    """Return the answer that keeps some of the items, with these texts, and adds queries, one on each line."""
-    staying = [
-        {"text": text} if asked.kind == "queries" else {"id": item["id"], "text": text}
-        for item, stays, text in zip(asked.items, keep, texts, strict=True)
-        if stays and text.strip()
-    ]
-    new = [{"text": line.strip()} for line in added.splitlines() if line.strip()]
-    return {"action": "edit", asked.kind: [*staying, *new]} if staying or new else {"action": "reject"}
-
-
 def review_form(gr: Any, asked: Sequence[ReviewRequest], connect: Callable[..., None]) -> None:
     """Build the form for the first open request, inside a `gr.render`; without one nothing is built.
 
@@ -83,23 +53,28 @@ def review_form(gr: Any, asked: Sequence[ReviewRequest], connect: Callable[..., 
     number = _open_request(asked)
     if number is None:
         return
-    one = asked[number]
-    size = len(one.items)
+    one, size = asked[number], len(asked[number].items)
     with gr.Column(elem_classes="hg-review"):
         gr.HTML(_heading(one, f" ({number + 1} of {len(asked)})" if len(asked) > 1 else ""))
         rows = [_row(gr, one, *each) for each in enumerate(one.items, start=1)]
         label = "Further queries, one on each line"
-        added = gr.Textbox(label=label, lines=2, max_lines=8, visible=one.kind == "queries", interactive=True)
+        further = gr.Textbox(label=label, lines=2, max_lines=8, visible=one.kind == "queries", interactive=True)
         with gr.Row():
             use = gr.Button("Use what is ticked", variant="primary", size="sm", min_width=90)
             approve = gr.Button("Approve as shown", size="sm", min_width=90)
             reject = gr.Button("Reject all", size="sm", min_width=90)
 
     def edit(*values: Any) -> dict[str, Any]:
-        *written, new = (each or "" for each in values[size:])  # a field that is not shown gives none
-        return _edit(one, values[:size], written, new)
+        *written, added = (each or "" for each in values[size:])  # a field that is not shown gives none
+        staying = [
+            {"text": text} if one.kind == "queries" else {"id": item["id"], "text": text}
+            for item, stays, text in zip(one.items, values[:size], written, strict=True)
+            if stays and text.strip()
+        ]
+        new = [{"text": line.strip()} for line in added.splitlines() if line.strip()]
+        return {"action": "edit", one.kind: [*staying, *new]} if staying or new else {"action": "reject"}
 
-    connect(use, [*(keep for keep, _ in rows), *(text for _, text in rows), added], edit)
+    connect(use, [*(keep for keep, _ in rows), *(text for _, text in rows), further], edit)
     connect(approve, [], lambda: {"action": "approve"})
     connect(reject, [], lambda: {"action": "reject"})
 

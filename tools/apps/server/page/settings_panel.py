@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, cast
 
 from pydantic import JsonValue
 
@@ -21,9 +21,6 @@ from hopgraph.state.fingerprint import record_settings
 from hopgraph.tools.apps.server.caller_settings import OWNER_SETTINGS
 from hopgraph.tools.apps.server.page.html_text import problem_html
 from hopgraph.tools.apps.server.service import AUTO
-
-FieldKind = Literal["integer", "number", "boolean", "string", "object", "array"]
-"""As in a JSON schema; objects and arrays are written as JSON."""
 
 _NOT_HERE = frozenset({"use_method", "methods", "gold_passages", "retriever", "review_queries", "review_evidence"})
 """What the page asks for in another place, and passages, which are too long for a field."""
@@ -46,8 +43,8 @@ class SettingField:
     """May be none, which an empty field means."""
 
     @property
-    def kind(self) -> FieldKind:
-        """What is entered."""
+    def kind(self) -> str:
+        """What is entered, as a JSON schema names it; objects and arrays are written as JSON."""
         return self.schema["type"]
 
     @property
@@ -78,11 +75,13 @@ def list_settings(effective: Context, *, owner: bool) -> list[SettingField]:
     """Return the settings that a user of the page, or the owner, may change: by group, then as in the model."""
     hidden = _NOT_HERE if owner else _NOT_HERE | OWNER_SETTINGS
     schemas = type(effective).model_json_schema()["properties"]
-    found = [
-        _setting_field(name, schemas[name], value)
-        for name, value in record_settings(effective, without=()).items()
-        if name not in hidden and _has_json(getattr(effective, name))
-    ]
+    found: list[SettingField] = []
+    for name, value in record_settings(effective, without=()).items():
+        if name not in hidden and _has_json(getattr(effective, name)):
+            variants = [schemas[name], *schemas[name].get("anyOf", ())]
+            typed = next(each for each in variants if each.get("type", "null") != "null")
+            optional = any(each.get("type") == "null" for each in variants)
+            found.append(SettingField(name, {**schemas[name], **typed}, value, optional))
     return sorted(found, key=lambda each: _GROUP_ORDER.index(each.group))
 
 
@@ -92,12 +91,6 @@ def _has_json(value: object) -> bool:
     except TypeError:
         return False
     return True
-
-
-def _setting_field(name: str, schema: Mapping[str, Any], value: JsonValue) -> SettingField:
-    variants = [schema, *schema.get("anyOf", ())]
-    typed = next(each for each in variants if each.get("type", "null") != "null")
-    return SettingField(name, {**schema, **typed}, value, any(each.get("type") == "null" for each in variants))
 
 
 def apply_change(
@@ -141,21 +134,19 @@ def _parse(setting: SettingField, value: object) -> object:
 def settings_panel(
     gr: Any, method: str, changes: Any, given: ChatContext, *, owner: bool, before: Mapping[str, JsonValue]
 ) -> None:
-    """Add the fields of a method's settings, within Blocks or in `gr.render`.
+    """Add the fields of the settings of a method, or of `auto`, within Blocks or in `gr.render`.
 
     Args:
         gr: Gradio.
-        method: a method, or `auto`.
-        changes: the `gr.State` that holds name → value of what was changed, ready for `Service.settings`. As methods
-            have different settings, the page empties it when another method is chosen.
+        method: its name.
+        changes: the `gr.State` that holds name → value of what was changed, ready for `Service.settings`.
         given: the settings that the app was started with; a SettingsError where the method does not accept one.
         owner: whether the user may choose everything.
         before: what was changed already, to be shown.
     """
     effective = effective_settings(method, given)
-    for number, (group, settings) in enumerate(
-        groupby(list_settings(effective, owner=owner), key=lambda each: each.group)
-    ):
+    groups = groupby(list_settings(effective, owner=owner), key=lambda each: each.group)
+    for number, (group, settings) in enumerate(groups):
         with gr.Accordion(group, open=number == 0, elem_classes="hg-settings-group"):
             for each in settings:
                 _add_field(gr, type(effective), each, changes, before.get(each.name, each.value))

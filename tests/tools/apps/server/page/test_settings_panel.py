@@ -8,7 +8,6 @@ from pydantic import JsonValue
 from hopgraph.graphs import METHODS, chat
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import ChatContext
-from hopgraph.tools.apps.server.admission import Admission
 from hopgraph.tools.apps.server.caller_settings import OWNER_SETTINGS
 from hopgraph.tools.apps.server.page.settings_panel import (
     SettingField,
@@ -19,7 +18,7 @@ from hopgraph.tools.apps.server.page.settings_panel import (
     settings_panel,
 )
 from hopgraph.tools.apps.server.server_options import ServingOptions
-from hopgraph.tools.apps.server.service import AUTO, MODEL_NAMES, Service
+from hopgraph.tools.apps.server.service import AUTO, MODEL_NAMES, Admission, Service
 
 
 def by_name(method: str, *, owner: bool = False, given: ChatContext | None = None) -> dict[str, SettingField]:
