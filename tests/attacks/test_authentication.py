@@ -10,7 +10,7 @@ from langgraph_sdk.auth.types import AuthContext
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.server import langgraph_auth
 from hopgraph.tools.apps.server.caller_settings import questions_per_minute
-from hopgraph.tools.apps.server.rate_limit import RateLimiter
+from hopgraph.tools.apps.server.guards import RateLimiter
 from support.servers.trap import ANN
 
 

@@ -22,7 +22,7 @@ from hopgraph.tools.apps.server.caller_settings import (
     check_trusted_settings,
     questions_per_minute,
 )
-from hopgraph.tools.apps.server.rate_limit import RateLimiter
+from hopgraph.tools.apps.server.guards import RateLimiter
 from hopgraph.tools.apps.server.server_options import (
     OWNER,
     is_loopback,
