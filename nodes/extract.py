@@ -39,11 +39,10 @@ async def extract(state: MethodState, runtime: Runtime[MigresContext]) -> Mappin
     """
     passages = passages_by_id(state["passages"])
     entries = [(number, entry) for number, entry in enumerate(state["knowledge"], start=1) if entry["excerpts"]]
-    asks: list[Ask[Extraction]] = []
-    for _, entry in entries:
-        shown = prompt_passages(entry["excerpts"], passages)
-        variables: dict[str, Value] = {"passages": shown, "question": entry["query"]}
-        asks.append(Ask("extract", variables, Extraction, Extraction(useful_information=[])))
+    shown: list[dict[str, Value]] = [
+        {"passages": prompt_passages(entry["excerpts"], passages), "question": entry["query"]} for _, entry in entries
+    ]
+    asks = [Ask("extract", variables, Extraction, Extraction(useful_information=[])) for variables in shown]
     answers = await ask_all(runtime, state, asks)
     drafts: list[Evidence] = []
     shown_ids: set[str] = set()

@@ -1,6 +1,6 @@
 """Let the model filter passages: weigh each of them, then name the relevant ones."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -74,12 +74,16 @@ async def select_passages(state: FilterState, runtime: Runtime[Context]) -> Mapp
         every = Relevance(relevant=list(range(1, len(entry["excerpts"]) + 1)))
         asks.append(Ask("select_passages", variables, Relevance, every))
     answers = await ask_all(runtime, _spent(state), asks, reserve_calls=_kept_back(state))
-    kept = {
+    passages = passages_by_id(state["passages"])
+    named = {
         entry["query"]: Knowledge(query=entry["query"], excerpts=named_excerpts(entry["excerpts"], answered.record))
         for (entry, _), answered in zip(entries, answers, strict=True)
     }
-    knowledge = [kept.get(entry["query"], entry) for entry in state["knowledge"]]
-    _report(state, knowledge, runtime)
+    knowledge = [named.get(entry["query"], entry) for entry in state["knowledge"]]
+    for before, after in zip(state["knowledge"], knowledge, strict=True):
+        kept = [describe_excerpt(each, passages[each["passage_id"]]) for each in after["excerpts"]]
+        size = len(before["excerpts"])
+        emit(runtime, Filtered(query=before["query"], threshold=None, passages_in=size, sentences_in=0, kept=kept))
     cut_off = any(answered.outcome == "budget" for answered in answers)
     return {"knowledge": knowledge, "cut_off": cut_off, "calls": calls_of(answers)}
 
@@ -99,13 +103,3 @@ def _kept_back(state: FilterState) -> int:
 def _variables(entry: Knowledge, state: FilterState, runtime: Runtime[Context]) -> dict[str, Value]:
     passages = prompt_passages(entry["excerpts"], passages_by_id(state["passages"]))
     return {"passages": passages, "question": state["question"], **yes_no_variable(runtime.context)}
-
-
-def _report(state: FilterState, knowledge: Sequence[Knowledge], runtime: Runtime[Context]) -> None:
-    passages = passages_by_id(state["passages"])
-    for before, after in zip(state["knowledge"], knowledge, strict=True):
-        kept = [describe_excerpt(each, passages[each["passage_id"]]) for each in after["excerpts"]]
-        event = Filtered(
-            query=before["query"], threshold=None, passages_in=len(before["excerpts"]), sentences_in=0, kept=kept
-        )
-        emit(runtime, event)

@@ -29,11 +29,13 @@ async def finish(state: MethodState, runtime: Runtime[Context]) -> Mapping[str, 
     passages = passages_by_id(state["passages"])
     used = cited_evidence(state) if state["answer"] else []
     citations = await asyncio.to_thread(cite, used, passages)  # long passages take their time
+    rank = {citation["passage_id"]: number for number, citation in enumerate(citations)}
+    retrieved = [passage for passage in state["passages"] if passage["source"] not in _KINDS]
     usage = total(state["calls"].values(), state["iteration"])
     stop_reason = state["stop_reason"] or ("answered" if state["answer"] else "unanswerable")
     done: dict[str, Any] = {"stop_reason": stop_reason, "citations": citations, "usage": usage}
     emit(runtime, Answered(answer=state["answer"], explanation=state["explanation"], **done))
-    return {**done, "passages": Overwrite(_ranked(state["passages"], citations))}
+    return {**done, "passages": Overwrite(sorted(retrieved, key=lambda passage: rank.get(passage["id"], len(rank))))}
 
 
 def cited_evidence(state: MethodState) -> list[Evidence]:
@@ -68,12 +70,6 @@ def cite(evidence: Sequence[Evidence], passages: Mapping[str, Passage]) -> list[
                 kind=_KINDS.get(passage["source"], "passage"),
             )
     return list(citations.values())
-
-
-def _ranked(passages: Iterable[Passage], citations: Sequence[Citation]) -> list[Passage]:
-    cited = {citation["passage_id"]: rank for rank, citation in enumerate(citations)}
-    retrieved = [passage for passage in passages if passage["source"] not in _KINDS]
-    return sorted(retrieved, key=lambda passage: cited.get(passage["id"], len(cited)))
 
 
 def total(calls: Iterable[Call], iterations: int) -> Usage:

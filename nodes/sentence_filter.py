@@ -34,11 +34,15 @@ async def sentence_filter(state: FoundState, runtime: Runtime[FilterContext]) ->
     reranker = await get_reranker(settings)
     passages = passages_by_id(state["passages"])
     spans, pairs = await asyncio.to_thread(_pairs, state["candidates"], passages, settings.by_sentences)
-    scores, calls = await score_pairs(runtime, reranker, pairs)
-    scored = _by_query(state["candidates"], passages, spans, scores)
+    found, calls = await score_pairs(runtime, reranker, pairs)
+    scores = iter(found)
     threshold = relevance_threshold(settings, reranker)
     knowledge: list[Knowledge] = []
-    for candidates, parts in zip(state["candidates"], scored, strict=True):
+    for candidates in state["candidates"]:
+        parts = [  # the scores come in the order of the pairs
+            _Scored(passages[key], next(scores), spans[key], [next(scores) for _ in spans[key]])
+            for key in candidates["passage_ids"]
+        ]
         kept = [excerpt for part in parts if (excerpt := _excerpt(part, threshold))]
         kept.sort(key=lambda excerpt: -excerpt["score"])
         kept = kept[: settings.passages_per_extraction]
@@ -91,20 +95,6 @@ def _pairs(
             pairs.append((each["query"], with_title(passage)))
             pairs.extend((each["query"], with_title(passage, passage["text"][start:end])) for start, end in spans[key])
     return spans, pairs
-
-
-def _by_query(
-    candidates: Sequence[Candidates], passages: Mapping[str, Passage], spans: _Spans, found: Sequence[float]
-) -> list[list[_Scored]]:
-    """Give the scores, in the order of the pairs, back to passages and sentences; one list per query."""
-    scores = iter(found)
-    return [
-        [
-            _Scored(passages[key], next(scores), spans[key], [next(scores) for _ in spans[key]])
-            for key in each["passage_ids"]
-        ]
-        for each in candidates
-    ]
 
 
 def _excerpt(part: _Scored, threshold: float) -> Excerpt | None:

@@ -104,7 +104,8 @@ async def ask_all(
     """
     settings: Context = runtime.context
     prompts = await _rendered(settings, wanted)
-    sizes = [0 if settings.max_tokens is None else _size(prompt) for prompt in prompts]
+    limited = settings.max_tokens is not None
+    sizes = [sum(count_tokens(str(message.text)) for message in prompt) if limited else 0 for prompt in prompts]
     here = current_place()
     reserve_calls = here.reserve_calls if reserve_calls is None else reserve_calls
     shares = allocate_calls(settings, state, sizes, reserve_calls=reserve_calls)
@@ -113,10 +114,6 @@ async def ask_all(
         _Conversation(runtime, state, each, prompt, share, first + offset, reserve_calls).run()
         for offset, (each, prompt, share) in enumerate(zip(wanted, prompts, shares, strict=True))
     )
-
-
-def _size(prompt: Sequence[BaseMessage]) -> int:
-    return sum(count_tokens(str(message.text)) for message in prompt)
 
 
 async def _rendered(settings: Context, wanted: Sequence[Ask[Any]]) -> list[list[BaseMessage]]:

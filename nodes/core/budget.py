@@ -14,14 +14,10 @@ REPLY_TOKENS = 150
 def allocate_calls(
     settings: Context, state: Spent, prompt_tokens: Sequence[int], *, reserve_calls: int | None = None
 ) -> list[int]:
-    """Give out what is left of the budget, in order.
+    """Give out what is left of the budget to prompts of these estimated sizes, in order.
 
-    Args:
-        settings: The limits, and how often an unusable reply is asked for again.
-        state: What was spent so far.
-        prompt_tokens: The estimated size of each prompt that is about to be sent.
-        reserve_calls: Calls to leave over for later steps, beside those that a branch's reserve holds, and with them
-            ANSWER_SHARE of the tokens and the time; None for the final answer, which leaves nothing over.
+    `reserve_calls` are left over for later steps, beside those that a branch's reserve holds, and with them
+    ANSWER_SHARE of the tokens and the time; None for the final answer, which leaves nothing over.
 
     Returns:
         For each prompt how many requests it may send, re-asks included; 0 where the budget does not reach.

@@ -9,8 +9,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
 from hopgraph.nodes.core.excerpts import candidate_excerpts, excerpt_text, passages_by_id, quoted, with_title
-from hopgraph.nodes.core.human_review import approve_evidence
-from hopgraph.nodes.core.review_decision import Item
+from hopgraph.nodes.core.human_review import Item, approve_evidence
 from hopgraph.state import Call, Candidates, Evidence, Knowledge, Passage
 from hopgraph.tools.text import content_terms
 

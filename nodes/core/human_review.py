@@ -1,8 +1,8 @@
 """Let a person approve, edit or reject what a run is about to use: its queries, or its evidence.
 
 The run pauses by LangGraph's `interrupt`. A node that was interrupted runs again from its top when the run is
-resumed, so the two functions here are called before a node has done anything: no model is called twice and no
-event is reported twice. What can be resumed with:
+resumed, so `approve_queries` and `approve_evidence` are called before a node has done anything: no model is called
+twice and no event is reported twice. What can be resumed with:
 
 * `True` or "approve": use everything as shown;
 * `False` or "reject": use nothing of it;
@@ -15,7 +15,7 @@ Anything else pauses again, with the reason under "problem". The time that a per
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from langgraph.checkpoint.base.id import UUID
 from langgraph.config import get_config
@@ -23,15 +23,34 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 from pydantic import JsonValue
 
-from hopgraph.nodes.core.review_decision import Item, UnusableError, read_decision, read_evidence, read_queries
 from hopgraph.nodes.core.step_events import current_place, emit
 from hopgraph.state import Call, Context, Query, SettingsError, empty_call
 from hopgraph.state.events import Approved
+from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
+from hopgraph.tools.prompts import clean
 
+MOST_QUERIES = 50
+"""Queries that a person can send in place of those shown."""
+_ACTIONS = {"approve": "approve", "accept": "approve", "yes": "approve", "reject": "reject", "no": "reject"}
 _GREGORIAN = 0x01B21DD213814000
 """100-nanosecond steps from the beginning of a UUID's time to that of the epoch."""
 
 ReadT = TypeVar("ReadT")
+
+
+class UnusableError(ValueError):
+    """What was sent cannot be used; the message is the reason, which the person is shown."""
+
+
+class Item(NamedTuple):
+    """A piece of evidence as a person sees it."""
+
+    id: str
+    text: str
+    titles: list[str]
+    """Of the passages that it is, or rests on."""
+    editable: bool
+    """A statement's text can be changed, a passage's cannot: it would not be what the corpus says."""
 
 
 class ReviewedQueries(NamedTuple):
@@ -134,6 +153,79 @@ def _ask_person(payload: Mapping[str, JsonValue], read: Callable[[list[object]],
             return action, read(entries)
         except UnusableError as error:
             problem = {"problem": str(error)}
+
+
+def read_decision(given: object, kind: str) -> tuple[str, list[object]]:
+    """Read what to do ("approve", "edit" or "reject"), and the list in place of the one shown; empty without "edit".
+
+    An empty list rejects everything.
+
+    Args:
+        given: What the run was resumed with.
+        kind: "queries" or "evidence", the name of the list in an object.
+
+    Raises:
+        UnusableError: it is none of what can be sent.
+    """
+    word, entries = given, given
+    if isinstance(given, Mapping):
+        fields = cast("Mapping[str, object]", given)
+        word = fields.get("action")
+        entries = fields.get(kind) if word == "edit" else None
+        if word == "edit" and not isinstance(entries, list):
+            raise UnusableError(f'"edit" needs the new list under "{kind}"')
+    if isinstance(entries, list):
+        return ("edit", cast("list[object]", entries)) if entries else ("reject", [])
+    if isinstance(word, bool):
+        return ("approve" if word else "reject"), []
+    if isinstance(word, str) and (action := _ACTIONS.get(word.strip().lower())):
+        return action, []
+    raise UnusableError(f'resume with "approve", "reject", a list, or {{"action": …}}; got {given!r:.80}')
+
+
+def read_queries(given: Sequence[object]) -> list[str]:
+    """Read a list of queries as their texts, each once, in their order.
+
+    Raises:
+        UnusableError: an entry without a text, one that is too long, or too many.
+    """
+    texts: list[str] = []
+    for entry in given:
+        text = cast("Mapping[str, object]", entry).get("text") if isinstance(entry, Mapping) else entry
+        shown = " ".join(clean(text).split()) if isinstance(text, str) else ""
+        if not shown:
+            raise UnusableError(f'a query must be a text, or an object with one under "text"; got {entry!r:.80}')
+        if len(shown) > MAX_QUESTION_CHARACTERS:
+            raise UnusableError(f"a query has {len(shown):,} characters; at most {MAX_QUESTION_CHARACTERS:,} are taken")
+        texts.append(shown)
+    if len(texts) > MOST_QUERIES:
+        raise UnusableError(f"at most {MOST_QUERIES} queries are taken, got {len(texts):,}")
+    return list(dict.fromkeys(texts))
+
+
+def read_evidence(given: Sequence[object], items: Sequence[Item]) -> dict[str, str]:
+    """Read a list of evidence, as texts by id, in its order.
+
+    Raises:
+        UnusableError: an id that was not shown, a text that is none, or a passage with another text.
+    """
+    of = {item.id: item for item in items}
+    kept: dict[str, str] = {}
+    for entry in given:
+        fields: Mapping[str, object] = (
+            cast("Mapping[str, object]", entry) if isinstance(entry, Mapping) else {"id": entry}
+        )
+        key = fields.get("id")
+        if not isinstance(key, str) or key not in of:
+            raise UnusableError(f"no evidence has the id {key!r:.80}; shown are: {', '.join(of)[:200]}")
+        text = fields.get("text", of[key].text)
+        shown = clean(text).strip() if isinstance(text, str) else ""
+        if not shown or len(shown) > max(MAX_QUESTION_CHARACTERS, len(of[key].text)):
+            raise UnusableError(f"evidence {key!r}: its text must be 1 to {MAX_QUESTION_CHARACTERS:,} characters long")
+        if text != of[key].text and not of[key].editable:
+            raise UnusableError(f"evidence {key!r} is a passage: it can be left out, but its text cannot be changed")
+        kept[key] = of[key].text if text == of[key].text else shown
+    return kept
 
 
 def _in_places(queries: Sequence[Query], texts: Sequence[str]) -> tuple[list[Query | None], list[Query]]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.core.review_decision import (
+from hopgraph.nodes.core.human_review import (
     MOST_QUERIES,
     Item,
     UnusableError,
