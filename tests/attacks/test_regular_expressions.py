@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from hopgraph.tools.models import UnusableReplyError, parse_reply
 from hopgraph.tools.prompts import format_block
-from hopgraph.tools.scoring.entailment.windows import split_windows
+from hopgraph.tools.scoring.entailment.local import split_windows
 from hopgraph.tools.text import split_sentences
 from hopgraph.tools.text.sanitize import sanitize_line
 

@@ -1,20 +1,54 @@
 """Send one request to a model: limited, retried with backoff, and with errors in one line."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
+import httpx
 import tenacity
 from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel
 
+from hopgraph.state import ModelError
 from hopgraph.tools.io.background import run_on
-from hopgraph.tools.io.http_retries import UnreadableReplyError, openai_error, retrying, status_of
-from hopgraph.tools.models.failures import as_model_error, is_unsupported
+from hopgraph.tools.io.http_retries import UnreadableReplyError, is_connection_error, openai_error, retrying, status_of
+from hopgraph.tools.io.redact import redact
 from hopgraph.tools.models.reply_cache import ModelReply
 from hopgraph.tools.models.resolve import Bound, ModelHandle, Options
 from hopgraph.tools.models.structured import Mode, is_openai, modes_of, reply_text
 from hopgraph.tools.models.tokens import count_tokens
+
+UNSUPPORTED_STATUS = frozenset({400, 404, 405, 415, 422, 501})
+"""HTTP statuses with which servers refuse a way of asking for JSON that they do not support."""
+
+
+def is_unsupported(error: BaseException) -> bool:
+    """Whether the server, or the model's class, does not support this way of asking for JSON."""
+    return status_of(error) in UNSUPPORTED_STATUS or isinstance(error, NotImplementedError)
+
+
+def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
+    """Describe a failure of the server or the connection in one line; return any other error as it is."""
+    status = status_of(error)
+    detail = " ".join(redact(str(error), handle.model).split())[:300]
+    if status == 401:
+        which = "OPENAI_API_KEY" if is_openai(handle.model) else "its provider's API key"
+        return ModelError(f"{handle.name}: the server refused the key (HTTP 401: {detail}); check {which}")
+    if status is not None:
+        hint = "; try temperature=none" if "temperature" in detail else ""
+        return ModelError(f"{handle.name}: HTTP {status}: {detail}{hint}")
+    if isinstance(error, TimeoutError | httpx.TimeoutException | openai_error("APITimeoutError")):
+        return ModelError(f"{handle.name}: no reply in time; raise request_timeout or try again")
+    if is_connection_error(error):
+        address = getattr(handle.model, "openai_api_base", None) or "its server"
+        return ModelError(f"{handle.name}: cannot reach {redact(str(address))}; is the server running?")
+    if isinstance(error, json.JSONDecodeError | UnreadableReplyError):
+        return ModelError(f"{handle.name}: the server's reply is not in the OpenAI format ({detail})")
+    if isinstance(error, openai_error("OpenAIError")):
+        return ModelError(f"{handle.name}: {detail}")
+    return error
+
 
 _MAX_WAIT_SECONDS = 60.0
 _TRUNCATED = "the reply was cut off at the token limit"

@@ -7,7 +7,6 @@ from hopgraph.tools.models.offline.question import read_question
 from hopgraph.tools.models.offline.statements import names
 from hopgraph.tools.models.offline.terms import class_words, in_class, key, relations, term
 
-_MAKERS = ("director", "composer", "performer", "writer", "producer", "founder", "designer", "sculptor", "painter")
 _DESCRIBED = re.compile(r"\b(?:the (?:[\w-]{1,30} ){0,2}?)?(?P<noun>[a-z-]{3,30}) of ")
 _OWNED = re.compile(r"['\u2019]s ((?:[a-z-]{3,20} ){0,2}?([a-z-]{3,20}))\b")
 _ASIDE = re.compile(r" \([^()\n]{1,60}\)")
@@ -85,14 +84,8 @@ def comparison_parts(graph: EvidenceGraph) -> list[str]:
     question, sides = graph.question, compared_sides(graph)
     if len(sides) < 2 or not (question.options or question.kind == "yes_no"):
         return []
-    maker = next((term(word) for word in question.words if term(word) in _MAKERS and in_class(word, "person")), "")
-    are_persons = [graph.kinds.get(key(side)) == "person" for side in sides]
-    fact = _compared_fact(graph, bool(maker) or any(are_persons))
-    makes = [
-        side if is_person or not maker or f"{maker} of" in side else f"the {maker} of {side}"
-        for side, is_person in zip(sides, are_persons, strict=True)
-    ]
-    return [f"What is {fact} of {each}?" for each in makes] if fact else []
+    fact = _compared_fact(graph, any(graph.kinds.get(key(side)) == "person" for side in sides))
+    return [f"What is {fact} of {side}?" for side in sides] if fact else []
 
 
 def sub_questions(question: str) -> list[str]:

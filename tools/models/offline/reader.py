@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp
 
-from hopgraph.tools.models.offline.candidates import candidates
-from hopgraph.tools.models.offline.evidence_graph import EvidenceGraph
+from hopgraph.tools.models.offline.evidence_graph import EvidenceGraph, candidates
 from hopgraph.tools.models.offline.question import read_question
 from hopgraph.tools.models.offline.question_parts import ORDER, WHAT_IS, compared_sides, comparison_parts, described
 from hopgraph.tools.models.offline.statements import Statement, date_key
@@ -87,31 +86,19 @@ class Reader:
 
     def _compare(self, graph: EvidenceGraph, parts: Sequence[str]) -> Finding:
         """Answer both parts, and compare the answers: which comes first, or whether they are equal."""
-        facts = [self._find_part(part) for part in parts]
+        facts = [self._look_up(part) for part in parts]
         used = tuple(dict.fromkeys(number for fact in facts for number in fact.used))
         yes_no, words = graph.question.kind == "yes_no", set(graph.question.words)
-        if missing := tuple(each for fact in facts for each in fact.missing):
+        if missing := tuple(part for part, fact in zip(parts, facts, strict=True) if not fact.text):
             return Finding("no" if yes_no and used else "", 0.0, used, missing, 1.0, True)
         if not yes_no or words & ORDER:
             days = [date_key(fact.text) or (0, 0, 0) for fact in facts]
             second = days[1] > days[0] if words & class_words("latest") - {"older", "oldest"} else days[1] < days[0]
-            text = ("no" if second else "yes") if yes_no else self._side(compared_sides(graph)[second])
+            text = ("no" if second else "yes") if yes_no else compared_sides(graph)[second]
         else:
             one, two = (countries().get(fact.text.lower(), key(fact.text)) for fact in facts)
             text = "yes" if one == two else "no"
         return Finding(text, _COMPARED, used, (), 1.0, True)
-
-    def _find_part(self, part: str) -> Finding:
-        """Answer a part of a comparison by way of what it describes; only sure answers count."""
-        used: tuple[int, ...] = ()
-        asked = next(iter(described(part).items()), None)
-        if asked and not self.known.get(key(part)):
-            found = self._look_up(asked[1])
-            if not found.text:
-                return Finding(missing=(asked[1],))
-            part, used = part.replace(asked[0], found.text, 1), found.used
-        found = self._look_up(part)
-        return Finding(found.text, used=(*used, *found.used)) if found.text else Finding(missing=(part,))
 
     def _look_up(self, question: str) -> Finding:
         """Answer a question about one name from the statements about it; empty where they do not say it."""
@@ -120,10 +107,6 @@ class Reader:
         about = Reader([s for s in self.statements if s.key == name != ""], self.known)
         found = about.find(question, one_text=True)
         return found if found.complete else Finding()
-
-    def _side(self, side: str) -> str:
-        """Return a side as an answer names it: for "the director of X" the director."""
-        return self._look_up(f"Who is {side}?").text if described(f"Is it {side}?") else side
 
 
 def _judge_claim(graph: EvidenceGraph) -> Finding:

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from hopgraph.state import CorpusError, SpecError
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.io.redact import redact
-from hopgraph.tools.retrieval.web.web_pages import WebEngine, WebPage, make_page, merge_by_address
+from hopgraph.tools.retrieval.web.web_index import WebEngine, WebPage, make_page, merge_by_address
 
 PARALLEL = 4
 """Searches in flight per engine, those past their deadline included."""

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, JsonValue
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.io.json_server import JsonServer
-from hopgraph.tools.retrieval.web.web_pages import WebEngine, WebPage, make_page, merge_by_address
+from hopgraph.tools.retrieval.web.web_index import WebEngine, WebPage, make_page, merge_by_address
 
 KEY_VARIABLE = "SERPER_API_KEY"
 SERPER = "https://google.serper.dev"

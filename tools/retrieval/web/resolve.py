@@ -13,8 +13,7 @@ from hopgraph.tools.io.redact import redact
 from hopgraph.tools.retrieval.passage_retriever import IndexRetriever
 from hopgraph.tools.retrieval.web.community_engine import make_community_engine
 from hopgraph.tools.retrieval.web.http_engines import KEY_VARIABLE, SERPER, Serper, Wikipedia
-from hopgraph.tools.retrieval.web.web_index import WebCache, WebIndex
-from hopgraph.tools.retrieval.web.web_pages import WebEngine
+from hopgraph.tools.retrieval.web.web_index import WebCache, WebEngine, WebIndex
 
 VALID_WEB_SPECS = (
     "web:serper (Google; its key in SERPER_API_KEY), web:wikipedia, web:wikipedia?lang=de, "

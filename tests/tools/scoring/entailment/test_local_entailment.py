@@ -11,7 +11,7 @@ pytest.importorskip("torch", reason="needs the models extra")
 pytest.importorskip("transformers", reason="needs the models extra")
 
 from hopgraph.state import EntailmentChecker, SpecError
-from hopgraph.tools.scoring.entailment.windows import score_best_window, split_windows
+from hopgraph.tools.scoring.entailment.local import score_best_window, split_windows
 from hopgraph.tools.scoring.pair_scorers import entailing_label
 from hopgraph.tools.scoring.resolve import resolve_entailment
 from support import tiny_models

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopgraph.tools.scoring.entailment.written_numbers import read_numbers
+from hopgraph.tools.scoring.entailment.lexical import read_numbers
 
 
 @pytest.mark.parametrize(
