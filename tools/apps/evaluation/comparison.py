@@ -17,8 +17,7 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, RunReade
 from hopgraph.tools.apps.evaluation.batch.run_manifest import GoldBy
 from hopgraph.tools.apps.evaluation.batch.scores import PerQuestion, gold_names, retrieved_names, score_questions
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
-from hopgraph.tools.apps.evaluation.metrics import EXACT_MATCH
-from hopgraph.tools.apps.evaluation.statistics import Interval, bootstrap, permutation_test
+from hopgraph.tools.apps.evaluation.metrics import EXACT_MATCH, Interval, bootstrap, permutation_test
 from hopgraph.tools.apps.runs.run_tree import ROOT
 
 Loss = Literal["right", "answered wrongly", "not answered", "not retrieved", "parse failure", "budget", "failed"]

@@ -23,8 +23,6 @@ from hopgraph.tools.text.sanitize import pluralize
 TRIED_QUESTIONS = 10
 """Questions that are tried. Of 100 of HotpotQA's, the first 3 predicted half of the calls that MIGRES then took, the
 first 10 87 %."""
-
-
 _Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -143,12 +141,8 @@ async def estimate_run(
 ) -> RunEstimate:
     """Answer the first questions by every method, in process, and count; HopgraphError where none can be answered.
 
-    Args:
-        methods: settings by method, with their retriever.
-        questions: of the sample.
-        left: method → questions times repeats that are still to be asked; 0 where it is left out.
-        stand_in: the spec of the model that answers.
-        prices: of the models that the settings name.
+    `left` maps a method to the questions times repeats that are still to be asked (0 where it is left out); `stand_in`
+    is the spec of the model that answers, and the prices are those of the models that the settings name.
     """
     tried = [
         await _estimate(settings, questions[:TRIED_QUESTIONS], left.get(name, 0), stand_in, prices)

@@ -1,4 +1,6 @@
-"""What is measured of answers and of retrieved passages, with the source of each metric.
+"""What is measured of answers and of retrieved passages, with the source of each metric, and its statistics.
+
+Means have intervals, comparisons are paired; both are seeded, so that the same numbers give the same figures.
 
 EM and F1 are those of HotpotQA's script, over all gold answers. In two places they differ from a data set's own
 script, on purpose: an answer of which normalisation leaves nothing (`A`, `The`, `?`) is compared as it stands,
@@ -9,6 +11,9 @@ data set, where MuSiQue's script, whose questions have other answers, gives "no"
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
 
 from hopgraph.state import StepEvent
 from hopgraph.state.events import Revised, parse_event
@@ -21,6 +26,10 @@ _REVISIONS = {
     (True, False): "spoilt",
 }
 """By whether the answer from memory was right, and whether the one after reading the passages is."""
+RESAMPLES = 10_000
+_SEED = 20_240_404
+_BLOCK = 2_000_000
+"""Numbers held at a time while resampling."""
 _CLOSED_ANSWERS = frozenset({"yes", "no", "noanswer"})
 
 
@@ -127,6 +136,11 @@ def recall_at(k: int) -> RankingMetric:
     return RankingMetric(f"recall@{k}", _recall, cutoff=k)
 
 
+ANSWER_SCORES = {"em": EXACT_MATCH, "f1": F1, "acc": COVER_EM}
+"""Names in a summary to metrics; `acc` is the papers' cover exact match."""
+RANKING_SCORES = (*map(recall_at, (2, 5, 10, 15)), PRECISION, S_PRECISION)
+
+
 def measure_incorporation(trace: Iterable[StepEvent], gold: Mapping[int, Sequence[str]]) -> Counter[str]:
     """Judge the hops of one run by its `revised` events, in any order; the counts of several questions add up.
 
@@ -142,3 +156,62 @@ def measure_incorporation(trace: Iterable[StepEvent], gold: Mapping[int, Sequenc
             before, after = (COVER_EM(answer, answers) == 1.0 for answer in (event.generated, event.answer))
             counts[_REVISIONS[before, after]] += 1
     return counts
+
+
+class Interval(NamedTuple):
+    """A 95 % interval."""
+
+    low: float
+    high: float
+
+
+def bootstrap(values: Sequence[float]) -> Interval:
+    """Estimate the 95 % interval of a mean by the percentile bootstrap (Efron 1979) over questions, at least one."""
+    data = np.asarray(values, dtype=np.float64)
+    random = np.random.default_rng(_SEED)
+    means = [data[random.integers(0, data.size, (n, data.size))].mean(axis=1) for n in _blocks(data.size, RESAMPLES)]
+    low, high = np.percentile(np.concatenate(means), [2.5, 97.5])
+    return Interval(float(low), float(high))
+
+
+def permutation_test(differences: Sequence[float], *, resamples: int = RESAMPLES) -> float:
+    """Test whether paired differences, at least one, are zero on average, by random signs (Fisher's paired test).
+
+    The two-sided p-value counts the observed signs as one draw, so it is never 0; it is 1 where nothing differs.
+    """
+    data = np.asarray([value for value in differences if value], dtype=np.float64)
+    if not data.size:
+        return 1.0
+    random = np.random.default_rng(_SEED)
+    observed = abs(data.sum()) - 1e-9
+    extreme = 0
+    for n in _blocks(data.size, resamples):
+        signs = random.integers(0, 2, (n, data.size)) * 2 - 1
+        extreme += int((np.abs(signs @ data) >= observed).sum())
+    return (extreme + 1) / (resamples + 1)
+
+
+def _blocks(size: int, resamples: int) -> list[int]:
+    """Split resamples of so many values into blocks that fit in memory."""
+    step = max(1, _BLOCK // size)
+    return [min(step, resamples - done) for done in range(0, resamples, step)]
+
+
+class Agreement(NamedTuple):
+    """The agreement of two judges on the same cases."""
+
+    n: int
+    accuracy: float
+    """Share of the cases on which they agree."""
+    kappa: float | None
+    """Cohen's kappa (1960): agreement beyond chance; None where chance agreement is complete, as when
+    both always give the same verdict."""
+
+
+def measure_agreement(pairs: Sequence[tuple[bool, bool]]) -> Agreement:
+    """Compare two judges by their verdicts on at least one case."""
+    n = len(pairs)
+    same = sum(one == other for one, other in pairs) / n
+    first, second = (sum(column) / n for column in zip(*pairs, strict=True))
+    chance = first * second + (1 - first) * (1 - second)
+    return Agreement(n, same, None if chance == 1.0 else (same - chance) / (1 - chance))

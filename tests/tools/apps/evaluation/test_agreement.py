@@ -1,6 +1,6 @@
 import pytest
 
-from hopgraph.tools.apps.evaluation.statistics import measure_agreement
+from hopgraph.tools.apps.evaluation.metrics import measure_agreement
 
 
 def test_kappa_worked_by_hand() -> None:

@@ -25,7 +25,7 @@ from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQu
 from hopgraph.tools.apps.evaluation.named_titles import base_of, is_written_as_a_name, words_of
 from hopgraph.tools.apps.evaluation.new_titles import NameKind, candidate_names
 from hopgraph.tools.apps.evaluation.renaming import NAME_MAP, Renamer, rename_records
-from hopgraph.tools.apps.evaluation.trec import format_trec_files
+from hopgraph.tools.apps.evaluation.report.writers import format_trec_files
 from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.retrieval import open_index
 from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, hash_passage, open_corpus

@@ -7,7 +7,7 @@ import pytest
 
 from hopgraph.state import RunError
 from hopgraph.tools.apps.evaluation.comparison import compare_runs
-from hopgraph.tools.apps.evaluation.trec import format_trec_files, safe_id
+from hopgraph.tools.apps.evaluation.report.writers import format_trec_files, safe_id
 from support.hand_made_runs import failed, outcome, question, write_run
 
 QUESTIONS = [

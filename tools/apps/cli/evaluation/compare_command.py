@@ -9,8 +9,7 @@ from hopgraph.tools.apps.cli.evaluation.run_tables import print_table, summary_c
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.comparison import Comparison, compare_runs
 from hopgraph.tools.apps.evaluation.report.tables import simulated, tables
-from hopgraph.tools.apps.evaluation.report.writers import WRITERS
-from hopgraph.tools.apps.evaluation.trec import format_trec_files
+from hopgraph.tools.apps.evaluation.report.writers import WRITERS, format_trec_files
 from hopgraph.tools.io.atomic_files import write_files
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.text.sanitize import pluralize

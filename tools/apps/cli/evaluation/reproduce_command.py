@@ -28,7 +28,7 @@ from hopgraph.tools.apps.cli.progress_bars import progress_on
 from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.evaluation.batch.question_job import answer_question
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunWriter
-from hopgraph.tools.apps.evaluation.batch.run_manifest import describe_simulated_models, models_in
+from hopgraph.tools.apps.evaluation.batch.run_manifest import describe_simulated
 from hopgraph.tools.apps.evaluation.batch.run_setup import CORPUS, list_jobs
 from hopgraph.tools.apps.evaluation.datasets import detect_format, read_questions
 from hopgraph.tools.apps.evaluation.preliminary import EXPERIMENTS, annotated_sub_questions
@@ -84,8 +84,8 @@ def run_reproduce(options: ReproduceOptions) -> None:
             console.print(Text(_command(options, each)), soft_wrap=True)
         _print_left_out(rows)
         return
-    models = [model for own in settings for each in own.values() for model in models_in(each.model_dump())]
-    warnings = warnings_for(table, dataset, pooled=options.corpus is None, stand_ins=describe_simulated_models(models))
+    stand_ins = describe_simulated(each.model_dump() for own in settings for each in own.values())
+    warnings = warnings_for(table, dataset, pooled=options.corpus is None, stand_ins=stand_ins)
     _evaluate(options, options.dataset.expanduser(), runs)
     summaries = {folder: summary_of(each.out, each.methods) for folder, each in runs.items()}
     made = compare_with_paper(options.name, paper, table, dataset, rows, summaries, warnings)

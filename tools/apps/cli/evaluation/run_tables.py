@@ -99,7 +99,7 @@ def print_summary(console: Console, manifest: RunManifest, summary: Mapping[str,
     """Print one line per method: scores in percent, costs per question, failures."""
     facts = manifest.dataset
     print_line(console, f"{facts.name}, {facts.sample}: {pluralize(facts.questions, 'question')}", "bold")
-    if label := describe_simulated(manifest):
+    if label := describe_simulated(manifest.methods.values()):
         print_line(console, label, "yellow")
     columns = [name for name, cell in _SUMMARY.items() if any(cell(row).text for row in summary.values())]
     rows = [[text_cell(method), *(_SUMMARY[name](row) for name in columns)] for method, row in summary.items()]

@@ -94,7 +94,7 @@ def _record(reader: RunReader, question: EvalQuestion, outcome: Outcome) -> Mapp
         "scores": score_outcome(outcome, question, gold_by),
         "seconds": outcome["seconds"],
         "error": outcome["error"],
-        "stand_in": describe_simulated(reader.manifest),
+        "stand_in": describe_simulated(reader.manifest.methods.values()),
     }
     return {**(without_steps if outcome["error"] else reader.trace(outcome)), "evaluation": known}
 
@@ -104,7 +104,7 @@ def _print_head(console: Console, reader: RunReader, question: EvalQuestion, out
     model, corpus = reader.manifest.methods[outcome["method"]].get("model"), reader.manifest.corpus
     title = METHODS[outcome["method"]].graph.get_name()
     print_line(console, f"{title} · model {model} · corpus {corpus.retriever} · {question.id}", "bold")
-    if label := describe_simulated(reader.manifest):
+    if label := describe_simulated(reader.manifest.methods.values()):
         print_line(console, f"A{label[1:]}.", "yellow")
     print_hanging(console, Text("Question", "bold"), Text(sanitize_line(question.question)))
     if question.answers is not None:

@@ -12,10 +12,8 @@ import signal
 import threading
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
 from itertools import count
 from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from typing import Any
 
 from langsmith.utils import tracing_is_enabled  # pyright: ignore[reportUnknownVariableType] - half typed
@@ -85,14 +83,22 @@ def _work(driver: Connection) -> None:
     os._exit(0)  # without waiting for what is in flight
 
 
-@dataclass(eq=False)
 class _Process:
-    process: BaseProcess
-    pipe: Connection
-    in_flight: dict[int, asyncio.Queue[_Message]] = field(default_factory=dict[int, asyncio.Queue[_Message]])
-    lost: bool = False
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")  # a fork would share locks and loops
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_work, args=(theirs,), daemon=True)
+        with ExitStack() as after:
+            if hasattr(signal, "pthread_sigmask"):  # the child starts with SIGINT blocked: Ctrl-C is for the driver
+                before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+                after.callback(signal.pthread_sigmask, signal.SIG_SETMASK, before)
+            self.process.start()
+        theirs.close()  # so that its end is seen here
+        self.in_flight: dict[int, asyncio.Queue[_Message]] = {}
+        self.lost = False
+        threading.Thread(target=self._receive, args=(asyncio.get_running_loop(),), daemon=True).start()
 
-    def receive(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _receive(self, loop: asyncio.AbstractEventLoop) -> None:
         """Deliver its messages to the questions in flight; runs in a thread of its own."""
 
         def deliver(number: int, message: Any) -> None:
@@ -122,7 +128,8 @@ class _ProcessPool:
         """Have the least busy process answer a question; WorkerLostError where it died."""
         alive = [worker for worker in self.processes if not worker.lost]
         while len(alive) < self.size:
-            alive.append(self._start())
+            alive.append(_Process())
+            self.processes.append(alive[-1])
         worker, number = min(alive, key=lambda each: len(each.in_flight)), next(self._numbers)
         inbox = worker.in_flight[number] = asyncio.Queue[_Message]()
         try:
@@ -138,21 +145,6 @@ class _ProcessPool:
         finally:
             worker.in_flight.pop(number, None)
         raise WorkerLostError("it ended; if memory is short, try --processes 1")
-
-    def _start(self) -> _Process:
-        context = multiprocessing.get_context("spawn")  # a fork would share locks and loops
-        ours, theirs = context.Pipe()
-        process = context.Process(target=_work, args=(theirs,), daemon=True)
-        with ExitStack() as after:
-            if hasattr(signal, "pthread_sigmask"):  # the child starts with SIGINT blocked: Ctrl-C is for the driver
-                before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-                after.callback(signal.pthread_sigmask, signal.SIG_SETMASK, before)
-            process.start()
-        theirs.close()  # so that its end is seen here
-        worker = _Process(process, ours)
-        self.processes.append(worker)
-        threading.Thread(target=worker.receive, args=(asyncio.get_running_loop(),), daemon=True).start()
-        return worker
 
 
 @contextmanager

@@ -218,7 +218,6 @@ def _build_from(passages: Iterable[StoredPassage | SourceRecord], own: Path, pro
 
 
 def _corpus_fingerprint(retriever: str) -> str:
-    """Return the fingerprint of a local index's corpus; empty for any other retriever."""
     kind, _, folder = retriever.partition(":")
     path = Path(folder).expanduser()
     return read_manifest(path).corpus.fingerprint if kind in {"bm25", "faiss", "hybrid"} and is_index(path) else ""

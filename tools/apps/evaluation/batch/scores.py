@@ -11,8 +11,14 @@ from hopgraph.tools.apps.evaluation.answer_judge import Judgements, read_judgeme
 from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, RunReader
 from hopgraph.tools.apps.evaluation.batch.run_manifest import GoldBy
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
-from hopgraph.tools.apps.evaluation.metrics import COVER_EM, EXACT_MATCH, F1, PRECISION, RECALL, S_PRECISION, recall_at
-from hopgraph.tools.apps.evaluation.statistics import bootstrap, measure_agreement
+from hopgraph.tools.apps.evaluation.metrics import (
+    ANSWER_SCORES,
+    PRECISION,
+    RANKING_SCORES,
+    RECALL,
+    bootstrap,
+    measure_agreement,
+)
 
 COSTS = (
     *("llm_calls", "prompt_tokens", "completion_tokens", "knowledge_tokens"),
@@ -25,9 +31,6 @@ _NOT_SCORES = frozenset({*COSTS, "seconds", "failed", "answered", "budget"})
 
 PerQuestion = dict[str, dict[str, float]]
 """Question id → score → its mean over the repeats."""
-_ANSWER_SCORES = {"em": EXACT_MATCH, "f1": F1, "acc": COVER_EM}
-"""Names in a summary to metrics; `acc` is the papers' cover exact match."""
-_RANKING_SCORES = (*(recall_at(k) for k in (2, 5, 10, 15)), PRECISION, S_PRECISION)
 
 
 def score_outcome(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> dict[str, float]:
@@ -39,13 +42,13 @@ def score_outcome(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> 
     """
     found: dict[str, float] = {}
     if question.answers is not None:
-        for name, metric in _ANSWER_SCORES.items():
+        for name, metric in ANSWER_SCORES.items():
             found[name] = 0.0 if outcome["error"] else metric(outcome["answer"], question.answers)
         grounded = _is_grounded(outcome, question, gold_by)
         found |= {f"grounded_{name}": found[name] * grounded for name in ("em", "f1")}
     if gold := gold_names(question, gold_by):
         ranked = retrieved_names(outcome, gold_by)
-        found |= {metric.name: metric(ranked, gold) for metric in _RANKING_SCORES}
+        found |= {metric.name: metric(ranked, gold) for metric in RANKING_SCORES}
     return {**found, **_sentence_scores(outcome["citations"], question, gold_by)}
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, TextIO
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, convert_to_messages
 from langchain_core.messages.ai import UsageMetadata
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import AliasPath, BaseModel, Field, ValidationError
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -18,12 +18,8 @@ from starlette.routing import Route
 from hopgraph.tools.models.offline.prompt_blocks import role_of
 
 
-class _Function(BaseModel):
-    name: str
-
-
 class _Tool(BaseModel):
-    function: _Function
+    name: str = Field(validation_alias=AliasPath("function", "name"))
 
 
 class _Body(BaseModel):
@@ -41,8 +37,8 @@ class _Body(BaseModel):
     def forced_tool(self) -> str:
         """The function that must be called; empty where the model may answer in words."""
         if isinstance(self.tool_choice, _Tool):
-            return self.tool_choice.function.name
-        return self.tools[0].function.name if self.tool_choice == "required" and self.tools else ""
+            return self.tool_choice.name
+        return self.tools[0].name if self.tool_choice == "required" and self.tools else ""
 
 
 def chat_app(model: BaseChatModel, name: str, log: TextIO | None = None) -> Starlette:

@@ -67,7 +67,6 @@ def sentences_of(text: str) -> tuple[str, ...]:
 
 
 def _quotes_evidence(line: str, hop: PlanHop) -> bool:
-    """Whether a line repeats a sentence of a gold passage that has the hop's answer."""
     evidence = (each for gold in hop.passages for each in sentences_of(gold.text) if hop.is_answered_by(gold, each))
     return any(contains_words(line, each) for each in evidence)
 

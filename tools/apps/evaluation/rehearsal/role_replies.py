@@ -42,7 +42,6 @@ def _reason(case: PromptCase, known: Mapping[int, str]) -> str:
 
 
 def _fact_or_error(case: PromptCase, question: str, fact: str, number: int = 0) -> str:
-    """Return a fact, or in an error make up what the question asks for."""
     return f"{without_mark(question)}: {case.made_up(f'fact:{number}')}." if case.errs("fact", number) else fact
 
 
@@ -79,7 +78,6 @@ def compress(case: PromptCase) -> Reply:
 
 
 def _recall(case: PromptCase) -> str:
-    """Write what is known from memory, one fact to a line."""
     question = case.target.plan.question_of(case.hops[0]) if case.hops else case.prompt.question
     return _fact_or_error(case, question, "\n".join(case.statements(case.remembered())) or UNKNOWN)
 

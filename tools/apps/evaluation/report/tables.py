@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hopgraph.tools.apps.evaluation.batch.question_job import requires_gold
-from hopgraph.tools.apps.evaluation.batch.run_manifest import describe_simulated_models, models_in, simulated_kinds
+from hopgraph.tools.apps.evaluation.batch.run_manifest import SIMULATED_MODELS, describe_simulated, models_in
 from hopgraph.tools.apps.evaluation.batch.scores import BASE, BOUND, gap_closed
 from hopgraph.tools.apps.evaluation.comparison import (
     LOSSES,
@@ -133,16 +133,14 @@ def default_base(comparison: Comparison) -> str:
 
 def simulated(comparison: Comparison) -> str:
     """Say which models are stand-ins; empty where none is."""
-    return describe_simulated_models(_models(comparison))
+    return describe_simulated(method.settings for method in comparison.methods)
 
 
 def stand_in_kinds(comparison: Comparison) -> str:
     """Name the kinds of stand-ins: `offline`, `rehearsal` or both; empty where none answered."""
-    return " and ".join(simulated_kinds(_models(comparison)))
-
-
-def _models(comparison: Comparison) -> list[str]:
-    return [model for method in comparison.methods for model in models_in(method.settings)]
+    models = [model for method in comparison.methods for model in models_in(method.settings)]
+    kinds = {kind for start, kind in SIMULATED_MODELS.items() if any(each.startswith(start) for each in models)}
+    return " and ".join(sorted(kinds))
 
 
 def _hops(question: EvalQuestion) -> str:

@@ -140,12 +140,9 @@ class PlannedRow:
 def plan_runs(table: PaperTable, dataset: str, given: Sequence[str] = (), *, has_corpus: bool) -> list[PlannedRow]:
     """Plan the runs of a table: one entry per row; rows with the same method and settings name the same folder.
 
-    Args:
-        table: the paper's.
-        dataset: the name of the data set's format, which chooses the preset.
-        given: settings of the user, as `key=value`; they reach the methods that have them. SettingsError for one that
-            no method of the table has, or that the table itself sets.
-        has_corpus: whether there is a corpus other than the data set's own contexts.
+    The name of the data set's format chooses the preset. The user's settings are `given` as `key=value` and reach the
+    methods that have them; SettingsError for one that no method of the table has, or that the table itself sets.
+    `has_corpus`: there is a corpus other than the data set's own contexts.
     """
     _refuse_misplaced(table, given)
     family = FAMILIES.get(dataset, "multi_hop")
@@ -189,7 +186,6 @@ def _assignments(table: PaperTable, row: Row, family: str, given: Sequence[str])
 
 
 def _unused(label: str, taken: set[str]) -> str:
-    """Make a folder's name of a label."""
     base = re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-") or "row"
     names = (base, *(f"{base}-{number}" for number in range(2, len(taken) + 3)))
     return next(name for name in names if name not in taken)
@@ -253,16 +249,9 @@ def compare_with_paper(
     """Put our scores next to the paper's, by its table's name, as `tor/table5`.
 
     Every row has the number of questions, and for every column ours and the paper's; the paper's alone where nothing
-    was run. `?` follows numbers of a row that cannot be read with certainty.
-
-    Args:
-        name: the table's.
-        paper: says in which scale scores are printed.
-        table: of that paper.
-        dataset: the data set that was asked; one that the table lacks is compared with the table's first.
-        rows: as planned.
-        summaries: a run's folder → the summary of its only method; a folder that is missing was not run.
-        warnings: what the note must say; a copied table keeps it.
+    was run. `?` follows numbers of a row that cannot be read with certainty. A data set that the table lacks is
+    compared with the table's first. `summaries` maps a run's folder to the summary of its only method; the warnings
+    are the table's note, so that a copied table keeps them.
     """
     chosen = dataset if dataset in table.datasets else table.datasets[0]
     places = [place for place, column in enumerate(table.columns) if column.dataset == chosen]

@@ -14,8 +14,8 @@ from hopgraph.state import SpecError
 from hopgraph.tools.apps.evaluation.comparison import Comparison, compare_runs
 from hopgraph.tools.apps.evaluation.report.figures import draw_figures
 from hopgraph.tools.apps.evaluation.report.figures.figure_style import drawing
+from hopgraph.tools.apps.evaluation.report.figures.method_figures import quality_figure
 from hopgraph.tools.apps.evaluation.report.figures.sweeps import error_rate, settings_swept
-from hopgraph.tools.apps.evaluation.report.figures.tradeoff import quality_figure
 from support.hand_made_runs import outcome, question, usage, write_run
 from support.step_events import sparse_event
 

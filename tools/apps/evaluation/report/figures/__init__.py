@@ -6,10 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from hopgraph.tools.apps.evaluation.comparison import Comparison
-from hopgraph.tools.apps.evaluation.report.figures.counts import calls_figure, losses_figure, workload_figure
 from hopgraph.tools.apps.evaluation.report.figures.figure_style import drawing
+from hopgraph.tools.apps.evaluation.report.figures.method_figures import (
+    calls_figure,
+    losses_figure,
+    quality_figure,
+    workload_figure,
+)
 from hopgraph.tools.apps.evaluation.report.figures.sweeps import error_figure, sweep_figures
-from hopgraph.tools.apps.evaluation.report.figures.tradeoff import quality_figure
 from hopgraph.tools.io.atomic_files import write_files
 
 _RESOLUTION = 160
@@ -34,7 +38,6 @@ def draw_figures(comparison: Comparison, folder: Path) -> list[Path]:
 
 
 def _figures(comparison: Comparison) -> Iterator[tuple[str, Any]]:
-    """Draw the figures by name; None where there is nothing to draw."""
     yield "quality-by-calls", quality_figure(comparison, "model calls per question", "llm_calls")
     tokens = ("prompt_tokens", "completion_tokens")
     yield "quality-by-tokens", quality_figure(comparison, "tokens per question, prompt and reply", *tokens)
