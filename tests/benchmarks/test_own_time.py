@@ -16,8 +16,8 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from hopgraph.graphs import migres
 from hopgraph.nodes import sentence_filter
-from hopgraph.tools.retrieval.sample import read_sample_passages
 from hopgraph.tools.scoring.rerankers.lexical import LexicalReranker
+from support.sample import read_sample_passages
 from support.servers.scripted_model import ScriptedChatModel
 
 pytestmark = pytest.mark.benchmark

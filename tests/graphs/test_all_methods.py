@@ -19,7 +19,7 @@ from typing_extensions import TypedDict
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.state import AnswerOutput, SettingsError
-from hopgraph.tools.retrieval.sample import read_sample_passages
+from support.sample import read_sample_passages
 
 QUESTION = "In which city was the director of the film Pan's Labyrinth born?"
 ANSWER = "Guadalajara"

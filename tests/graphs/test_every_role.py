@@ -7,8 +7,8 @@ from typing import Any, cast
 import pytest
 
 from hopgraph.graphs import ALIASES, METHODS
-from hopgraph.tools.retrieval.sample import read_sample_passages
 from support.honest import model, ways
+from support.sample import read_sample_passages
 from support.walks import walk
 
 ROLES = [(name, step) for name in sorted(METHODS.keys() - ALIASES.keys()) for step in METHODS[name].Context.steps]

@@ -10,7 +10,7 @@ from hopgraph.nodes.fuse import Fusion
 from hopgraph.nodes.review import ReviewWithQuery
 from hopgraph.tools.models import parse_reply
 from hopgraph.tools.prompts import read_demonstrations
-from hopgraph.tools.retrieval.sample import read_sample_passages
+from support.sample import read_sample_passages
 
 SCHEMAS: dict[str, type[BaseModel]] = {
     "review": ReviewWithQuery,

@@ -7,7 +7,7 @@ import pytest
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
-from hopgraph.tools.retrieval.sample import read_sample_questions
+from support.sample import read_sample_questions
 from support.servers.remote_graphs import GRAPHS, EveryGraph, RemoteThread, asking
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ from langchain_core.messages import BaseMessage
 
 from hopgraph.graphs import METHODS
 from hopgraph.tools.models.offline import OfflineExtractive
-from hopgraph.tools.retrieval.sample import read_sample_passages
+from support.sample import read_sample_passages
 from support.servers.scripted_model import ScriptedChatModel
 
 QUESTIONS = [

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.tools.retrieval.sample import read_sample_passages
+from support.sample import read_sample_passages
 
 torch = pytest.importorskip("torch", reason="needs the models extra")
 transformers = pytest.importorskip("transformers", reason="needs the models extra")

@@ -19,13 +19,8 @@ from hopgraph.tools.models.resolve import Bound, ModelHandle, Options
 from hopgraph.tools.models.structured import Mode, is_openai, modes_of, reply_text
 from hopgraph.tools.models.tokens import count_tokens
 
-UNSUPPORTED_STATUS = frozenset({400, 404, 405, 415, 422, 501})
+_UNSUPPORTED_STATUS = frozenset({400, 404, 405, 415, 422, 501})
 """HTTP statuses with which servers refuse a way of asking for JSON that they do not support."""
-
-
-def is_unsupported(error: BaseException) -> bool:
-    """Whether the server, or the model's class, does not support this way of asking for JSON."""
-    return status_of(error) in UNSUPPORTED_STATUS or isinstance(error, NotImplementedError)
 
 
 def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
@@ -95,7 +90,8 @@ async def _send_in_supported_mode(
             try:
                 reply = await _send_with_retries(handle, messages, schema, mode, options)
             except Exception as error:  # noqa: BLE001 - each provider has error classes of its own; others pass
-                if mode == "text" or known or not is_unsupported(error):
+                unsupported = isinstance(error, NotImplementedError) or status_of(error) in _UNSUPPORTED_STATUS
+                if mode == "text" or known or not unsupported:
                     raise as_model_error(handle, first_refusal or error) from None
                 first_refusal = first_refusal or error
                 untried.remove(mode)

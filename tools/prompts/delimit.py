@@ -46,11 +46,6 @@ def unescape(text: str) -> str:
     return _ESCAPED.sub("&", plain)
 
 
-def format_attribute(text: str) -> str:
-    """Write text as the value of a tag's attribute, on one line."""
-    return " ".join(escape(text).replace('"', "&quot;").split())
-
-
 def format_block(name: str, value: Value) -> str:
     """Write a variable as a delimited block.
 
@@ -68,5 +63,5 @@ def format_block(name: str, value: Value) -> str:
 def _entry(number: int, entry: str | Mapping[str, str]) -> str:
     if isinstance(entry, str):
         return f'<item id="{number}">{escape(entry)}</item>'
-    title, text = format_attribute(entry["title"]), escape(entry["text"])
+    title, text = " ".join(escape(entry["title"]).replace('"', "&quot;").split()), escape(entry["text"])
     return f'<passage id="{number}" title="{title}">\n{text}\n</passage>'

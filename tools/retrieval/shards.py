@@ -5,7 +5,6 @@ index: one file for every SHARD passages, named by what it was made from and mov
 next build takes what fits and embeds the rest. A complete build removes them.
 """
 
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -75,7 +74,9 @@ def embed_passages(
             for step in range(0, len(texts), _STEP):
                 progress(done + step, total)
                 parts.append(model.passages(texts[step : step + _STEP]))
-            _put(path, np.concatenate(parts))
+            unfinished = path.with_suffix(".unfinished.npy")
+            np.save(unfinished, np.concatenate(parts), allow_pickle=False)
+            unfinished.replace(path)
         done += len(texts)
         paths.append(path)
     progress(total, total)
@@ -103,13 +104,6 @@ def _fits(path: Path, count: int, dimension: int) -> bool:
         return np.load(path, mmap_mode="r", allow_pickle=False).shape == (count, dimension)
     except (OSError, ValueError):  # not there, or damaged
         return False
-
-
-def _put(path: Path, vectors: Matrix) -> None:
-    unfinished = path.with_suffix(".unfinished")
-    with unfinished.open("wb") as file:
-        np.save(file, vectors, allow_pickle=False)
-    os.replace(unfinished, path)
 
 
 def remove_shards(goal: Path) -> None:

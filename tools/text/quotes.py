@@ -1,13 +1,12 @@
 """The sentence of a text that supports a statement."""
 
 import re
-from collections import Counter
 
 from hopgraph.tools.text.analyser import content_terms
 from hopgraph.tools.text.sentences import split_sentences
 
 LONGEST_QUOTE = 400
-"""Characters; a longer sentence is cut to its best stretch."""
+"""Characters; a longer sentence is cut to a good stretch."""
 TELLING = 2.0
 """Weight of names and numbers; other words have 1.0."""
 IN_TITLE = 0.25
@@ -15,6 +14,8 @@ IN_TITLE = 0.25
 
 _WORD = re.compile(r"\w+")
 _CHUNK = re.compile(r"\S+")
+_STRETCH = re.compile(rf"\S(?:.{{0,{LONGEST_QUOTE - 2}}}\S)?(?!\S)|\S{{{LONGEST_QUOTE}}}", re.DOTALL)
+"""Whole words, or the first characters of a word that is longer."""
 
 
 def find_quote(statement: str, text: str, title: str = "") -> tuple[int, int]:
@@ -25,7 +26,7 @@ def find_quote(statement: str, text: str, title: str = "") -> tuple[int, int]:
     Returns:
         The sentence's [start, end) character offsets in the text; the first of equally good ones, so the
         first sentence where nothing matches. A sentence over LONGEST_QUOTE characters is cut, at white
-        space if it has any, to the best stretch. (0, 0) for a blank text.
+        space if it has any, to a good stretch. (0, 0) for a blank text.
     """
     sentences = split_sentences(text)
     if not sentences:
@@ -50,25 +51,7 @@ def _score(weights: dict[str, float], sentence: str) -> float:
 
 
 def _cut(weights: dict[str, float], text: str, start: int, end: int) -> tuple[int, int]:
-    """Slide a window of LONGEST_QUOTE characters over the words, counting each term once."""
-    chunks = [match.span() for match in _CHUNK.finditer(text, start, end)]
-    terms = [[t for t in content_terms(text[a:b]) if t in weights] for a, b in chunks]
-    inside: Counter[str] = Counter()
-    carried, first, best, most = 0.0, 0, (start, start + LONGEST_QUOTE), -1.0
-    for last, (_, stop) in enumerate(chunks):
-        carried += sum(weights[t] for t in set(terms[last]) if not inside[t])
-        inside.update(terms[last])
-        while first <= last and stop - chunks[first][0] > LONGEST_QUOTE:
-            inside.subtract(terms[first])
-            carried -= sum(weights[t] for t in set(terms[first]) if not inside[t])
-            first += 1
-        if first <= last and carried > most:
-            best, most = (chunks[first][0], stop), carried
-    return _extend(chunks, *best)
-
-
-def _extend(chunks: list[tuple[int, int]], start: int, end: int) -> tuple[int, int]:
-    """Extend a stretch to whole words after it, then before it, while it stays within LONGEST_QUOTE."""
-    end = max([end, *(b for _, b in chunks if end < b <= start + LONGEST_QUOTE)])
-    start = min([start, *(a for a, _ in chunks if end - LONGEST_QUOTE <= a < start)])
-    return start, end
+    """Return the best of the stretches that begin at every tenth word, and have LONGEST_QUOTE characters at most."""
+    words = [word.start() for word in _CHUNK.finditer(text, start, end)]
+    found = (_STRETCH.match(text, word, end) for word in words[::10])
+    return max((match.span() for match in found if match), key=lambda span: _score(weights, text[span[0] : span[1]]))

@@ -17,8 +17,8 @@ from hopgraph.tools.retrieval.faiss_store import FILE, choose_kind
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.passage_retriever import FusedIndex, IndexRetriever, fuse_rankings
 from hopgraph.tools.retrieval.passage_store import StoredPassage
-from hopgraph.tools.retrieval.sample import read_sample_passages
 from support.hashed_words import HashedWords
+from support.sample import read_sample_passages
 
 faiss: Any = pytest.importorskip("faiss", reason="needs the models extra")
 QUERIES = ["Who designed the statue?", "the film's director", "a city in France", "born in"]

@@ -18,8 +18,8 @@ from hopgraph.state import CorpusError, SpecError
 from hopgraph.tools.retrieval import build_index, resolve_retriever
 from hopgraph.tools.retrieval.late_interaction import add_late_interaction
 from hopgraph.tools.retrieval.late_interaction_model import load_late_interaction
-from hopgraph.tools.retrieval.sample import read_sample_passages
 from support import tiny_models
+from support.sample import read_sample_passages
 
 PASSAGES = list(read_sample_passages())
 QUESTIONS = ["Who directed Pan's Labyrinth?", "In which city was the sculptor of the Statue of Liberty born?", "x"]

@@ -12,8 +12,8 @@ from hopgraph.nodes.sentence_filter import sentence_filter
 from hopgraph.state import Query
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.retrieval import build_index, resolve_retriever
-from hopgraph.tools.retrieval.sample import read_sample_passages
 from hopgraph.tools.scoring.resolve import resolve_reranker
+from support.sample import read_sample_passages
 from support.servers.embedding_app import EmbeddingApp
 from support.servers.loopback import LoopbackServer
 

@@ -16,8 +16,15 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typing_extensions import override
 
-from hopgraph.tools.apps.cli.command import examples, takes
-from hopgraph.tools.apps.cli.command_options import AskOptions, IndexOptions, JsonOption, PictureFormat, ReviewChoice
+from hopgraph.tools.apps.cli.command_options import (
+    AskOptions,
+    IndexOptions,
+    JsonOption,
+    PictureFormat,
+    ReviewChoice,
+    examples,
+    takes,
+)
 from hopgraph.tools.apps.cli.evaluation.evaluation_commands import evaluation
 from hopgraph.tools.apps.cli.serving_commands import servers
 
@@ -165,7 +172,7 @@ def prompts(
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
 ) -> None:
     """Copy a method's prompt files, to edit and use them."""
-    from hopgraph.tools.apps.cli.prompts_command import run_prompts
+    from hopgraph.tools.apps.cli.methods_command import run_prompts
 
     run_prompts(method, out, force=force)
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_json
-from hopgraph.tools.apps.cli.progress_bars import progress_on
+from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_json, progress_on
 from hopgraph.tools.apps.cli.settings_options import corpus_spec
 from hopgraph.tools.apps.evaluation.datasets import read_questions
 from hopgraph.tools.apps.evaluation.threshold_calibration import calibrate

@@ -1,10 +1,39 @@
-"""The options of `ask`, `index` and `chat`: each field is an option or an argument of the command."""
+"""The options of `ask`, `index` and `chat`: each field of a dataclass is an option or an argument of its command."""
 
+import inspect
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import typer
+
+OptionsT = TypeVar("OptionsT")
+
+
+def examples(*lines: str) -> str:
+    """Write examples for the end of a help page, one to a paragraph, as it joins lines."""
+    return "\n\n".join(["Examples:", *lines])
+
+
+def takes(options: type[OptionsT], **defaults: Any) -> Callable[[Callable[[OptionsT], None]], Callable[..., None]]:
+    """Return a decorator that lets typer read a command's parameters from a dataclass and pass them as one object.
+
+    Each field is annotated with its `typer.Option` or `typer.Argument`; `defaults` replace fields' defaults.
+    """
+    signature = inspect.signature(options)
+    parameters = [each.replace(default=defaults.get(name, each.default)) for name, each in signature.parameters.items()]
+
+    def decorate(run: Callable[[OptionsT], None]) -> Callable[..., None]:
+        def command(**given: Any) -> None:
+            run(options(**given))
+
+        command.__name__, command.__doc__ = run.__name__, run.__doc__
+        command.__dict__["__signature__"] = signature.replace(parameters=parameters, return_annotation=None)
+        return command
+
+    return decorate
+
 
 ReviewChoice = Literal["queries", "evidence", "all"]
 """What `ask --review` asks about."""

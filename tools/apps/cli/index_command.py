@@ -7,8 +7,7 @@ from rich.console import Console
 
 from hopgraph.state import HopgraphError
 from hopgraph.tools.apps.cli.command_options import IndexOptions
-from hopgraph.tools.apps.cli.console import console_on, print_line
-from hopgraph.tools.apps.cli.progress_bars import progress_on
+from hopgraph.tools.apps.cli.console import console_on, print_line, progress_on
 from hopgraph.tools.retrieval import IndexReport, build_index
 from hopgraph.tools.retrieval.engines import FillReport, index_into
 from hopgraph.tools.retrieval.late_interaction import add_late_interaction

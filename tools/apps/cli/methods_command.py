@@ -1,7 +1,9 @@
-"""`hopgraph methods`: list the methods, or the settings of one."""
+"""`hopgraph methods`: list the methods, or the settings of one; `hopgraph prompts`: copy its prompt files."""
 
 import json
+import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
@@ -9,10 +11,12 @@ from rich.console import Console
 from rich.text import Text
 
 from hopgraph.graphs import ALIASES, METHODS
-from hopgraph.state import Context
+from hopgraph.state import Context, SettingsError
 from hopgraph.state.papers import PAPERS
-from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_json
+from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_json, print_line
 from hopgraph.tools.apps.cli.settings_options import method_named
+from hopgraph.tools.io.atomic_files import write_files
+from hopgraph.tools.prompts import FAMILIES, list_prompt_files
 
 _NAMES = 18
 """Columns of the methods' names."""
@@ -107,3 +111,23 @@ def _print_settings(console: Console, settings: list[dict[str, Any]]) -> None:
             facts = Text.assemble((f"= {shown}", "green"), (f"  ({setting['takes']})", "dim"))
             print_hanging(console, Text(f"  {setting['name']}", "cyan"), facts, indent=26)
             print_hanging(console, Text(), Text(setting["description"]), indent=26)
+
+
+def run_prompts(method: str, out: Path, *, force: bool) -> None:
+    """Copy the prompt files of a method and print how to use them; files that are there need `force`."""
+    cls: type[Context] = method_named(method).Context
+    out = out.expanduser()
+    files = dict(list_prompt_files(cls.method, cls.steps))
+    contents = {out / name: path.read_bytes() for name, path in files.items()}
+    there = [path for path in contents if path.exists()]
+    if there and not force:
+        raise SettingsError(f"{there[0]} exists already; choose another folder, or --force to replace it")
+    write_files(contents)
+    console = console_on()
+    print_line(console, f"{len(contents)} files written to {out}. Edit them, then:")
+    use = f'hopgraph ask "…" --method {cls.method} --set prompts_dir={shlex.quote(str(out))}'
+    print_hanging(console, Text(), Text(use, "cyan"), indent=2)
+    if families := [family for family in FAMILIES if any(name.endswith(f".{family}.jsonl") for name in files)]:
+        note = "The .jsonl files are demonstrations, used if a family of them is asked for, too: "
+        choice = " or ".join(f"--set demonstrations={family}" for family in families)
+        print_line(console, f"{note}{choice}.", "dim")

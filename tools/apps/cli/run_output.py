@@ -14,7 +14,7 @@ from rich.text import Text
 from hopgraph.state import Context, Usage
 from hopgraph.tools.apps.cli.console import LABEL_WIDTH, print_hanging, print_line
 from hopgraph.tools.apps.runs.lines import Line
-from hopgraph.tools.apps.runs.run_header import run_header
+from hopgraph.tools.apps.runs.narration import run_header
 from hopgraph.tools.apps.runs.tree_text import TerminalTree
 from hopgraph.tools.text.sanitize import pluralize, sanitize_line
 

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
@@ -29,40 +28,30 @@ _FOLDER = Path(".langgraph_api")
 """Of the server, in the working directory; that of `hopgraph serve` stays empty."""
 
 
-@dataclass(frozen=True)
-class ServeOptions:
-    """What the command line asks for."""
-
-    host: str
-    port: int
-    browser: bool
-    """Open Studio, a page of LangSmith's, in the browser."""
-
-
-def run_serve(options: ServeOptions) -> None:
-    """Serve the graphs until Ctrl-C; threads are kept in memory and end with the server.
+def run_serve(host: str, port: int, *, browser: bool) -> None:
+    """Serve the graphs until Ctrl-C, and open Studio if asked; threads are kept in memory and end with the server.
 
     Raises:
         SpecError: the server is not installed. SettingsError: the port, the host or the working directory cannot
         be used, or others can reach the host and no key is set.
     """
-    ServingOptions(host=options.host, keys=keys_from_environment())  # refused without a key
+    ServingOptions(host=host, keys=keys_from_environment())  # refused without a key
     os.environ.update(_QUIET)  # some are read as the server is imported
     os.environ.setdefault("LOG_LEVEL", "WARNING")
     with _own_folder(), TemporaryDirectory(prefix="hopgraph-serve-") as folder:
         server = require("langgraph_api.cli", "server")
         runtime = require("langgraph_runtime_inmem.database", "server")
         # The server would silently take another port.
-        open_listener(options.host, options.port).close()
-        _print_address(options)
+        open_listener(host, port).close()
+        _print_address(host, port)
         _keep_apart(runtime, Path(folder))
         server.run_server(
-            options.host,
-            options.port,
+            host,
+            port,
             graphs=packaged_graphs(),
             auth=AUTH,
             http=http_config(),
-            open_browser=options.browser,
+            open_browser=browser,
             n_jobs_per_worker=10,
             disable_persistence=True,
         )
@@ -125,9 +114,9 @@ def _entry(module: ModuleType) -> dict[str, str]:
     return {"path": f"{module.__name__}:graph", "description": about}
 
 
-def _print_address(options: ServeOptions) -> None:
+def _print_address(host: str, port: int) -> None:
     console = console_on(stderr=True)
-    address = address_of(options.host, options.port)
+    address = address_of(host, port)
     lines = f"Serving {len(packaged_graphs())} graphs at {address}; stop with Ctrl-C."
     print_line(console, lines, "bold")
     who = "callers send a key of HOPGRAPH_API_KEY" if keys_from_environment() else "it lets in this machine alone"

@@ -5,8 +5,14 @@ from typing import Annotated
 
 import typer
 
-from hopgraph.tools.apps.cli.command import examples, takes
-from hopgraph.tools.apps.cli.command_options import ChatOptions, ChatSetOption, CorpusOption, ModelOption
+from hopgraph.tools.apps.cli.command_options import (
+    ChatOptions,
+    ChatSetOption,
+    CorpusOption,
+    ModelOption,
+    examples,
+    takes,
+)
 
 servers = typer.Typer()
 
@@ -51,9 +57,9 @@ def serve(
     ] = False,
 ) -> None:
     """Serve every method and the chat by LangGraph's development server, for Studio and langgraph-sdk."""
-    from hopgraph.tools.apps.cli.serve_command import ServeOptions, run_serve
+    from hopgraph.tools.apps.cli.serve_command import run_serve
 
-    run_serve(ServeOptions(host, port, browser))
+    run_serve(host, port, browser=browser)
 
 
 @servers.command(epilog=_REHEARSE_EXAMPLES)

@@ -4,10 +4,15 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from hopgraph.state import Passage, StepEvent
+from hopgraph.state import Context, Passage, StepEvent
+from hopgraph.state.context import DEFAULT_MODEL, DEFAULT_RETRIEVER
 from hopgraph.state.events import Deduced, QuerySent, Retrieved, Retrying, event_order, parse_event
 from hopgraph.tools.apps.runs.event_lines import event_lines
 from hopgraph.tools.apps.runs.lines import EventView, Line
+from hopgraph.tools.io.redact import redact
+from hopgraph.tools.models import model_name
+from hopgraph.tools.resources import describe_settings
+from hopgraph.tools.text.sanitize import sanitize_line
 
 
 class _Step:
@@ -90,3 +95,16 @@ def _results_after_queries(steps: list[_Step]) -> Iterator[_Step]:
             # A result whose own query is not among these steps, or comes later, has its own place.
             if results and (isinstance(step.event, QuerySent) or results[0] is step):
                 yield results.popleft()
+
+
+def run_header(title: str, settings: Context) -> tuple[str, str]:
+    """Return the first line, and a note if the model is the embedded one; else an empty note."""
+    model, corpus = (sanitize_line(redact(name)) for name in describe_settings(settings))
+    more = [f"{sanitize_line(role)}: {sanitize_line(model_name(given))}" for role, given in settings.models.items()]
+    second = settings.second_retriever
+    name = second if isinstance(second, str) else type(second).__name__
+    corpora = [corpus, *([sanitize_line(redact(name))] if second else [])]
+    about = " (bundled sample)" if corpora == [DEFAULT_RETRIEVER] else ""
+    line = f"{title} · model {', '.join([model, *more])} · corpus {' + '.join(corpora)}{about}"
+    stand_in = f"{model} is the embedded stand-in: no language model, only fixed rules that extract text."
+    return line, stand_in if model == DEFAULT_MODEL else ""

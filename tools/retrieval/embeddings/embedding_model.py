@@ -1,6 +1,7 @@
 """An embedding model: texts to vectors, with the prefixes and the scaling that it was trained for."""
 
 import base64
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
@@ -12,6 +13,32 @@ from typing_extensions import override
 
 from hopgraph.state import CorpusError, ModelError
 from hopgraph.tools.io.background import run_in_background
+
+
+class Prefixes(NamedTuple):
+    """The texts that a model was trained to see before a query and before a passage; empty for none."""
+
+    query: str = ""
+    passage: str = ""
+
+
+_WEB_SEARCH = "Given a web search query, retrieve relevant passages that answer the query"
+_BY_NAME: tuple[tuple[re.Pattern[str], Prefixes], ...] = (
+    (re.compile(r"e5-mistral|e5-.*instruct"), Prefixes(f"Instruct: {_WEB_SEARCH}\nQuery: ")),
+    (re.compile(r"(^|[-_])e5([-_]|$)"), Prefixes("query: ", "passage: ")),
+    (re.compile(r"bge-m3"), Prefixes()),
+    (re.compile(r"bge-.*zh"), Prefixes("为这个句子生成表示以用于检索相关文章：")),  # noqa: RUF001 - as the model's card has it
+    (re.compile(r"(^|[-_])bge-"), Prefixes("Represent this sentence for searching relevant passages: ")),
+    (re.compile(r"nomic-embed"), Prefixes("search_query: ", "search_document: ")),
+)
+"""From the models' cards, first match. All others (GTE, all-MiniLM, Contriever, …) have none."""
+
+
+def prefixes_by_name(name: str) -> Prefixes:
+    """Look a model up by the last part of its name or path, as `intfloat/e5-base-v2` or `models/bge-small-en`."""
+    last = name.rstrip("/\\").replace("\\", "/").rpartition("/")[2].lower()
+    return next((prefixes for pattern, prefixes in _BY_NAME if pattern.search(last)), Prefixes())
+
 
 Vector = NDArray[np.float32]
 """One vector of shape (dimension,)."""

@@ -10,8 +10,7 @@ from urllib.parse import urlencode
 import numpy as np
 
 from hopgraph.state import SpecError
-from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingModel, Text, Vector
-from hopgraph.tools.retrieval.embeddings.prefixes import Prefixes, prefixes_by_name
+from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingModel, Prefixes, Text, Vector, prefixes_by_name
 from hopgraph.tools.scoring.weights import (
     LOCAL_OPTIONS,
     Batched,

@@ -14,8 +14,7 @@ import numpy as np
 from hopgraph.state import SpecError
 from hopgraph.tools.io.json_server import JsonServer
 from hopgraph.tools.io.redact import redact
-from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingModel, Text, Vector
-from hopgraph.tools.retrieval.embeddings.prefixes import prefixes_by_name
+from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingModel, Text, Vector, prefixes_by_name
 from hopgraph.tools.scoring.weights import number_option, read_spec
 
 KEY_VARIABLE = "OPENAI_API_KEY"

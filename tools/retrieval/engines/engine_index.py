@@ -7,9 +7,8 @@ from langchain_core.embeddings import Embeddings
 from hopgraph.state import CorpusError
 from hopgraph.tools.io.background import in_search_thread
 from hopgraph.tools.retrieval.embeddings import EmbeddingModel, resolve_embeddings
-from hopgraph.tools.retrieval.engines.address import EngineAddress, parse_address
 from hopgraph.tools.retrieval.engines.elasticsearch import ElasticsearchEngine
-from hopgraph.tools.retrieval.engines.engine import REMEDY, SearchEngine
+from hopgraph.tools.retrieval.engines.engine import REMEDY, EngineAddress, SearchEngine, parse_address
 from hopgraph.tools.retrieval.engines.milvus import MilvusEngine
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.index_manifest import load_analyser

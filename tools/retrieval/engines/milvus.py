@@ -19,12 +19,12 @@ from typing_extensions import override
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.io.optional_packages import require
-from hopgraph.tools.retrieval.engines.address import EngineAddress
 from hopgraph.tools.retrieval.engines.engine import (
     CALL_SECONDS,
     CONNECT_SECONDS,
     TERMS,
     VECTOR,
+    EngineAddress,
     EngineFacts,
     EngineRow,
     SearchEngine,

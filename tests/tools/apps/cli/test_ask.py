@@ -14,7 +14,7 @@ from hopgraph.tools.apps.cli import console
 from hopgraph.tools.apps.cli.run_output import print_header
 from hopgraph.tools.apps.runs.answer_record import answer_record
 from hopgraph.tools.models.offline import OfflineExtractive
-from hopgraph.tools.retrieval.sample import read_sample_passages
+from support.sample import read_sample_passages
 
 Run = Callable[..., Any]
 QUESTION = "Which film was released first, Metropolis or Nosferatu?"

@@ -10,7 +10,7 @@ import pytest
 
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.models.offline import OfflineExtractive
-from hopgraph.tools.retrieval.sample import read_sample_passages
+from support.sample import read_sample_passages
 from support.servers.openai_server import OpenAIServer
 from support.servers.web_app import WebApp, open_app
 

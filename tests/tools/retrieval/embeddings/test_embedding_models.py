@@ -6,7 +6,7 @@ from langchain_core.embeddings import Embeddings
 
 from hopgraph.state import CorpusError, ModelError, SpecError
 from hopgraph.tools.retrieval.embeddings import EmbeddingModel, resolve_embeddings
-from hopgraph.tools.retrieval.embeddings.prefixes import Prefixes, prefixes_by_name
+from hopgraph.tools.retrieval.embeddings.embedding_model import Prefixes, prefixes_by_name
 from support.hashed_words import HashedWords
 
 

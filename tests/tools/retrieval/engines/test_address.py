@@ -1,7 +1,7 @@
 import pytest
 
 from hopgraph.state import SpecError
-from hopgraph.tools.retrieval.engines.address import is_engine, parse_address
+from hopgraph.tools.retrieval.engines.engine import is_engine, parse_address
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from importlib.resources import files
 
 import pytest
 
-from hopgraph.tools.retrieval.sample import SampleQuestion, read_sample_passages, read_sample_questions
+from support.sample import SampleQuestion, read_sample_passages, read_sample_questions
 
 PASSAGES = {passage["id"]: passage for passage in read_sample_passages()}
 QUESTIONS = list(read_sample_questions())

@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from hopgraph.tools.apps.cli.command import examples, takes
-from hopgraph.tools.apps.cli.command_options import JsonOption, VerboseOption
+from hopgraph.tools.apps.cli.command_options import JsonOption, VerboseOption, examples, takes
 from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, ReproduceOptions
 
 evaluation = typer.Typer()

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from hopgraph.state import Context, SettingsError
-from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_line
+from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_line, progress_on
 from hopgraph.tools.apps.cli.evaluation.eval_command import (
     INDEXING_STAGES,
     answer_all,
@@ -24,7 +24,6 @@ from hopgraph.tools.apps.cli.evaluation.eval_command import (
 )
 from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, ReproduceOptions, RunOptions
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_table, summary_console
-from hopgraph.tools.apps.cli.progress_bars import progress_on
 from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.evaluation.batch.question_job import answer_question
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunWriter

@@ -17,7 +17,7 @@ from pydantic import JsonValue
 from hopgraph.graphs import METHODS
 from hopgraph.state import HopgraphError
 from hopgraph.state.chat import ChatContext, settings_for_method
-from hopgraph.tools.apps.runs.run_header import run_header
+from hopgraph.tools.apps.runs.narration import run_header
 from hopgraph.tools.apps.server.page.document_store import UserDocuments, documents_folder
 from hopgraph.tools.apps.server.page.page_turns import PageTurn, RunningTurns, TurnStore
 from hopgraph.tools.apps.server.page.review_form import ReviewRequest

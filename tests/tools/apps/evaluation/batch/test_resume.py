@@ -18,8 +18,8 @@ from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eva
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
 from hopgraph.tools.models.offline import OfflineExtractive
-from hopgraph.tools.retrieval.sample import read_sample_questions
 from support.paths import SAMPLE
+from support.sample import read_sample_questions
 from support.servers import faults
 from support.servers.openai_server import OpenAIServer
 

@@ -14,7 +14,7 @@ from hopgraph.tools.apps.evaluation.rehearsal.question_plan import (
     wordings,
 )
 from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_model import read_book
-from hopgraph.tools.retrieval.sample import read_sample_questions
+from support.sample import read_sample_questions
 
 TEXT = "Ada Brink was a painter. She was born in Larvik, near the sea, in 1950. Her brother went to Oslo."
 
