@@ -54,16 +54,10 @@ _INSTRUCTIONS = (
     "Take `auto` unless the user names a method. Give the whole question, so that it stands without the conversation. "
     "An empty answer means that the documents do not say."
 )
+_QUESTION = {"type": "string", "description": "one question that stands alone, in plain words"}
 _INPUT_SCHEMA: dict[str, Any] = {
     "type": "object",
-    "properties": {
-        "question": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": MAX_QUESTION_CHARACTERS,
-            "description": "one question that stands alone, in plain words",
-        }
-    },
+    "properties": {"question": {**_QUESTION, "minLength": 1, "maxLength": MAX_QUESTION_CHARACTERS}},
     "required": ["question"],
     "additionalProperties": False,
 }

@@ -25,13 +25,10 @@ _CLIENT_LEFT = 499
 async def run_in_task(
     steps: AsyncGenerator[TurnStep], seconds: float
 ) -> AsyncGenerator[tuple[asyncio.Task[None], asyncio.Queue[TurnStep | None]]]:
-    """Run a turn in a task of its own; leaving the block cancels it.
+    """Yield a task that runs a turn, and the queue of its steps: None comes last, however it ended.
 
     The turn does not wait for its reader, so that a slow reader does not occupy a slot. After so many `seconds` the
-    task fails with a TimeoutError.
-
-    Yields:
-        The task, and the queue in which its steps arrive: None comes after the last, however it ended.
+    task fails with a TimeoutError; leaving the block cancels it.
     """
     arrived = asyncio.Queue[TurnStep | None]()
 

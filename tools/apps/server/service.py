@@ -54,11 +54,10 @@ class Admission:
 
     def __init__(self, running: int, waiting: int) -> None:
         """Allow `running` turns at once and `waiting` others to wait."""
-        self._slots = asyncio.Semaphore(running)
-        self._limit = running + waiting
+        self._slots, self._limit = asyncio.Semaphore(running), running + waiting
+        self._threads = set[str]()
         self.active = 0
         """How many turns run or wait."""
-        self._threads = set[str]()
 
     def is_busy(self, thread: str) -> bool:
         """Whether a turn of a thread runs or waits, or the thread is otherwise in use."""
@@ -77,11 +76,7 @@ class Admission:
 
     @asynccontextmanager
     async def reserve(self, thread: str = "") -> AsyncGenerator[None]:
-        """Reserve a slot for a turn, on a thread unless its key is empty.
-
-        Raises:
-            BusyError: too many are waiting already, or the thread's last turn has not ended.
-        """
+        """Reserve a slot, on a thread unless its key is empty; a BusyError if it is busy or too much waits."""
         with self.exclusive(thread) if thread else nullcontext():
             if self.active >= self._limit:
                 raise BusyError(f"{self.active} questions are being answered or are waiting; try again in a moment")

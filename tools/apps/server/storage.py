@@ -99,8 +99,7 @@ class Database(ABC):
     async def lock(self, key: str) -> AsyncGenerator[bool]:
         """Lock a thread against other processes, until the block, the process or the connection to the server ends.
 
-        Yields:
-            False where it is locked already. SQLite, which is for one process at a time: always True.
+        Yields False where it is locked already; SQLite, which is for one process at a time, always True.
         """
         yield True
 

@@ -155,10 +155,7 @@ def default_path() -> Path:
 
 @asynccontextmanager
 async def open_threads(place: str | Path | None = None) -> AsyncGenerator[Threads]:
-    """Open the threads stored at a place, and prepare it if it is new.
-
-    Args:
-        place: A file for SQLite, or an address `postgresql://USER@HOST:PORT/DATABASE`; none: `default_path`.
+    """Open the threads at a file for SQLite, by default `default_path`, or at `postgresql://USER@HOST:PORT/DATABASE`.
 
     Raises:
         SettingsError: a package is missing, or the place cannot be opened; one line, without the password.

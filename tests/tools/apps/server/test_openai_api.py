@@ -14,8 +14,7 @@ from langchain_openai import ChatOpenAI
 
 from hopgraph.graphs import METHODS
 from hopgraph.state import Citation
-from hopgraph.tools.apps.server.openai_api.completion_request import read_request, task_reply
-from hopgraph.tools.apps.server.openai_api.completion_writer import citation_annotations
+from hopgraph.tools.apps.server.openai_api.completions import citation_annotations, read_request, task_reply
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import MODEL_NAMES
 from hopgraph.tools.models.offline import OfflineExtractive

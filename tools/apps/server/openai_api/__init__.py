@@ -20,13 +20,14 @@ from langchain_core.messages import AIMessage
 from hopgraph.nodes.finish import total
 from hopgraph.state import HopgraphError, ModelError, QuestionError, SettingsError, SpecError
 from hopgraph.tools.apps.runs.narration import Narrator
-from hopgraph.tools.apps.server.openai_api.completion_request import (
+from hopgraph.tools.apps.server.openai_api.completions import (
     CompletionRequest,
+    CompletionWriter,
     RequestError,
     read_request,
     task_reply,
+    write_reasoning,
 )
-from hopgraph.tools.apps.server.openai_api.completion_writer import CompletionWriter, write_reasoning
 from hopgraph.tools.apps.server.refusal import Refusal
 from hopgraph.tools.apps.server.relay import KEEP_ALIVE, client_left, relay_steps, stream_events, while_connected
 from hopgraph.tools.apps.server.service import MODEL_NAMES, BusyError, Service, UnknownMethodError, resolve_name

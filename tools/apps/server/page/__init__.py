@@ -65,14 +65,10 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
         build_page(app.state.chat_session, options.initial_method),
         PAGE_PATH,
         footer_links=[],
-        run_history=False,
         auth=authenticate if options.keys else None,
         auth_message=login,
-        show_error=False,
         max_file_size=options.max_upload_bytes,
-        ssr_mode=False,
-        enable_monitoring=False,
-        pwa=False,
+        **dict.fromkeys(("run_history", "show_error", "ssr_mode", "enable_monitoring", "pwa"), False),
         theme=theme(gradio),
         css=read_asset("page.css"),
         head=_ICON,
@@ -84,9 +80,8 @@ def _create_private(folder: Path) -> Path:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)  # it may be an older one
     except OSError as error:
-        raise SettingsError(
-            f"no folder for uploads at {folder}: {error.strerror}; name another place with {_UPLOADS} or --threads"
-        ) from None
+        advice = f"name another place with {_UPLOADS} or --threads"
+        raise SettingsError(f"no folder for uploads at {folder}: {error.strerror}; {advice}") from None
     return folder
 
 

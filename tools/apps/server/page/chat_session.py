@@ -5,7 +5,7 @@ Each function returns or yields a `ThreadView`, which replaces what is shown; `p
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -85,12 +85,11 @@ class ChatSession:
 
     def known_changes(self, method: str, changes: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
         """Return those of stored changes that the page still has a field for; empty where the method is unusable."""
-        try:
+        with suppress(HopgraphError):  # `describe` reports it
             effective = effective_settings(method, self.service().settings(AUTO, {}))
-        except HopgraphError:  # `describe` reports it
-            return {}
-        names = {each.name for each in list_settings(effective, owner=self.is_owner)}
-        return {name: value for name, value in changes.items() if name in names}
+            names = {each.name for each in list_settings(effective, owner=self.is_owner)}
+            return {name: value for name, value in changes.items() if name in names}
+        return {}
 
     def settings(self, user: str, options: TurnOptions) -> ChatContext:
         """Build a turn's settings; a SettingsError for an invalid one, or one of the owner's, or a deleted corpus."""
@@ -116,8 +115,7 @@ class ChatSession:
         except HopgraphError as error:
             return str(error), ""
         # The path where the app stores it is not shown.
-        line = line.replace(spec, f"“{names.get(options.corpus, '')}”") if spec else line
-        return line, stand_in
+        return line.replace(spec, f"“{names.get(options.corpus, '')}”") if spec else line, stand_in
 
     async def open(self, user: str, thread: str) -> ThreadView:
         """Show a thread; a new one where the user has none of this id."""
@@ -181,15 +179,15 @@ class ChatSession:
             yield ThreadView(before.thread, before.turns, asked if before.asked else ())
             return
         given: Command[Any] = Command(resume={each.id: each.answer for each in asked})
-        turn = before.turns[-1]
+        turn, answered = before.turns[-1], ThreadView(before.thread, before.turns)
         turn.ended = ""
         try:
             settings = self.settings(user, TurnOptions(turn.method, turn.changes, turn.corpus))
         except HopgraphError as error:
             turn.ended, turn.problem = "failed", str(error)
-            yield ThreadView(before.thread, before.turns)
+            yield answered
             return
-        async for view in self._run(session, user, ThreadView(before.thread, before.turns), given, settings):
+        async for view in self._run(session, user, answered, given, settings):
             yield view
 
     async def _run(

@@ -99,9 +99,8 @@ def _grouped(lines: Iterable[Line]) -> list[tuple[str, list[list[Line]]]]:
         groups = groups or [("", [])]
         items = groups[-1][1]
         if line.label or not items:
-            items.append([line])
-        else:
-            items[-1].append(line)
+            items.append([])
+        items[-1].append(line)
     return groups
 
 

@@ -57,9 +57,10 @@ class DocumentsPanel:
                         choices = corpus_choices(await documents().list_for(user))
                         for path in paths:
                             path.unlink(missing_ok=True)
+                        chosen = gr.update(choices=choices, value=stage["id"])
                         yield {
                             self._result: _corpus_html(stage),
-                            self.corpus: gr.update(choices=choices, value=stage["id"]),
+                            self.corpus: chosen,
                             self._files: None,
                             self._name: "",
                         }

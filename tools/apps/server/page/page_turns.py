@@ -71,6 +71,17 @@ class PageTurn:
     """Why it failed, in one line."""
     ended: TurnStatus = ""
 
+    def record_end(self, end: TurnEnd | None, error: BaseException | None, seconds: float) -> None:
+        """Record how the run ended; without an end or an error it was stopped."""
+        if end and end.paused:
+            self.ended = "paused"
+        elif end:
+            self.record_reply(end.state["messages"][-1])
+            self.ended = "done"
+        else:
+            self.ended = "failed" if error else "stopped"
+            self.problem = error_line(error, seconds) if error else ""
+
     def record_reply(self, message: Any) -> None:
         """Record the reply's message, which ends the turn."""
         found = message.additional_kwargs if isinstance(message, AIMessage) else {}
@@ -155,23 +166,10 @@ class RunningTurns:
                         await asyncio.sleep(_PAUSE_SECONDS)
                 turn.lines += narrator.flush()
                 # Only once the task has ended: until then the thread takes no other question.
-                _record_end(turn, task, end, seconds)
+                turn.record_end(end, None if task.cancelled() else task.exception(), seconds)
                 yield end.paused if end else ()
             finally:
                 # Also when the tab that watches was closed: then the turn has no reader left.
                 turn.ended = turn.ended or "stopped"
                 if self._tasks.get(session) is task:
                     del self._tasks[session]
-
-
-def _record_end(turn: PageTurn, task: asyncio.Task[None], end: TurnEnd | None, seconds: float) -> None:
-    if end and end.paused:
-        turn.ended = "paused"
-    elif end:
-        turn.record_reply(end.state["messages"][-1])
-        turn.ended = "done"
-    elif task.cancelled():
-        turn.ended = "stopped"
-    elif error := task.exception():
-        turn.ended = "failed"
-        turn.problem = error_line(error, seconds)

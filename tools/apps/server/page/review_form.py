@@ -54,8 +54,12 @@ def review_form(gr: Any, asked: Sequence[ReviewRequest], connect: Callable[..., 
     if number is None:
         return
     one, size = asked[number], len(asked[number].items)
+    problem = problem_html(str(one.payload.get("problem") or ""))
+    question = inline_html(str(one.payload.get("question", "")))
+    of_all = f" ({number + 1} of {len(asked)})" if len(asked) > 1 else ""
+    title = f"Review the {inline_html(one.kind)}, iteration {inline_html(str(one.payload['hop']))}{of_all}"
     with gr.Column(elem_classes="hg-review"):
-        gr.HTML(_heading(one, f" ({number + 1} of {len(asked)})" if len(asked) > 1 else ""))
+        gr.HTML(f'<div class="hg-review-head"><h3>{title}</h3><p>for: {question}</p>{problem}</div>')
         rows = [_row(gr, one, *each) for each in enumerate(one.items, start=1)]
         label = "Further queries, one on each line"
         further = gr.Textbox(label=label, lines=2, max_lines=8, visible=one.kind == "queries", interactive=True)
@@ -77,13 +81,6 @@ def review_form(gr: Any, asked: Sequence[ReviewRequest], connect: Callable[..., 
     connect(use, [*(keep for keep, _ in rows), *(text for _, text in rows), further], edit)
     connect(approve, [], lambda: {"action": "approve"})
     connect(reject, [], lambda: {"action": "reject"})
-
-
-def _heading(one: ReviewRequest, of_all: str) -> str:
-    problem = problem_html(str(one.payload.get("problem") or ""))
-    question = inline_html(str(one.payload.get("question", "")))
-    title = f"Review the {inline_html(one.kind)}, iteration {inline_html(str(one.payload['hop']))}{of_all}"
-    return f'<div class="hg-review-head"><h3>{title}</h3><p>for: {question}</p>{problem}</div>'
 
 
 def _row(gr: Any, one: ReviewRequest, number: int, item: Mapping[str, Any]) -> tuple[Any, Any]:

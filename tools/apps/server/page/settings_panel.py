@@ -136,13 +136,8 @@ def settings_panel(
 ) -> None:
     """Add the fields of the settings of a method, or of `auto`, within Blocks or in `gr.render`.
 
-    Args:
-        gr: Gradio.
-        method: its name.
-        changes: the `gr.State` that holds name → value of what was changed, ready for `Service.settings`.
-        given: the settings that the app was started with; a SettingsError where the method does not accept one.
-        owner: whether the user may choose everything.
-        before: what was changed already, to be shown.
+    The `gr.State` of `changes` holds name → value of what was changed, ready for `Service.settings`; `before` is what
+    was changed already, to be shown. A SettingsError where the method does not accept what the app was `given`.
     """
     effective = effective_settings(method, given)
     groups = groupby(list_settings(effective, owner=owner), key=lambda each: each.group)
