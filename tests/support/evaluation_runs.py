@@ -5,8 +5,15 @@ from pathlib import Path
 from typing import Any, cast
 
 from hopgraph.state import Citation, Usage
-from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, RunReader, RunWriter
-from hopgraph.tools.apps.evaluation.batch.run_manifest import CorpusSource, DatasetFacts, GoldBy, RunManifest
+from hopgraph.tools.apps.evaluation.batch.run_directory import (
+    CorpusSource,
+    DatasetFacts,
+    GoldBy,
+    Outcome,
+    RunManifest,
+    RunReader,
+    RunWriter,
+)
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 
 

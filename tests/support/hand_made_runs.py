@@ -6,12 +6,15 @@ from typing import Any
 
 from hopgraph.graphs import METHODS
 from hopgraph.state import Usage
-from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, RunReader, RunWriter, compress_record
-from hopgraph.tools.apps.evaluation.batch.run_manifest import (
+from hopgraph.tools.apps.evaluation.batch.run_directory import (
     CorpusSource,
     DatasetFacts,
     GoldBy,
+    Outcome,
     RunManifest,
+    RunReader,
+    RunWriter,
+    compress_record,
     frozen_settings,
 )
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion

@@ -5,7 +5,7 @@ appended to `judgements.jsonl` in the run's folder as they come, so that the sam
 pays for nothing twice. A line without an answer names the judge of the lines after it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import NamedTuple
@@ -14,13 +14,13 @@ from pydantic import BaseModel
 
 from hopgraph.state import SpecError
 from hopgraph.tools.apps.evaluation.batch.run_directory import (
+    SIMULATED_MODELS,
     Outcome,
     RunReader,
     append_json_line,
     read_json_lines,
     truncate_partial_line,
 )
-from hopgraph.tools.apps.evaluation.batch.run_manifest import SIMULATED_MODELS
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.io.background import gather_or_cancel
 from hopgraph.tools.io.redact import redact
@@ -92,7 +92,13 @@ async def judge_run(
         raise SpecError(f"--judge {redact(spec)}: a simulated model cannot judge answers; name a language model")
     name, questions = redact(spec), {question.id: question for question in reader.questions()}
     known = read_judgements(reader, spec).verdicts
-    waiting = [case for case in dict.fromkeys(_cases(reader, questions)) if case not in known]
+    cases = dict.fromkeys(
+        JudgedAnswer(outcome["id"], outcome["answer"])
+        for method in reader.manifest.methods
+        for outcome in reader.latest(method).values()
+        if outcome["answer"].strip() and outcome["id"] in questions and questions[outcome["id"]].answers
+    )
+    waiting = [case for case in cases if case not in known]
     path = reader.folder / JUDGEMENTS
     truncate_partial_line(path)
     append_json_line(path, {"judge": name})
@@ -112,11 +118,3 @@ async def judge_run(
                 progress(next(done), len(waiting))
 
     await gather_or_cancel(work() for _ in range(min(parallel, len(waiting))))
-
-
-def _cases(reader: RunReader, questions: Mapping[str, EvalQuestion]) -> Iterator[JudgedAnswer]:
-    for method in reader.manifest.methods:
-        for outcome in reader.latest(method).values():
-            question = questions.get(outcome["id"])
-            if question and question.answers and outcome["answer"].strip():
-                yield JudgedAnswer(outcome["id"], outcome["answer"])

@@ -13,8 +13,7 @@ from pydantic import JsonValue
 from hopgraph.state import RunError
 from hopgraph.state.context import DEFAULT_MODEL
 from hopgraph.state.events import Solved, parse_event
-from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, RunReader
-from hopgraph.tools.apps.evaluation.batch.run_manifest import GoldBy
+from hopgraph.tools.apps.evaluation.batch.run_directory import GoldBy, Outcome, RunReader
 from hopgraph.tools.apps.evaluation.batch.scores import PerQuestion, gold_names, retrieved_names, score_questions
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.metrics import EXACT_MATCH, Interval, bootstrap, permutation_test
@@ -35,13 +34,12 @@ _SETTLED_BY: dict[str, Module] = {
 
 
 class ScoredMethod(NamedTuple):
-    """One method of one run."""
+    """One method of one run, which the reader reads."""
 
     name: str
     """The method; with the run's name before it where several runs have it."""
     method: str
     reader: RunReader
-    """Its run."""
     rows: PerQuestion
     losses: dict[str, Loss]
     """Question id → what became of it (of its first repeat); without those whose answers are unknown."""
@@ -122,7 +120,11 @@ class Comparison:
             if values:
                 p = permutation_test(values)
                 found.append(Difference(method.name, len(values), fmean(values), bootstrap(values), p, p))
-        return _holm(found)
+        # Corrected for their number, in the order of the methods.
+        ranked = sorted(found, key=lambda each: each.p)
+        raised = [min(1.0, each.p * (len(ranked) - rank)) for rank, each in enumerate(ranked)]
+        corrected = dict(zip((each.name for each in ranked), accumulate(raised, max), strict=True))
+        return [each._replace(p_holm=corrected[each.name]) for each in found]
 
 
 def compare_runs(readers: Sequence[RunReader]) -> Comparison:
@@ -187,24 +189,14 @@ def _classify_loss(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) ->
     return "answered wrongly" if outcome["answer"] else "not answered"
 
 
-def _holm(differences: list[Difference]) -> list[Difference]:
-    """Correct p-values for their number, in the order of the methods."""
-    ranked = sorted(differences, key=lambda each: each.p)
-    raised = [min(1.0, each.p * (len(ranked) - rank)) for rank, each in enumerate(ranked)]
-    corrected = dict(zip((each.name for each in ranked), accumulate(raised, max), strict=True))
-    return [each._replace(p_holm=corrected[each.name]) for each in differences]
-
-
 class Workload(NamedTuple):
-    """The work of RA-ISF's modules in one run."""
+    """The work of RA-ISF's modules in one run: how many questions and sub-questions (`parts`) each settled."""
 
     name: str
     questions: Counter[Module]
-    """Of the data set's questions, how many each module settled."""
     right: Counter[Module]
-    """How many of those are right by exact match."""
+    """How many of the questions are right by exact match."""
     parts: Counter[Module]
-    """Of the sub-questions."""
 
 
 def count_workload(method: ScoredMethod) -> Workload | None:

@@ -78,7 +78,7 @@ def read_prices(path: Path | None) -> PriceTable:
 
 
 class MethodEstimate(NamedTuple):
-    """What one method will take."""
+    """What one method will take; calls and tokens are means per question."""
 
     method: str
     questions: int
@@ -86,9 +86,7 @@ class MethodEstimate(NamedTuple):
     tried: int
     """Questions that the simulated model answered; with 0 the figures below are 0 and mean nothing."""
     calls: float
-    """Model calls per question."""
     prompt_tokens: float
-    """Per question."""
     completion_tokens: float
     cost: float | None
     """Of all questions, in the currency of the price table; None where a model has no price."""

@@ -143,14 +143,12 @@ def _read_qrels(path: Path, reading: CorpusReading) -> dict[str, list[str]]:
 
 @dataclass(frozen=True)
 class QuestionSample:
-    """Which questions of a data set are asked; by default all."""
+    """Which questions of a data set are asked: at most `limit`, or those with these ids; by default all."""
 
     limit: int | None = None
-    """How many at most."""
     seed: int | None = None
     """Draw them at random; None: the first ones. A greater limit under the same seed adds to a smaller one."""
     ids: tuple[str, ...] = ()
-    """These alone."""
 
     def __str__(self) -> str:
         if self.ids:

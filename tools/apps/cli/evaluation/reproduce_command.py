@@ -26,8 +26,7 @@ from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, R
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_table, summary_console
 from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.evaluation.batch.question_job import answer_question
-from hopgraph.tools.apps.evaluation.batch.run_directory import RunWriter
-from hopgraph.tools.apps.evaluation.batch.run_manifest import describe_simulated
+from hopgraph.tools.apps.evaluation.batch.run_directory import RunWriter, describe_simulated
 from hopgraph.tools.apps.evaluation.batch.run_setup import CORPUS, list_jobs
 from hopgraph.tools.apps.evaluation.datasets import detect_format, read_questions
 from hopgraph.tools.apps.evaluation.preliminary import EXPERIMENTS, annotated_sub_questions

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from hopgraph.tools.apps.cli.console import console_on, print_line
-from hopgraph.tools.apps.evaluation.batch.run_manifest import RunManifest, describe_simulated
+from hopgraph.tools.apps.evaluation.batch.run_directory import RunManifest, describe_simulated
 from hopgraph.tools.apps.evaluation.cost_estimate import RunEstimate
 from hopgraph.tools.apps.evaluation.report.tables import Cell, Table, number_cell, percent_cell, text_cell
 from hopgraph.tools.text.sanitize import pluralize, sanitize_line, truncate_line

@@ -14,8 +14,7 @@ from hopgraph.state.events import Retrieved, parse_event
 from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_json, print_line
 from hopgraph.tools.apps.cli.run_output import RunDisplay, print_answer, print_tree
 from hopgraph.tools.apps.cli.settings_options import method_named
-from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, OutcomeKey, RunReader
-from hopgraph.tools.apps.evaluation.batch.run_manifest import describe_simulated
+from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, OutcomeKey, RunReader, describe_simulated
 from hopgraph.tools.apps.evaluation.batch.run_setup import CONTEXTS, CORPUS
 from hopgraph.tools.apps.evaluation.batch.scores import gold_names, score_outcome
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion

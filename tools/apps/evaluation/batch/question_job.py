@@ -22,11 +22,10 @@ JobResult = tuple[Outcome, bytes | None]
 
 @dataclass(frozen=True)
 class QuestionJob:
-    """One question for one method."""
+    """One question for one method, with the method's own settings."""
 
     question: EvalQuestion
     settings: Context
-    """The method's own."""
     repeat: int = 0
     keep_trace: bool = True
     check_support: bool = False

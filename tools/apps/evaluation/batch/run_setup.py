@@ -15,12 +15,13 @@ from langchain_core.retrievers import BaseRetriever
 
 from hopgraph.state import Context, SettingsError
 from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob, requires_gold
-from hopgraph.tools.apps.evaluation.batch.run_directory import OutcomeKey, RunWriter
-from hopgraph.tools.apps.evaluation.batch.run_manifest import (
+from hopgraph.tools.apps.evaluation.batch.run_directory import (
     CorpusSource,
     DatasetFacts,
     GoldBy,
+    OutcomeKey,
     RunManifest,
+    RunWriter,
     file_hash,
     frozen_settings,
     prompt_hashes,

@@ -8,8 +8,7 @@ from typing import Any, cast
 
 from hopgraph.state import Citation
 from hopgraph.tools.apps.evaluation.answer_judge import Judgements, read_judgements
-from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, RunReader
-from hopgraph.tools.apps.evaluation.batch.run_manifest import GoldBy
+from hopgraph.tools.apps.evaluation.batch.run_directory import GoldBy, Outcome, RunReader
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.metrics import (
     ANSWER_SCORES,

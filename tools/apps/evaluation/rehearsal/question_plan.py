@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion, GoldHop
+from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.named_titles import base_of
 from hopgraph.tools.models.offline.terms import WORD, key, term
 
@@ -106,10 +106,9 @@ class GoldPassage:
 
 @dataclass(frozen=True)
 class PlanHop:
-    """One fact that has to be found."""
+    """One fact that has to be found; hops are numbered from 1."""
 
     number: int
-    """From 1."""
     template: str
     """The question, with `#1` for the first hop's answer."""
     answers: tuple[str, ...]
@@ -257,24 +256,20 @@ def _gold_passages(question: EvalQuestion) -> dict[str, GoldPassage]:
 
 
 def _from_decomposition(question: EvalQuestion, gold: dict[str, GoldPassage]) -> list[PlanHop]:
-    """Take the steps as they are; the last one has the question's answer and its other forms."""
+    """Take the steps as they are; the last one has the question's answer and its other forms.
+
+    A step of StrategyQA has no answer: the fact of the same number stands for it.
+    """
+    answers = question.answers or ()
     hops: list[PlanHop] = []
     for number, hop in enumerate(question.hops, 1):
         subject, _, relation = map(str.strip, hop.question.partition(">>"))  # MuSiQue's `Brother >> performer`
         asked = _question_about(subject, relation) if subject and relation else hop.question
         passages = tuple(gold[name] for name in hop.passage_ids if name in gold)
-        hops.append(PlanHop(number, asked, _hop_answers(question, hop, number), passages))
+        is_last = number == len(question.hops) and (not hop.answer or is_among(hop.answer, answers))
+        own = (hop.answer,) if hop.answer else question.facts[number - 1 : number] or answers[:1]
+        hops.append(PlanHop(number, asked, answers if is_last else own, passages))
     return hops
-
-
-def _hop_answers(question: EvalQuestion, hop: GoldHop, number: int) -> tuple[str, ...]:
-    """Return the answers of a step; for a step of StrategyQA, which has none, the fact of the same number."""
-    answers = question.answers or ()
-    if number == len(question.hops) and (not hop.answer or is_among(hop.answer, answers)):
-        return answers
-    if hop.answer:
-        return (hop.answer,)
-    return question.facts[number - 1 : number] or answers[:1]
 
 
 def _from_triples(question: EvalQuestion, gold: Sequence[GoldPassage]) -> list[PlanHop]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hopgraph.tools.apps.evaluation.batch.question_job import requires_gold
-from hopgraph.tools.apps.evaluation.batch.run_manifest import SIMULATED_MODELS, describe_simulated, models_in
+from hopgraph.tools.apps.evaluation.batch.run_directory import SIMULATED_MODELS, describe_simulated, models_in
 from hopgraph.tools.apps.evaluation.batch.scores import BASE, BOUND, gap_closed
 from hopgraph.tools.apps.evaluation.comparison import (
     LOSSES,
@@ -100,7 +100,6 @@ def percent_cell(
 
 
 def _score_cell(comparison: Comparison, method: ScoredMethod, score: str) -> Cell:
-    """Return a method's mean score in percent with its interval; empty where no question has it."""
     return percent_cell(comparison.mean(method, score), comparison.interval(method, score))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from urllib.parse import quote
 
 from hopgraph.state import RunError
-from hopgraph.tools.apps.evaluation.batch.run_manifest import GoldBy
+from hopgraph.tools.apps.evaluation.batch.run_directory import GoldBy
 from hopgraph.tools.apps.evaluation.batch.scores import gold_names, retrieved_names
 from hopgraph.tools.apps.evaluation.comparison import Comparison, ScoredMethod
 from hopgraph.tools.apps.evaluation.report.tables import Cell, Table

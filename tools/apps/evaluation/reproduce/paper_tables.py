@@ -125,7 +125,7 @@ def read_table(name: str) -> tuple[ReportedPaper, PaperTable]:
 
 @dataclass(frozen=True)
 class PlannedRow:
-    """A row, and what `hopgraph eval` is asked to do for it."""
+    """A row, and what `hopgraph eval` is asked to do for it, with settings as `key=value`."""
 
     row: Row
     reason: str = ""
@@ -134,7 +134,6 @@ class PlannedRow:
     """The run's folder below the table's."""
     preset: str | None = None
     assignments: tuple[str, ...] = ()
-    """As `key=value`."""
 
 
 def plan_runs(table: PaperTable, dataset: str, given: Sequence[str] = (), *, has_corpus: bool) -> list[PlannedRow]:

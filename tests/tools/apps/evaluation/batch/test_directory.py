@@ -9,16 +9,14 @@ import pytest
 from hopgraph.graphs import METHODS
 from hopgraph.state import RunError
 from hopgraph.tools.apps.evaluation.batch.run_directory import (
+    CorpusSource,
+    DatasetFacts,
     Outcome,
     OutcomeKey,
+    RunManifest,
     RunReader,
     RunWriter,
     compress_record,
-)
-from hopgraph.tools.apps.evaluation.batch.run_manifest import (
-    CorpusSource,
-    DatasetFacts,
-    RunManifest,
     frozen_settings,
     prompt_hashes,
 )

@@ -181,7 +181,6 @@ def _front(points: Sequence[Point]) -> list[Point]:
 
 
 def _name_points(figure: Any, axes: Any, points: Sequence[Point]) -> None:
-    """Write each name near its point, where it covers no other name and no point."""
     figure.draw_without_rendering()
     radius = 4.5 * figure.dpi / 72
     centres = axes.transData.transform([(point.x, point.y) for point in points])

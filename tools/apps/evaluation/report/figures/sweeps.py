@@ -11,8 +11,6 @@ from pydantic import JsonValue
 from hopgraph.tools.apps.evaluation.comparison import Comparison, ScoredMethod
 from hopgraph.tools.apps.evaluation.report.figures.figure_style import BLUE, GREY, ORANGE, RED, SKY, new_figure
 
-_HEIGHT = 4.6
-_REHEARSAL = "rehearsal:"
 _TREE, _CHAIN, _OTHER = ("tree", BLUE, "-"), ("chain", ORANGE, "--"), ("other", GREY, ":")
 _KINDS = {
     **dict.fromkeys(("tree_of_reviews", "ra_isf"), _TREE),
@@ -59,7 +57,7 @@ def sweep_figures(comparison: Comparison) -> Iterator[tuple[str, Any]]:
 
 def _sweep_figure(comparison: Comparison, setting: Setting) -> Any:
     word = setting.name.replace("_", " ")
-    figure = new_figure(comparison, f"{setting.method}: {word}", _HEIGHT, columns=2)
+    figure = new_figure(comparison, f"{setting.method}: {word}", 4.6, columns=2)
     quality, cost = figure.axes
     methods = [method for _, method in setting.points]
     for axes in figure.axes:
@@ -138,7 +136,7 @@ def _group_points(setting: str, points: Points) -> list[Points]:
 
 def error_rate(model: str) -> float | None:
     """Read the error rate of a rehearsal model's spec; None for another model."""
-    if not model.startswith(_REHEARSAL):
+    if not model.startswith("rehearsal:"):
         return None
     return float(dict(parse_qsl(model.partition("?")[2])).get("error", 0.0))
 
