@@ -17,8 +17,8 @@ KEEP_ALIVE = ": working\n\n"
 """The comment that a stream sends while nothing happens."""
 _IDLE_SECONDS = 15.0
 """After so long without a byte a proxy would close the stream."""
-_CLIENT_LEFT = 499
-"""For the log; the client does not read it."""
+CLIENT_LEFT = 499
+"""The status of a reply to a client that has disconnected, for the log."""
 
 
 @asynccontextmanager
@@ -82,11 +82,6 @@ async def while_connected(request: Request, work: Coroutine[Any, Any, ResultT]) 
         await asyncio.wait({working, leaving})
 
 
-def client_left() -> Response:
-    """Return the reply to a client that has disconnected."""
-    return Response(status_code=_CLIENT_LEFT)
-
-
 async def stream_events(
     request: Request, events: AsyncGenerator[str], describe_failure: Callable[[Exception], str], last: str = ""
 ) -> Response:
@@ -98,7 +93,7 @@ async def stream_events(
     first = await while_connected(request, anext(events))
     if first is None:
         await events.aclose()
-        return client_left()
+        return Response(status_code=CLIENT_LEFT)
 
     async def send_on() -> AsyncGenerator[str]:
         yield first

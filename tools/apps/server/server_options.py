@@ -57,11 +57,7 @@ class ServingOptions:
     """After so long a turn is cancelled."""
 
     def __post_init__(self) -> None:
-        """Expand the place of the threads, and refuse an app that anyone in the network could use.
-
-        Raises:
-            SettingsError: the home folder of an unknown user; an address beyond loopback without a key.
-        """
+        """Expand the place of the threads; a SettingsError for an unknown home, or an open address without a key."""
         if not self.is_local and not self.keys:
             raise SettingsError(
                 f"--host {self.host}: others can reach this address, so callers must send a key; set {_KEYS} to one of"

@@ -129,13 +129,11 @@ def thread_key(user: str, thread: str) -> str:
 
 def _check_names(user: str, thread: str | None = None) -> None:
     if not USER.fullmatch(user):
-        raise SettingsError(
-            f"user {user!r:.80} is malformed; use up to 100 letters, digits and . _ - + @, a letter or digit first"
-        )
+        allowed = "up to 100 letters, digits and . _ - + @, a letter or digit first"
+        raise SettingsError(f"user {user!r:.80} is malformed; use {allowed}")
     if thread is not None and not _THREAD.fullmatch(thread):
-        raise SettingsError(
-            f"thread {thread!r:.80} is malformed; use up to 64 letters, digits, - and _, a letter or digit first"
-        )
+        allowed = "up to 64 letters, digits, - and _, a letter or digit first"
+        raise SettingsError(f"thread {thread!r:.80} is malformed; use {allowed}")
 
 
 def _clean_title(text: str) -> str:

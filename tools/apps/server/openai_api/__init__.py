@@ -29,7 +29,7 @@ from hopgraph.tools.apps.server.openai_api.completions import (
     write_reasoning,
 )
 from hopgraph.tools.apps.server.refusal import Refusal
-from hopgraph.tools.apps.server.relay import KEEP_ALIVE, client_left, relay_steps, stream_events, while_connected
+from hopgraph.tools.apps.server.relay import CLIENT_LEFT, KEEP_ALIVE, relay_steps, stream_events, while_connected
 from hopgraph.tools.apps.server.service import MODEL_NAMES, BusyError, Service, UnknownMethodError, resolve_name
 from hopgraph.tools.apps.server.turn import TurnEnd, TurnStep, error_line
 
@@ -82,7 +82,7 @@ async def complete(request: Request) -> Response:
         answer = await while_connected(request, _whole(writer, steps))
     except (HopgraphError, TimeoutError) as error:
         return _respond(error, seconds)
-    return JSONResponse(answer) if answer else client_left()
+    return JSONResponse(answer) if answer else Response(status_code=CLIENT_LEFT)
 
 
 async def _only_reply(text: str) -> Steps:

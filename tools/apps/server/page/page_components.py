@@ -23,18 +23,15 @@ _TOGGLE_SIDE = """() => {{
 _CLOSE_SIDES = """() => { document.getElementById("hg-columns").dataset.shown = ""; }"""
 """Back to the conversation."""
 
-_FONT = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Helvetica Neue", "Noto Sans", "sans-serif")
-_MONO = ("ui-monospace", "SF Mono", "Cascadia Mono", "Menlo", "Consolas", "monospace")
+_FONT = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "Helvetica Neue", "Noto Sans", "sans-serif"]
+_MONO = ["ui-monospace", "SF Mono", "Cascadia Mono", "Menlo", "Consolas", "monospace"]
 _THEME = {
     "body_background_fill": "*neutral_50",
     "body_background_fill_dark": "*neutral_950",
     "background_fill_primary_dark": "*neutral_900",
     "background_fill_secondary": "white",
-    "background_fill_secondary_dark": "*neutral_900",
     "block_background_fill": "white",
     "block_background_fill_dark": "*neutral_900",
-    "block_border_width": "1px",
-    "block_shadow": "none",
     "block_label_text_weight": "600",
     "block_title_text_weight": "600",
     "block_title_text_size": "*text_sm",
@@ -48,10 +45,7 @@ _THEME = {
     "button_primary_background_fill_hover": "*primary_700",
     "button_primary_background_fill_dark": "*primary_500",
     "button_primary_background_fill_hover_dark": "*primary_400",
-    "button_primary_text_color": "white",
-    "button_primary_text_color_dark": "white",
     "button_large_radius": "*radius_lg",
-    "button_small_radius": "*radius_md",
 }
 
 
@@ -63,7 +57,7 @@ def read_asset(name: str) -> str:
 def theme(gr: Any) -> Any:
     """Return the theme, for `theme` of `gradio.mount_gradio_app`."""
     hues = {"primary_hue": "indigo", "secondary_hue": "indigo", "neutral_hue": "slate"}
-    return gr.themes.Base(**hues, font=list(_FONT), font_mono=list(_MONO), radius_size="md").set(**_THEME)
+    return gr.themes.Base(**hues, font=_FONT, font_mono=_MONO, radius_size="md").set(**_THEME)
 
 
 def settings_fields(method: str, changes: Mapping[str, JsonValue], mark: str = "") -> dict[str, Any]:
