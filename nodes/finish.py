@@ -14,7 +14,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Call, Citation, Context, Evidence, MethodState, Passage, Usage
 from hopgraph.state.events import Answered
 from hopgraph.tools.text import content_terms
-from hopgraph.tools.text.quotes import find_quote
+from hopgraph.tools.text.comparison import find_quote
 
 _KINDS: dict[str, Literal["model", "reviewer"]] = {MODEL_SOURCE: "model", REVIEWER_SOURCE: "reviewer"}
 """The kinds of citation that quote no passage of the corpus, by the source of what they quote."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from hopgraph.state import Candidates, Evidence, Excerpt, Passage
 from hopgraph.tools.models.tokens import token_offset
-from hopgraph.tools.text.quotes import find_quote
+from hopgraph.tools.text.comparison import find_quote
 
 
 def passages_by_id(passages: Iterable[Passage]) -> dict[str, Passage]:

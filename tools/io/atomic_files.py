@@ -1,12 +1,30 @@
-"""Writing files so that no reader finds half of one."""
+"""Writing files so that no reader finds half of one, and a lock that the system releases however a process ends."""
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import BinaryIO
+
+if sys.platform != "win32":
+    import fcntl
 
 _ASIDE = ".hopgraph-"
+HAS_LOCKS = sys.platform != "win32"
+"""Whether this system has such locks."""
+
+
+def try_lock(file: BinaryIO) -> bool:
+    """Lock an open file; False where another process has it, and where there are no such locks."""
+    if sys.platform == "win32":
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def write_files(contents: Mapping[Path, bytes]) -> None:

@@ -27,17 +27,14 @@ def background_loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-if hasattr(os, "register_at_fork"):
-    # A forked child has the loop but not its thread; it starts one of its own.
-    os.register_at_fork(after_in_child=background_loop.cache_clear)
-
-
 @cache
 def _search_threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(32, thread_name_prefix="hopgraph-search")
 
 
 if hasattr(os, "register_at_fork"):
+    # A forked child has the loop and the pool but not their threads; it starts some of its own.
+    os.register_at_fork(after_in_child=background_loop.cache_clear)
     os.register_at_fork(after_in_child=_search_threads.cache_clear)
 
 

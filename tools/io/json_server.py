@@ -57,10 +57,6 @@ class JsonServer:
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise SpecError(f"{redact(self.url)!r} is not an address such as http://127.0.0.1:8080")
 
-    async def post(self, body: dict[str, Any], parse: Callable[[Any], ResultT]) -> ResultT:
-        """Send `body` as JSON and parse the answer, as `request` does."""
-        return await self.request("POST", parse, json=body)
-
     async def request(self, method: Literal["GET", "POST"], parse: Callable[[Any], ResultT], **content: Any) -> ResultT:
         """Send a request with `json` or `params`, as httpx takes them, and parse its answer.
 

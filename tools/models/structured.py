@@ -37,7 +37,7 @@ def bind(model: BaseChatModel, schema: type[BaseModel], mode: Mode) -> Runnable[
         return model
     if mode == "json_mode":
         return _with_format(model, {"type": "json_object"})
-    name, parameters = schema.__name__, strict_schema(schema)
+    name, parameters = schema.__name__, _strict(json_schema(schema))
     if mode == "function_calling":
         tool = {"type": "function", "function": {"name": name, "parameters": parameters}}
         return model.bind_tools([tool], tool_choice=name)
@@ -64,13 +64,8 @@ def json_schema(schema: type[BaseModel]) -> dict[str, JsonValue]:
     return cast("dict[str, JsonValue]", schema.model_json_schema())
 
 
-@cache
-def strict_schema(schema: type[BaseModel]) -> dict[str, JsonValue]:
-    """Return a model's JSON schema as strict servers want it: every property required, no others allowed."""
-    return cast("dict[str, JsonValue]", _strict(json_schema(schema)))
-
-
 def _strict(node: JsonValue) -> JsonValue:
+    """Return a JSON schema as strict servers want it: every property required, no others allowed."""
     if isinstance(node, list):
         return [_strict(entry) for entry in node]
     if not isinstance(node, dict):

@@ -1,23 +1,26 @@
 """Dense retrieval: the passages of an index by their vectors, alone or together with BM25."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
-from hopgraph.state import CorpusError, SpecError
+from hopgraph.state import CorpusError, SettingsError, SpecError
 from hopgraph.tools.io.background import in_search_thread
 from hopgraph.tools.retrieval.embeddings import EmbeddingModel, resolve_embeddings
 from hopgraph.tools.retrieval.embeddings.remote import untrusted_address
-from hopgraph.tools.retrieval.faiss_store import VectorStore
+from hopgraph.tools.retrieval.faiss_store import IVFPQ_FROM, VectorStore, build_store, choose_kind
 from hopgraph.tools.retrieval.index import Hit, open_index
-from hopgraph.tools.retrieval.index_manifest import DenseFacts, damaged, read_manifest
+from hopgraph.tools.retrieval.index_manifest import DenseFacts, Manifest, damaged, read_manifest
 from hopgraph.tools.retrieval.passage_retriever import FusedIndex, IndexRetriever
 from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore
 from hopgraph.tools.retrieval.ranking import load_ranks
-from hopgraph.tools.scoring.weights import read_spec
+from hopgraph.tools.retrieval.shards import embed_passages
+from hopgraph.tools.retrieval.staging import Progress
+from hopgraph.tools.scoring.weights import read_spec, require
 
 
 @dataclass(frozen=True)
@@ -83,3 +86,55 @@ def open_dense_retriever(spec: str) -> IndexRetriever:
     source, path = f"{named.kind}:{named.name}", Path(named.name).expanduser()
     dense = open_dense(path, named.options.get("model"), source)
     return IndexRetriever(index=dense if named.kind == "faiss" else FusedIndex(source, (open_index(path), dense)))
+
+
+@dataclass(frozen=True)
+class VectorPlan:
+    """How the vectors of an index will be made."""
+
+    model: EmbeddingModel
+    kind: str | None
+    """The requested kind of FAISS index."""
+    old: DenseFacts | None = None
+    """Of the index that is added to, if it has vectors."""
+    old_passages: int = 0
+    """How many vectors it has."""
+
+    def build(self, goal: Path, folder: Path, progress: Progress) -> tuple[DenseFacts, int]:
+        """Embed the passages of `folder`, which will become `goal`, that have no vector yet; write its FAISS file.
+
+        Returns what the manifest says of the vectors, and how many an interrupted build had embedded.
+        """
+        passages = PassageFile(folder)
+        shards = embed_passages(goal, self.model, passages, self.old_passages, partial(progress, "embed"))
+        kind = self.old.kind if self.old else choose_kind(len(passages), self.kind)
+        build_store(folder, kind, shards, partial(progress, "faiss"), extends=goal if self.old else None)
+        return self.old or DenseFacts(kind=kind, embedding=shards.facts), shards.reused
+
+
+def plan_vectors(
+    dense: str | Embeddings | None, kind: str | None, goal: Path, old: Manifest | None
+) -> VectorPlan | None:
+    """Load the model and check the request, before anything is read; None for an index without vectors.
+
+    `old` is the manifest of the index that is added to: without `dense` its model is used, if it has one.
+
+    Raises:
+        SettingsError: an unknown kind, another one than the index has, or a kind without a model.
+        SpecError: the model cannot be loaded, or FAISS is not installed.
+        CorpusError: another model than the one of the index that is added to.
+    """
+    choose_kind(IVFPQ_FROM, kind)  # refuses an unknown one
+    have = old.dense if old else None
+    if dense is None and have is None:
+        if kind is not None:
+            raise SettingsError("a FAISS index needs an embedding model: add --dense SPEC")
+        return None
+    require("faiss")
+    if old and have:
+        if kind not in (None, have.kind):
+            raise SettingsError(f"{goal} stays {have.kind} when passages are added; build it anew for {kind}")
+        return VectorPlan(load_query_model(goal, have, dense), have.kind, have, old.corpus.passages)
+    model = resolve_embeddings(dense or "")
+    model.facts()  # a server that does not answer fails now
+    return VectorPlan(model, kind)

@@ -8,6 +8,7 @@ from langchain_core.embeddings import Embeddings
 
 from hopgraph.state import CorpusError, SettingsError
 from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, SourceRecord, open_corpus
+from hopgraph.tools.retrieval.dense import VectorPlan, plan_vectors
 from hopgraph.tools.retrieval.faiss_store import FOLDER as FAISS
 from hopgraph.tools.retrieval.faiss_store import choose_kind
 from hopgraph.tools.retrieval.index import searchable_text
@@ -32,11 +33,9 @@ from hopgraph.tools.retrieval.passage_store import (
     reason_not_to_store,
     write_passages,
 )
-from hopgraph.tools.retrieval.progress import Progress, ignore_progress
 from hopgraph.tools.retrieval.ranking import FOLDER, RANKS, TermIds, compute_ranking
 from hopgraph.tools.retrieval.shards import remove_shards
-from hopgraph.tools.retrieval.staging import recover_stages, stage_folder
-from hopgraph.tools.retrieval.vector_build import VectorPlan, plan_vectors
+from hopgraph.tools.retrieval.staging import Progress, ignore_progress, recover_stages, stage_folder
 from hopgraph.tools.text import Analyser, get_analyser
 
 __all__ = ["IndexReport", "Progress", "build_index"]

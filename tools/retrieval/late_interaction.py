@@ -23,8 +23,7 @@ from hopgraph.tools.retrieval.late_interaction_store import (
 )
 from hopgraph.tools.retrieval.passage_retriever import IndexRetriever
 from hopgraph.tools.retrieval.passage_store import PassageFile
-from hopgraph.tools.retrieval.progress import Progress, ignore_progress
-from hopgraph.tools.retrieval.staging import stage_folder
+from hopgraph.tools.retrieval.staging import Progress, ignore_progress, stage_folder
 from hopgraph.tools.scoring.weights import number_option, read_spec
 
 EXACT_TOKENS = 4_000_000

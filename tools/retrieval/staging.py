@@ -2,18 +2,30 @@
 
 A build works in `.NAME.building-XXXX` beside its goal and holds a lock there while it lives. What a
 killed build leaves behind has no lock: the next one removes it, and restores an old folder that was
-already moved aside.
+already moved aside. What a build reports of its progress is here, too.
 """
 
 import shutil
 import tempfile
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
 
 from hopgraph.state import CorpusError
-from hopgraph.tools.io.file_lock import try_lock
+from hopgraph.tools.io.atomic_files import try_lock
+
+Progress = Callable[[str, int, int | None], None]
+"""Called with the stage, how much is done, and of how much.
+
+The stages are `read` in bytes, `score` and `save` of None, then, with vectors, `embed` and `faiss` in
+passages. The first report of `embed` says how many passages an interrupted build had embedded.
+"""
+
+
+def ignore_progress(_stage: str, _done: int, _total: int | None) -> None:
+    """Do nothing."""
+
 
 _LOCK, _NEW, _OLD = "lock", "new", "old"
 

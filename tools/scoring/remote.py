@@ -52,7 +52,7 @@ def remote_reranker(spec: str) -> Reranker:
         else:
             named = {"model": model} if model else {}
             body = {**named, "query": query, "documents": texts, "top_n": len(texts)}
-        return await server.post(body, lambda answer: _scores_by_index(answer, len(texts)))
+        return await server.request("POST", lambda answer: _scores_by_index(answer, len(texts)), json=body)
 
     async def score(pairs: Sequence[Pair]) -> list[float]:
         groups = group_by_query(pairs, PER_REQUEST)
@@ -84,7 +84,7 @@ def remote_entailment(spec: str) -> EntailmentChecker:
 
     async def predict(pairs: Sequence[Pair]) -> list[float]:
         body = {"inputs": [list(pair) for pair in pairs], "truncate": True}
-        return await server.post(body, lambda answer: _probabilities(answer, len(pairs), label))
+        return await server.request("POST", lambda answer: _probabilities(answer, len(pairs), label), json=body)
 
     async def score(pairs: Sequence[Pair]) -> list[float]:
         parts = [pairs[first : first + PER_REQUEST] for first in range(0, len(pairs), PER_REQUEST)]

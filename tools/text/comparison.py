@@ -1,4 +1,4 @@
-"""Whether two texts say the same: as answers, word for word, or by the words that they share."""
+"""Whether two texts say the same, as answers or by their words; and the sentence that supports a statement."""
 
 import math
 import re
@@ -7,6 +7,7 @@ import unicodedata
 from collections import Counter
 
 from hopgraph.tools.text.analyser import content_terms
+from hopgraph.tools.text.sentences import split_sentences
 from hopgraph.tools.text.unspaced import UNSPACED
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
@@ -52,3 +53,55 @@ def lexical_similarity(first: str, second: str) -> float:
     squares = [sum(count * count for count in counts.values()) for counts in (one, two)]
     # One root of the product: two rounded roots would leave equal texts a hair below 1.
     return min(1.0, shared / math.sqrt(math.prod(squares))) if shared else 0.0
+
+
+LONGEST_QUOTE = 400
+"""Characters; a longer sentence is cut to a good stretch."""
+TELLING = 2.0
+"""Weight of names and numbers; other words have 1.0."""
+IN_TITLE = 0.25
+"""Factor for words of the title."""
+
+_WORD = re.compile(r"\w+")
+_CHUNK = re.compile(r"\S+")
+_STRETCH = re.compile(rf"\S(?:.{{0,{LONGEST_QUOTE - 2}}}\S)?(?!\S)|\S{{{LONGEST_QUOTE}}}", re.DOTALL)
+"""Whole words, or the first characters of a word that is longer."""
+
+
+def find_quote(statement: str, text: str, title: str = "") -> tuple[int, int]:
+    """Find the sentence of a text that has most of a statement's words, names and numbers counting more.
+
+    Words of the passage's title count little: every sentence is about it, also one that says "she".
+
+    Returns:
+        The sentence's [start, end) character offsets in the text; the first of equally good ones, so the
+        first sentence where nothing matches. A sentence over LONGEST_QUOTE characters is cut, at white
+        space if it has any, to a good stretch. (0, 0) for a blank text.
+    """
+    sentences = split_sentences(text)
+    if not sentences:
+        return 0, 0
+    weights = _weights(statement, title)
+    best = max(sentences, key=lambda span: _score(weights, text[span[0] : span[1]]))  # max takes the first
+    return _cut(weights, text, *best) if best[1] - best[0] > LONGEST_QUOTE else best
+
+
+def _weights(statement: str, title: str) -> dict[str, float]:
+    weights: dict[str, float] = {}
+    said_anyway = frozenset(content_terms(title))
+    for word in _WORD.findall(statement):
+        weight = TELLING if word[0].isupper() or word[0].isdigit() else 1.0
+        for term in content_terms(word):
+            weights[term] = max(weights.get(term, 0.0), weight * (IN_TITLE if term in said_anyway else 1.0))
+    return weights
+
+
+def _score(weights: dict[str, float], sentence: str) -> float:
+    return sum(weights.get(term, 0.0) for term in set(content_terms(sentence)))
+
+
+def _cut(weights: dict[str, float], text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the best of the stretches that begin at every tenth word, and have LONGEST_QUOTE characters at most."""
+    words = [word.start() for word in _CHUNK.finditer(text, start, end)]
+    found = (_STRETCH.match(text, word, end) for word in words[::10])
+    return max((match.span() for match in found if match), key=lambda span: _score(weights, text[span[0] : span[1]]))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hopgraph.state import SettingsError, SpecError
 from hopgraph.tools.text import DEFAULT_ANALYSER, content_terms, get_analyser, list_language_codes
-from hopgraph.tools.text.quotes import find_quote
+from hopgraph.tools.text.comparison import find_quote
 
 ALL = list_language_codes()
 CORE = [code for code in ALL if not code.endswith("-words")]

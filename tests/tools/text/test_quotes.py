@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopgraph.tools.text import split_sentences
-from hopgraph.tools.text.quotes import LONGEST_QUOTE, find_quote
+from hopgraph.tools.text.comparison import LONGEST_QUOTE, find_quote
 
 TEXT = "Ed Wood is a film of 1994. It was directed by Tim Burton. Burton was born in 1958. It was a film."
 words = st.sampled_from(["Tim", "Burton", "film.", "the", "1994", "It", "x" * 150, "\n\n", "é"])

@@ -12,8 +12,8 @@ from hopgraph.tools.retrieval import IndexReport, build_index
 from hopgraph.tools.retrieval.engines import FillReport, index_into
 from hopgraph.tools.retrieval.late_interaction import add_late_interaction
 from hopgraph.tools.retrieval.late_interaction_model import load_late_interaction
-from hopgraph.tools.retrieval.progress import Progress
 from hopgraph.tools.retrieval.shards import find_shards
+from hopgraph.tools.retrieval.staging import Progress
 from hopgraph.tools.text.sanitize import pluralize
 
 _STAGES = {

@@ -104,9 +104,8 @@ def http_config() -> dict[str, Any]:
 
 def packaged_graphs() -> dict[str, dict[str, str]]:
     """List the graphs by their names, as the server's configuration has them: chat first, then the methods."""
-    methods = {name: METHODS[name] for name in METHODS.keys() - ALIASES.keys()}
-    in_order = {name: methods[name] for name in METHODS if name in methods}
-    return {name: _entry(module) for name, module in {"chat": chat, **in_order}.items()}
+    methods = {name: module for name, module in METHODS.items() if name not in ALIASES}
+    return {name: _entry(module) for name, module in {"chat": chat, **methods}.items()}
 
 
 def _entry(module: ModuleType) -> dict[str, str]:
@@ -116,9 +115,8 @@ def _entry(module: ModuleType) -> dict[str, str]:
 
 def _print_address(host: str, port: int) -> None:
     console = console_on(stderr=True)
-    address = address_of(host, port)
-    lines = f"Serving {len(packaged_graphs())} graphs at {address}; stop with Ctrl-C."
-    print_line(console, lines, "bold")
+    graphs, address = len(packaged_graphs()), address_of(host, port)
+    print_line(console, f"Serving {graphs} graphs at {address}; stop with Ctrl-C.", "bold")
     who = "callers send a key of HOPGRAPH_API_KEY" if keys_from_environment() else "it lets in this machine alone"
     note = f"A development server: its threads are in memory, and {who}."
     print_line(console, note, "dim")

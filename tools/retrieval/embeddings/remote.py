@@ -56,7 +56,7 @@ def openai_embeddings(spec: str) -> EmbeddingModel:
         shortened = {"dimensions": dimensions} if dimensions else {}  # for models that can shorten their vectors
         texts = [item.prefix + item.text for item in part]
         body = {"model": named.name, "input": texts, "encoding_format": "float", **shortened}
-        return await server.post(body, lambda answer: _vectors_by_index(answer, len(part)))
+        return await server.request("POST", lambda answer: _vectors_by_index(answer, len(part)), json=body)
 
     async def encode(items: Sequence[Text]) -> list[Vector]:
         parts = [items[first : first + size] for first in range(0, len(items), size)]

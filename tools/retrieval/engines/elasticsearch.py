@@ -137,7 +137,9 @@ class ElasticsearchEngine(SearchEngine):
         size = min(k, _MOST_HITS)
         candidates = min(max(100, 2 * size), _MOST_HITS)
         knn = {"field": VECTOR, "query_vector": vector, "k": size, "num_candidates": candidates}
-        return [Hit(passage, _inner_product(score)) for passage, score in self._search({"knn": knn}, k)]
+        # Elasticsearch turns an inner product into a score above 0, which is undone here.
+        found = self._search({"knn": knn}, k)
+        return [Hit(passage, score - 1 if score >= 1 else 1 - 1 / score) for passage, score in found]
 
     def _search(self, query: dict[str, Any], k: int) -> list[Hit]:
         with self._translated("cannot be searched"):
@@ -167,8 +169,3 @@ class ElasticsearchEngine(SearchEngine):
             raise engine_error(self.address, what, "no answer; is the server running at this address?") from None
         except (library.ApiError, library.TransportError, self._helpers.BulkIndexError, ValueError) as error:
             raise engine_error(self.address, what, str(error)) from None
-
-
-def _inner_product(score: float) -> float:
-    """Undo what Elasticsearch does to an inner product to have no score below 0."""
-    return score - 1 if score >= 1 else 1 - 1 / score

@@ -17,7 +17,7 @@ from hopgraph.tools.retrieval.engines.engine_index import connect
 from hopgraph.tools.retrieval.index import searchable_text
 from hopgraph.tools.retrieval.index_manifest import CorpusFacts
 from hopgraph.tools.retrieval.passage_store import StoredPassage, encode_passage, reason_not_to_store
-from hopgraph.tools.retrieval.progress import Progress, ignore_progress
+from hopgraph.tools.retrieval.staging import Progress, ignore_progress
 from hopgraph.tools.text import Analyser, get_analyser
 
 _BATCH = 500

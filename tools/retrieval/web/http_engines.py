@@ -47,7 +47,7 @@ class Serper(WebEngine):
     async def search(self, query: str, k: int) -> list[WebPage]:
         """Return the answer box, the knowledge panel and the results; those of one address as one page."""
         body = {"q": query, **self._place, "num": min(k, self.most)}
-        return (await self._server.post(body, _serper_pages))[:k]
+        return (await self._server.request("POST", _serper_pages, json=body))[:k]
 
 
 def _serper_pages(answer: Any) -> list[WebPage]:

@@ -113,9 +113,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_reset_after_fork)
 
 
-ItemT = TypeVar("ItemT")
-ResultT = TypeVar("ResultT")
-
 CPU_TOKENS = 2048
 """Tokens per batch on a CPU: more was not faster, since its caches are small."""
 MOST_TOKENS = 131_072

@@ -10,8 +10,7 @@ from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.state import Context, SettingsError
 from hopgraph.tools.apps.cli.console import console_on, print_line, progress_on
 from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, RunOptions
-from hopgraph.tools.apps.cli.evaluation.run_progress import run_progress
-from hopgraph.tools.apps.cli.evaluation.run_tables import print_estimate, print_summary, summary_console
+from hopgraph.tools.apps.cli.evaluation.run_tables import print_estimate, print_summary, run_progress, summary_console
 from hopgraph.tools.apps.cli.settings_options import corpus_spec, method_named, settings_for
 from hopgraph.tools.apps.evaluation.answer_judge import judge_run
 from hopgraph.tools.apps.evaluation.batch.local_engine import JobRunner, RunEngine, RunTally

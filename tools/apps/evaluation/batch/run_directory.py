@@ -29,8 +29,7 @@ from hopgraph.state.context import DEFAULT_MODEL
 from hopgraph.state.fingerprint import record_settings
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.runs.answer_record import plain_json
-from hopgraph.tools.io.atomic_files import write_files
-from hopgraph.tools.io.file_lock import HAS_LOCKS, try_lock
+from hopgraph.tools.io.atomic_files import HAS_LOCKS, try_lock, write_files
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.prompts import read_demonstrations, read_prompt
 
