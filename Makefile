@@ -40,7 +40,7 @@ models: $(BIN)/python
 	$(MODELS_VENV)/bin/pytest tests/tools/apps/evaluation/batch/test_ray_engine.py
 
 slow: $(VENV)/dev $(PACKAGES)
-	$(BIN)/pytest -m slow -rs
+	$(BIN)/pytest -m slow -rs -n 2 --dist loadfile --no-loadscope-reorder
 
 # The guide's JavaScript is run with these; without npm it is skipped.
 $(PACKAGES): tests/javascript/package-lock.json
