@@ -1,6 +1,6 @@
 """The methods, one file each, and the list of them.
 
-How to write a sixth method:
+How to write another method:
 
 1. Choose a state (`MethodState`, or one that a node you want declares, as `ReviewTreeState`) and subclass a
    Context: set `method`, the first part of its roles, `steps`, the second parts, and fields for its settings;
@@ -14,6 +14,8 @@ How to write a sixth method:
 4. Join the nodes with edges, a chain of them by `add_path`; give conditional edges a path map, so that they are
    labelled. A router may take the method's settings after the state, as `settings`. Compile with a name.
    A part of another method's figure can be a node too, as `tree_of_reviews.build_grow`, with a step replaced.
+
+5. List it below, in `langgraph.json` and in `MethodName` of `state/chat.py`; ARCHITECTURE.md names the rest.
 
 `tests/support/sixth_method.py` does it in sixty lines: Tree of Reviews, whose reviews say what a path lacks, with
 MIGRES's generator writing the query for that. Events, citations, budgets and resuming come with the nodes.

@@ -1,6 +1,6 @@
 """Where settings come from: the call, else the environment (`HOPGRAPH_<FIELD>`), else the defaults.
 
-`resolve_settings` is the only place where these meet, and `with_environment` the only reader of the environment.
+`resolve_settings` is the only place where these meet, and `with_environment` the only one that reads settings there.
 """
 
 import json
@@ -76,7 +76,7 @@ def _variables(cls: type[Context]) -> tuple[tuple[str, str], ...]:
 
 
 def with_environment(settings: ContextT) -> ContextT:
-    """Fill the fields that were not set from `HOPGRAPH_<FIELD>`; the only reader of the environment.
+    """Fill the fields that were not set from `HOPGRAPH_<FIELD>`; no other function reads settings from there.
 
     Lists and maps are written as JSON; an empty variable counts as not set.
 

@@ -47,8 +47,9 @@ class Event:
     """The name of its kind on the wire."""
 
     def __init_subclass__(cls, kind: str = "") -> None:
-        """Name the kind of event, and make the class a dataclass."""
-        cls.event = kind
+        """Name the kind of event, unless the class says `event = …` or inherits it, and make the class a dataclass."""
+        if kind:
+            cls.event = kind
         dataclass(frozen=True, kw_only=True)(cls)
 
 

@@ -246,6 +246,9 @@ def test_threads_are_their_owners_alone(ann: httpx.Client, ben: httpx.Client) ->
     elsewhere = {"assistant_id": "chat", "input": None, "checkpoint": checked}
     attempts.append(ben.post(f"/threads/{other}/history", json={"checkpoint": checked}))
     assert "messages" not in ben.post(f"/threads/{other}/runs/wait", json=elsewhere).text
+    # On a thread of one's own with a checkpoint that names another's.
+    ben.post(f"/threads/{other}/state", json={**state, "checkpoint": checked})
+    assert "Picasso" not in ben.post(f"/threads/{other}/state/checkpoint", json={"checkpoint": checked}).text
     assert not [each.text for each in attempts if "Picasso" in each.text or "Guernica" in each.text]
     allowed = [(each.request.method, each.url.path) for each in attempts if each.is_success and each.json() != []]
     assert allowed == []

@@ -48,3 +48,15 @@ def test_a_trace_has_one_order() -> None:
     ordered = [event(1, "n", 0), event(2, "n/0001", 0), event(2, "n/0001", 1), event(2, "n/0010", 0), event(10, "a", 0)]
     arrived = [ordered[place] for place in (3, 0, 4, 2, 1)]
     assert sorted(arrived, key=event_order) == ordered
+
+
+def test_a_method_of_ones_own_may_name_its_kind_as_a_field_or_inherit_it() -> None:
+    class Pondered(Event):
+        event = "pondered"
+        text: str
+
+    class RetrievedTwice(Retrieved):
+        times: int = 2
+
+    assert (Pondered(text="x").event, Pondered(text="x").text) == ("pondered", "x")
+    assert RetrievedTwice(query="q", passage_ids=[], titles=[], scores=[]).event == "retrieved"

@@ -21,7 +21,7 @@ class Context(TreeOfReviewsContext):
     """The settings of Tree of Reviews, and one more step that asks a model."""
 
     method = "missing_reviews"
-    steps = (*TreeOfReviewsContext.steps, "generate_queries")
+    steps = (*(step for step in TreeOfReviewsContext.steps if step != "complete"), "generate_queries")
 
 
 def write(path: OpenPath, _settings: Context) -> Ask[NewQueries]:

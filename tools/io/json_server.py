@@ -89,6 +89,9 @@ class JsonServer:
         except httpx.TransportError:
             lead = f"{self.name}: " if self.name else ""
             raise self.error(f"{lead}cannot reach {redact(self.url)}; is the server running?") from None
+        except UnicodeEncodeError as error:
+            what = f"the request, or {self.key_variable or 'its key'}"
+            raise self._failure(f"{what}, cannot be sent: {error.reason}") from None
         except (ValueError, RecursionError):
             raise self._failure("the answer is not JSON") from None
 

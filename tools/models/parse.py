@@ -41,15 +41,15 @@ async def parse_in_turn(text: str, schema: type[RecordT]) -> RecordT:
 def parse_reply(text: str, schema: type[RecordT]) -> RecordT:
     """Find the record in a reply.
 
-    Only the first 200,000 characters are read. Reasoning blocks and code fences are set aside; then the first JSON
-    object that fits the schema is taken, repaired (trailing commas, missing brackets, single quotes) only if none is
-    well formed. A repaired object counts only if each of its strings occurs in the reply.
+    Reasoning blocks, code fences and what follows 200,000 characters are set aside; then the first JSON object that
+    fits the schema is taken, repaired (trailing commas, missing brackets, single quotes) only if none is well formed.
+    A repaired object counts only if each of its strings occurs in the reply.
 
     Raises:
         UnusableReplyError: empty, no object, or none that fits the schema.
     """
     # Some servers leave out the opening tag, so what precedes a lone closing one is reasoning too.
-    content = _REASONING_END.split(_REASONING.sub("", text[:_MAX_REPLY]))[-1].strip()
+    content = _REASONING_END.split(_REASONING.sub("", text))[-1].strip()[:_MAX_REPLY]
     if not content:
         raise UnusableReplyError("the reply is empty")
     problem = "the reply holds no JSON object"

@@ -119,7 +119,8 @@ async def _request(handle: ModelHandle, model: Bound, messages: list[BaseMessage
         if reply := _reply_in_error(error, messages):
             return reply
         # langchain-openai reads a reply without checking it, so one in another format can raise any of these
-        if is_openai(handle.model) and isinstance(error, ValueError | TypeError | LookupError | AttributeError):
+        formats = ValueError | TypeError | LookupError | AttributeError
+        if is_openai(handle.model) and isinstance(error, formats) and not isinstance(error, UnicodeEncodeError):
             raise UnreadableReplyError(str(error)) from error
         raise
 

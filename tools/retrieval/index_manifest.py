@@ -110,8 +110,10 @@ def read_manifest(folder: Path) -> Manifest:
             recover_stages(folder.absolute())
         content = path.read_bytes()
     except FileNotFoundError:
-        what = "not an index: it has no manifest.json" if folder.exists() else "no such index"
-        raise CorpusError(f"{folder}: {what}; build one with `hopgraph index SOURCE --out {folder}`") from None
+        if not folder.exists():
+            raise CorpusError(f"{folder}: no such index; `hopgraph index SOURCE --out {folder}` builds one") from None
+        advice = f"if it has documents, `hopgraph index {folder} --out {folder}_index` builds one"
+        raise CorpusError(f"{folder}: not an index: it has no manifest.json; {advice}") from None
     except NotADirectoryError:
         raise CorpusError(f"{folder} is a file; an index is a folder made by `hopgraph index`") from None
     except OSError as error:

@@ -189,7 +189,7 @@ def delete(name: str) -> Callable[[Path], None]:
         (cut("bm25/data.csc.index.npy"), r"data.csc.index.npy: damaged \(it has"),
         (delete("ranks.npy"), r"ranks.npy: damaged \(it is missing\)"),
         (garble_without_a_change_of_size, r"damaged \(.*\); build the index again with `hopgraph index`"),
-        (delete("manifest.json"), "not an index: it has no manifest.json; build one with `hopgraph index SOURCE --out"),
+        (delete("manifest.json"), "not an index: it has no manifest.json; if it has documents, `hopgraph index"),
     ],
 )
 def test_a_damaged_index_is_refused_in_one_line(tmp_path: Path, damage: Callable[[Path], None], reason: str) -> None:
@@ -204,7 +204,7 @@ def test_a_damaged_index_is_refused_in_one_line(tmp_path: Path, damage: Callable
 
 def test_a_missing_index_and_a_file_are_no_index(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(CorpusError, match="no such index; build one with"):
+    with pytest.raises(CorpusError, match="no such index; `hopgraph index"):
         open_index(tmp_path / "missing")
     with pytest.raises(CorpusError, match="is a file; an index is a folder"):
         open_index(tmp_path / "file")

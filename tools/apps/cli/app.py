@@ -227,6 +227,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _say(f"{place}{error.strerror or error}")
         _discard_output()
         return FAILED
+    except KeyboardInterrupt:  # before or after a command
+        _say("interrupted")
+        return INTERRUPTED
     except _errors().HopgraphError as error:
         _say(str(error))
         return WRONG_USE if isinstance(error, _errors().SettingsError) else FAILED

@@ -19,7 +19,9 @@ def method_named(name: str) -> ModuleType:
     """Return the method of this name; SettingsError where there is none."""
     found = METHODS.get(name.strip().lower())
     if found is None:
-        raise SettingsError(f"method {name!r:.80} is unknown{_meant(name, METHODS)} There are: {', '.join(METHODS)}")
+        raise SettingsError(
+            f"method {name!r:.80} is unknown{did_you_mean(name, METHODS)} There are: {', '.join(METHODS)}"
+        )
     return found
 
 
@@ -64,7 +66,7 @@ def _assigned(cls: type[Context], assignment: str) -> tuple[str, object]:
         raise SettingsError(f"--set {assignment!r:.80}: write it as key=value, as in --set max_iterations=3")
     if name not in cls.model_fields:
         raise SettingsError(
-            f"setting {name!r:.80} is unknown for {cls.method}{_meant(name, cls.model_fields)} "
+            f"setting {name!r:.80} is unknown for {cls.method}{did_you_mean(name, cls.model_fields)} "
             f"`hopgraph methods {cls.method}` lists its settings"
         )
     if not text.strip():
@@ -72,6 +74,7 @@ def _assigned(cls: type[Context], assignment: str) -> tuple[str, object]:
     return name, parse_setting(cls, name, text.strip())
 
 
-def _meant(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the end of a message on an unknown name: what it may stand for, or a period."""
     close = get_close_matches(name.lower(), list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else "."

@@ -11,7 +11,7 @@ from hopgraph.state.chat import ChatContext
 OWNER_SETTINGS = frozenset(
     {
         *("model", "models", "retriever", "second_retriever", "reranker", "entailment"),
-        *("prompts_dir", "demonstrations", "cache_dir", "passages", "methods"),
+        *("prompts_dir", "demonstrations", "cache_dir", "methods"),
         *("request_timeout", "request_retries", "max_parallel_calls"),
     }
 )
@@ -64,7 +64,7 @@ def check_caller_settings(given: Mapping[str, Any], allowed: ChatContext) -> Non
     for name in LIMITS:
         maximum, value = getattr(allowed, name), given.get(name, 0)
         if maximum is not None and (not isinstance(value, int | float) or value > maximum):
-            raise SettingsError(f"setting {name!r} may be at most {maximum:g} here")
+            raise SettingsError(f"setting {name!r} may be at most {maximum:,} here")
 
 
 def check_trusted_settings(given: Mapping[str, Any]) -> None:
@@ -83,5 +83,5 @@ def check_trusted_settings(given: Mapping[str, Any]) -> None:
 
 
 def _is_sent(name: str) -> bool:
-    """Whether a variable is a key of a model or search provider's, and not of the callers' or LangSmith's."""
-    return name.endswith("_API_KEY") and not name.startswith(("HOPGRAPH_API_KEY", "LANG"))
+    """Whether a variable is a key or token of a model or search provider's, and not of the callers' or LangSmith's."""
+    return name.endswith(("_API_KEY", "_TOKEN")) and not name.startswith(("HOPGRAPH_API_KEY", "LANG"))

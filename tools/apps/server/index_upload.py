@@ -6,6 +6,7 @@ and memory, then writes a line of JSON per stage and, as the last one, the corpu
 
 import asyncio
 import os
+import signal
 import sys
 import time
 from asyncio import StreamReader, StreamWriter
@@ -19,7 +20,7 @@ from typing import cast
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
-from hopgraph.state import CorpusError
+from hopgraph.state import CorpusError, HopgraphError
 from hopgraph.tools.apps.server.uploaded_files import write_corpus
 from hopgraph.tools.retrieval import build_index
 from hopgraph.tools.text.sanitize import sanitize_line
@@ -92,7 +93,6 @@ async def index_in_process(job: UploadJob) -> AsyncGenerator[IndexingStage | Use
         CorpusError: no file can be used, the disk is full, or the limits on time and memory were reached.
     """
     message: _Line = {}
-    until = time.monotonic() + job["max_seconds"]
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", __name__),
         stdin=PIPE,
@@ -105,15 +105,14 @@ async def index_in_process(job: UploadJob) -> AsyncGenerator[IndexingStage | Use
     try:
         to_process.write(_JOB.dump_json(job))
         to_process.close()
-        while line := await asyncio.wait_for(from_process.readline(), until - time.monotonic()):
+        async for line in from_process:
             message = _LINE.validate_json(line)
             if "stage" in message:
                 yield message["stage"]
-    except TimeoutError:
-        raise CorpusError(_too_much(job)) from None
     finally:
         if not from_process.at_eof():  # else it ends by itself; killed then, asyncio would lose sight of it
-            process.kill()
+            with suppress(ProcessLookupError):
+                process.kill()
         await process.communicate()
     if "corpus" in message:
         yield message["corpus"]
@@ -133,17 +132,13 @@ def _too_much(job: UploadJob) -> str:
 def _limit(seconds: int, memory: int) -> None:
     try:
         import resource
-    except ImportError:  # on Windows only the caller's limit on time holds
+    except ImportError:  # Windows has no such limits
         return
+    signal.alarm(seconds)
     with suppress(ValueError, OSError):  # the system allows less already, or has no such limit
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     os.nice(10)  # those who ask come first
-
-
-def _say(line: _Line) -> None:
-    sys.stdout.buffer.write(_LINE.dump_json(line) + b"\n")
-    sys.stdout.buffer.flush()
 
 
 def build_corpus(job: UploadJob, report: Callable[[IndexingStage], None]) -> UserCorpus:
@@ -178,14 +173,20 @@ def main() -> None:
     """Do the job on the standard input."""
     job = _JOB.validate_json(sys.stdin.buffer.read())
     _limit(job["max_seconds"], job["max_memory"])
+    lines, sys.stdout = sys.stdout.buffer, sys.stderr  # what a library prints is no line of ours
+
+    def say(line: _Line) -> None:
+        lines.write(_LINE.dump_json(line) + b"\n")
+        lines.flush()
+
     try:
-        _say({"corpus": build_corpus(job, lambda stage: _say({"stage": stage}))})
-    except CorpusError as error:
-        _say({"refused": str(error)})
+        say({"corpus": build_corpus(job, lambda stage: say({"stage": stage}))})
+    except HopgraphError as error:
+        say({"refused": str(error)})
     except MemoryError:
-        _say({"refused": _too_much(job)})
+        say({"refused": _too_much(job)})
     except OSError as error:
-        _say({"refused": f"the documents cannot be stored: {error.strerror or error}"})
+        say({"refused": f"the documents cannot be stored: {error.strerror or error}"})
 
 
 if __name__ == "__main__":

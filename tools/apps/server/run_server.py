@@ -4,6 +4,7 @@ import asyncio
 import logging
 import signal
 import socket
+import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -57,6 +58,9 @@ class _Server(uvicorn.Server):
     @override
     def capture_signals(self) -> Generator[None]:
         """Handle the signals, and do not raise them again afterwards: the service is still to be closed."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
         before = {each: signal.signal(each, self.handle_exit) for each in _SIGNALS}
         try:
             yield

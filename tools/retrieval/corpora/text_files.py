@@ -16,7 +16,7 @@ _LONGEST_SENTENCE = 200
 _LONGEST_BLOCK = 1 << 16
 """Characters; a longer paragraph is taken in parts, so that a file may be of any size."""
 _HEADING = re.compile(r"#{1,6}\s")
-_CLOSING_MARKS = "# \t"
+_CLOSING_MARKS = re.compile(r"(?:^|\s)#+$")
 _LONGEST_TITLE = 200
 """Characters; each passage of a file repeats its title."""
 _PIECE = re.compile(r"\S(?:.{0,698}\S)?(?!\S)|\S{700}", re.DOTALL)
@@ -57,7 +57,8 @@ def read_text_files(source: Path, reading: CorpusReading) -> Iterator[SourceReco
 
 def _title(path: Path) -> str:
     with path.open(encoding="utf-8-sig", errors="replace") as file:
-        headings = (line.lstrip("#").strip().rstrip(_CLOSING_MARKS) for line in file if _HEADING.match(line))
+        lines = (line.lstrip("#").strip() for line in file if _HEADING.match(line))
+        headings = (_CLOSING_MARKS.sub("", line).strip() for line in lines)
         return next((heading[:_LONGEST_TITLE] for heading in headings if heading), path.stem)
 
 

@@ -11,7 +11,7 @@ from hopgraph.state import Context, SettingsError
 from hopgraph.tools.apps.cli.console import console_on, print_line, progress_on
 from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, RunOptions
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_estimate, print_summary, run_progress, summary_console
-from hopgraph.tools.apps.cli.settings_options import corpus_spec, method_named, settings_for
+from hopgraph.tools.apps.cli.settings_options import corpus_spec, did_you_mean, method_named, settings_for
 from hopgraph.tools.apps.evaluation.answer_judge import judge_run
 from hopgraph.tools.apps.evaluation.batch.local_engine import JobRunner, RunEngine, RunTally
 from hopgraph.tools.apps.evaluation.batch.process_engine import choose_process_count, process_workers
@@ -148,7 +148,9 @@ def settings_by_method(options: EvalOptions) -> dict[str, Context]:
         owners = [method_named(owner).Context.method] if dot else names
         owners = [name for name in names if name in owners and key in contexts[name].model_fields]
         if not owners:
-            raise SettingsError(f"--set {assignment!r:.80}: none of the methods {', '.join(names)} has this setting")
+            known = sorted({field for name in names for field in contexts[name].model_fields})
+            none = f"none of the methods {', '.join(names)} has this setting"
+            raise SettingsError(f"--set {assignment!r:.80}: {none}{did_you_mean(key, known)}")
         for name in owners:
             assigned[name].append(f"{key}={value}")
     if options.preset and not any(options.preset in each.presets for each in contexts.values()):

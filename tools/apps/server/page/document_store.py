@@ -37,6 +37,7 @@ from hopgraph.tools.apps.server.threads import USER, default_path
 from hopgraph.tools.apps.server.uploaded_files import name_files
 from hopgraph.tools.io.atomic_files import write_files
 from hopgraph.tools.retrieval.resolve import close_index
+from hopgraph.tools.text import get_analyser
 from hopgraph.tools.text.sanitize import truncate_line
 
 MAX_CORPORA = 20
@@ -123,6 +124,7 @@ class UserDocuments:
         of_user = self._folder_of(user)
         if len(await self.list_for(user)) + self._adding[user] >= MAX_CORPORA:
             raise SettingsError(f"you have {MAX_CORPORA} corpora of your own; delete one before you add another")
+        get_analyser(language or "en")
         named_files = name_files(files, self.max_bytes)
         title = truncate_line(name, _MAX_NAME) or _name_after(list(named_files))
         key = uuid.uuid4().hex[:12]

@@ -326,6 +326,14 @@ async def test_a_language_can_be_named(documents: UserDocuments, uploads: Path) 
             assert resolve_retriever(spec).invoke("Haus")
 
 
+async def test_an_unknown_language_is_named(documents: UserDocuments, uploads: Path) -> None:
+    files = written(uploads, a__txt="Rain.")
+    with pytest.raises(SettingsError, match="language 'klingon' is unknown"):
+        async for _ in documents.add("anna", files, language="klingon"):
+            pass
+    assert kept_in(documents.folder) == []
+
+
 def test_old_uploads_are_swept(tmp_path: Path) -> None:
     folder = tmp_path / "uploads"
     (folder / "a").mkdir(parents=True)
