@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from hopgraph.tools.models.offline.prompt_blocks import Prompt
 from hopgraph.tools.models.offline.question import read_question
-from hopgraph.tools.models.offline.reader import described
+from hopgraph.tools.models.offline.question_parts import described
 from hopgraph.tools.models.offline.statements import names
 from hopgraph.tools.models.offline.terms import class_words, countries, in_class, key
 

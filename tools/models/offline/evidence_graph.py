@@ -1,13 +1,12 @@
-"""Statements as a graph, by the names that link them, and the candidate answers in them with how well they fit."""
+"""Statements as a graph: which lead from the question's names to a statement, and what they cover of the question."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from hopgraph.tools.models.offline.question import Question
-from hopgraph.tools.models.offline.statements import Span, Statement, date_key
-from hopgraph.tools.models.offline.terms import WORD, countries, country_parts, in_class, key, term, terms, weigh
+from hopgraph.tools.models.offline.statements import Statement
+from hopgraph.tools.models.offline.terms import terms, weigh
 
 
 @dataclass
@@ -34,7 +33,10 @@ class EvidenceGraph:
 
     def carried(self, at: int) -> frozenset[str]:
         """Return the question's terms along the best chain that ends in a statement."""
-        return frozenset[str]().union(*(self.own[link] for link in self.chains[at]))
+        return self._carried(self.chains[at])
+
+    def _carried(self, chain: tuple[int, ...]) -> frozenset[str]:
+        return frozenset[str]().union(*(self.own[link] for link in chain))
 
     @cached_property
     def keys(self) -> list[str]:
@@ -74,9 +76,15 @@ class EvidenceGraph:
 
     def _value(self, chain: tuple[int, ...]) -> float:
         anchor = self.anchors.get(self.statements[chain[0]].key, 0.0)
-        return (
-            self.cover(frozenset[str]().union(*(self.own[link] for link in chain))) + 0.15 * anchor - 0.03 * len(chain)
-        )
+        return self.cover(self._carried(chain)) + 0.15 * anchor - 0.03 * len(chain)
+
+    def linked_by_relation(self, chain: tuple[int, ...]) -> bool:
+        """Whether the link's name follows one of the question's terms ("directed by …"); false for a single link."""
+        if len(chain) == 1:
+            return False
+        text, name = self.statements[chain[0]].flat, f" {self.statements[chain[1]].key} "
+        before = text[: max(0, text.find(name))][-30:]
+        return not terms(before).isdisjoint(self.question.terms)
 
     @cached_property
     def kinds(self) -> dict[str, str]:
@@ -88,109 +96,3 @@ class EvidenceGraph:
         """The question's terms outside the titles that stand in it: what it asks about them."""
         named = (terms(name) for name, anchor in self.anchors.items() if anchor == 1.0)
         return frozenset(self.weights) - frozenset[str]().union(*named)
-
-
-_FITTING: dict[str, tuple[set[str], set[str]]] = {
-    "person": ({"person"}, {"name"}),
-    "place": ({"place"}, {"country", "name", "person"}),
-    "country": ({"country"}, set()),
-    "date": ({"date"}, set()),
-    "number": ({"number"}, set()),
-    "work": ({"quoted", "work"}, {"name", "person"}),
-    "group": ({"group"}, {"name", "person"}),
-}
-"""For each kind of answer the shapes that fit, and those that may; a kind that is not here takes every shape."""
-
-_WEIGHTS = {
-    "fits": 1.52,
-    "clashes": -1.49,
-    "first anchor": 1.55,
-    "event": 0.84,
-    "asked noun in sentence": 1.40,
-    "asked noun inside": 1.34,
-    "chain cover": 1.83,
-    "chain open cover": 1.43,
-    "own open cover": 1.31,
-    "relation beside": 1.50,
-    "same lead": 1.35,
-    "opening": 0.45,
-}
-"""The weight of each feature of a candidate: listwise logistic regression with an L2 penalty, fitted on the first
-half of the training samples of HotpotQA, 2WikiMultihopQA and MuSiQue."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A possible answer in one statement."""
-
-    text: str
-    at: int
-    """The statement's index in the evidence."""
-    fits: bool
-    """It may be the asked-for kind of answer."""
-    score: float
-
-
-def _looks(graph: EvidenceGraph, statement: Statement, span: Span) -> str:
-    """Return what a span looks like: person, place, country, group, quoted, date, number, or any name."""
-    if span.text.lower() in countries() and graph.question.kind == "country":
-        return "country"
-    if span.kind == "quoted":
-        return graph.kinds.get(key(span.text), "quoted")
-    if span.kind != "name":
-        return span.kind
-    words = key(span.text).split()
-    if in_class(words[-1], "organisation", "group"):
-        return "group"
-    if ", " in span.text or span.text.lower() in country_parts() or in_class(words[-1], "place_name", "place"):
-        return "place"
-    if re.search(r"\b(?:in|at|near|from)\s(?:the\s)?$", statement.plain[max(0, span.start - 12) : max(0, span.start)]):
-        return "place"
-    return graph.kinds.get(key(span.text), "person" if 2 <= len(words) <= 3 else "name")
-
-
-def _features(graph: EvidenceGraph, at: int, span: Span, looks: str) -> dict[str, float]:
-    """Return how a span fits: its looks, its place, its neighbours, and the question's terms around it."""
-    question, statement = graph.question, graph.statements[at]
-    inside = terms(span.text)
-    fitting, possible = _FITTING.get(question.kind, (set[str](), set[str]()))
-    carried = graph.carried(at) - inside
-    noun = term(question.noun)
-    start = max(0, span.start)
-    before = WORD.findall(statement.plain[max(0, start - 40) : start])
-    lead = next(filter(None, (term(word) for word in reversed(before))), "")
-    told = re.findall(r"\b(?:born|died)\b", statement.plain[max(0, start - 60) : start])[-1:]
-    near = terms(statement.plain[max(0, start - 25) : start])
-    if question.kind in ("person", "number"):
-        near |= terms(" ".join(WORD.findall(statement.plain[span.end : span.end + 40])[:2]))
-    return {
-        "fits": float(looks in fitting),
-        "clashes": float(bool(fitting) and looks not in fitting | possible),
-        "first anchor": graph.anchors.get(graph.statements[graph.chains[at][0]].key, 0.0),
-        "event": float(told[0] in question.terms) if told else 0.0,
-        "asked noun in sentence": float(noun in statement.terms),
-        "asked noun inside": float(question.kind not in ("person", "work") and noun in inside),
-        "chain cover": graph.cover(carried),
-        "chain open cover": graph.cover(carried & graph.open),
-        "own open cover": graph.cover((graph.own[at] - inside) & graph.open),
-        "relation beside": float(span.start >= 0 and bool(near & (question.relations | {noun}))),
-        "same lead": float(span.start >= 0 and lead != "" and lead == question.lead),
-        "opening": float(at == graph.openings[statement.key]),
-    }
-
-
-def candidates(graph: EvidenceGraph) -> list[Candidate]:
-    """Return the candidate answers, best first, ties in the order of the statements; empty without any."""
-    found: list[Candidate] = []
-    kind = graph.question.kind
-    wanted = ("date", "number") if kind in ("date", "number") else ("name", "quoted", "country")
-    for at, statement in enumerate(graph.statements):
-        title = [Span(statement.name, -1, "name")] if statement.title else []
-        for span in [*(span for span in statement.spans if kind == "thing" or span.kind in wanted), *title]:
-            if not key(span.text) or f" {key(span.text)} " in graph.question.flat:
-                continue
-            features = _features(graph, at, span, _looks(graph, statement, span))
-            score = sum(_WEIGHTS[name] * value for name, value in features.items())
-            day = date_key(span.text) if span.kind == "date" and graph.question.noun == "year" else None
-            found.append(Candidate(str(day[0]) if day else span.text, at, not features["clashes"], score))
-    return sorted(found, key=lambda candidate: -candidate.score)

@@ -1,104 +1,16 @@
-"""Break a question down by its grammar, and find its answer in statements.
-
-That is the candidate that fits best, or a comparison of two such answers.
-"""
+"""Find the answer to a question in statements: the candidate that fits best, or a comparison of two such answers."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp
 
-from hopgraph.tools.models.offline.evidence_graph import EvidenceGraph, candidates
+from hopgraph.tools.models.offline.candidates import candidates
+from hopgraph.tools.models.offline.evidence_graph import EvidenceGraph
 from hopgraph.tools.models.offline.question import read_question
-from hopgraph.tools.models.offline.statements import Statement, date_key, names
-from hopgraph.tools.models.offline.terms import class_words, countries, in_class, key, relations, term, terms
-
-_DESCRIBED = re.compile(r"\b(?:the (?:[\w-]{1,30} ){0,2}?)?(?P<noun>[a-z-]{3,30}) of ")
-_OWNED = re.compile(r"['\u2019]s ((?:[a-z-]{3,20} ){0,2}?([a-z-]{3,20}))\b")
-_ASIDE = re.compile(r" \([^()\n]{1,60}\)")
-_SAME = re.compile(r"\b(?:same|share|shared)\b (?:the )?(?:same )?(\w+)|\bcountry of origin\b")
-_WHAT_IS = re.compile(r"^(?:who|what|which) (?:is|are|was|were) ", re.IGNORECASE)
-_ORDER = frozenset({"before", "after", "than"})
-_MAX_CHARACTERS = 1_000
-
-
-def described(question: str) -> dict[str, str]:
-    """Map what a question describes instead of naming, innermost first, to the question for who or what that is.
-
-    As in "the mother of the author of X" and "X's father". At most the question's first thousand characters are read.
-    """
-    question = question[:_MAX_CHARACTERS]
-    every = names(question)
-    nouns: dict[str, str] = {}
-    for match in reversed(list(_DESCRIBED.finditer(question))):
-        named = next((span for span in every if span.start >= match.end()), None)
-        noun = match["noun"]
-        leads_on = noun in relations() or in_class(noun, "person", "work", "group")
-        if named and leads_on and term(noun) not in ("born", "died", "nationality"):
-            aside = _ASIDE.match(question, named.end)
-            end = aside.end() if aside else named.end
-            if _WHAT_IS.match(question):
-                end = len(question.rstrip(" ?.!"))
-            nouns[question[match.start() : end]] = noun
-    for span in every:
-        owned = _OWNED.match(question, span.end)
-        if owned and in_class(owned[2], "person"):
-            nouns[question[span.start : owned.end()]] = owned[2]
-    rest = _WHAT_IS.sub("", question)
-    return {
-        text: f"{'Who' if in_class(noun, 'person') else 'What'} is {text}?"
-        for text, noun in nouns.items()
-        if not rest.startswith(text)
-    }
-
-
-def compared_sides(graph: EvidenceGraph) -> list[str]:
-    """Return the two things that the question compares: its options, else the titles and names that stand in it.
-
-    In the question's order; fewer than two when it compares nothing.
-    """
-    question = graph.question
-    if question.options:
-        return list(question.options)
-    titles = {s.title for s in graph.statements if graph.anchors.get(s.key) == 1.0}
-    kept: list[str] = []
-    for name in [*sorted(titles, key=lambda title: (-len(title), title)), *question.names]:
-        if all(key(name) not in key(other) and key(other) not in key(name) for other in kept):
-            kept.append(name)
-    return sorted(kept, key=lambda name: question.flat.find(key(name)))[:2]
-
-
-def _compared_fact(graph: EvidenceGraph, of_persons: bool) -> str:
-    """Return the fact that a comparison needs of each side, as "the date of birth"; empty where it compares none."""
-    question = graph.question
-    words = set(question.words)
-    if question.kind == "yes_no" and not _ORDER & words:
-        same = _SAME.search(question.text.lower())
-        noun = (same[1] or "country") if same else ""
-        return "the country" if term(noun) == "nationality" else f"the {noun}" if noun else ""
-    if not words & (class_words("earliest") | class_words("latest")):
-        return ""
-    if "died" in question.terms:
-        return "the date of death"
-    aged = "born" in question.terms or (of_persons and question.terms & {"old", "young"})
-    return "the date of birth" if aged or question.asking == "who" else "the date"
-
-
-def comparison_parts(graph: EvidenceGraph) -> list[str]:
-    """Return the two sub-questions whose answers decide a comparison; empty when the question compares nothing."""
-    question, sides = graph.question, compared_sides(graph)
-    if len(sides) < 2 or not (question.options or question.kind == "yes_no"):
-        return []
-    fact = _compared_fact(graph, any(graph.kinds.get(key(side)) == "person" for side in sides))
-    return [f"What is {fact} of {side}?" for side in sides] if fact else []
-
-
-def sub_questions(question: str) -> list[str]:
-    """Break a question down into simpler ones, the simplest first; empty when its grammar offers none."""
-    parts = comparison_parts(EvidenceGraph(read_question(question), []))
-    inner = [each for part in parts or [question] for each in described(part).values()]
-    return [part for part in dict.fromkeys([*inner, *parts]) if key(part) != key(question)]
-
+from hopgraph.tools.models.offline.question_parts import ORDER, WHAT_IS, compared_sides, comparison_parts, described
+from hopgraph.tools.models.offline.statements import Statement, date_key
+from hopgraph.tools.models.offline.terms import class_words, countries, key, terms
 
 _NOT = re.compile(r"\b(?:not|never|no longer|neither|nor|without)\b")
 _MIN_SURE = 1.2
@@ -133,7 +45,7 @@ class Finding:
     @property
     def missing_text(self) -> str:
         """What is missing, as in "the date of birth of X; the date of birth of Y"."""
-        return "; ".join(_WHAT_IS.sub("", each).rstrip("?") for each in self.missing)
+        return "; ".join(WHAT_IS.sub("", each).rstrip("?") for each in self.missing)
 
 
 @dataclass(frozen=True)
@@ -175,19 +87,31 @@ class Reader:
 
     def _compare(self, graph: EvidenceGraph, parts: Sequence[str]) -> Finding:
         """Answer both parts, and compare the answers: which comes first, or whether they are equal."""
-        facts = [self._look_up(part) for part in parts]
+        facts = [self._find_part(part) for part in parts]
         used = tuple(dict.fromkeys(number for fact in facts for number in fact.used))
         yes_no, words = graph.question.kind == "yes_no", set(graph.question.words)
-        if missing := tuple(part for part, fact in zip(parts, facts, strict=True) if not fact.text):
+        if missing := tuple(each for fact in facts for each in fact.missing):
             return Finding("no" if yes_no and used else "", 0.0, used, missing, 1.0, True)
-        if not yes_no or words & _ORDER:
+        if not yes_no or words & ORDER:
             days = [date_key(fact.text) or (0, 0, 0) for fact in facts]
             second = days[1] > days[0] if words & class_words("latest") - {"older", "oldest"} else days[1] < days[0]
-            text = ("no" if second else "yes") if yes_no else compared_sides(graph)[second]
+            text = ("no" if second else "yes") if yes_no else self._side(compared_sides(graph)[second])
         else:
             one, two = (countries().get(fact.text.lower(), key(fact.text)) for fact in facts)
             text = "yes" if one == two else "no"
         return Finding(text, _COMPARED, used, (), 1.0, True)
+
+    def _find_part(self, part: str) -> Finding:
+        """Answer a part of a comparison by way of what it describes; only sure answers count."""
+        used: tuple[int, ...] = ()
+        asked = next(iter(described(part).items()), None)
+        if asked and not self.known.get(key(part)):
+            found = self._look_up(asked[1])
+            if not found.text:
+                return Finding(missing=(asked[1],))
+            part, used = part.replace(asked[0], found.text, 1), found.used
+        found = self._look_up(part)
+        return Finding(found.text, used=(*used, *found.used)) if found.text else Finding(missing=(part,))
 
     def _look_up(self, question: str) -> Finding:
         """Answer a question about one name from the statements about it; empty where they do not say it."""
@@ -196,6 +120,10 @@ class Reader:
         about = Reader([s for s in self.statements if s.key == name != ""], self.known)
         found = about.find(question, one_text=True)
         return found if found.complete else Finding()
+
+    def _side(self, side: str) -> str:
+        """Return a side as an answer names it: for "the director of X" the director."""
+        return self._look_up(f"Who is {side}?").text if described(f"Is it {side}?") else side
 
 
 def _judge_claim(graph: EvidenceGraph) -> Finding:

@@ -12,7 +12,8 @@ from hopgraph.tools.models.offline.chat_replies import contextualise, route
 from hopgraph.tools.models.offline.prompt_blocks import Prompt
 from hopgraph.tools.models.offline.prompt_reading import read_evidence, sentences, useful
 from hopgraph.tools.models.offline.question import read_question
-from hopgraph.tools.models.offline.reader import Reader, described, sub_questions
+from hopgraph.tools.models.offline.question_parts import described, sub_questions
+from hopgraph.tools.models.offline.reader import Reader
 from hopgraph.tools.models.offline.statements import read
 from hopgraph.tools.models.offline.terms import key
 

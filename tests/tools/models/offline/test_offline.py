@@ -105,7 +105,10 @@ def test_final_answer_follows_the_chain(question: str, answer: str, used: list[i
         ("Who was born first, Edda Varga or Tom Acker?", "Tom Acker"),
         ("Who is younger, Edda Varga or Tom Acker?", "Edda Varga"),
         ("Who died later, Tom Acker or Edda Varga?", "Edda Varga"),
+        ("Which film has the director who is older, The Salt Lantern or The Long Pier?", "The Long Pier"),
+        ("Who was born earlier, the director of The Salt Lantern or the director of The Long Pier?", "Tom Acker"),
         ("Are Edda Varga and Tom Acker from the same country?", "no"),
+        ("Are the directors of The Salt Lantern and The Long Pier both from the same country?", "no"),
         ("Are Edda Varga and Tom Acker both film directors?", "yes"),
         ("Are Edda Varga and Tom Acker both opera singers?", "no"),
         ("Was Edda Varga born before Tom Acker?", "no"),
@@ -130,7 +133,7 @@ def test_decide_says_what_a_comparison_lacks() -> None:
     reply = ask(
         "decide",
         information=items(LIGHTHOUSE[:4]),
-        question="Who was born first, Edda Varga or Tom Acker?",
+        question="Which film has the director who was born first, The Salt Lantern or The Long Pier?",
     )
     assert reply["answer"] == {"text": "unanswerable", "confidence": 1}
     assert reply["missing_information"] == "the date of birth of Tom Acker"
@@ -138,10 +141,10 @@ def test_decide_says_what_a_comparison_lacks() -> None:
 
 
 def test_decide_answers_when_the_chain_is_whole() -> None:
-    question = "Who was born first, Edda Varga or Tom Acker?"
+    question = "Which film has the director who was born first, The Salt Lantern or The Long Pier?"
     reply = ask("decide", information=items(LIGHTHOUSE), question=question)
-    assert reply["answer"]["text"] == "Tom Acker"
-    assert set(reply["used_information"]) == {2, 5}
+    assert reply["answer"]["text"] == "The Long Pier"
+    assert set(reply["used_information"]) == {1, 2, 4, 5}
     assert 1 <= reply["answer"]["confidence"] <= 5
 
 
@@ -171,7 +174,7 @@ def test_queries_name_what_is_missing_first() -> None:
 
 def test_queries_never_repeat_and_keep_to_the_limit() -> None:
     blocks = {
-        "question": "Who was born first, Edda Varga or Tom Acker?",
+        "question": "Which film has the director who was born first, The Salt Lantern or The Long Pier?",
         "information": items(LIGHTHOUSE[:4]),
         "missing": "the date of birth of Tom Acker",
     }
