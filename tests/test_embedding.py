@@ -206,26 +206,32 @@ def test_its_client_of_ag_ui_gets_an_answer(esbuild: Path, app_url: str, tmp_pat
     assert "passage_id" in last
 
 
-def test_its_react_component_answers_in_a_browser(esbuild: Path, langgraph_url: str) -> None:
+def test_its_react_component_answers_in_a_browser(esbuild: Path, tmp_path: Path) -> None:
     [snippet] = blocks("tsx")
     here = "http://127.0.0.1:2024"
     assert here in snippet
-    command = [esbuild, "--bundle", "--loader=tsx", "--jsx=automatic", '--define:process.env.NODE_ENV="production"']
-    code = snippet.replace(here, langgraph_url) + ENTRY
-    script = subprocess.run(command, input=code, cwd=JAVASCRIPT, capture_output=True, text=True, check=True).stdout
+    scripts: list[str] = []
     page = Starlette(
         routes=[
             Route("/", lambda _: HTMLResponse('<body><script src="/chat.js"></script>')),
-            Route("/chat.js", lambda _: Response(script, media_type="text/javascript")),
+            Route("/chat.js", lambda _: Response(scripts[0], media_type="text/javascript")),
         ]
     )
-    with LoopbackServer(page) as served, chromium_browser() as browser:
-        tab = browser.new_page()
-        tab.goto(served.url)
-        tab.locator("input").fill("Who painted Guernica?")
-        tab.locator("input").press("Enter")
-        tab.get_by_text("Pablo Picasso [1]").wait_for(timeout=120_000)
-        assert tab.locator("p").first.inner_text() == "Who painted Guernica?"
+    described = json.loads((ROOT / "langgraph.json").read_text("utf-8"))
+    with LoopbackServer(page) as served:
+        described["http"]["cors"]["allow_origins"].append(served.url)  # as the guide says
+        with langgraph_server(tmp_path / "log", described) as url, chromium_browser() as browser:
+            command = [esbuild, "--bundle", "--loader=tsx", "--jsx=automatic"]
+            command += ['--define:process.env.NODE_ENV="production"']
+            code = snippet.replace(here, url) + ENTRY
+            built = subprocess.run(command, input=code, cwd=JAVASCRIPT, capture_output=True, text=True, check=True)
+            scripts.append(built.stdout)
+            tab = browser.new_page()
+            tab.goto(served.url)
+            tab.locator("input").fill("Who painted Guernica?")
+            tab.locator("input").press("Enter")
+            tab.get_by_text("Pablo Picasso [1]").wait_for(timeout=120_000)
+            assert tab.locator("p").first.inner_text() == "Who painted Guernica?"
 
 
 def test_it_has_an_example_of_each_way() -> None:
