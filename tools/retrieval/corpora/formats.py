@@ -48,8 +48,10 @@ class Corpus:
 
     path: Path
     format: str
+    files: tuple[Path, ...]
+    """The files to read, in the order of their passages."""
     size: int
-    """Bytes of the files to read, for progress."""
+    """Their bytes, for progress."""
     left_out: str = ""
     """How many files of a folder are not read, by suffix."""
 
@@ -84,7 +86,7 @@ def open_corpus(source: Path, format_name: str | None = None, *, follow_links: b
         if source.is_dir():
             return _open_folder(source, format_name, follow_links)
         open_source(source).close()
-        return Corpus(source, format_name or _detect_format(source), source.stat().st_size)
+        return Corpus(source, format_name or _detect_format(source), (source,), source.stat().st_size)
     except OSError as error:
         raise _unreadable(source, error) from None
 
@@ -94,17 +96,18 @@ def _open_folder(folder: Path, format_name: str | None, follow_links: bool) -> C
     if format_name == "beir" or (format_name is None and beir.is_file()):
         if not follow_links:
             refuse_link(beir)
-        return Corpus(beir, "beir", beir.stat().st_size)
+        return Corpus(beir, "beir", (beir,), beir.stat().st_size)
     if format_name not in (None, "text"):
         raise CorpusError(f"{folder} is a folder; for the format {format_name} name the file itself")
     files = list_files(folder, follow_links=follow_links)
     kinds = Counter(file.suffix.lower() or "no suffix" for file in files)
     left_out = ", ".join(f"{count:,} with {kind}" for kind, count in kinds.most_common() if kind not in SUFFIXES)
-    size = sum(file.stat().st_size for file in files if file.suffix.lower() in SUFFIXES)
+    texts = tuple(file for file in files if file.suffix.lower() in SUFFIXES)
+    size = sum(file.stat().st_size for file in texts)
     if not size:
         has = f"no text in this folder{left_out and f' (files: {left_out})'}"
         raise CorpusError(f"{folder}: {has}; it needs {_BEIR_FILE}, or .txt or .md files with text")
-    return Corpus(folder, "text", size, left_out)
+    return Corpus(folder, "text", texts, size, left_out)
 
 
 def _detect_format(path: Path) -> str:

@@ -1,5 +1,6 @@
 """What every reader of a corpus yields, and how it reports what it cannot read."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,10 +29,14 @@ class CorpusReading:
     """The state of one pass over a source: its progress and the bad records so far."""
 
     skip_bad: bool = False
+    only: frozenset[Path] | None = None
+    """The files of a folder to read; None for all."""
     bytes_read: int = 0
     skipped: int = 0
     first_skipped: list[str] = field(default_factory=list[str])
     """The messages of the first few bad records."""
+    skipped_in: Counter[Path] = field(default_factory=Counter[Path])
+    """Bad records of each file."""
 
     def reject(self, file: Path, line: int, reason: str) -> None:
         """Raise BadRecordError, naming file, line and reason; with `skip_bad` the record is counted instead."""
@@ -39,6 +44,7 @@ class CorpusReading:
         if not self.skip_bad:
             raise BadRecordError(f"{message} (fix it, or skip bad records with --skip-bad)")
         self.skipped += 1
+        self.skipped_in[file] += 1
         if len(self.first_skipped) < _SHOWN:
             self.first_skipped.append(message)
 

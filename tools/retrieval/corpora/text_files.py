@@ -67,6 +67,8 @@ def read_text_files(source: Path, reading: CorpusReading) -> Iterator[SourceReco
     """
     single = source.is_file()
     for path in [source] if single else [path for path in list_files(source) if path.suffix.lower() in SUFFIXES]:
+        if reading.only is not None and path not in reading.only:
+            continue
         name = path.name if single else path.relative_to(source).as_posix()
         title = _title(path)
         for number, (line, text) in enumerate(_passages(_blocks(path, reading)), 1):
