@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Any
 
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from support.servers.web_app import WebApp, open_app
@@ -14,12 +15,12 @@ _SECONDS = 180.0
 
 
 @contextmanager
-def app_in_thread(options: ServingOptions) -> Generator[WebApp]:
-    """Serve the app until the block ends."""
+def app_in_thread(options: ServingOptions, mounted_in: Any = None) -> Generator[WebApp]:
+    """Serve the app until the block ends; see `open_app`."""
     opened = queue.SimpleQueue[tuple[WebApp, asyncio.AbstractEventLoop, asyncio.Event]]()
 
     async def serve() -> None:
-        async with open_app(options) as app:
+        async with open_app(options, mounted_in=mounted_in) as app:
             stop = asyncio.Event()
             opened.put((app, asyncio.get_running_loop(), stop))
             await stop.wait()

@@ -19,7 +19,6 @@ import uvicorn
 
 from hopgraph.tools.apps.server.run_server import server_config
 from hopgraph.tools.apps.server.server_options import ServingOptions
-from hopgraph.tools.apps.server.service import Service
 from hopgraph.tools.apps.server.web_app import create_app
 
 START_SECONDS = 180
@@ -30,7 +29,8 @@ class WebApp:
     """The app while it is served."""
 
     url: str
-    service: Service
+    service: Any
+    """The `Service`; None for a mounted app, which is opened by its first request."""
 
     @property
     def base_url(self) -> str:
@@ -44,19 +44,24 @@ def without_page(folder: Path, **fields: Any) -> ServingOptions:
 
 
 @asynccontextmanager
-async def open_app(options: ServingOptions) -> AsyncGenerator[WebApp]:
-    """Serve the app until the context ends."""
+async def open_app(options: ServingOptions, *, mounted_in: Any = None, at: str = "/qa") -> AsyncGenerator[WebApp]:
+    """Serve the app until the context ends; alone, or mounted in another one, whose lifespan knows nothing of it."""
     app = create_app(options)
+    served = app
+    if mounted_in is not None:
+        mounted_in.mount(at, app)
+        served = mounted_in
     listener = socket.create_server(("127.0.0.1", 0), backlog=512)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     # The lifespan runs in the server's task: a fixture may be ended by another than the one that began it.
-    server = uvicorn.Server(server_config(app, options, lifespan="on"))
+    server = uvicorn.Server(server_config(served, options, lifespan="on"))
     serving = asyncio.create_task(server.serve([listener]))
     while not server.started:
         assert not serving.done(), "the app did not start"
         await asyncio.sleep(0.01)
     try:
-        yield WebApp(f"http://127.0.0.1:{listener.getsockname()[1]}", app.state.service)
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        yield WebApp(address + at, None) if mounted_in is not None else WebApp(address, app.state.service)
     finally:
         server.should_exit = True
         await serving

@@ -40,7 +40,8 @@ def run_chat(given: ChatOptions) -> None:
     with open_listener(options.host, options.port) as listener:
         address = address_of(options.host, listener.getsockname()[1])
         logging.basicConfig(format="%(message)s")
-        logging.getLogger("hopgraph.access").setLevel(logging.INFO)
+        for name in ("hopgraph.access", "hopgraph.questions"):
+            logging.getLogger(name).setLevel(logging.INFO)
         asyncio.run(_serve(options, listener, address, browser=given.browser))
 
 

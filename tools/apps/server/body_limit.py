@@ -5,7 +5,7 @@ import asyncio
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hopgraph.tools.apps.server.refusal import Refusal, drain_body
+from hopgraph.tools.apps.server.refusal import Refusal, drain_body, path_in_app
 from hopgraph.tools.apps.server.server_options import UPLOAD_PATH, ServingOptions
 
 _FORM_OVERHEAD = 100_000
@@ -25,7 +25,7 @@ class BodyLimit:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on, or refuse."""
-        limit = self._upload_limit if scope["path"].startswith(UPLOAD_PATH) else self._limit
+        limit = self._upload_limit if path_in_app(scope).startswith(UPLOAD_PATH) else self._limit
         body = _Body(limit, receive, send)
         stated = Headers(scope=scope).get("content-length", "")
         if stated.isdecimal() and int(stated) > limit:

@@ -7,7 +7,7 @@ All of it is plain ASGI: bodies and streams pass through as they come, nothing i
   here (DNS rebinding). So is a request from another origin's page.
 * Where keys are set, every request but the page's own must carry one; on the page people log in. Where none are,
   only this machine is let in.
-* One line is logged for each request.
+* One line is logged for each request, under an id that the reply's X-Request-ID repeats.
 """
 
 import json
@@ -25,7 +25,8 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hopgraph.tools.apps.server.body_limit import BodyLimit
-from hopgraph.tools.apps.server.refusal import MCP_PATH, Refusal
+from hopgraph.tools.apps.server.refusal import MCP_PATH, Refusal, path_in_app
+from hopgraph.tools.apps.server.request_id import REQUEST_ID_HEADER, begin_request
 from hopgraph.tools.apps.server.server_options import (
     OWNER,
     PAGE_PATH,
@@ -35,7 +36,7 @@ from hopgraph.tools.apps.server.server_options import (
 )
 from hopgraph.tools.text.sanitize import truncate_line
 
-_PUBLIC_PATHS = frozenset({"/", "/health", "/favicon.ico"})
+_PUBLIC_PATHS = frozenset({"/", "/health", "/health/ready", "/favicon.ico"})
 """They reveal nothing and cost nothing."""
 _MAX_BUCKETS = 10_000
 """Users and addresses whose rate is remembered; the one that was idle longest is dropped first."""
@@ -63,7 +64,7 @@ class Guards:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, refuse, or pass on."""
-        ours = not self._paths or any(_is_within(scope.get("path", ""), each) for each in self._paths)
+        ours = not self._paths or any(_is_within(path_in_app(scope), each) for each in self._paths)
         if scope["type"] == "lifespan" or not ours:
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
@@ -85,7 +86,7 @@ class ServerGuard:
         await (self._app if of_server else self._guarded)(scope, receive, send)
 
     async def _unless_closed(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        path = path_in_app(scope)
         closed = any(_is_within(path, each) for each in _CLOSED_PATHS)
         answer = Refusal(403, f"{path!r:.80} is closed", "closed") if closed else self._app
         if path != MCP_PATH:
@@ -123,6 +124,7 @@ class _Observer:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         began, status, ended = time.perf_counter(), 500, False
+        identity = begin_request(scope)
 
         async def observe(message: Message) -> None:
             nonlocal status, ended
@@ -130,6 +132,7 @@ class _Observer:
                 status, headers = message["status"], MutableHeaders(scope=message)
                 for name, value in self._headers.items():
                     headers.setdefault(name, value)
+                headers[REQUEST_ID_HEADER] = identity
             elif message["type"] == "http.response.body" and not message.get("more_body"):
                 ended = True
             await send(message)
@@ -146,7 +149,7 @@ class _Observer:
             logged = status if ended or status >= 400 else _CLIENT_LEFT
             # A page asks for a hundred files as it opens.
             level = logging.DEBUG if scope["method"] == "GET" and status < 400 else logging.INFO
-            _log.log(level, "%s %s %s %.0f ms %s", scope["method"], path, logged, milliseconds, user)
+            _log.log(level, "%s %s %s %.0f ms %s %s", scope["method"], path, logged, milliseconds, user, identity)
 
 
 class _HostCheck:
@@ -216,7 +219,7 @@ class _KeyCheck:
         self._streams, self._open = options.streams_per_address, Counter[str]()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path, client = scope["path"], scope.get("client")
+        path, client = path_in_app(scope), scope.get("client")
         of_page = _is_within(path, PAGE_PATH)
         user = user_from_header(Headers(scope=scope).get("authorization", ""), self._keys) if self._keys else OWNER
         # Those who guess keys are counted by address, and so are people who have yet to log in.

@@ -19,6 +19,12 @@ _MAX_DRAINED_BYTES = 20_000_000
 _DRAIN_SECONDS = 10.0
 
 
+def path_in_app(scope: Scope) -> str:
+    """Return a request's path without that under which the app is mounted in another."""
+    path: str = scope.get("path", "")
+    return path.removeprefix(scope.get("root_path", ""))
+
+
 class BusyError(HopgraphError, RuntimeError):
     """More is asked than the app does at once; to be tried again (HTTP 429)."""
 
@@ -48,7 +54,7 @@ class Refusal:
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
             return
-        await self.response(scope["path"])(scope, receive, send)
+        await self.response(path_in_app(scope))(scope, receive, send)
 
     def response(self, path: str) -> JSONResponse:
         """Return it in the form of the path's protocol: JSON-RPC's for MCP, else OpenAI's with FastAPI's `detail`."""

@@ -14,12 +14,14 @@ from pydantic import JsonValue
 
 from hopgraph.graphs import METHODS, chat
 from hopgraph.nodes.core.method_graph import CompiledMethod
-from hopgraph.state import Context, SettingsError
+from hopgraph.state import SettingsError
 from hopgraph.state.chat import METHOD_ALIASES, METHOD_NAMES, ChatContext, settings_for_method
 from hopgraph.state.context import ContextT, make_settings
 from hopgraph.state.environment import with_environment
 from hopgraph.tools.apps.server.caller_settings import check_caller_settings, with_limits
 from hopgraph.tools.apps.server.daily_calls import CallCounter, DailyCalls
+from hopgraph.tools.apps.server.health import HealthCheck
+from hopgraph.tools.apps.server.question_log import QuestionMetrics, QuestionRecord
 from hopgraph.tools.apps.server.refusal import BusyError
 from hopgraph.tools.apps.server.server_options import OWNER, ServingOptions
 from hopgraph.tools.apps.server.threads import Threads, open_threads, thread_key
@@ -97,6 +99,8 @@ class Service:
     chat: CompiledMethod
     """The chat graph, with the threads' checkpointer."""
     admission: Admission
+    metrics: QuestionMetrics
+    health: HealthCheck
     calls: DailyCalls | None = None
     """The model calls of today; None where no key is set."""
 
@@ -131,12 +135,17 @@ class Service:
 
         The first step may raise a BusyError, here and in `run_method`.
         """
-        return self._run_once(user, chat.graph, {"messages": messages}, settings)
+        text = messages[-1].text if messages else ""
+        return self._run_once(self._record(user, settings, text), chat.graph, {"messages": messages}, settings)
 
     def run_method(self, name: str, question: str, user: str = OWNER) -> AsyncGenerator[TurnStep]:
         """Answer a question by one method, outside the chat: no history, and no routing."""
         settings = settings_for_method(self.settings(name, {}), METHODS[name].Context)
-        return self._run_once(user, METHODS[name].graph, {"question": question}, settings)
+        record = QuestionRecord(user, name, question, self.metrics)
+        return self._run_once(record, METHODS[name].graph, {"question": question}, settings)
+
+    def _record(self, user: str, settings: ChatContext, text: str) -> QuestionRecord:
+        return QuestionRecord(user, settings.use_method, text, self.metrics)
 
     def _counted(self, user: str, settings: ContextT) -> tuple[list[BaseCallbackHandler], ContextT]:
         """Return what counts a turn's model calls, and its settings within those left; a QuotaError for none."""
@@ -145,18 +154,19 @@ class Service:
         most = min(self.calls.left(user), settings.max_llm_calls or self.calls.limit)
         return [CallCounter(self.calls, lambda: user)], settings.model_copy(update={"max_llm_calls": most})
 
-    async def _run_once(
-        self, user: str, graph: CompiledMethod, given: Any, settings: Context
+    def _run_once(
+        self, record: QuestionRecord, graph: CompiledMethod, given: Any, settings: ContextT
     ) -> AsyncGenerator[TurnStep]:
-        counters, settings = self._counted(user, settings)
-        config = RunnableConfig(callbacks=counters)
-        async with self.admission.reserve(), aclosing(run_turn(graph, given, config, settings)) as run:
-            async for step in run:
-                yield step
+        async def run() -> AsyncGenerator[TurnStep]:
+            counters, limited = self._counted(record.user, settings)
+            config = RunnableConfig(callbacks=[record, *counters])
+            async with self.admission.reserve(), aclosing(run_turn(graph, given, config, limited)) as steps:
+                async for step in steps:
+                    yield step
 
-    async def run_on_thread(
-        self, user: str, thread: str, given: Any, settings: ChatContext
-    ) -> AsyncGenerator[TurnStep]:
+        return record.watch(run())
+
+    def run_on_thread(self, user: str, thread: str, given: Any, settings: ChatContext) -> AsyncGenerator[TurnStep]:
         """Run the chat on a user's thread, which stores the conversation and is created if it does not exist.
 
         What is `given` is `{"messages": […]}`, a `Command(resume=…)`, or None to resume an interrupted turn.
@@ -165,14 +175,21 @@ class Service:
             BusyError: too much is asked at once, or the thread is being answered. SettingsError: a malformed name.
             StorageError: the threads' database fails before the turn has ended.
         """
+        messages = cast("Mapping[str, Sequence[Any]]", given)["messages"] if isinstance(given, Mapping) else ()
+        asked = next((each.text for each in messages if isinstance(each, HumanMessage)), "")
+        record = self._record(user, settings, asked)
+        return record.watch(self._run_on_thread(record, thread, given, settings))
+
+    async def _run_on_thread(
+        self, record: QuestionRecord, thread: str, given: Any, settings: ChatContext
+    ) -> AsyncGenerator[TurnStep]:
+        user = record.user
         counters, settings = self._counted(user, settings)
-        config: RunnableConfig = {**self.threads.config(user, thread), "callbacks": counters}
+        config: RunnableConfig = {**self.threads.config(user, thread), "callbacks": [record, *counters]}
         async with self.admission.reserve(thread_key(user, thread)), self.threads.lock(user, thread) as acquired:
             if not acquired:
                 raise BusyError("this thread is being answered by another process; wait for its reply")
-            messages = cast("Mapping[str, Sequence[Any]]", given)["messages"] if isinstance(given, Mapping) else ()
-            asked = next((each.text for each in messages if isinstance(each, HumanMessage)), "")
-            await self.threads.create(user, truncate_line(asked, MAX_FIRST_TITLE), thread=thread)
+            await self.threads.create(user, truncate_line(record.text, MAX_FIRST_TITLE), thread=thread)
             async with aclosing(run_turn(self.chat, given, config, settings)) as run:
                 async for step in run:
                     yield step
@@ -185,8 +202,10 @@ class Service:
 @asynccontextmanager
 async def open_service(options: ServingOptions) -> AsyncGenerator[Service]:
     """Open the threads and compile the chat; a SettingsError for invalid settings, or threads that cannot be opened."""
-    with_environment(make_settings(ChatContext, options.settings))
+    settings = with_environment(make_settings(ChatContext, options.settings))
     async with open_threads(options.threads) as threads:
         graph = chat.build().compile(checkpointer=threads.saver, name="Chat")
         calls = DailyCalls() if options.keys else None
-        yield Service(options, threads, graph, Admission(options.max_running, options.max_waiting), calls)
+        admission = Admission(options.max_running, options.max_waiting)
+        metrics = QuestionMetrics(lambda: admission.active)
+        yield Service(options, threads, graph, admission, metrics, HealthCheck(settings), calls)

@@ -4,33 +4,37 @@
 * `/v1/models`, `/v1/chat/completions`: for clients of OpenAI's API;
 * `/ag-ui`: for front ends that speak AG-UI;
 * `/mcp`: the methods as tools of an MCP server;
-* `/health`: for monitoring.
+* `/health`, `/health/ready`, `/metrics`: for monitoring.
 """
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, nullcontext
 from importlib.metadata import version
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response
+from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
 from hopgraph.tools.apps.server import ag_ui, openai_api
 from hopgraph.tools.apps.server.guards import Guards
 from hopgraph.tools.apps.server.mcp_server import McpOverHttp
+from hopgraph.tools.apps.server.mounting import OpenedOnDemand
 from hopgraph.tools.apps.server.page import mount_page, page_open
-from hopgraph.tools.apps.server.refusal import MCP_PATH, Refusal
+from hopgraph.tools.apps.server.refusal import MCP_PATH, Refusal, path_in_app
 from hopgraph.tools.apps.server.server_options import PAGE_PATH, ServingOptions
 from hopgraph.tools.apps.server.service import Service, open_service
 
-_HEALTH_PATH = "/health"
-_GUARDED_PATHS = (PAGE_PATH, openai_api.OPENAI_PATH, ag_ui.AG_UI_PATH, _HEALTH_PATH)
+_HEALTH_PATH, _METRICS_PATH = "/health", "/metrics"
+_GUARDED_PATHS = (PAGE_PATH, openai_api.OPENAI_PATH, ag_ui.AG_UI_PATH, _HEALTH_PATH, _METRICS_PATH)
 
 
 def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
     """Create the web app; its lifespan opens the service, as `app.state.service`, and closes it.
 
+    It can be mounted in another app. If that does not run its lifespan, the first request opens it.
     Inside a LangGraph server, which has an MCP endpoint and a start page of its own, it is not `alone`.
     """
     mcp = McpOverHttp()
@@ -39,47 +43,80 @@ def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with open_service(options) as service, mcp.running(service):
             app.state.service = service
-            async with page_open(app, service) if options.page else nullcontext():
-                yield
+            try:
+                async with page_open(app, service) if options.page else nullcontext():
+                    yield
+            finally:
+                del app.state.service
 
-    # No OpenAPI pages: they load their scripts from other hosts.
-    app = FastAPI(title="hopgraph", version=version("hopgraph"), lifespan=lifespan, openapi_url=None)
+    # Without the pages that show the OpenAPI description: they load their scripts from other hosts.
+    described = f"{openai_api.OPENAI_PATH}/openapi.json"
+    app = FastAPI(
+        title="hopgraph",
+        version=version("hopgraph"),
+        lifespan=lifespan,
+        openapi_url=described,
+        docs_url=None,
+        redoc_url=None,
+    )
     app.add_exception_handler(HTTPException, _refuse)
     app.add_exception_handler(Exception, _fail)
     app.include_router(openai_api.router)
-    app.include_router(ag_ui.router)
-    app.add_api_route(_HEALTH_PATH, _health)
+    app.include_router(ag_ui.router, include_in_schema=False)
+    hidden: dict[str, Any] = {"include_in_schema": False}
+    app.add_api_route(_HEALTH_PATH, _health, **hidden)
+    app.add_api_route(f"{_HEALTH_PATH}/ready", _ready, **hidden)
+    app.add_api_route(_METRICS_PATH, _metrics, **hidden)
     if alone:
         app.router.routes.append(Route(MCP_PATH, endpoint=mcp))  # also without a trailing slash
-        app.add_api_route("/", _start if options.page else _health)
-        app.add_api_route("/favicon.ico", lambda: Response(status_code=204))
+        app.add_api_route("/", _start if options.page else _health, **hidden)
+        app.add_api_route("/favicon.ico", lambda: Response(status_code=204), **hidden)
     if options.page:
-        app.add_api_route(PAGE_PATH, _page)
+        app.add_api_route(PAGE_PATH, _page, **hidden)
         app = mount_page(app, options)
+    app.add_middleware(OpenedOnDemand, owner=app)
     app.add_middleware(Guards, options=options, paths=() if alone else _GUARDED_PATHS)  # the last one added comes first
     return app
 
 
 async def _health(request: Request) -> Response:
+    """Say whether the models and the index can be used; the app itself can, so the status is 200."""
+    return JSONResponse(await _condition(request))
+
+
+async def _ready(request: Request) -> Response:
+    """Say the same with 503 where one of them cannot, for a load balancer."""
+    condition = await _condition(request)
+    return JSONResponse(condition, 200 if condition["status"] == "ok" else 503)
+
+
+async def _condition(request: Request) -> dict[str, Any]:
     service: Service = request.app.state.service
-    return JSONResponse({"status": "ok", "turns": service.admission.active})
+    parts = await service.health.statuses()
+    status = "ok" if set(parts.values()) == {"ok"} else "degraded"
+    return {"status": status, "turns": service.admission.active, **parts}
+
+
+async def _metrics(request: Request) -> Response:
+    service: Service = request.app.state.service
+    return Response(service.metrics.page(), media_type=CONTENT_TYPE_LATEST)
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
     """Answer what no endpoint has, as another path or method."""
     known = error if isinstance(error, HTTPException) else HTTPException(500)
     refusal = Refusal(known.status_code, known.detail, headers=known.headers or {})
-    return refusal.response(request.url.path)
+    return refusal.response(path_in_app(request.scope))
 
 
 async def _fail(request: Request, error: Exception) -> Response:
     """Answer what nobody foresaw; the server logs it."""
     line = f"something failed that should not ({type(error).__name__}); the app's log says more"
-    return Refusal(500, line).response(request.url.path)
+    return Refusal(500, line).response(path_in_app(request.scope))
 
 
 async def _start() -> Response:
-    return RedirectResponse(f"{PAGE_PATH}/")
+    return RedirectResponse(f"{PAGE_PATH.strip('/')}/")  # relative, as the app may be mounted in another
 
 
 async def _page(request: Request) -> Response:

@@ -22,6 +22,7 @@ from support.servers.web_app import chat_process
 
 pytestmark = pytest.mark.slow
 
+HEALTHY = {"status": "ok", "turns": 0, "models": "ok", "index": "ok"}
 ASK: Any = {"model": "migres", "messages": [{"role": "user", "content": QUESTION}]}
 
 
@@ -30,7 +31,7 @@ def test_chat_serves_its_page_and_its_endpoints_and_stops(tmp_path: Path) -> Non
         chat_process(tmp_path, "--set", "max_parallel_calls=4", "--method", "tor") as chat,
         httpx.Client(timeout=200) as client,
     ):
-        assert client.get(f"{chat.url}/health").json() == {"status": "ok", "turns": 0}
+        assert client.get(f"{chat.url}/health").json() == HEALTHY
         start = client.get(chat.url, follow_redirects=True)
         assert start.status_code == 200
         assert start.url.path.startswith("/chat")
@@ -42,7 +43,10 @@ def test_chat_serves_its_page_and_its_endpoints_and_stops(tmp_path: Path) -> Non
         assert chat.stop() == 0
         said = chat.said()
     assert "Traceback" not in said
-    assert re.search(r"^POST /v1/chat/completions 200 \d+ ms local$", said, re.MULTILINE)
+    assert (found := re.search(r"^POST /v1/chat/completions 200 \d+ ms local (\w+)$", said, re.MULTILINE))
+    assert re.search(
+        rf"^question id={found[1]} user=local method=migres outcome=answered calls=[1-9]", said, re.MULTILINE
+    )
     assert "without a key" in said
     assert "Guadalajara" not in said
 

@@ -60,7 +60,7 @@ async def test_a_right_key_is_let_in(locked: WebApp) -> None:
     for key in KEYS:
         reply = await sent(locked, "POST", COMPLETIONS, json=ASK, headers={"Authorization": f"bearer {key}"})
         assert reply.json()["hopgraph"]["answer"] == "Pablo Picasso"
-    assert (await sent(locked, "GET", "/health")).json() == {"status": "ok", "turns": 0}
+    assert (await sent(locked, "GET", "/health")).json()["turns"] == 0
 
 
 def test_a_key_is_its_users() -> None:

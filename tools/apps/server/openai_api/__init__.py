@@ -39,6 +39,11 @@ OPENAI_PATH = "/v1"
 _STARTED = int(time.time())
 _DONE = "data: [DONE]\n\n"
 
+_PLACE = "/paths/~1v1~1chat~1completions/post/requestBody/content/application~1json/schema"
+_SCHEMA = CompletionRequest.model_json_schema(ref_template=f"#{_PLACE}/$defs/{{model}}")
+_BODY = {"requestBody": {"required": True, "content": {"application/json": {"schema": _SCHEMA}}}}
+"""Of the OpenAPI description; the body is read by `read_request`, whose errors have OpenAI's form."""
+
 router = APIRouter(prefix=OPENAI_PATH)
 """The endpoints; `app.state.service` is the open service."""
 
@@ -64,7 +69,7 @@ def _model(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": _STARTED, "owned_by": "hopgraph"}
 
 
-@router.post("/chat/completions")
+@router.post("/chat/completions", openapi_extra=_BODY)
 async def complete(request: Request) -> Response:
     """Answer the last message of a conversation."""
     service: Service = request.app.state.service

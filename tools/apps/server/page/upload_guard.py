@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.apps.server.refusal import Refusal, drain_body
+from hopgraph.tools.apps.server.refusal import Refusal, drain_body, path_in_app
 from hopgraph.tools.apps.server.server_options import UPLOAD_PATH
 from hopgraph.tools.apps.server.uploaded_files import folder_size
 
@@ -84,12 +84,13 @@ class UploadQuota:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on, or refuse."""
-        if scope["type"] != "http" or not scope["path"].startswith((UPLOAD_PATH, FILE_PATH)):
+        path = path_in_app(scope)
+        if scope["type"] != "http" or not path.startswith((UPLOAD_PATH, FILE_PATH)):
             await self._app(scope, receive, send)
             return
         session = session_of(Request(scope).cookies)
-        if scope["path"].startswith(FILE_PATH):
-            file = scope["path"].removeprefix(FILE_PATH)
+        if path.startswith(FILE_PATH):
+            file = path.removeprefix(FILE_PATH)
             hidden = file not in self._uploads.get(session, ()) and _is_uploaded(file, self._folder)
             await (Refusal(404, "there is no such file") if hidden else self._app)(scope, receive, send)
             return

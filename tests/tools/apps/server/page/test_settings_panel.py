@@ -125,7 +125,8 @@ def test_a_wrong_value_is_told_in_one_line_and_refuses_the_question(name: str, v
 
 
 def service_settings(changes: dict[str, Any]) -> ChatContext:
-    service = Service(ServingOptions(), cast("Any", None), chat.graph, Admission(1, 1))  # threads have no part in it
+    nothing = cast("Any", None)
+    service = Service(ServingOptions(), nothing, chat.graph, Admission(1, 1), nothing, nothing)
     return service.settings("tree_of_reviews", changes, owner=True)
 
 

@@ -1,0 +1,64 @@
+"""The app inside another one, which does not run its lifespan; with a running server."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from starlette.applications import Starlette
+
+from hopgraph.tools.apps.server.server_options import ServingOptions
+from support.servers.app_in_thread import app_in_thread
+from support.servers.browsing import Chat, chromium_browser
+from support.servers.web_app import open_app, without_page
+
+ASK = {"model": "one_step", "messages": [{"role": "user", "content": "Who painted Guernica?"}]}
+KEYS = {"key-of-ann-0123456789": "ann"}
+
+
+@pytest.mark.parametrize("host", [FastAPI, Starlette])
+async def test_it_answers_below_the_path_where_it_is_mounted(tmp_path: Path, host: Callable[[], Starlette]) -> None:
+    async with open_app(without_page(tmp_path), mounted_in=host()) as app, httpx.AsyncClient(timeout=60) as client:
+        assert (await client.get(f"{app.url}/health")).json()["status"] == "ok"
+        reply = await client.post(f"{app.base_url}/chat/completions", json=ASK)
+        assert reply.json()["hopgraph"]["answer"] == "Pablo Picasso"
+        assert (await client.get(f"{app.base_url}/nothing")).status_code == 404
+        described = (await client.get(f"{app.base_url}/openapi.json")).json()
+        assert set(described["paths"]) == {"/v1/models", "/v1/models/{name}", "/v1/chat/completions"}
+        refused = await client.post(f"{app.url}/mcp", content="{}")
+        assert refused.json()["error"]["message"] == "send Content-Type: application/json"  # in its protocol's form
+
+
+async def test_its_guards_hold_below_the_path(tmp_path: Path) -> None:
+    options = without_page(tmp_path, keys=KEYS)
+    async with open_app(options, mounted_in=FastAPI()) as app, httpx.AsyncClient(timeout=60) as client:
+        assert (await client.get(f"{app.base_url}/models")).status_code == 401
+        assert (await client.get(f"{app.url}/metrics")).status_code == 401
+        known = {"Authorization": f"Bearer {next(iter(KEYS))}"}
+        assert (await client.get(f"{app.base_url}/models", headers=known)).status_code == 200
+
+
+async def test_what_cannot_be_opened_is_told_and_tried_again(tmp_path: Path) -> None:
+    (tmp_path / "threads.sqlite").mkdir()
+    async with open_app(without_page(tmp_path), mounted_in=FastAPI()) as app, httpx.AsyncClient(timeout=60) as client:
+        refused = await client.get(f"{app.url}/health")
+        assert refused.status_code == 503
+        assert "cannot be opened" in refused.json()["detail"]
+        assert str(tmp_path) not in refused.text
+        (tmp_path / "threads.sqlite").rmdir()
+        assert (await client.get(f"{app.url}/health")).status_code == 200
+
+
+@pytest.mark.slow
+def test_the_page_works_below_the_path(tmp_path: Path) -> None:
+    options = ServingOptions(threads=tmp_path / "threads.sqlite")
+    with app_in_thread(options, FastAPI()) as app, chromium_browser() as browser:
+        chat = Chat(app, browser.new_context())
+        chat.page.goto(f"{app.url}/")
+        chat.ready()
+        assert chat.page.url == f"{app.url}/chat/"
+        assert "Pablo Picasso" in chat.ask("Who painted Guernica?")
+        chat.page.context.close()
+        assert not chat.errors
+        assert all(url.startswith((f"{app.url}/", "data:", "blob:")) for url in chat.requests)
