@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from hopgraph.graphs import METHODS, chat
 from hopgraph.nodes.core.method_graph import CompiledMethod
-from hopgraph.state import SettingsError
+from hopgraph.state import Context, SettingsError
 from hopgraph.state.chat import METHOD_ALIASES, METHOD_NAMES, ChatContext, settings_for_method
 from hopgraph.state.context import ContextT, make_settings
 from hopgraph.state.environment import with_environment
@@ -155,7 +155,7 @@ class Service:
         return [CallCounter(self.calls, lambda: user)], settings.model_copy(update={"max_llm_calls": most})
 
     def _run_once(
-        self, record: QuestionRecord, graph: CompiledMethod, given: Any, settings: ContextT
+        self, record: QuestionRecord, graph: CompiledMethod, given: Any, settings: Context
     ) -> AsyncGenerator[TurnStep]:
         async def run() -> AsyncGenerator[TurnStep]:
             counters, limited = self._counted(record.user, settings)
