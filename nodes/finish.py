@@ -14,6 +14,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Call, Citation, Context, Evidence, MethodState, Passage, Usage
 from hopgraph.state.events import Answered
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
+from hopgraph.tools.retrieval.passage_metadata import find_origin
 from hopgraph.tools.text import content_terms
 from hopgraph.tools.text.comparison import find_quote
 
@@ -63,7 +64,7 @@ def cited_evidence(state: MethodState, *, own_knowledge: bool = False) -> list[E
 
 
 def cite(evidence: Sequence[Evidence], passages: Mapping[str, Passage]) -> list[Citation]:
-    """Cite each passage of the evidence once, with the sentence that supports its statement best."""
+    """Cite each passage of the evidence once, with its origin and the sentence that supports its statement best."""
     citations: dict[str, Citation] = {}
     for each in evidence:
         for key in each["passage_ids"]:
@@ -78,6 +79,7 @@ def cite(evidence: Sequence[Evidence], passages: Mapping[str, Passage]) -> list[
                 start=start,
                 end=end,
                 kind=_KINDS.get(passage["source"], "passage"),
+                **find_origin(passage.get("metadata", {})),
             )
     return list(citations.values())
 

@@ -2,6 +2,7 @@
 
 from typing import Literal, NotRequired
 
+from pydantic import JsonValue
 from typing_extensions import TypedDict
 
 StopReason = Literal["answered", "unanswerable", "max_iterations", "max_depth", "budget"]
@@ -23,6 +24,8 @@ class Passage(TypedDict):
     """The document's `source`, else the retriever's class; `model` or `reviewer` for what they wrote."""
     hop: int
     """The iteration that retrieved it first, from 1."""
+    metadata: NotRequired[dict[str, JsonValue]]
+    """What else the document carries, as `source`, `page`, `section` and `url`; absent where it carries nothing."""
 
 
 class Query(TypedDict):
@@ -76,7 +79,20 @@ class Evidence(TypedDict):
     """True when the entailment check passed; False while it is pending or is switched off."""
 
 
-class Citation(TypedDict):
+class Origin(TypedDict, total=False):
+    """Where a passage stands; fields that are unknown are absent."""
+
+    source: str
+    """The file, as the corpus names it, or the address."""
+    page: int | str
+    """From 1, or as it is printed on the page."""
+    section: str
+    """The headings that it stands under, as `Employment > Vacation`."""
+    url: str
+    """Begins with http:// or https://."""
+
+
+class Citation(Origin):
     """A passage that the answer rests on, with its best-supporting sentence."""
 
     passage_id: str

@@ -13,6 +13,7 @@ from hopgraph.state import Citation, StopReason, Usage
 from hopgraph.state.chat import ChatContext, ChatState, LookUpState
 from hopgraph.state.events import Replied
 from hopgraph.tools.prompts import clean
+from hopgraph.tools.retrieval.passage_metadata import describe_place, name_citation
 
 _MARKUP = re.compile(r"([\\`*_\[\]<>~$|#])")
 """Characters with which Markdown and HTML begin a link, a picture, code, a formula or formatting."""
@@ -68,9 +69,10 @@ def not_found(question: str, reason: StopReason | None) -> str:
 
 
 def _source(number: int, citation: Citation) -> str:
-    title = "the model's own knowledge" if citation["kind"] == "model" else escape_markup(citation["title"])
-    quote = escape_markup(citation["quote"])
-    return f"[{number}] {title or 'untitled'}" + (f": “{quote}”" if quote else "")
+    own = citation["kind"] == "model"
+    title = "the model's own knowledge" if own else escape_markup(name_citation(citation))
+    place, quote = escape_markup(describe_place(citation)), escape_markup(citation["quote"])
+    return f"[{number}] {title}" + (f" · {place}" if place else "") + (f": “{quote}”" if quote else "")
 
 
 def escape_markup(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, cast
 
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
+from pydantic import JsonValue
 
 from hopgraph.nodes.core.ask import LONG_WORK
 from hopgraph.nodes.core.evidence_review import REVIEWER_SOURCE
@@ -17,8 +18,10 @@ from hopgraph.nodes.core.reply_text import MODEL_SOURCE
 from hopgraph.state import Passage
 from hopgraph.tools.io.background import gather_or_cancel
 from hopgraph.tools.prompts import clean
+from hopgraph.tools.retrieval.passage_metadata import INDEX, find_origin, name_source, plain_metadata
 from hopgraph.tools.text import contains
 
+_OWN_FIELDS = frozenset({"id", "title", "score", "relevance_score"})
 _ROUNDS = 5
 """Searches for one query at most, each for twice as many passages, until enough are free of the question."""
 
@@ -111,8 +114,8 @@ def _takes_k(method: Callable[..., Any]) -> bool:
 def to_passages(documents: Sequence[Document], retriever: str, hop: int) -> list[Passage]:
     """Turn a LangChain retriever's documents into passages.
 
-    A document without an id gets a hash of its text; without a score that is a finite number, a score by its rank.
-    A passage that is given twice is kept once.
+    A document without an id gets a hash of its text; without a title, the name of its source; without a score that is a
+    finite number, a score by its rank. A passage that is given twice is kept once.
 
     Returns:
         In the order of the documents. Empty for none.
@@ -120,8 +123,9 @@ def to_passages(documents: Sequence[Document], retriever: str, hop: int) -> list
     passages: dict[str, Passage] = {}
     for rank, document in enumerate(documents):
         metadata = cast("dict[str, Any]", document.metadata)
+        carried = _carried(metadata)
         text = clean(document.page_content)
-        title = clean(str(metadata.get("title") or ""))
+        title = clean(str(metadata.get("title") or "")) or name_source(find_origin(carried))
         key = str(document.id or metadata.get("id") or _hash(f"{title}\n{text}"))
         passage = Passage(
             id=_foreign(key),
@@ -131,8 +135,18 @@ def to_passages(documents: Sequence[Document], retriever: str, hop: int) -> list
             source=_foreign(str(metadata.get("source") or retriever)),
             hop=hop,
         )
+        if carried:
+            passage["metadata"] = carried
         passages.setdefault(passage["id"], passage)
     return list(passages.values())
+
+
+def _carried(metadata: Mapping[str, Any]) -> dict[str, JsonValue]:
+    """Return what a document carries beside what a passage has a field for; an index is no source to cite."""
+    carried = {key: value for key, value in plain_metadata(metadata).items() if key not in _OWN_FIELDS}
+    if INDEX in carried and carried[INDEX] == carried.get("source"):
+        del carried[INDEX], carried["source"]
+    return carried
 
 
 def _foreign(name: str) -> str:

@@ -69,6 +69,18 @@ def test_a_passage_is_cited_once() -> None:
     assert [(each["passage_id"], each["quote"]) for each in cited] == [("a", "One."), ("b", "One.")]
 
 
+def test_a_citation_says_where_its_passage_stands() -> None:
+    placed: Any = {**passage("a"), "metadata": {"source": "a.pdf", "page": 2, "section": "A > B", "author": "Ada"}}
+    [cited] = cite([evidence(1, "One", "a")], passages_by_id([placed]))
+    assert (cited.get("source"), cited.get("page"), cited.get("section"), "url" in cited) == (
+        "a.pdf",
+        2,
+        "A > B",
+        False,
+    )
+    assert "author" not in cited
+
+
 def test_totals_add_up() -> None:
     usage = total(
         [

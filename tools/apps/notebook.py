@@ -14,6 +14,7 @@ from hopgraph.tools.apps.cli.settings_options import method_named
 from hopgraph.tools.apps.drawing import draw_svg
 from hopgraph.tools.apps.runs.run_svg import draw_run_svg
 from hopgraph.tools.apps.runs.tree_builder import build_tree
+from hopgraph.tools.retrieval.passage_metadata import name_citation
 
 _MOST = 160
 """Characters of a field that a table shows."""
@@ -70,7 +71,7 @@ class Walk:
     def answer(self) -> Card:
         """The answer, or that there is none, with the quoted sentences."""
         quotes = "".join(
-            f"<li>{escape(each['title'])}: “{escape(each['quote'])}”</li>" for each in self.result["citations"]
+            f"<li>{escape(name_citation(each))}: “{escape(each['quote'])}”</li>" for each in self.result["citations"]
         )
         return Card(f"<p><b>{escape(self.result['answer'] or 'No answer found')}</b></p><ol>{quotes}</ol>")
 

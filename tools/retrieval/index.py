@@ -79,7 +79,7 @@ def open_index(path: Path, source: str | None = None) -> Index:
 
 def index_in_memory(records: Iterable[SourceRecord], source: str, analyser: Analyser = DEFAULT_ANALYSER) -> Index:
     """Index a small corpus in memory; CorpusError where an id occurs twice, or there is nothing to search for."""
-    passages = [StoredPassage(record.id, record.title, record.text) for record in records]
+    passages = [StoredPassage(record.id, record.title, record.text, record.metadata) for record in records]
     ids = [passage.id for passage in passages]
     if len(set(ids)) != len(ids):
         raise CorpusError(f"{source}: an id occurs twice")

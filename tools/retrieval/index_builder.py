@@ -133,6 +133,8 @@ class _Build:
     known: int = 0
     """Records that the old index has already."""
 
+    has_metadata: bool = False
+
     def __post_init__(self) -> None:
         self.term_ids = TermIds(self.analyser)
 
@@ -155,7 +157,7 @@ class _Build:
             fingerprint=fingerprint,
         )
         terms = len(self.term_ids.vocab)
-        write_manifest(self.folder, facts, terms, self.analyser, dense)
+        write_manifest(self.folder, facts, terms, self.analyser, dense, has_metadata=self.has_metadata)
         return IndexReport(
             path=goal,
             format=self.corpus.format,
@@ -185,15 +187,16 @@ class _Build:
             if not self.term_ids.vocab:
                 raise CorpusError(f"{self.corpus.path}: no passage with a word that could be searched for")
         self.progress("read", self.corpus.size, self.corpus.size)
+        self.has_metadata = writer.has_metadata
         return writer.fingerprint()
 
     def _add(self, record: SourceRecord, old: PassageStore, writer: PassageWriter) -> str:
         """Add a record, unless the old index has it; return what is wrong with it, empty when nothing is."""
-        passage = StoredPassage(record.id, record.title, record.text)
+        passage = StoredPassage(record.id, record.title, record.text, record.metadata)
         if problem := reason_not_to_store(passage):
             return problem
         if record.id in self.old_rows:
-            if old[self.old_rows[record.id]] != passage:
+            if old[self.old_rows[record.id]][:3] != passage[:3]:  # the old one's metadata stays
                 return f"the id {record.id!r} is in the index already, with another text"
             self.known += 1
         elif record.id in self.rows:

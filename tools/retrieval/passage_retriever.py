@@ -12,6 +12,8 @@ from pydantic import ConfigDict, Field, SkipValidation
 
 from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.retrieval.index import Hit, Index
+from hopgraph.tools.retrieval.passage_metadata import INDEX
+from hopgraph.tools.retrieval.passage_store import StoredPassage
 
 RRF_K = 60
 """The constant of Cormack et al. 2009: the higher, the less the first ranks count."""
@@ -62,7 +64,10 @@ def fuse_rankings(rankings: Sequence[Sequence[Hit]], k: int) -> list[Hit]:
 
 
 class IndexRetriever(BaseRetriever):
-    """A LangChain retriever whose documents come best first, with title, score and source as metadata."""
+    """A LangChain retriever whose documents come best first, with their passage's metadata, title, score and source.
+
+    The source of a passage that has none of its own is the index.
+    """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True)
 
@@ -88,10 +93,15 @@ class IndexRetriever(BaseRetriever):
             Document(
                 id=passage.id,
                 page_content=passage.text,
-                metadata={"title": passage.title, "score": score, "source": self.index.source or passage.id},
+                metadata={**self._source(passage), **passage.metadata, "title": passage.title, "score": score},
             )
             for passage, score in hits
         ]
+
+    def _source(self, passage: StoredPassage) -> dict[str, str]:
+        if self.index.source is None:
+            return {"source": passage.id}
+        return {} if "source" in passage.metadata else {"source": self.index.source, INDEX: self.index.source}
 
 
 class Bm25Retriever(IndexRetriever):

@@ -8,17 +8,29 @@ from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Protocol
+from types import MappingProxyType
+from typing import BinaryIO, NamedTuple, NotRequired, Protocol
 
 import numpy as np
-from pydantic import TypeAdapter
+from pydantic import JsonValue, TypeAdapter
+from typing_extensions import TypedDict
 
 from hopgraph.tools.retrieval.index_manifest import DAMAGE, damaged, map_array
+from hopgraph.tools.retrieval.passage_metadata import Metadata
 
 PASSAGES, OFFSETS = "passages.jsonl", "passages.offsets.npy"
 _REMEMBERED = 4096
 _encode = json.JSONEncoder(ensure_ascii=False).encode
-_LINE = TypeAdapter(dict[str, str])
+
+
+class _Line(TypedDict):
+    _id: str
+    title: str
+    text: str
+    metadata: NotRequired[dict[str, JsonValue]]
+
+
+_LINE = TypeAdapter(_Line)
 
 
 class StoredPassage(NamedTuple):
@@ -27,6 +39,8 @@ class StoredPassage(NamedTuple):
     id: str
     title: str
     text: str
+    metadata: Metadata = MappingProxyType({})
+    """As `plain_metadata` returns it; not searched."""
 
 
 class PassageStore(Protocol):
@@ -39,7 +53,10 @@ class PassageStore(Protocol):
 
 def encode_passage(passage: StoredPassage) -> bytes:
     """Return a passage as it is stored and fingerprinted; UnicodeEncodeError where it has lone surrogates."""
-    return _encode({"_id": passage.id, "title": passage.title, "text": passage.text}).encode() + b"\n"
+    record: dict[str, object] = {"_id": passage.id, "title": passage.title, "text": passage.text}
+    if passage.metadata:
+        record["metadata"] = dict(passage.metadata)
+    return _encode(record).encode() + b"\n"
 
 
 def reason_not_to_store(passage: StoredPassage) -> str:
@@ -60,6 +77,8 @@ class PassageWriter:
         self._file = file
         self.offsets = array("q", [0])
         """Where each passage begins, and where the last one ends."""
+        self.has_metadata = False
+        """Whether a passage has any."""
         self._digest = sha256()
 
     def add(self, passage: StoredPassage) -> None:
@@ -67,6 +86,7 @@ class PassageWriter:
         line = encode_passage(passage)
         self._file.write(line)
         self._digest.update(line)
+        self.has_metadata = self.has_metadata or bool(passage.metadata)
         self.offsets.append(self.offsets[-1] + len(line))
 
     def fingerprint(self) -> str:
@@ -112,6 +132,6 @@ class PassageFile:
         start, end = self._offsets[row : row + 2].tolist()
         try:
             line = _LINE.validate_json(self._lines[start:end])
-            return StoredPassage(line["_id"], line["title"], line["text"])
+            return StoredPassage(line["_id"], line["title"], line["text"], line.get("metadata", {}))
         except DAMAGE:
             raise damaged(self._path, f"line {row + 1}") from None

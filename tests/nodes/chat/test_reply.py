@@ -1,6 +1,7 @@
 """The text of a reply: numbered sources, remarks, no markup."""
 
 from typing import Any
+from uuid import UUID
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,8 +22,19 @@ def found(answer: str, *citations: Citation, stop_reason: Any = "answered") -> A
 
 def test_the_reply_numbers_what_it_quotes() -> None:
     assert reply_text(found("Ada", citation("A*", "Ada\npainted [it]."), citation("", ""))) == (
-        "Ada [1][2]\n\n[1] A\\*: “Ada painted \\[it\\].”\n\n[2] untitled"
+        "Ada [1][2]\n\n[1] A\\*: “Ada painted \\[it\\].”\n\n[2] a passage without a title"
     )
+
+
+def test_a_source_is_named_by_its_file_and_page_or_address() -> None:
+    handbook: Citation = {**citation("Leave", "30 days."), "source": "hr/hand_book.pdf", "page": 3, "section": "Leave"}
+    web: Citation = {**citation("", "Ada."), "passage_id": str(UUID(int=7)), "source": "https://a:b@example.org/x?y=1"}
+    plain: Citation = {**citation("", "Ada."), "passage_id": "doc-7"}
+    assert reply_text(found("Ada", handbook, web, plain)).splitlines()[2::2] == [
+        "[1] Leave · hand\\_book.pdf, page 3: “30 days.”",
+        "[2] example.org/x · example.org/x: “Ada.”",
+        "[3] doc-7: “Ada.”",
+    ]
 
 
 def test_own_knowledge_is_no_passage() -> None:

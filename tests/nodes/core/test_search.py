@@ -1,12 +1,15 @@
 """Documents of any retriever become passages."""
 
 import math
+from datetime import date
 from typing import Any
+from uuid import UUID
 
 import pytest
 from langchain_core.documents import Document
 
 from hopgraph.nodes.core.search import to_passages
+from hopgraph.tools.retrieval.passage_metadata import find_origin
 
 
 def test_documents_of_any_retriever_become_passages() -> None:
@@ -22,6 +25,30 @@ def test_documents_of_any_retriever_become_passages() -> None:
     assert len(found) == 3
     assert to_passages(documents, "Mine", hop=2)[2]["id"] == found[2]["id"] != ""
     assert to_passages([], "Mine", hop=1) == []
+
+
+def test_what_a_document_carries_travels_with_its_passage() -> None:
+    mine = {
+        "source": "a\u200bb/note.txt",
+        "page": 0,
+        "page_label": "iv",
+        "when": date(2026, 1, 2),
+        "bad": [1, "\ud800"],
+    }
+    documents = [
+        Document("One.", id=str(UUID(int=1)), metadata={**mine, "title": "", "long": ["x"] * 9999, "score": 2}),
+        Document("Two.", metadata={"source": "bm25:DIR", "index": "bm25:DIR", "url": "https://example.org/two/"}),
+        Document("Three.", metadata={"source": "bm25:DIR", "index": "bm25:DIR"}),
+        Document("Four.", metadata={"source": "x", "url": "javascript:alert(1)"}),
+    ]
+    one, two, three, four = to_passages(documents, "Mine", hop=1)
+    assert one["title"] == "note.txt"
+    assert one.get("metadata") == {"source": "ab/note.txt", "page": 0, "page_label": "iv", "when": "2026-01-02"}
+    assert find_origin(one.get("metadata", {})) == {"source": "ab/note.txt", "page": "iv"}
+    assert (two["title"], two["source"]) == ("example.org/two", "bm25:DIR")
+    assert find_origin(two.get("metadata", {})) == dict.fromkeys(("source", "url"), "https://example.org/two/")
+    assert (three["title"], three["source"], "metadata" in three) == ("", "bm25:DIR", False)
+    assert find_origin(four.get("metadata", {})) == {"source": "x"}
 
 
 @pytest.mark.parametrize("score", [None, "high", math.nan, math.inf, -math.inf, 10**400, [0.5], {}])

@@ -214,7 +214,7 @@ class ElasticsearchServer:
             {
                 "_id": key,
                 "_score": scores[key],
-                "_source": {name: index.searchable[key][name] for name in wanted["_source"]},
+                "_source": {name: value for name, value in index.searchable[key].items() if name in wanted["_source"]},
             }
             for key in sorted(scores, key=scores.__getitem__, reverse=True)[: wanted["size"]]
         ]

@@ -8,6 +8,9 @@ from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval.passage_store import PassageFile, StoredPassage, write_passages
 
 TEXTS = st.text(st.characters(codec="utf-8"))
+METADATA = st.dictionaries(
+    TEXTS, TEXTS | st.integers(-(2**60), 2**60) | st.booleans() | st.none() | st.lists(TEXTS), max_size=3
+)
 
 
 @pytest.fixture(scope="module")
@@ -15,7 +18,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("passages")
 
 
-@given(st.lists(st.builds(StoredPassage, TEXTS, TEXTS, TEXTS), min_size=1, max_size=8))
+@given(st.lists(st.builds(StoredPassage, TEXTS, TEXTS, TEXTS, METADATA), min_size=1, max_size=8))
 def test_what_is_written_is_read_by_row(folder: Path, passages: list[StoredPassage]) -> None:
     with write_passages(folder) as writer:
         for passage in passages:

@@ -34,7 +34,7 @@ def test_documents_come_best_first_with_score_title_and_source(retriever: Bm25Re
     best, second = (document.metadata["score"] for document in documents)
     assert best > second > 0
     assert documents[0].page_content == "A fox runs."
-    assert documents[0].metadata == {"title": "Fox", "score": best, "source": "test"}
+    assert documents[0].metadata == {"title": "Fox", "score": best, "source": "test", "index": "test"}
 
 
 async def test_the_number_of_documents_is_given_by_the_call_else_by_the_retriever(retriever: Bm25Retriever) -> None:

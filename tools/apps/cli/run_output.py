@@ -16,6 +16,7 @@ from hopgraph.tools.apps.cli.console import LABEL_WIDTH, print_hanging, print_li
 from hopgraph.tools.apps.runs.lines import Line
 from hopgraph.tools.apps.runs.narration import run_header
 from hopgraph.tools.apps.runs.tree_text import TerminalTree
+from hopgraph.tools.retrieval.passage_metadata import describe_place, name_citation
 from hopgraph.tools.text.sanitize import pluralize, sanitize_line
 
 _ENDS = {
@@ -119,10 +120,12 @@ def print_answer(console: Console, state: Mapping[str, Any], seconds: float | No
         console.print()
     width = len(f"[{len(state['citations'])}] ")
     for number, citation in enumerate(state["citations"], start=1):
-        title = sanitize_line(citation["title"]) or sanitize_line(citation["passage_id"])
-        said = " (said by the model, not found in the corpus)" if citation["kind"] == "model" else ""
+        title, place = sanitize_line(name_citation(citation)), sanitize_line(describe_place(citation))
+        said = f" · {place}" if place else ""
+        if citation["kind"] == "model":
+            said = " (said by the model, not found in the corpus)"
         label, quote = Text(f"[{number}]", "cyan"), f"“{sanitize_line(citation['quote'])}”"
-        print_hanging(console, label, Text.assemble((title, "bold"), said), indent=width)
+        print_hanging(console, label, Text.assemble((title, "bold"), (said, "dim")), indent=width)
         print_hanging(console, Text(), Text(quote), indent=width)
     if seconds is not None:
         console.print()

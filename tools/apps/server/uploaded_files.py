@@ -100,7 +100,10 @@ def write_corpus(files: dict[str, Path], out: Path, progress: Callable[[int, int
                     seen.add(record.id)
                     # The id of a passage of plain text begins with the file's name already.
                     key = f"{name}#{record.id.removeprefix(f'{path.name}#')}" if len(files) > 1 else record.id
-                    fields = {"_id": key, "title": record.title, "text": record.text}
+                    metadata = {"source": name, **record.metadata}
+                    if metadata["source"] == path.name:
+                        metadata["source"] = name
+                    fields = {"_id": key, "title": record.title, "text": record.text, "metadata": metadata}
                     written.write(json.dumps(fields, ensure_ascii=False) + "\n")
             except CorpusError as error:
                 raise CorpusError(_by_name(str(error), path, name)) from None

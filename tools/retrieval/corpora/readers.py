@@ -8,12 +8,13 @@ from pathlib import Path
 from hopgraph.tools.retrieval.corpora.json_values import read_json_values
 from hopgraph.tools.retrieval.corpora.question_contexts import Object, Paragraph
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, MalformedError, SourceRecord, read_lines
+from hopgraph.tools.retrieval.passage_metadata import plain_metadata
 
 DPR_COLUMNS = ["id", "text", "title"]
 
 
 def read_beir(path: Path, reading: CorpusReading) -> Iterator[SourceRecord]:
-    """Read passages with `_id` (or `id`), `title` and `text`; the title may be missing."""
+    """Read passages with `_id` (or `id`), `title`, `text` and an object `metadata`; it and the title may be missing."""
     return _read_objects(path, reading, lambda value, line: [_passage(value, path, line)])
 
 
@@ -42,7 +43,9 @@ def _passage(value: Object, path: Path, line: int) -> SourceRecord:
         raise MalformedError("text is missing or not text")
     if title is not None and not isinstance(title, str):
         raise MalformedError("title is not text")
-    return SourceRecord(name, title or "", text, path, line)
+    metadata = value.get("metadata")
+    carried = plain_metadata(metadata) if isinstance(metadata, dict) else {}
+    return SourceRecord(name, title or "", text, path, line, carried)
 
 
 def read_pooled(

@@ -4,10 +4,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from hopgraph.state import BadRecordError
 from hopgraph.tools.io.guarded_files import open_source
+from hopgraph.tools.retrieval.passage_metadata import Metadata
 
 _SHOWN = 5
 
@@ -22,6 +24,8 @@ class SourceRecord(NamedTuple):
     file: Path
     line: int
     """Where the record begins in the file, from 1."""
+    metadata: Metadata = MappingProxyType({})
+    """As `plain_metadata` returns it."""
 
 
 @dataclass

@@ -6,7 +6,7 @@ which needs a paid licence.
 
 import logging
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,6 +17,7 @@ from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.retrieval.engines.engine import (
     CALL_SECONDS,
     CONNECT_SECONDS,
+    METADATA,
     TERMS,
     VECTOR,
     EngineAddress,
@@ -55,6 +56,7 @@ class ElasticsearchEngine(SearchEngine):
             self._client: Any = self._library.Elasticsearch(
                 address.uri, request_timeout=CALL_SECONDS, max_retries=2, retry_on_timeout=False, **options
             )
+        self._metadata = False
 
     @override
     def load_facts(self) -> EngineFacts | None:
@@ -64,7 +66,9 @@ class ElasticsearchEngine(SearchEngine):
                 return None
             # An alias names one index.
             (mapping,) = dict(quick.indices.get_mapping(index=self.address.collection)).values()
-        return parse_engine_facts(str(self.address), mapping["mappings"].get("_meta", {}).get(_META))
+        facts = parse_engine_facts(str(self.address), mapping["mappings"].get("_meta", {}).get(_META))
+        self._metadata = facts.metadata
+        return facts
 
     @override
     def create(self, facts: EngineFacts) -> None:
@@ -73,6 +77,9 @@ class ElasticsearchEngine(SearchEngine):
             "text": {"type": "text", "index": False},
             TERMS: {"type": "text", "analyzer": "whitespace", "similarity": "hopgraph_bm25", "index_options": "freqs"},
         }
+        self._metadata = facts.metadata
+        if facts.metadata:
+            properties[METADATA] = {"type": "object", "enabled": False}
         if facts.embedding:
             properties[VECTOR] = {
                 "type": "dense_vector",
@@ -107,6 +114,7 @@ class ElasticsearchEngine(SearchEngine):
                 "title": row.passage.title,
                 "text": row.passage.text,
                 TERMS: " ".join(row.terms),
+                **({METADATA: dict(row.passage.metadata)} if self._metadata else {}),
                 **({VECTOR: row.vector} if row.vector else {}),
             }
             for row in rows
@@ -147,14 +155,10 @@ class ElasticsearchEngine(SearchEngine):
                 index=self.address.collection,
                 query=query,
                 size=min(k, _MOST_HITS),
-                source=["title", "text"],
+                source=["title", "text", METADATA],
                 search_type="dfs_query_then_fetch",  # document frequencies of the whole index, not of each shard
             )
-        hits = [
-            Hit(StoredPassage(hit["_id"], hit["_source"]["title"], hit["_source"]["text"]), float(hit["_score"]))
-            for hit in found["hits"]["hits"]
-        ]
-        return sort_hits(hits, k)
+        return sort_hits([Hit(_passage(hit), float(hit["_score"])) for hit in found["hits"]["hits"]], k)
 
     @contextmanager
     def _translated(self, what: str) -> Generator[None]:
@@ -169,3 +173,8 @@ class ElasticsearchEngine(SearchEngine):
             raise engine_error(self.address, what, "no answer; is the server running at this address?") from None
         except (library.ApiError, library.TransportError, self._helpers.BulkIndexError, ValueError) as error:
             raise engine_error(self.address, what, str(error)) from None
+
+
+def _passage(hit: Mapping[str, Any]) -> StoredPassage:
+    fields = hit["_source"]
+    return StoredPassage(hit["_id"], fields["title"], fields["text"], fields.get(METADATA, {}))

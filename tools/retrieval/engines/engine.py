@@ -93,6 +93,8 @@ def _problem(address: EngineAddress) -> str:
 
 REMEDY = "fill a new collection by `hopgraph index`"
 
+METADATA = "metadata"
+"""The name of the field with a passage's metadata."""
 TERMS, VECTOR = "terms", "vector"
 """The names of the fields that are searched, in every engine.
 
@@ -132,6 +134,8 @@ class EngineFacts(BaseModel, frozen=True, extra="forbid"):
     b: float = B
     embedding: EmbeddingFacts | None = None
     """The model whose vectors are stored; None for BM25 alone."""
+    metadata: bool = False
+    """Whether the collection has a field for metadata; those of older versions have none, and keep none."""
     corpora: tuple[CorpusFacts, ...] = ()
     """What was put in completely, in order; empty until the first is."""
     unfinished: Checkpoint | None = None

@@ -107,7 +107,7 @@ def _check_or_create(engine: SearchEngine, analyser: Analyser, model: EmbeddingM
     """Return the facts of the collection, which is created if it is missing; refuse one of other terms or vectors."""
     facts = engine.load_facts()
     if facts is None:
-        facts = EngineFacts(analyser=analyser.describe(), embedding=model.facts() if model else None)
+        facts = EngineFacts(analyser=analyser.describe(), embedding=model.facts() if model else None, metadata=True)
         engine.create(facts)
     if facts.analyser != analyser.describe():
         language = facts.analyser.get("language")
@@ -165,7 +165,7 @@ class _Run:
     def _rows(self, reading: CorpusReading) -> Iterator[EngineRow]:
         """Yield the passages that the engine can store; the others are bad records."""
         for record in self.corpus.records(reading):
-            passage = StoredPassage(record.id, record.title, record.text)
+            passage = StoredPassage(record.id, record.title, record.text, record.metadata)
             row = EngineRow(passage, tuple(self.analyser.terms(searchable_text(passage))))
             if problem := reason_not_to_store(passage) or self.engine.refusal_reason(row):
                 reading.reject(record.file, record.line, problem)

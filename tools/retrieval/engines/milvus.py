@@ -6,10 +6,11 @@ scores above 0, and it counts document frequencies within each of its segments (
 that scores of a larger collection differ a little between segments.
 """
 
+import json
 import logging
 import os
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
@@ -22,6 +23,7 @@ from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.retrieval.engines.engine import (
     CALL_SECONDS,
     CONNECT_SECONDS,
+    METADATA,
     TERMS,
     VECTOR,
     EngineAddress,
@@ -42,6 +44,7 @@ _LITE_SECONDS = 1800.0
 """Lite makes its BM25 index in memory when a process searches first: a minute or more for 100,000 passages."""
 _LONGEST_ID, _LONGEST_FIELD = 512, 65_535
 """Bytes; Milvus stores no longer strings."""
+_FIELDS = ("title", "text")
 _LETTERS = re.compile(r"\w+")
 _opening = Lock()
 
@@ -72,7 +75,7 @@ class MilvusEngine(SearchEngine):
         one = "" if address.remote else "; a local file can be open in one process at a time"
         with self._translated(f"cannot be opened{one}"), _opening:
             self._client: Any = self._milvus.MilvusClient(**connection)
-        self._loaded = False
+        self._loaded, self._stored = False, _FIELDS
 
     @override
     def load_facts(self) -> EngineFacts | None:
@@ -80,14 +83,17 @@ class MilvusEngine(SearchEngine):
             if not self._client.has_collection(self.address.collection, timeout=self._seconds):
                 return None
             found = self._client.describe_collection(self.address.collection, timeout=self._seconds)
-        return parse_engine_facts(str(self.address), found.get("properties", {}).get(_PROPERTY))
+        facts = parse_engine_facts(str(self.address), found.get("properties", {}).get(_PROPERTY))
+        self._stored = _fields(facts)
+        return facts
 
     @override
     def create(self, facts: EngineFacts) -> None:
         kinds = self._milvus.DataType
         schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
         schema.add_field("id", kinds.VARCHAR, is_primary=True, max_length=_LONGEST_ID)
-        for name in ("title", "text"):
+        self._stored = _fields(facts)
+        for name in self._stored:
             schema.add_field(name, kinds.VARCHAR, max_length=_LONGEST_FIELD)
         schema.add_field(
             TERMS,
@@ -141,7 +147,9 @@ class MilvusEngine(SearchEngine):
         return ""
 
     def _strings(self, row: EngineRow) -> dict[str, str]:
-        return {**row.passage._asdict(), TERMS: self._words(row.terms)}
+        key, title, text, metadata = row.passage
+        strings = {"title": title, "text": text, METADATA: json.dumps(dict(metadata), ensure_ascii=False)}
+        return {"id": key, **{name: strings[name] for name in self._stored}, TERMS: self._words(row.terms)}
 
     @override
     def finish(self) -> int:
@@ -171,13 +179,10 @@ class MilvusEngine(SearchEngine):
                 anns_field=field,
                 limit=k,
                 search_params={"metric_type": metric, "params": {}},
-                output_fields=["title", "text"],
+                output_fields=list(self._stored),
                 timeout=self._seconds,
             )
-        return [
-            Hit(StoredPassage(each["id"], each["entity"]["title"], each["entity"]["text"]), float(each["distance"]))
-            for each in found
-        ]
+        return [Hit(_passage(each["id"], each["entity"]), float(each["distance"])) for each in found]
 
     def _words(self, terms: Sequence[str]) -> str:
         return " ".join(terms if self.address.remote else map(_plain, terms))
@@ -190,6 +195,14 @@ class MilvusEngine(SearchEngine):
             raise engine_error(self.address, what, error.message) from None
         except self._grpc.RpcError as error:  # pymilvus passes a time-out on as it is
             raise engine_error(self.address, what, error.details()) from None
+
+
+def _fields(facts: EngineFacts) -> tuple[str, ...]:
+    return (*_FIELDS, METADATA) if facts.metadata else _FIELDS
+
+
+def _passage(key: str, fields: Mapping[str, str]) -> StoredPassage:
+    return StoredPassage(key, fields["title"], fields["text"], json.loads(fields.get(METADATA, "{}")))
 
 
 def _plain(term: str) -> str:

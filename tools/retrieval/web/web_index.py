@@ -161,5 +161,5 @@ class WebIndex:
             pages = await run_on(background_loop(), self.engine.search(query, k))
             if self.cache:
                 await in_search_thread(self.cache.write, key, query, k, pages)
-        passages = (StoredPassage(page.url, page.title, page.text) for page in pages)
+        passages = (StoredPassage(page.url, page.title, page.text, {"url": page.url}) for page in pages)
         return [Hit(passage, 1 / rank) for rank, passage in enumerate(passages, start=1)]

@@ -323,8 +323,9 @@ def test_an_earlier_reply_is_read_back() -> None:
         messages = [*GUERNICA, {"role": "assistant", "content": text}, *GUERNICA]
         return read_request(json.dumps(wanted(messages=messages)).encode()).conversation()[1].additional_kwargs
 
-    text = "Pablo\\_Picasso [1][2]\n\n[1] Guernica \\[1937\\]: “He: “painted” it.”\n\n[2] untitled"
-    cited = [{"title": "Guernica [1937]"}, {"title": "untitled"}]
+    text = "Pablo\\_Picasso [1][2]\n\n[1] Guernica \\[1937\\] · art.pdf, page 3: “He: “painted” it.”"
+    text += "\n\n[2] a passage without a title"
+    cited = [{"title": "Guernica [1937]"}, {"title": "a passage without a title"}]
     assert read(text) == {"answer": "Pablo_Picasso", "citations": cited}
     for other in ("Hello.", "[1]", "a [1] b", ""):
         assert not read(other or "x")

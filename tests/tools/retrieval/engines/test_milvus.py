@@ -66,14 +66,15 @@ def test_dense_is_the_inner_product_and_hybrid_the_fusion_of_both(target: str, s
 
 async def test_documents_and_many_searches_at_once(target: str, tmp_path: Path) -> None:
     source = tmp_path / "corpus.jsonl"
-    source.write_text('{"_id": "b", "title": "Fox", "text": "A fox runs."}\n{"_id": "a", "text": "Foxes, running."}\n')
+    fox = '{"_id": "b", "title": "Fox", "text": "A fox runs.", "metadata": {"page": 2}}\n'
+    source.write_text(fox + '{"_id": "a", "text": "Foxes, running."}\n')
     await asyncio.to_thread(index_into, target, source, dense=MODEL)
     retriever = await asyncio.to_thread(resolve_engine, target, MODEL)
     one = await retriever.ainvoke("fox", k=5)
     assert await asyncio.gather(*(retriever.ainvoke("fox", k=5) for _ in range(20))) == [one] * 20
     document = next(each for each in one if each.id == "b")
     assert (document.page_content, document.metadata["title"]) == ("A fox runs.", "Fox")
-    assert set(document.metadata) == {"title", "score", "source"}
+    assert set(document.metadata) == {"title", "score", "source", "index", "page"}
     words = await asyncio.to_thread(resolve_engine, f"{target}?mode=bm25", MODEL)
     assert [each.id for each in await words.ainvoke("fox run")] == ["b", "a"]
     assert await words.ainvoke("the of") == await words.ainvoke("fox", k=0) == []

@@ -227,7 +227,7 @@ def _build_from(passages: Iterable[StoredPassage | SourceRecord], own: Path, pro
         for each in passages:
             if each.id not in seen:
                 seen.add(each.id)
-                record = {"_id": each.id, "title": each.title, "text": each.text}
+                record = {"_id": each.id, "title": each.title, "text": each.text, "metadata": dict(each.metadata)}
                 file.write(f"{json.dumps(record)}\n".encode("ascii"))
     build_index(source, own, format="beir", progress=progress)
     source.unlink()

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from hopgraph.nodes.chat.reply import escape_markup, unescape_markup
-from hopgraph.state import Citation, SettingsError, Usage
+from hopgraph.state import Citation, Origin, SettingsError, Usage
 from hopgraph.state.errors import describe_problem
 from hopgraph.tools.apps.runs.lines import Line
 from hopgraph.tools.apps.runs.narration import Narrator
@@ -25,14 +25,17 @@ from hopgraph.tools.apps.server.turn import (
     replace_surrogates,
     step_lines,
 )
+from hopgraph.tools.retrieval.passage_metadata import name_citation
 from hopgraph.tools.text.sanitize import truncate_line
 
 _MAX_MESSAGES = 101
 """Only the last ones are read: a chat looks back 50 turns at most."""
 
 _ANSWER = re.compile(r"(.+?) (?:\[\d+\])+")
-_SOURCE = re.compile(r"\[\d+\] (.+?)(?:: “|$)")
+_SOURCE = re.compile(r"\[\d+\] (.+?)(?: · .+?)?(?:: “|$)")
 """How the node `reply` writes an answer and its sources."""
+_OWN_FIELDS = frozenset({"passage_id", "quote", "kind", *Origin.__annotations__})
+"""What annotations have beside OpenAI's fields."""
 _TASK_PREFIX = "### Task:\n"
 _REQUESTED_KEY = re.compile(r'\{\s*"(title|tags|follow_ups|queries|text)"\s*:')
 """The key of the JSON object that a chat app asks for."""
@@ -228,9 +231,10 @@ def citation_annotations(text: str, citations: Sequence[Citation]) -> list[dict[
     for number, citation in reversed(list(enumerate(citations, start=1))):
         start = end - len(f"[{number}]")
         key = citation["passage_id"]
-        url = key if key.startswith(("https://", "http://")) else f"passage:{quote(key, safe='')}"
-        cited = {"start_index": start, "end_index": end, "url": url, "title": citation["title"]}
-        own = {name: citation[name] for name in ("passage_id", "quote", "kind")}
-        written.append({"type": "url_citation", "url_citation": cited, **own, "title": citation["title"]})
+        address = key if key.startswith(("https://", "http://")) else f"passage:{quote(key, safe='')}"
+        title = name_citation(citation)
+        cited = {"start_index": start, "end_index": end, "url": citation.get("url") or address, "title": title}
+        own = {name: value for name, value in citation.items() if name in _OWN_FIELDS}
+        written.append({"type": "url_citation", "url_citation": cited, **own, "title": title})
         end = start
     return written[::-1]

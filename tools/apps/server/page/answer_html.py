@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 from hopgraph.nodes.chat.reply import not_found, remarks
 from hopgraph.state import Citation, Passage
 from hopgraph.tools.apps.server.page.html_text import escape_text
+from hopgraph.tools.retrieval.passage_metadata import describe_place, name_citation
 
 _TITLE_BY_KIND: Final = {"model": "the model's own knowledge", "reviewer": "stated by the reviewer"}
 """The title where no passage supports the citation."""
@@ -44,7 +45,7 @@ def _button(kind: str, key: str, label: str, text: str) -> str:
 
 
 def _title(citation: Citation) -> str:
-    return _TITLE_BY_KIND.get(citation["kind"]) or citation["title"] or "untitled"
+    return _TITLE_BY_KIND.get(citation["kind"]) or name_citation(citation)
 
 
 def _source(number: int, key: str, citation: Citation) -> str:
@@ -60,8 +61,16 @@ def _popover(number: int, key: str, citation: Citation, passage: Passage | None)
     return (
         f'<div popover id="{key}" class="hg-opened" role="dialog" aria-label="Source {number}: {title}">'
         f'<div class="hg-head"><b><span class="hg-number">{number}</span> {title}</b>{close}</div>'
-        f'<div class="hg-passage" tabindex="0">{_marked(citation, passage)}</div></div>'
+        f'{_place(citation)}<div class="hg-passage" tabindex="0">{_marked(citation, passage)}</div></div>'
     )
+
+
+def _place(citation: Citation) -> str:
+    """Write the file, or a link to the address, and the page; empty where both are unknown."""
+    place, url = escape_text(describe_place(citation)), citation.get("url", "")
+    if url.startswith(("https://", "http://")):  # it has been in the browser's hands, so it is checked again
+        place = f'<a href="{escape_text(url)}" target="_blank" rel="noopener noreferrer">{place or "link"}</a>'
+    return place and f'<p class="hg-place">{place}</p>'
 
 
 def _marked(citation: Citation, passage: Passage | None) -> str:

@@ -71,6 +71,18 @@ def test_each_mark_has_a_number_and_a_name_of_its_own() -> None:
     assert named == ["Source 1: Weather", "Source 2: Colours"]
 
 
+def test_what_a_mark_opens_names_the_file_and_page_or_links_to_the_address() -> None:
+    file = citation("Oslo is dry.", 20, source="norway/<weather>.pdf", page=3)
+    link = citation("Oslo is dry.", 20, source="https://example.org/a?b", url='https://example.org/a?b="c"')
+    bad = citation("Oslo is dry.", 20, url="javascript:alert(1)")
+    page = parsed(drawn(told(file, link, bad), passage()))
+    assert "<weather>.pdf, page 3" in shown(opened(page, 1))
+    [anchor] = opened(page, 2).iter("a")
+    assert (anchor.get("href"), anchor.get("rel")) == ('https://example.org/a?b="c"', "noopener noreferrer")
+    assert anchor.text == "example.org/a"
+    assert list(opened(page, 3).iter("a")) == []
+
+
 @pytest.mark.parametrize("start", [0, 3, -5, 10_000])
 def test_offsets_that_do_not_fit_are_replaced_by_where_the_quote_is(start: int) -> None:
     page = parsed(drawn(told(citation("Oslo is dry.", start)), passage()))
