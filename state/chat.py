@@ -45,9 +45,9 @@ METHOD_NAMES: tuple[MethodName, ...] = get_args(MethodName)
 METHOD_ALIASES = {"tor": "tree_of_reviews", "cor": "chain_of_reviews"}
 """Short names, as the papers use them."""
 
-TurnKind = Literal["small_talk", "single_hop", "bridge", "comparison", "refused"]
-"""What a message is. `bridge`: a fact has to be found before the next can be looked up. `refused`: it cannot be
-read, because it is empty or too long."""
+TurnKind = Literal["small_talk", "single_hop", "bridge", "comparison", "question", "refused"]
+"""What a message is. `bridge`: a fact has to be found before the next can be looked up. `question`: nobody asked of
+what kind, as the method is set. `refused`: it cannot be read, because it is empty or too long."""
 
 
 class ChatInput(TypedDict):

@@ -7,6 +7,7 @@ from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.retrievers import BaseRetriever
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, ValidationError
 from pydantic.json_schema import SkipJsonSchema
+from typing_extensions import get_protocol_members
 
 from hopgraph.state.errors import SettingsError, describe_problem, did_you_mean
 from hopgraph.state.protocols import EntailmentChecker, Reranker
@@ -189,6 +190,10 @@ def preset_values(cls: type[Context], family: str) -> dict[str, Any]:
     return cls.presets[family]
 
 
+_SCORERS: dict[str, type[Any]] = {"reranker": Reranker, "entailment": EntailmentChecker}
+"""The settings that take an object with certain members, and which."""
+
+
 def make_settings(cls: type[ContextT], values: Mapping[str, Any]) -> ContextT:
     """Make the settings of a method from named values.
 
@@ -215,6 +220,11 @@ def describe_invalid(cls: type[Context], error: ValidationError, what: str = "se
     subject = what.format(name=f"{name!r:.80}", NAME=name.upper())
     if first["type"] == "extra_forbidden":
         return describe_unknown(cls, name, subject)
+    if (protocol := _SCORERS.get(name)) and not isinstance(first["input"], str):
+        members = sorted(get_protocol_members(protocol))
+        missing = [member for member in members if not hasattr(first["input"], member)]
+        kind = type(first["input"]).__name__
+        return f"{subject}: {kind} has no {' and no '.join(missing)}; it needs {', '.join(members)}"
     return describe_problem(error, subject, got=True)
 
 

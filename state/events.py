@@ -516,6 +516,8 @@ class Retrying(Event, kind="retrying"):
     """The HTTP status; None where no usable reply came."""
     wait: float
     """Seconds until then."""
+    problem: str = ""
+    """What failed, in a few words, as `cannot connect to ADDRESS`; empty in runs of earlier versions."""
 
 
 class CacheFailed(Event, kind="cache_failed"):
@@ -544,7 +546,7 @@ class Routed(Event, kind="routed"):
     """The method that answers a message."""
 
     kind: str
-    """`small_talk`, `single_hop`, `bridge`, `comparison` or `refused`."""
+    """`small_talk`, `single_hop`, `bridge`, `comparison`, `question` (the method is set) or `refused`."""
     method: str
     """Empty for small talk."""
     why: str

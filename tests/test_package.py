@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import hopgraph
 from hopgraph.graphs import ALIASES, METHODS
 from support.paths import ROOT
 
@@ -20,7 +21,7 @@ def test_every_package_is_listed() -> None:
         for folder in FOLDERS
         for path in (ROOT / folder).rglob("__init__.py")
     }
-    assert set(PROJECT["tool"]["setuptools"]["packages"]) == on_disk
+    assert set(PROJECT["tool"]["setuptools"]["packages"]) == {"hopgraph", *on_disk}
 
 
 def test_every_folder_with_code_is_a_package() -> None:
@@ -55,7 +56,12 @@ def _folder(package: str) -> Path:
 def test_type_checkers_see_the_four_folders() -> None:
     for folder in FOLDERS:
         assert (ROOT / ".types" / "hopgraph" / folder).resolve() == ROOT / folder
+    assert (ROOT / ".types" / "hopgraph" / "__init__.py").resolve() == ROOT / "package" / "__init__.py"
     assert not (ROOT / "hopgraph").exists()
+
+
+def test_it_says_its_version() -> None:
+    assert hopgraph.__version__ == PROJECT["project"]["version"]
 
 
 def test_the_server_lists_every_graph_that_exists() -> None:

@@ -42,10 +42,13 @@ CAREFUL = RouteReply(kind="bridge")
 
 
 async def route(state: ChatState, runtime: Runtime[ChatContext]) -> Mapping[str, Any]:
-    """Ask what kind of message it is, and choose the method by `method_for`.
+    """Ask what kind of message it is, and choose the method by `method_for`; nothing is asked where a method is set.
 
     Writes `kind` and `chosen`; for small talk `said`, and no method.
     """
+    if (fixed := runtime.context.use_method) != "auto":
+        emit(runtime, Routed(kind="question", method=fixed, why="it is set"))
+        return {"kind": "question", "said": "", "chosen": fixed}
     wanted = Ask("route", {"question": state["question"]}, RouteReply, CAREFUL)
     answered = await ask(runtime, state, wanted, reserve_calls=METHOD_CALLS)
     kind, calls = answered.record.kind, calls_of([answered])
@@ -61,12 +64,9 @@ async def route(state: ChatState, runtime: Runtime[ChatContext]) -> Mapping[str,
 def method_for(kind: TurnKind, settings: ChatContext, spent: Spent) -> tuple[MethodName, str]:
     """Choose the method for a question, and say why.
 
-    The rule: the method that `use_method` names. With `auto`, `one_step` for a single hop; `migres` for a bridge
-    or a comparison, unless fewer model calls or tokens are left than two hops take (`MULTI_HOP_CALLS`,
-    `MULTI_HOP_TOKENS`): then `one_step`, which takes one call.
+    The rule: `one_step` for a single hop; `migres` for a bridge or a comparison, unless fewer model calls or tokens
+    are left than two hops take (`MULTI_HOP_CALLS`, `MULTI_HOP_TOKENS`): then `one_step`, which takes one call.
     """
-    if settings.use_method != "auto":
-        return settings.use_method, "it is set"
     if kind == "single_hop":
         return SINGLE_HOP_METHOD, "one passage can answer it"
     calls, tokens = calls_left(settings, spent), tokens_left(settings, spent)

@@ -23,7 +23,7 @@ from hopgraph.tools.io.background import gather_or_cancel
 from hopgraph.tools.models import ModelHandle, UnusableReplyError, count_tokens, parse_in_turn
 from hopgraph.tools.models.reply_cache import ModelReply, cache_key, cached_reply, write_cache
 from hopgraph.tools.models.reply_schema import json_schema
-from hopgraph.tools.models.send import SendOptions, send
+from hopgraph.tools.models.send import FailedRequest, SendOptions, send
 from hopgraph.tools.prompts import Value, clean, is_prompt_loaded, render
 from hopgraph.tools.resources import get_model
 
@@ -253,8 +253,8 @@ class _Conversation(Generic[RecordT]):
         except OSError as error:  # a reply that was paid for is not lost because the disk is full
             emit(self.runtime, CacheFailed(role=self.call["role"], problem=error.strerror or str(error)))
 
-    def _report_retry(self, failed: int, status: int | None, seconds: float) -> None:
-        emit(self.runtime, Retrying(role=self.call["role"], attempt=failed, status=status, wait=round(seconds, 3)))
+    def _report_retry(self, failed: FailedRequest) -> None:
+        emit(self.runtime, Retrying(role=self.call["role"], **failed._asdict()))
 
     def _cache_key(self, handle: ModelHandle) -> str:
         settings: Context = self.runtime.context

@@ -5,7 +5,8 @@ coroutine on one background event loop.
 """
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from functools import wraps
 from itertools import pairwise
@@ -22,7 +23,7 @@ from typing_extensions import TypedDict
 from hopgraph.nodes.core.step_events import node_place, outer_place_metadata
 from hopgraph.state.context import Context
 from hopgraph.state.environment import resolve_settings
-from hopgraph.state.errors import SettingsError
+from hopgraph.state.errors import HopgraphError, SettingsError
 from hopgraph.state.fingerprint import check_same_settings
 from hopgraph.state.reducers import merge_ids
 from hopgraph.tools.io.background import run_in_background
@@ -187,16 +188,49 @@ class CompiledMethod(CompiledStateGraph[Any, Any, Any, Any]):
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:  # noqa: A002
         """Run the graph and give its steps; `invoke` and `batch` come through here too."""
-        return super().stream(input, _own_config(config), **options)
+        _refuse_misplaced_settings(config, options.get("context"), self.context_schema)
+        try:
+            yield from super().stream(input, _own_config(config), **options)
+        except HopgraphError as error:
+            raise _without_frames(error) from error.__cause__
 
-    def astream(  # pyright: ignore[reportIncompatibleMethodOverride] - the overloads are for callers
+    async def astream(  # pyright: ignore[reportIncompatibleMethodOverride] - the overloads are for callers
         self,
         input: Any,  # noqa: A002
         config: RunnableConfig | None = None,
         **options: Any,
     ) -> AsyncIterator[Any]:
         """Run the graph and give its steps; `ainvoke` and `abatch` come through here too."""
-        return super().astream(input, _own_config(config), **options)
+        _refuse_misplaced_settings(config, options.get("context"), self.context_schema)
+        try:
+            stream = cast("AsyncGenerator[Any]", super().astream(input, _own_config(config), **options))
+            async with aclosing(stream) as steps:
+                async for step in steps:
+                    yield step
+        except HopgraphError as error:
+            raise _without_frames(error) from error.__cause__
+
+
+def _without_frames(error: HopgraphError) -> HopgraphError:
+    """Drop LangGraph's frames and its notes on tasks: the message says what is wrong, and the frames only where."""
+    error.__notes__ = []
+    return error.with_traceback(None)
+
+
+def _refuse_misplaced_settings(config: RunnableConfig | None, context: object, cls: Any) -> None:
+    """Refuse settings in `config["configurable"]`, where nothing would read them.
+
+    A LangGraph server copies the context there, and a host graph has values of its own there.
+    """
+    given: Mapping[str, Any] = (config or {}).get("configurable") or {}
+    if any(name.startswith("__pregel_") for name in given):
+        return
+    copied = cast("Mapping[str, Any]", context).keys() if isinstance(context, Mapping) else ()
+    if misplaced := sorted((given.keys() & cls.model_fields.keys()).difference(copied)):
+        raise SettingsError(
+            f"config['configurable'] has the setting {misplaced[0]!r}, which is not read there; "
+            f"give settings as context={cls.__name__}({misplaced[0]}=…)"
+        )
 
 
 def _own_config(config: RunnableConfig | None) -> RunnableConfig:

@@ -176,6 +176,7 @@ async def test_a_method_can_be_set_with_settings_of_its_own() -> None:
     methods = {"ircot": {"passages_per_query": 2, "max_thoughts": 1}}
     _, steps = await turn(chat.graph, BRIDGE, use_method="ircot", passages_per_query=3, methods=methods)
     assert [step["data"]["method"] for step in steps if step["event"] == "routed"] == ["ircot"]
+    assert "chat/route" not in {step["data"]["role"] for step in steps if step["event"] == "asked"}
     assert {len(step["data"]["passage_ids"]) for step in steps if step["event"] == "retrieved"} == {2}
     assert sum(step["event"] == "thought" for step in steps) == 1
 

@@ -50,6 +50,11 @@ def test_another_methods_settings_give_what_both_have() -> None:
     assert (made.model, made.max_llm_calls) == ("offline:extractive", 3)
 
 
+class _OnlyScores:
+    def score(self, pairs: list[tuple[str, str]]) -> list[float]:
+        return [0.0 for _ in pairs]
+
+
 @pytest.mark.parametrize(
     ("values", "said"),
     [
@@ -60,6 +65,11 @@ def test_another_methods_settings_give_what_both_have() -> None:
         ({"answer_type": "essay"}, "'answer_type'"),
         ({"model": 7}, "'model'"),
         ({"retriever": object()}, "'retriever'"),
+        (
+            {"reranker": object()},
+            "'reranker': object has no name and no score and no threshold; it needs name, score, thr",
+        ),
+        ({"entailment": _OnlyScores()}, "'entailment': _OnlyScores has no name and no threshold; it needs name, score"),
     ],
 )
 def test_a_bad_setting_is_named_in_one_line(values: dict[str, Any], said: str) -> None:

@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import httpx
 import tenacity
@@ -21,6 +21,8 @@ from hopgraph.tools.models.resolve import Bound, KeyRefusal, ModelHandle, Option
 from hopgraph.tools.models.structured import Mode, is_openai, modes_of, reply_text
 from hopgraph.tools.models.tokens import count_tokens
 
+_TIMEOUTS = (TimeoutError, httpx.TimeoutException)
+_UNREADABLE = (json.JSONDecodeError, UnreadableReplyError)
 _UNSUPPORTED_STATUS = frozenset({400, 404, 405, 415, 422, 501})
 """HTTP statuses with which servers refuse a way of asking for JSON that they do not support."""
 
@@ -35,16 +37,45 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
     if status is not None:
         hint = "; try temperature=none" if "temperature" in detail else ""
         return ModelError(f"{handle.name}: HTTP {status}: {detail}{hint}", trouble)
-    if isinstance(error, TimeoutError | httpx.TimeoutException | openai_error("APITimeoutError")):
+    if isinstance(error, (*_TIMEOUTS, openai_error("APITimeoutError"))):
         return ModelError(f"{handle.name}: no reply in time; raise request_timeout or try again", trouble)
-    if isinstance(error, json.JSONDecodeError | UnreadableReplyError):
+    if isinstance(error, _UNREADABLE):
         return ModelError(f"{handle.name}: the server's reply is not in the OpenAI format ({detail})", trouble)
     if trouble == "outage":
-        address = getattr(handle.model, "openai_api_base", None) or "its server"
-        return ModelError(f"{handle.name}: cannot reach {redact(str(address))}; is the server running?", trouble)
+        return ModelError(f"{handle.name}: cannot reach {_address(handle)}; is the server running?", trouble)
     if isinstance(error, openai_error("OpenAIError")):
         return ModelError(f"{handle.name}: {detail}")
     return error
+
+
+def _address(handle: ModelHandle) -> str:
+    return redact(str(getattr(handle.model, "openai_api_base", None) or "its server"))
+
+
+class FailedRequest(NamedTuple):
+    """A request that is about to be sent again."""
+
+    attempt: int
+    """How many have failed."""
+    status: int | None
+    """The HTTP status, if there was one."""
+    wait: float
+    """Seconds until the next."""
+    problem: str
+    """What failed, in a few words."""
+
+
+def _failed_request(handle: ModelHandle, error: BaseException, attempt: int, wait: float) -> FailedRequest:
+    status = status_of(error)
+    if status is not None:
+        problem = f"HTTP {status}"
+    elif isinstance(error, (*_TIMEOUTS, openai_error("APITimeoutError"))):
+        problem = "no reply in time"
+    elif isinstance(error, _UNREADABLE):
+        problem = "the server's reply is not in the OpenAI format"
+    else:
+        problem = f"cannot connect to {_address(handle)}"
+    return FailedRequest(attempt, status, round(wait, 3), problem)
 
 
 _MAX_WAIT_SECONDS = 60.0
@@ -68,8 +99,8 @@ class SendOptions:
     sampling: Options = ()
     max_reply_tokens: int | None = None
     """The most tokens of a reply; None: as the model says, else what a record of the schema may take."""
-    on_retry: Callable[[int, int | None, float], None] | None = None
-    """Called before each retry: how many requests failed, the HTTP status if any, the seconds until the next."""
+    on_retry: Callable[[FailedRequest], None] | None = None
+    """Called before each retry."""
     first_wait: float = 0.5
     """Seconds before the first retry; doubled for each further one, unless the server says how long."""
 
@@ -127,7 +158,7 @@ async def _send_with_retries(
     def report(state: tenacity.RetryCallState) -> None:
         error = state.outcome.exception() if state.outcome else None
         if error and options.on_retry:
-            options.on_retry(state.attempt_number, status_of(error), state.upcoming_sleep)
+            options.on_retry(_failed_request(handle, error, state.attempt_number, state.upcoming_sleep))
 
     attempt = retrying(options.retries + 1, options.first_wait, _MAX_WAIT_SECONDS, before_sleep=report)
     model = handle.bound(schema, mode, options.sampling, options.max_reply_tokens)

@@ -17,12 +17,10 @@ from support.node_inputs import spent
         ("single_hop", {}, spent(), "one_step"),
         ("bridge", {}, spent(), "migres"),
         ("comparison", {}, spent(), "migres"),
-        ("single_hop", {"use_method": "ircot"}, spent(), "ircot"),
         ("bridge", {"max_llm_calls": MULTI_HOP_CALLS + 1}, spent(reserved_call(1)), "migres"),
         ("bridge", {"max_llm_calls": MULTI_HOP_CALLS + 1}, spent(reserved_call(2)), "one_step"),
         ("bridge", {"max_tokens": MULTI_HOP_TOKENS + 100}, spent(reserved_call(tokens=100)), "migres"),
         ("comparison", {"max_tokens": MULTI_HOP_TOKENS + 100}, spent(reserved_call(tokens=101)), "one_step"),
-        ("bridge", {"max_llm_calls": 1, "use_method": "migres"}, spent(), "migres"),
     ],
 )
 def test_the_rule_of_auto(kind: Any, settings: Any, used: Spent, method: str) -> None:

@@ -259,10 +259,14 @@ async def test_a_final_failure_is_one_line_without_the_key(status: int) -> None:
     assert KEY not in str(caught.value)
 
 
-async def test_an_unreachable_server_is_named() -> None:
-    context = runtime(model="openai:any?base_url=http://127.0.0.1:9/v1", request_retries=0)
+@pytest.mark.parametrize("retries", [0, 1])
+async def test_an_unreachable_server_is_named_at_the_first_retry(retries: int) -> None:
+    events: list[StepEvent] = []
+    context = runtime(events, model="openai:any?base_url=http://127.0.0.1:9/v1", request_retries=retries)
     with pytest.raises(ModelError, match=r"cannot reach http://127\.0\.0\.1:9/v1"):
         await ask(context, spent(), question())
+    told = [event["data"]["problem"] for event in events if event["event"] == "retrying"]
+    assert told == ["cannot connect to http://127.0.0.1:9/v1"] * retries
 
 
 async def test_a_slow_server_ends_at_the_timeout() -> None:

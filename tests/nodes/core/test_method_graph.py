@@ -1,17 +1,19 @@
 """A node of a method's graph is one run of LangChain."""
 
 import asyncio
+import traceback
 from collections import Counter
-from typing import Any
+from typing import Any, cast
 
+import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import END, START
+from langgraph.graph import END, START, StateGraph
 from typing_extensions import override
 
 from hopgraph.graphs import genground, migres
 from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.state import MethodState, StepEvent
+from hopgraph.state import AnswerOutput, HopgraphError, MethodState, QuestionInput, SettingsError, StepEvent
 
 QUESTION = {"question": "In which city was the director of the film Pan's Labyrinth born?"}
 
@@ -45,6 +47,40 @@ def test_a_router_reads_the_recorded_settings_after_an_edit_at_a_breakpoint() ->
     graph.invoke(QUESTION, thread, context=genground.Context(deduction=False), interrupt_after=["prepare"])
     graph.update_state(thread, {"question": "Who wrote Frankenstein?"}, as_node="prepare")
     assert graph.get_state(thread).next == ("generate",)
+
+
+async def test_settings_in_the_configurable_values_are_refused() -> None:
+    config: Any = {"configurable": {"thread_id": "1", "max_iterations": 3, "model": "offline:extractive"}}
+    said = r"config\['configurable'\] has the setting 'max_iterations'.* context=MigresContext\(max_iterations=…\)"
+    with pytest.raises(SettingsError, match=said):
+        migres.graph.invoke({"question": "Who painted Guernica?"}, config)
+    with pytest.raises(SettingsError, match=said):
+        await migres.graph.ainvoke({"question": "Who painted Guernica?"}, config)
+    copied: Any = {"max_iterations": 3, "model": "offline:extractive"}  # as a LangGraph server does
+    assert migres.graph.invoke({"question": "Who painted Guernica?"}, config, context=copied)["answer"]
+    host: Any = StateGraph(QuestionInput, output_schema=AnswerOutput)
+    host.add_node("look_up", migres.graph).add_edge(START, "look_up")
+    assert host.compile().invoke({"question": "Who painted Guernica?"}, {"configurable": {"model": "the host's"}})
+
+
+async def test_an_error_is_short() -> None:
+    for context in (migres.Context(retriever="bm25:nowhere"), {"max_iter": 3}):
+        with pytest.raises(HopgraphError) as caught:
+            migres.graph.invoke({"question": "Who?"}, context=cast("Any", context))
+        with pytest.raises(HopgraphError) as awaited:
+            await migres.graph.ainvoke({"question": "Who?"}, context=cast("Any", context))
+        for error in (caught, awaited):
+            lines = "".join(traceback.format_exception(error.value)).splitlines()
+            assert len(lines) < 20, lines
+            assert lines[-1] == f"{type(error.value).__module__}.{type(error.value).__name__}: {error.value}"
+
+
+async def test_a_stream_that_is_left_ends_its_run() -> None:
+    steps = migres.graph.astream({"question": "Who painted Guernica?"}, stream_mode="updates")
+    async for _ in steps:
+        break
+    await cast("Any", steps).aclose()
+    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 def test_a_path_is_the_edges_from_each_node_to_the_next() -> None:

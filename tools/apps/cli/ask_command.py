@@ -45,7 +45,7 @@ def run_ask(options: AskOptions) -> None:
     narrator, console, steps = Narrator(verbose=options.verbose), console_on(), not (options.as_json or options.quiet)
     if not options.as_json:
         print_header(console if steps else console_on(stderr=True), graph.get_name(), settings)
-    with RunDisplay(console if steps else None) as display:
+    with RunDisplay(console if steps else None, whole=options.verbose) as display:
         state, seconds = _answer(graph, question, settings, narrator, display)
     record = answer_record(settings, state, narrator.trace())
     if options.save:
@@ -55,9 +55,9 @@ def run_ask(options: AskOptions) -> None:
     if options.as_json:
         print_json(record)
         return
-    if steps:
-        print_tree(console, TerminalTree(question, narrator.events, options.verbose))
     print_answer(console, state, seconds if steps else None)
+    if steps:
+        print_tree(console, TerminalTree(question, narrator.events, options.verbose), whole=options.verbose)
 
 
 def _answer(

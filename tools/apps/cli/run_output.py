@@ -29,25 +29,29 @@ _ENDS = {
 _STYLES = {"heading": "bold", "plain": "", "dim": "dim", "good": "green", "bad": "red", "warning": "bold yellow"}
 _FRAMES, _LINES_ABOVE = 8, 6
 """Frames a second; lines of the terminal that the growing tree leaves free."""
+_STAND_IN = "A stand-in answers, no language model: set --model openai:NAME or HOPGRAPH_MODEL"
+MAX_LINES, _MAX_DETAILS = 40, 3
+"""Lines of a run's steps, and of its tree, that are shown unless all are asked for; and of those below one step."""
 
 
 def print_header(console: Console, title: str, settings: Context) -> None:
-    """Print the line of `run_header`, and its note on the embedded model."""
+    """Print the line of `run_header`, and before it that the embedded model answers, if it does."""
     line, note = run_header(title, settings)
-    print_line(console, line, "bold")
     if note:
-        print_line(console, note, "dim")
+        print_line(console, _STAND_IN, "yellow")
+    print_line(console, line, "bold")
 
 
 class RunDisplay:
     """A run on a console; on None it shows nothing.
 
     On a terminal the run's tree grows below the lines, with the node at work, and is erased at the end; anywhere else
-    only lines are printed.
+    only lines are printed. Unless `whole`, they are the first MAX_LINES, with a few below each step, and all warnings.
     """
 
-    def __init__(self, console: Console | None) -> None:
+    def __init__(self, console: Console | None, *, whole: bool = False) -> None:
         self._console = console
+        self._whole, self._shown, self._details, self._folded = whole, 0, 0, 0
         self._busy = Spinner("dots", Text("starting", "dim"))
         moving = console is not None and console.is_terminal
         self._live = Live(self._busy, console=console, transient=True, refresh_per_second=_FRAMES) if moving else None
@@ -60,6 +64,8 @@ class RunDisplay:
     def __exit__(self, *_error: object) -> None:
         if self._live:
             self._live.stop()
+        if self._console and self._folded:
+            print_line(self._console, f"  … {self._folded:,} more lines of steps; --verbose shows all", "dim")
 
     @contextmanager
     def pause(self) -> Generator[None]:
@@ -88,6 +94,9 @@ class RunDisplay:
         if self._console is None:
             return
         for line in lines:
+            if self._folds(line):
+                self._folded += 1
+                continue
             if line.style == "heading":
                 self._console.print()
                 print_line(self._console, line.text, "bold")
@@ -99,13 +108,30 @@ class RunDisplay:
                 indent += 2
             print_hanging(self._console, label, Text(line.text, style), indent=indent)
 
+    def _folds(self, line: Line) -> bool:
+        """Count a line, and say whether it is one too many."""
+        self._details = 0 if line.label or line.style == "heading" else self._details + 1
+        if self._whole or line.style == "warning":
+            return False
+        folds = self._shown >= MAX_LINES or self._details > _MAX_DETAILS
+        self._shown += not folds
+        return folds
 
-def print_tree(console: Console, tree: TerminalTree) -> None:
-    """Print the finished tree under a heading; nothing where it says no more than the list of steps."""
-    if any(console.render_lines(tree, pad=False)):
-        console.print()
-        print_line(console, "The run", "bold")
-        console.print(tree, crop=False)
+
+def print_tree(console: Console, tree: TerminalTree, *, whole: bool = False) -> None:
+    """Print the finished tree under a heading, unless `whole` its first MAX_LINES.
+
+    Nothing where it says no more than the list of steps.
+    """
+    lines = console.render_lines(tree, pad=False)
+    if not any(lines):
+        return
+    console.print()
+    print_line(console, "The run", "bold")
+    shown = lines if whole else lines[:MAX_LINES]
+    console.print(SegmentLines(shown, new_lines=True), end="", crop=False)
+    if rest := len(lines) - len(shown):
+        print_line(console, f"… {rest:,} more lines; --verbose shows all", "dim")
 
 
 def print_answer(console: Console, state: Mapping[str, Any], seconds: float | None) -> None:

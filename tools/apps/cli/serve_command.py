@@ -9,8 +9,10 @@ from types import ModuleType
 from typing import Any
 
 from hopgraph.graphs import ALIASES, METHODS, chat
+from hopgraph.nodes.prepare import check_settings
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.cli.console import console_on, print_line
+from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.server.langgraph_app import STUDIO
 from hopgraph.tools.apps.server.listener import address_of, open_listener
 from hopgraph.tools.apps.server.server_options import (
@@ -19,6 +21,7 @@ from hopgraph.tools.apps.server.server_options import (
     origins_from_environment,
     proxies_from_environment,
 )
+from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.io.optional_packages import require
 
 _QUIET = {
@@ -33,13 +36,19 @@ _FOLDER = Path(".langgraph_api")
 """Of the server, in the working directory; that of `hopgraph serve` stays empty."""
 
 
-def run_serve(host: str, port: int, *, browser: bool) -> None:
+def run_serve(host: str, port: int, *, browser: bool, model: str | None = None, corpus: str | None = None) -> None:
     """Serve the graphs until Ctrl-C, and open Studio if asked; threads are kept in memory and end with the server.
 
     Raises:
-        SpecError: the server is not installed. SettingsError: the port, the host or the working directory cannot
-        be used, or others can reach the host and no key is set.
+        SpecError: the server is not installed, or the model is unknown. CorpusError: the corpus cannot be opened.
+        SettingsError: the port, the host or the working directory cannot be used, or others can reach the host and no
+        key is set.
     """
+    settings = settings_for(chat.Context, model=model, corpus=corpus)
+    run_in_background(check_settings(settings))
+    # The runs of the server read what their callers may not choose from its environment.
+    named = {"HOPGRAPH_MODEL": model and settings.model, "HOPGRAPH_RETRIEVER": corpus and settings.retriever}
+    os.environ.update({name: str(value) for name, value in named.items() if value})
     ServingOptions(host=host, keys=keys_from_environment())  # refused without a key
     os.environ.update(_QUIET)  # some are read as the server is imported
     os.environ.setdefault("LOG_LEVEL", "WARNING")

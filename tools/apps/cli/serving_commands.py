@@ -48,13 +48,17 @@ def mcp(
     run_mcp(model=model, corpus=corpus, assignments=assignments or [])
 
 
-@servers.command(epilog=examples("hopgraph serve", "hopgraph serve --port 8123 --browser"))
+@servers.command(
+    epilog=examples("hopgraph serve", "hopgraph serve --corpus my-index --model openai:gpt-4.1-mini --browser")
+)
 def serve(
     host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 lets other machines in.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port.")] = 2024,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open LangGraph Studio, a page of LangSmith's.")
     ] = False,
+    model: ModelOption = None,
+    corpus: CorpusOption = None,
 ) -> None:
     """Serve every method and the chat by LangGraph's development server, for Studio and langgraph-sdk.
 
@@ -62,7 +66,7 @@ def serve(
     """
     from hopgraph.tools.apps.cli.serve_command import run_serve
 
-    run_serve(host, port, browser=browser)
+    run_serve(host, port, browser=browser, model=model, corpus=corpus)
 
 
 @servers.command(epilog=_REHEARSE_EXAMPLES)

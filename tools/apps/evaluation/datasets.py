@@ -99,9 +99,11 @@ def detect_format(path: Path) -> str:
     for name, form in FORMATS.items():
         if form.has(known):
             return name
-    tried = "; ".join(f"{name}: {', '.join(form.keys)}" for name, form in FORMATS.items())
-    found = f"its first record has the keys {', '.join(list(first)[:12])}" if first else "it holds no record"
-    raise CorpusError(f"{path}: no known set of questions: {found}; tried {tried}; name the format if it is one")
+    found = f"its first record has the fields {', '.join(list(first)[:12])}" if first else "it holds no record"
+    raise CorpusError(
+        f"{path}: no known set of questions: {found}. Questions of your own are JSON lines with question and answer "
+        f"(or answers); for another data set give --format, one of: {', '.join([*FORMATS, BEIR])}"
+    )
 
 
 def _questions(path: Path, reading: CorpusReading, record: type[QuestionRecord]) -> Iterator[EvalQuestion]:
@@ -113,9 +115,16 @@ def _questions(path: Path, reading: CorpusReading, record: type[QuestionRecord])
         except MalformedError as error:
             reading.reject(path, line, str(error))
         except ValidationError as error:
-            reading.reject(path, line, describe_problem(error))
+            reading.reject(path, line, _missing_fields(error) or describe_problem(error))
         else:
             yield question
+
+
+def _missing_fields(error: ValidationError) -> str:
+    """Name all fields that a record lacks; empty where something else is wrong with it."""
+    missing = [".".join(map(str, each["loc"])) for each in error.errors(include_url=False) if each["type"] == "missing"]
+    fields = " and ".join("answer (or answers)" if name == "answers" else name for name in missing)
+    return f"the question has no {fields}" if missing else ""
 
 
 def _beir_questions(folder: Path, reading: CorpusReading) -> Iterator[EvalQuestion]:

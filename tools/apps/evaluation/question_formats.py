@@ -110,15 +110,19 @@ class _Musique(QuestionRecord):
 
 
 class _OpenDomain(QuestionRecord):
-    """As in NQ, with or without passages."""
+    """As in NQ, with or without passages; also a user's own questions, with one answer or several."""
 
     id: str | int | None = None
-    answers: list[str] = Field(min_length=1, validation_alias=AliasChoices("answers", "answer"))
+    type: str = ""
+    answers: _Text | Annotated[list[str], Field(min_length=1)] = Field(
+        validation_alias=AliasChoices("answers", "answer")
+    )
     ctxs: list[_Paragraph] = []
 
     def to_question(self, line: int) -> EvalQuestion:
         name = str(line if self.id is None else self.id)
-        return _with_paragraphs(EvalQuestion(name, self.question, tuple(self.answers)), self.ctxs)
+        answers = [self.answers] if isinstance(self.answers, str) else self.answers
+        return _with_paragraphs(EvalQuestion(name, self.question, tuple(answers), self.type), self.ctxs)
 
 
 class _TriviaQa(QuestionRecord):
@@ -196,6 +200,7 @@ FORMATS: dict[str, QuestionFormat] = {
     "2wikimultihopqa": QuestionFormat(_HotpotQa, ("question", "context", "evidences")),
     "hotpotqa": QuestionFormat(_HotpotQa, ("question", "context", "supporting_facts")),
     "triviaqa": QuestionFormat(_TriviaQa, ("question", "question_id", "answer")),
+    "questions": QuestionFormat(_OpenDomain, ("question", "answer"), ("question", "answers")),
     "nq": QuestionFormat(_OpenDomain, ("question",)),
 }
 """Files of one record per question, in the order in which they are tried; `beir` is a folder."""

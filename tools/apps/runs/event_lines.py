@@ -306,7 +306,7 @@ def _calls_and_turns(event: AnyEvent | UnknownEvent, view: EventView) -> list[Li
                 lines.append(Line("warning", f"{role}: given up, the budget is used up", "warning"))
             return lines
         case events.Retrying():
-            failure = f"HTTP {event.status}" if event.status else "no usable reply"
+            failure = sanitize_line(event.problem) or (f"HTTP {event.status}" if event.status else "no usable reply")
             text = f"request {event.attempt} failed ({failure}); again in {event.wait:.1f} s"
             return [Line("warning", f"{sanitize_line(event.role)}: {text}", "warning")]
         case events.CacheFailed():

@@ -98,7 +98,7 @@ def _results_after_queries(steps: list[_Step]) -> Iterator[_Step]:
 
 
 def run_header(title: str, settings: Context) -> tuple[str, str]:
-    """Return the first line, and a note if the model is the embedded one; else an empty note."""
+    """Return what runs with which model and corpus, and a note if the model is the embedded one; else an empty note."""
     model, corpus = (sanitize_line(redact(name)) for name in describe_settings(settings))
     more = [f"{sanitize_line(role)}: {sanitize_line(model_name(given))}" for role, given in settings.models.items()]
     second = settings.second_retriever

@@ -1,5 +1,6 @@
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,12 +21,21 @@ Run = Callable[..., Any]
 QUESTION = "Which film was released first, Metropolis or Nosferatu?"
 
 
-def test_the_first_line_names_method_model_and_corpus_and_the_stand_in_is_called_one(run: Run) -> None:
+def test_the_first_line_says_that_a_stand_in_answers_and_the_next_names_method_model_and_corpus(run: Run) -> None:
     ran = run("ask", QUESTION)
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
-    assert lines[0] == "MIGRES · model offline:extractive · corpus sample (bundled sample)"
-    assert "stand-in: no language model" in lines[1]
+    assert lines[0] == "A stand-in answers, no language model: set --model openai:NAME or HOPGRAPH_MODEL"
+    assert lines[1] == "MIGRES · model offline:extractive · corpus sample (bundled sample)"
+
+
+def test_long_runs_are_folded_and_verbose_shows_them_whole(run: Run) -> None:
+    asked = "In which city was the director of the film Pan's Labyrinth born?"
+    folded, whole = run("ask", asked).out, run("ask", asked, "--verbose").out
+    assert re.search(r"\n… \d+ more lines of steps; --verbose shows all\n\nAnswer ", folded)
+    assert re.search(r"\n… \d+ more lines; --verbose shows all\n$", folded)
+    assert len(folded.splitlines()) < 150 < len(whole.splitlines())
+    assert "--verbose shows" not in whole
 
 
 def test_the_first_line_shows_no_key() -> None:
@@ -89,7 +99,7 @@ def test_quiet_leaves_the_answer_and_its_sources_on_standard_output(run: Run) ->
     record = json.loads(run("ask", QUESTION, "--json").out)
     assert ran.out.splitlines()[0] == record["answer"]
     assert "search" not in ran.out
-    assert ran.err.startswith("MIGRES · model offline:extractive")
+    assert "MIGRES · model offline:extractive" in ran.err
 
 
 def test_verbose_shows_every_model_call(run: Run) -> None:

@@ -24,7 +24,7 @@ QUESTION = "Who died first, Alan Turing or Rosalind Franklin?"
 def test_ask_answers_over_a_pipe_without_colours(run_script: Run) -> None:
     ran = run_script("ask", QUESTION)
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith("MIGRES · model offline:extractive · corpus sample")
+    assert "MIGRES · model offline:extractive · corpus sample" in ran.out
     assert "\x1b" not in ran.out
 
 

@@ -231,10 +231,30 @@ def test_a_bad_record_is_named_by_file_and_line(tmp_path: Path, record: Any, mes
         list(read_questions(path))
 
 
+@pytest.mark.parametrize(
+    "answer", [{"answer": "Rome"}, {"answer": ["Rome"]}, {"answers": "Rome"}, {"answers": ["Rome"]}]
+)
+def test_own_questions_need_a_question_and_an_answer(tmp_path: Path, answer: dict[str, Any]) -> None:
+    path = write(tmp_path, {"question": "Which capital has seven hills?", **answer}, {"question": "Who?", **answer})
+    assert detect_format(path) == "questions"
+    assert [(each.id, each.answers) for each in read_questions(path)] == [("1", ("Rome",)), ("2", ("Rome",))]
+
+
+@pytest.mark.parametrize(
+    ("record", "missing"),
+    [({"question": "Who?"}, r"no answer \(or answers\)"), ({**HOTPOT, "answer": None, "_id": None}, "answer")],
+)
+def test_all_missing_fields_are_named(tmp_path: Path, record: dict[str, Any], missing: str) -> None:
+    given = {key: value for key, value in record.items() if value is not None}
+    with pytest.raises(BadRecordError, match=f"file.jsonl:1: the question has .*{missing}"):
+        list(read_questions(write(tmp_path, given)))
+
+
 def test_a_missing_file_an_unknown_file_and_an_unknown_format_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"none\.json: cannot be read: No such file"):
         list(read_questions(tmp_path / "none.json"))
-    with pytest.raises(CorpusError, match="first record has the keys title, text"):
+    own = r"has the fields title, text\. Questions of your own are JSON lines with question and answer .* --format"
+    with pytest.raises(CorpusError, match=own):
         list(read_questions(write(tmp_path, {"title": "x", "text": "y"})))
     with pytest.raises(CorpusError, match="it holds no record"):
         list(read_questions(write(tmp_path)))

@@ -101,8 +101,11 @@ def test_a_retry_has_its_line_as_it_happens_before_its_superstep_ends() -> None:
     assert line.text == "migres/decide: request 2 failed (HTTP 429); again in 12.0 s"
     (line,) = narrator.add_event(step_event(Retrying(role="migres/decide", attempt=3, status=None, wait=1.0), number=1))
     assert line.text == "migres/decide: request 3 failed (no usable reply); again in 1.0 s"
+    refused = Retrying(role="migres/decide", attempt=1, status=None, wait=1.0, problem="cannot connect to http://h/v1")
+    (line,) = narrator.add_event(step_event(refused, number=1))
+    assert line.text == "migres/decide: request 1 failed (cannot connect to http://h/v1); again in 1.0 s"
     assert [line.label for line in narrator.flush()] == ["", "search"]
-    assert [each["event"] for each in narrator.trace()] == ["query", "retrying", "retrying"]
+    assert [each["event"] for each in narrator.trace()] == ["query", *["retrying"] * 3]
 
 
 def test_a_new_superstep_flushes_the_one_before() -> None:

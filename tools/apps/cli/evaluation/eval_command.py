@@ -18,7 +18,7 @@ from hopgraph.tools.apps.evaluation.batch.local_engine import JobRunner, RunEngi
 from hopgraph.tools.apps.evaluation.batch.process_engine import choose_process_count, process_workers
 from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob, answer_question
 from hopgraph.tools.apps.evaluation.batch.ray_engine import ray_workers
-from hopgraph.tools.apps.evaluation.batch.run_directory import DOWNLOADED, RunWriter
+from hopgraph.tools.apps.evaluation.batch.run_directory import DOWNLOADED, RunWriter, kept_if_answered
 from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun, RunSpec, list_jobs, prepare_run
 from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
 from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable, choose_stand_in, estimate_run, read_prices
@@ -33,19 +33,20 @@ INDEXING_STAGES = {"read": "reading the corpus", "score": "scoring", "save": "sa
 def run_eval(options: EvalOptions) -> bool:
     """Run or resume an evaluation and print its scores, with progress on standard error; return whether any failed."""
     spec, prices = run_spec(options, settings_by_method(options)), prices_of(options)
-    prepared = checked_and_prepared(spec)
-    with RunWriter(spec.out, prepared.manifest, prepared.questions) as directory:
-        jobs = list_jobs(prepared, directory, keep_traces=not options.no_traces, retry_failed=options.retry_failed)
-        _print_cost(options, spec, prepared, prices, jobs)
-        if options.estimate_only:
-            return False
-        with _workers(options, prepared.methods, len(jobs)) as answering:
-            answer_all(options, prepared, directory, prices, jobs, answering)
-        if options.judge:
-            with progress_on(console_on(stderr=True), {"judge": "judging"}) as progress:
-                run_in_background(judge_run(directory, options.judge, progress=partial(progress, "judge")))
-        summary = summarize_run(directory)
-        directory.write_summary(summary)
+    with kept_if_answered(spec.out):
+        prepared = checked_and_prepared(spec, asks_models=not options.estimate_only)
+        with RunWriter(spec.out, prepared.manifest, prepared.questions) as directory:
+            jobs = list_jobs(prepared, directory, keep_traces=not options.no_traces, retry_failed=options.retry_failed)
+            _print_cost(options, spec, prepared, prices, jobs)
+            if options.estimate_only:
+                return False
+            with _workers(options, prepared.methods, len(jobs)) as answering:
+                answer_all(options, prepared, directory, prices, jobs, answering)
+            if options.judge:
+                with progress_on(console_on(stderr=True), {"judge": "judging"}) as progress:
+                    run_in_background(judge_run(directory, options.judge, progress=partial(progress, "judge")))
+            summary = summarize_run(directory)
+            directory.write_summary(summary)
     print_summary(summary_console(), directory.manifest, summary)
     if failed := sum(directory.finished.values()):
         text = f"{failed:,} of {pluralize(len(directory.finished), 'question')} failed, and count as wrong; "
@@ -86,15 +87,19 @@ def prices_of(options: RunOptions) -> PriceTable:
     return prices
 
 
-def checked_and_prepared(spec: RunSpec) -> PreparedRun:
-    """Make every model that will be asked, then the corpus: a wrong spec is reported before a folder is made."""
+def checked_and_prepared(spec: RunSpec, *, asks_models: bool = True) -> PreparedRun:
+    """Make every model that will be asked, then the corpus: a wrong spec is reported before a folder is made.
+
+    An estimate asks none of them, and so needs no key.
+    """
 
     async def check_models() -> None:
         for name, settings in spec.methods.items():
             for step in settings.steps:
                 await get_model(settings, f"{name}/{step}")
 
-    run_in_background(check_models())
+    if asks_models:
+        run_in_background(check_models())
     with progress_on(console_on(stderr=True), INDEXING_STAGES) as progress:
         prepared = prepare_run(spec, progress)
     for what, reading in prepared.skipped.items():

@@ -56,8 +56,8 @@ class RunOptions:
             "--format",
             metavar="NAME",
             show_default="detected from the content",
-            help="The format of DATASET: hotpotqa, 2wikimultihopqa, musique, strategyqa (BIG-bench's too), nq, "
-            "triviaqa or beir.",
+            help="The format of DATASET: questions (your own: JSON lines with question and answer or answers), "
+            "hotpotqa, 2wikimultihopqa, musique, strategyqa (BIG-bench's too), nq, triviaqa or beir.",
         ),
     ] = None
 

@@ -26,7 +26,7 @@ from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, R
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_table, summary_console
 from hopgraph.tools.apps.cli.settings_options import corpus_spec, settings_for
 from hopgraph.tools.apps.evaluation.batch.question_job import answer_question
-from hopgraph.tools.apps.evaluation.batch.run_directory import RunWriter, describe_simulated
+from hopgraph.tools.apps.evaluation.batch.run_directory import RunWriter, describe_simulated, kept_if_answered
 from hopgraph.tools.apps.evaluation.batch.run_setup import CORPUS, list_jobs
 from hopgraph.tools.apps.evaluation.datasets import detect_format, read_questions
 from hopgraph.tools.apps.evaluation.preliminary import EXPERIMENTS, annotated_sub_questions
@@ -171,13 +171,14 @@ def experiment_settings(options: EvalOptions) -> dict[str, Context]:
 def _run_experiment(options: EvalOptions) -> None:
     """Run or resume an experiment; progress goes to standard error."""
     spec, prices = replace(run_spec(options, experiment_settings(options)), keep_contexts=True), prices_of(options)
-    prepared = checked_and_prepared(spec)
-    for question in prepared.questions:
-        annotated_sub_questions(question)  # raises, before the first call, where this data set has none
     work = partial(answer_question, work=EXPERIMENTS[options.methods].work)
-    with RunWriter(spec.out, prepared.manifest, prepared.questions) as directory:
-        jobs = list_jobs(prepared, directory, keep_traces=True, retry_failed=True)
-        answer_all(options, prepared, directory, prices, jobs, work)
+    with kept_if_answered(spec.out):
+        prepared = checked_and_prepared(spec)
+        for question in prepared.questions:
+            annotated_sub_questions(question)  # raises, before the first call, where this data set has none
+        with RunWriter(spec.out, prepared.manifest, prepared.questions) as directory:
+            jobs = list_jobs(prepared, directory, keep_traces=True, retry_failed=True)
+            answer_all(options, prepared, directory, prices, jobs, work)
 
 
 def _command(reproduced: ReproduceOptions, options: EvalOptions) -> str:

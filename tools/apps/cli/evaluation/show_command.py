@@ -44,17 +44,18 @@ def run_show(
     if outcome["error"]:
         print_line(console, f"Failed: {outcome['error']}", "bold red")
         return
-    record, narrator, display = reader.trace(outcome), Narrator(verbose=verbose), RunDisplay(console)
+    record, narrator = reader.trace(outcome), Narrator(verbose=verbose)
     narrator.add_passages(_passages(reader, outcome, record["trace"]))
-    for event in record["trace"]:
-        display.print_lines(narrator.add_event(event))
-    display.print_lines(narrator.flush())
-    print_tree(console, TerminalTree(question.question, narrator.events, verbose))
+    with RunDisplay(console, whole=verbose) as display:
+        for event in record["trace"]:
+            display.print_lines(narrator.add_event(event))
+        display.print_lines(narrator.flush())
     print_answer(console, record, outcome["seconds"])
     scores = score_outcome(outcome, question, reader.manifest.corpus.gold_by)
     if parts := [f"{label} {100 * scores[name]:.0f}" for name, label in _SCORES.items() if name in scores]:
         judged = "green" if scores.get("em") == 1.0 else "red"
         print_line(console, " · ".join(parts), judged if "em" in scores else "dim")
+    print_tree(console, TerminalTree(question.question, narrator.events, verbose), whole=verbose)
 
 
 def _method(reader: RunReader, given: str | None) -> str:

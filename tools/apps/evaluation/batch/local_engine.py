@@ -76,18 +76,26 @@ class RunEngine:
     last_failure: str = ""
     in_a_row: int = 0
     """How many questions ended with the same `last_failure`."""
+    usable: int = 0
+    """How many model calls of this session had a usable reply."""
+    unusable: int = 0
+    """How many had none, however often they were repeated."""
+    asked_model: str = ""
+    """Which model was asked last."""
 
     async def run(self, jobs: Iterable[QuestionJob]) -> str:
         """Answer questions in order, `concurrency` at a time; return why it stopped early, empty when all are finished.
 
         What was in flight is dropped; when the run is resumed, its replies come from the cache.
-        HopgraphError: nothing can be answered so. RunError: the server refuses, or too many questions failed in a row.
+        HopgraphError: nothing can be answered so. RunError: the server refuses, too many questions failed in a row, or
+        no reply can be used.
         """
-        waiting = iter(jobs)
+        waiting, resumed = iter(jobs), self.tally.finished
         try:
             await gather_or_cancel(self._work(waiting) for _ in range(self.concurrency))
         except LimitReached as reached:
             return str(reached)
+        self._check_replies(1 if not resumed else MAX_FAILURES_IN_A_ROW)
         return ""
 
     async def _work(self, waiting: Iterator[QuestionJob]) -> None:
@@ -99,6 +107,7 @@ class RunEngine:
             self.tally.failed += bool(failure)
             if failure != QuestionError.__name__:  # which says nothing about other questions
                 self._check(failure, outcome["error"])
+            self._check_replies(MAX_FAILURES_IN_A_ROW)
 
     async def _answer(self, job: QuestionJob) -> JobResult:
         """Answer a question; after an outage again, since what was paid for comes from the cache."""
@@ -128,11 +137,22 @@ class RunEngine:
                 "(what is finished is kept; fix this and run the same command with --retry-failed)"
             )
 
+    def _check_replies(self, most: int) -> None:
+        """Stop where a model gives nothing but unusable replies: the scores would be those of the fallbacks."""
+        if not self.usable and self.unusable >= most:
+            raise RunError(
+                f"the run was stopped: none of {self.asked_model}'s replies could be used ({self.unusable:,} calls); "
+                "it does not reply in the JSON that is asked for. Try `hopgraph ask` with it, or choose another model"
+            )
+
     def _on_event(self, event: StepEvent) -> None:
         """Count a model call, by how many of its attempts were paid for, and stop at a limit."""
         if event["event"] != Asked.event or not isinstance(asked := parse_event(event), Asked):
             return
         tally = self.tally
+        self.asked_model = asked.model
+        self.usable += asked.outcome == "replied"
+        self.unusable += asked.outcome == "fallback"
         tally.parse_failures += asked.parse_failures
         paid = asked.attempts - asked.cached
         if paid > 0:

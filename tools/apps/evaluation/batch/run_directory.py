@@ -16,9 +16,10 @@ import gzip
 import hashlib
 import json
 import os
+import shutil
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, cast
@@ -26,7 +27,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, cast
 from pydantic import BaseModel, Field, JsonValue, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from hopgraph.state import Citation, Context, RunError, StopReason, Usage
+from hopgraph.state import Citation, Context, HopgraphError, RunError, StopReason, Usage
 from hopgraph.state.context import DEFAULT_MODEL
 from hopgraph.state.errors import describe_problem
 from hopgraph.state.fingerprint import record_settings
@@ -376,6 +377,35 @@ class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
             with suppress(FileNotFoundError), open_inside(self.folder, _traces(method), "r+b") as file:
                 file.truncate(min(end, file.seek(0, os.SEEK_END)))
         return finished
+
+
+@contextmanager
+def kept_if_answered(folder: Path) -> Generator[None]:
+    """Remove the run that the block makes, should it fail before its first answer: other settings may be tried next.
+
+    A folder that had a part of a run before is left alone, and so is a data set that was downloaded into it.
+    """
+    parts = {MANIFEST, _LOCK, *_SETUP_FILES}
+    is_new = not (folder.is_dir() and parts & {path.name for path in folder.iterdir()})
+    try:
+        yield
+    except HopgraphError:
+        if is_new and folder.is_dir() and not _has_answers(folder):
+            for path in [folder / name for name in parts]:
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+            with suppress(OSError):  # something else is in it
+                folder.rmdir()
+        raise
+
+
+def _has_answers(folder: Path) -> bool:
+    """Whether a question was answered, if only by abstaining, or there are replies to one that was not finished."""
+    results = (folder / _RESULTS).glob("*.jsonl")
+    outcomes = [each for path in results for each in read_json_lines(folder, f"{_RESULTS}/{path.name}", _OUTCOME)]
+    finished = [each for each in outcomes if not each["error"]]
+    if finished:
+        return any(each["answer"] or not (each["usage"] or {}).get("parse_failures") for each in finished)
+    return any(path.is_file() for path in (folder / _CACHE).rglob("*"))
 
 
 def compress_record(record: Mapping[str, Any]) -> bytes:

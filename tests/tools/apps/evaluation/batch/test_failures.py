@@ -110,6 +110,37 @@ def check_refusal(
     return refused.picked
 
 
+def test_a_run_that_fails_before_its_first_answer_keeps_no_folder(
+    run: Run, server: OpenAIServer, tmp_path: Path
+) -> None:
+    data, out = written(tmp_path, 30), tmp_path / "runs" / "first"
+    server.fail_when(lambda _: True, ErrorStatus(401, "no such key"))
+    assert run(*command(data, out, server)).code == 1
+    assert not out.exists()
+    out.mkdir()
+    (out / "dataset-1.jsonl").write_text("downloaded")
+    assert run(*command(data, out, server)).code == 1
+    assert [each.name for each in out.iterdir()] == ["dataset-1.jsonl"]
+    server.forget_faults()
+    time.sleep(0.3)  # as long as a refusal holds for requests not yet sent
+    assert run(*command(data, out, server, "--set", "temperature=1")).code == 0
+    server.fail_when(lambda _: True, ErrorStatus(401, "no such key"))
+    other = run(*command(data, out, server, "--set", "temperature=1", methods="cot"))
+    assert (other.code, len(answers(out))) == (1, 30), "what was answered before is kept"
+
+
+@pytest.mark.parametrize("count", [3, 60])
+def test_a_run_whose_replies_are_all_unusable_is_an_error(run: Run, tmp_path: Path, count: int) -> None:
+    data, out = written(tmp_path, count), tmp_path / "run"
+    with OpenAIServer(ScriptedChatModel(replies=lambda *_: "I would rather talk about the weather.")) as talking:
+        ran = run(*command(data, out, talking))
+        asked = len(talking.requests)
+    assert (ran.code, ran.out) == (1, "")
+    assert re.search(r"none of openai:\S+'s replies could be used \(\d+ calls\)", " ".join(ran.err.split()))
+    assert asked <= 3 * (20 + CONCURRENCY)
+    assert not out.exists()
+
+
 def test_a_refused_key_stops_the_run_with_what_is_under_way(run: Run, server: OpenAIServer, tmp_path: Path) -> None:
     assert 1 <= check_refusal(run, server, tmp_path, count=32) <= CONCURRENCY
 
