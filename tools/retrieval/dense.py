@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hopgraph.state import CorpusError, SettingsError, SpecError
 from hopgraph.tools.io.background import in_search_thread
-from hopgraph.tools.retrieval.embeddings import EmbeddingModel, resolve_embeddings
+from hopgraph.tools.retrieval.embeddings import EmbeddingFacts, EmbeddingModel, resolve_embeddings
 from hopgraph.tools.retrieval.embeddings.remote import untrusted_address
 from hopgraph.tools.retrieval.faiss_store import IVFPQ_FROM, VectorStore, build_store, choose_kind
 from hopgraph.tools.retrieval.index import Hit, open_index
@@ -18,7 +18,7 @@ from hopgraph.tools.retrieval.index_manifest import DenseFacts, Manifest, map_ar
 from hopgraph.tools.retrieval.passage_retriever import FusedIndex, IndexRetriever
 from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore
 from hopgraph.tools.retrieval.ranking import RANKS
-from hopgraph.tools.retrieval.shards import embed_passages
+from hopgraph.tools.retrieval.shards import Shards, embed_passages
 from hopgraph.tools.retrieval.staging import Progress
 from hopgraph.tools.scoring.weights import read_spec, require
 
@@ -90,24 +90,30 @@ def open_dense_retriever(spec: str) -> IndexRetriever:
 class VectorPlan:
     """How the vectors of an index will be made."""
 
-    model: EmbeddingModel
-    kind: str | None
+    model: EmbeddingModel | EmbeddingFacts
+    """What makes them; only its facts where every passage keeps the vector that it has."""
+    kind: str | None = None
     """The requested kind of FAISS index."""
     old: DenseFacts | None = None
-    """Of the index that is added to, if it has vectors."""
-    old_passages: int = 0
-    """How many vectors it has."""
+    """Of the index that is updated, if it has vectors."""
 
-    def build(self, goal: Path, folder: Path, progress: Progress) -> tuple[DenseFacts, int]:
-        """Embed the passages of `folder`, which will become `goal`, that have no vector yet; write its FAISS file.
+    def build(self, goal: Path, folder: Path, origins: NDArray[np.int64], progress: Progress) -> tuple[DenseFacts, int]:
+        """Write the FAISS file of `folder`, which will become `goal`.
 
+        `origins` has for each passage the row whose vector it takes from the old index, -1 for one to be embedded.
         Returns what the manifest says of the vectors, and how many an interrupted build had embedded.
         """
-        passages = PassageFile(folder)
-        shards = embed_passages(goal, self.model, passages, self.old_passages, partial(progress, "embed"))
-        kind = self.old.kind if self.old else choose_kind(len(passages), self.kind)
-        build_store(folder, kind, shards, partial(progress, "faiss"), extends=goal if self.old else None)
-        return self.old or DenseFacts(kind=kind, embedding=shards.facts), shards.reused
+        passages, have = PassageFile(folder), self.old
+        if have is None:
+            origins = np.full(len(passages), -1)
+        if isinstance(self.model, EmbeddingFacts):
+            shards = Shards([], 0, 0, self.model)
+        else:
+            rows = np.flatnonzero(origins < 0).tolist()
+            shards = embed_passages(goal, self.model, passages, rows, partial(progress, "embed"))
+        facts = have or DenseFacts(kind=choose_kind(len(passages), self.kind), embedding=shards.facts)
+        build_store(folder, facts.kind, shards, origins, partial(progress, "faiss"), extends=goal if have else None)
+        return facts, shards.reused
 
 
 def plan_vectors(
@@ -115,12 +121,12 @@ def plan_vectors(
 ) -> VectorPlan | None:
     """Load the model and check the request, before anything is read; None for an index without vectors.
 
-    `old` is the manifest of the index that is added to: without `dense` its model is used, if it has one.
+    `old` is the manifest of the index that is updated: without `dense` its model is used, if it has one.
 
     Raises:
         SettingsError: an unknown kind, another one than the index has, or a kind without a model.
         SpecError: the model cannot be loaded, or FAISS is not installed.
-        CorpusError: another model than the one of the index that is added to.
+        CorpusError: another model than the one of the index that is updated.
     """
     choose_kind(IVFPQ_FROM, kind)  # refuses an unknown one
     have = old.dense if old else None
@@ -131,8 +137,8 @@ def plan_vectors(
     require("faiss")
     if old and have:
         if kind not in (None, have.kind):
-            raise SettingsError(f"{goal} stays {have.kind} when passages are added; build it anew for {kind}")
-        return VectorPlan(load_query_model(goal, have, dense), have.kind, have, old.corpus.passages)
+            raise SettingsError(f"{goal} stays {have.kind} when it is updated; build it anew for {kind} with --replace")
+        return VectorPlan(load_query_model(goal, have, dense), have.kind, have)
     model = resolve_embeddings(dense or "")
     model.facts()  # a server that does not answer fails now
     return VectorPlan(model, kind)

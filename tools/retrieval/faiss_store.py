@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from hopgraph.state import SettingsError
 from hopgraph.tools.retrieval.embeddings.embedding_model import Vector
 from hopgraph.tools.retrieval.index_manifest import damaged
-from hopgraph.tools.retrieval.shards import Shards
+from hopgraph.tools.retrieval.shards import SHARD, Shards
 from hopgraph.tools.scoring.weights import require
 
 Kind = Literal["flat", "hnsw", "ivfpq"]
@@ -57,26 +57,69 @@ def choose_kind(passages: int, asked: str | None = None) -> Kind:
 
 
 def build_store(
-    folder: Path, kind: Kind, shards: Shards, report: Callable[[int, int], object], *, extends: Path | None = None
+    folder: Path,
+    kind: Kind,
+    shards: Shards,
+    origins: NDArray[np.int64],
+    report: Callable[[int, int], object],
+    *,
+    extends: Path | None = None,
 ) -> None:
-    """Write vectors to a new file, after those of the index `extends`, if there is one."""
-    if extends:
-        index = _read(extends / FILE, 0)
-    else:
-        index = _empty(kind, shards.facts.dimension, shards.count)
-        if kind == "ivfpq":
-            index.train(shards.sample(_TRAINED_PER_LIST * index.nlist))
-    done = 0
-    report(done, shards.count)
-    for vectors in shards:
+    """Write the vectors of an index to a new file.
+
+    `origins` has for each of them the row of the index `extends` that it is taken from; those with -1 are the `shards`,
+    in order. A graph is kept where all that is old stays in its row, else it is linked anew; codes are moved.
+    """
+    old = _read(extends / FILE, 0) if extends else None
+    index, start = _begin(kind, shards, origins, old)
+    total = len(origins)
+    for first in range(start, total, SHARD):
+        report(first, total)
+        rows = np.arange(first, min(first + SHARD, total))
+        new, kept = rows[origins[rows] < 0], rows[origins[rows] >= 0]
+        vectors = np.empty((len(rows), index.d), dtype=np.float32)
+        vectors[new - first] = shards.take(int(np.count_nonzero(origins[:first] < 0)), len(new))
+        if kind == "ivfpq":  # the codes of the others are there
+            index.add_with_ids(vectors[new - first], new)
+            continue
+        if len(kept):
+            vectors[kept - first] = cast("Any", old).reconstruct_batch(origins[kept])
         index.add(vectors)
-        done += len(vectors)
-        report(done, shards.count)
+    report(total, total)
     (folder / FOLDER).mkdir()
     try:
         require("faiss").write_index(index, str(folder / FILE))
     except RuntimeError as error:
         raise OSError(" ".join(str(error).split())[-120:]) from None
+
+
+def _begin(kind: Kind, shards: Shards, origins: NDArray[np.int64], old: Any) -> tuple[Any, int]:
+    """Return the index to add vectors to, and the first row that it lacks."""
+    if old is not None and kind == "ivfpq":
+        _move_codes(old, origins)
+        return old, 0
+    had = int(old.ntotal) if old is not None else 0
+    if had and np.array_equal(origins[:had], np.arange(had)):
+        return old, had
+    index = _empty(kind, shards.facts.dimension, len(origins))
+    if kind == "ivfpq":
+        index.train(shards.sample(_TRAINED_PER_LIST * index.nlist))
+    return index, 0
+
+
+def _move_codes(index: Any, origins: NDArray[np.int64]) -> None:
+    """Leave of an inverted file only the codes of the rows that are kept, under their new numbers."""
+    faiss, tools = require("faiss"), require("faiss.contrib.inspect_tools")
+    kept = np.flatnonzero(origins >= 0)
+    numbers = np.full(index.ntotal, -1)
+    numbers[origins[kept]] = kept
+    lists = [tools.get_invlist(index.invlists, each) for each in range(index.nlist)]
+    index.reset()
+    for number, (ids, codes) in enumerate(lists):
+        there = numbers[ids] >= 0
+        moved, left = np.ascontiguousarray(numbers[ids][there]), np.ascontiguousarray(codes[there])
+        index.invlists.add_entries(number, len(moved), faiss.swig_ptr(moved), faiss.swig_ptr(left))
+    index.ntotal = len(kept)
 
 
 def _empty(kind: Kind, dimension: int, passages: int) -> Any:

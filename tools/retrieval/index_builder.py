@@ -1,17 +1,21 @@
-"""Building an index on disk: one pass over the source, the scores of the numbered terms, then the vectors."""
+"""Building and updating an index on disk: passages, the scores of the numbered terms, then the vectors.
+
+Every change makes a complete index beside the old one, which it then replaces in one step. What has not changed is
+copied, so that an updated index is the same as one that is built anew from the same files.
+"""
 
 import time
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from langchain_core.embeddings import Embeddings
 
 from hopgraph.state import CorpusError, SettingsError
-from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, SourceRecord, open_corpus
+from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, open_corpus
 from hopgraph.tools.retrieval.dense import VectorPlan, plan_vectors
 from hopgraph.tools.retrieval.faiss_store import FOLDER as FAISS
 from hopgraph.tools.retrieval.faiss_store import choose_kind
-from hopgraph.tools.retrieval.index import searchable_text
 from hopgraph.tools.retrieval.index_manifest import (
     COLBERT,
     MANIFEST,
@@ -23,29 +27,30 @@ from hopgraph.tools.retrieval.index_manifest import (
     read_manifest,
     write_manifest,
 )
-from hopgraph.tools.retrieval.passage_store import (
-    OFFSETS,
-    PASSAGES,
-    PassageFile,
-    PassageStore,
-    PassageWriter,
-    StoredPassage,
-    reason_not_to_store,
-    write_passages,
+from hopgraph.tools.retrieval.index_sources import (
+    SOURCES,
+    FileChanges,
+    IndexedSource,
+    compare_files,
+    hash_files,
+    read_sources,
+    write_sources,
 )
-from hopgraph.tools.retrieval.ranking import FOLDER, RANKS, TermIds, compute_ranking
+from hopgraph.tools.retrieval.index_writer import IndexWriter
+from hopgraph.tools.retrieval.passage_plan import SourcePlan, plan_copies, plan_reading, plan_update
+from hopgraph.tools.retrieval.passage_store import OFFSETS, PASSAGES, PassageFile
+from hopgraph.tools.retrieval.ranking import FOLDER, RANKS, compute_ranking
 from hopgraph.tools.retrieval.shards import remove_shards
 from hopgraph.tools.retrieval.staging import Progress, ignore_progress, recover_stages, stage_folder
 from hopgraph.tools.text import Analyser, get_analyser
 
-__all__ = ["IndexReport", "Progress", "build_index"]
-_OWN_FILES = frozenset({MANIFEST, PASSAGES, OFFSETS, FOLDER, RANKS, FAISS, COLBERT})
-_EVERY = 1000
+__all__ = ["IndexReport", "Progress", "build_index", "delete_passages", "update_index"]
+_OWN_FILES = frozenset({MANIFEST, PASSAGES, OFFSETS, SOURCES, FOLDER, RANKS, FAISS, COLBERT})
 
 
 @dataclass(frozen=True)
 class IndexReport:
-    """The result of a build."""
+    """The result of a build or an update."""
 
     path: Path
     format: str
@@ -56,19 +61,21 @@ class IndexReport:
     """Distinct terms."""
     left_out: str
     """How many files of a folder were not read, by suffix."""
-    skipped: int
+    skipped: int = 0
     """Bad records."""
-    first_skipped: tuple[str, ...]
+    first_skipped: tuple[str, ...] = ()
     """What was wrong with the first few of them, with file and line."""
-    seconds: float
+    seconds: float = 0.0
     before: int = 0
-    """Passages of the index that was added to."""
+    """Passages of the index that was updated."""
     known: int = 0
     """Passages of the source that it had already."""
     dense: DenseFacts | None = None
     """How vectors are stored, if there are any."""
     reused: int = 0
     """Passages that an interrupted build had embedded."""
+    changes: FileChanges | None = None
+    """What an update found different; None for an index that was built."""
 
 
 def build_index(
@@ -81,145 +88,192 @@ def build_index(
     language: str | None = None,
     dense: str | Embeddings | None = None,
     faiss: str | None = None,
-    add: bool = False,
     progress: Progress | None = None,
 ) -> IndexReport:
     """Index a file or folder in one of the formats of `corpora` into the folder `out`, missing, empty, or an index.
 
-    An existing index is replaced once the new one is complete; with `add` its passages come first, BM25 is computed
-    over all, vectors are made for new passages only, and a passage that is there word for word is left out. A None
-    stands for the detected `format`; for English or the `language` of the index added to; for no embedding model
-    (`dense`; an interrupted build keeps its vectors beside `out`, for the next one); for the kind of `faiss` index that
-    fits the number of passages. Memory: each passage's id, 16 bytes per occurrence of a term; never the texts.
+    An existing index is replaced once the new one is complete. A None stands for the detected `format`; for English;
+    for no embedding model (`dense`; an interrupted build keeps its vectors beside `out`, for the next one); for the
+    kind of `faiss` index that fits the number of passages. Memory: each passage's id, 16 bytes per occurrence of a
+    term; never the texts.
 
     Raises:
-        SettingsError: an unknown format, language or model, a missing package, or an index of another kind to add to.
+        SettingsError: an unknown format, language or model, or a missing package.
         ModelError: the embedding model failed.
         BadRecordError: a record that is unreadable, blank, or repeats an id; with `skip_bad` it is counted instead.
         CorpusError: a source without passages or of no known format, or a place that cannot be written.
     """
-    started = time.perf_counter()
     analyser = get_analyser(language or "en")
     analyser.describe()  # fails before anything is read where a package is missing
     corpus = open_corpus(source.expanduser(), format, follow_links=follow_links)
     goal = _check_place(out.expanduser())
-    old = _read_index_to_extend(goal, language) if add else None
-    plan = plan_vectors(dense, faiss, goal, old)
-    try:
-        with stage_folder(goal) as folder:
-            used = load_analyser(goal, old.analyser) if old else analyser
-            build = _Build(corpus, folder, used, CorpusReading(skip_bad), progress or ignore_progress)
-            report = build.run(goal, plan, old)
-        if plan:
-            remove_shards(goal)
-    except OSError as error:
-        raise _unwritable(goal, error) from None
-    return replace(report, seconds=time.perf_counter() - started)
+    vectors = plan_vectors(dense, faiss, goal, None)
+    change = _Change(goal, corpus, analyser, vectors, CorpusReading(skip_bad), progress or ignore_progress)
+    return change.make([plan_reading(corpus, goal, hash_files(corpus))])
+
+
+def update_index(
+    source: Path,
+    out: Path,
+    *,
+    format: str | None = None,  # noqa: A002 - the name of the command line's option
+    skip_bad: bool = False,
+    follow_links: bool = False,
+    language: str | None = None,
+    dense: str | Embeddings | None = None,
+    faiss: str | None = None,
+    add: bool = False,
+    keep_missing: bool = False,
+    delete: Collection[str] = (),
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> IndexReport:
+    """Bring the index `out` up to date with a file or folder that it was made from; build it where there is none.
+
+    Only files whose content, or whose way of reading, has changed are read; only passages with a new text are embedded,
+    by the model that the index names unless `dense` is given, or all if it has no vectors. Passages of files that are
+    gone are removed, unless `keep_missing`, and so are those whose ids are in `delete`, whatever file they are of. The
+    passages of other sources stay. An index is only given a source that it has not yet with `add`; then a passage that
+    is there word for word is left out. All others are as in `build_index`. Nothing is written where nothing
+    changes, nor with `dry_run`, whose report has the changes that there would be.
+
+    Raises:
+        As `build_index`; also a CorpusError for an index that was not made from this source, unless `add`, and a
+        SettingsError for one of another language, kind of vectors, or with a late-interaction model's vectors.
+    """
+    get_analyser(language or "en").describe()  # fails before anything is read where a package is missing
+    goal = _check_place(out.expanduser())
+    corpus = open_corpus(source.expanduser(), format, follow_links=follow_links)
+    if not add and not is_index(goal):
+        if dry_run:
+            return _report_unwritten(goal, corpus, None, compare_files((), hash_files(corpus)))
+        return build_index(
+            source,
+            out,
+            format=format,
+            skip_bad=skip_bad,
+            follow_links=follow_links,
+            language=language,
+            dense=dense,
+            faiss=faiss,
+            progress=progress,
+        )
+    old = read_manifest(goal)
+    _check_language(goal, old, language)
+    vectors = plan_vectors(dense, faiss, goal, old)
+    plans, changes = plan_update(corpus, goal, old, add=add, keep_missing=keep_missing)
+    if dry_run or not (changes or delete or (vectors and not vectors.old)):
+        return _report_unwritten(goal, corpus, old, changes)
+    analyser, reading = load_analyser(goal, old.analyser), CorpusReading(skip_bad)
+    change = _Change(goal, corpus, analyser, vectors, reading, progress or ignore_progress, old, frozenset(delete))
+    return replace(change.make(plans), changes=changes)
+
+
+def delete_passages(out: Path, ids: Collection[str], *, progress: Progress | None = None) -> int:
+    """Delete passages from the index in the folder `out`; return how many there were of these ids.
+
+    Other ids are ignored. A deleted passage comes back when its file changes and the index is updated. Nothing is
+    embedded, and no model is loaded.
+
+    Raises:
+        CorpusError: no index, a damaged one, no passage would be left, or the place cannot be written.
+        SettingsError: the index has a late-interaction model's vectors.
+    """
+    goal = _check_place(out.expanduser())
+    old = read_manifest(goal)
+    vectors = VectorPlan(old.dense.embedding, old=old.dense) if old.dense else None
+    analyser, reading = load_analyser(goal, old.analyser), CorpusReading()
+    change = _Change(goal, None, analyser, vectors, reading, progress or ignore_progress, old, frozenset(ids))
+    report = change.make(plan_copies(read_sources(goal, old))) if ids else None
+    return old.corpus.passages - report.passages if report else 0
 
 
 @dataclass
-class _Build:
-    """One build in a folder of its own."""
+class _Change:
+    """A new index in the place of the old one, if there is one."""
 
-    corpus: Corpus
-    folder: Path
+    goal: Path
+    corpus: Corpus | None
+    """What is read; None for nothing."""
     analyser: Analyser
+    vectors: VectorPlan | None
     reading: CorpusReading
     progress: Progress
-    rows: dict[str, int] = field(default_factory=dict[str, int])
-    """Id → line in the source, 0 for a passage of the old index; in the order of the rows."""
-    old_rows: dict[str, int] = field(default_factory=dict[str, int])
-    """Id → row in the old index."""
-    known: int = 0
-    """Records that the old index has already."""
+    old: Manifest | None = None
+    deleted: frozenset[str] = frozenset()
 
-    has_metadata: bool = False
+    def make(self, plans: list[SourcePlan]) -> IndexReport:
+        """Write every file of the index and put it in its place."""
+        started = time.perf_counter()
+        if self.old and (self.goal / COLBERT).exists():
+            raise SettingsError(
+                f"{self.goal} has vectors of --colbert, which cannot be updated; use --replace --colbert"
+            )
+        try:
+            with stage_folder(self.goal) as folder:
+                if self.old and read_manifest(self.goal) != self.old:
+                    raise CorpusError(f"{self.goal}: another build has changed it meanwhile; start again")
+                report = self._write(folder, plans)
+            if self.vectors:
+                remove_shards(self.goal)
+        except OSError as error:
+            raise _unwritable(self.goal, error) from None
+        return replace(report, seconds=time.perf_counter() - started)
 
-    def __post_init__(self) -> None:
-        self.term_ids = TermIds(self.analyser)
-
-    def run(self, goal: Path, plan: VectorPlan | None, old: Manifest | None) -> IndexReport:
-        """Write every file of the index."""
-        fingerprint = self.read(PassageFile(goal) if old else [])
-        if plan:
-            choose_kind(len(self.rows), plan.kind)  # fails before anything is embedded
+    def _write(self, folder: Path, plans: list[SourcePlan]) -> IndexReport:
+        passages = PassageFile(self.goal) if self.old else ()
+        writer = IndexWriter(folder, self.analyser, self.corpus, self.reading, self.progress, passages, self.deleted)
+        sources = writer.write(plans)
+        if self.vectors and not self.vectors.old:
+            choose_kind(len(writer.rows), self.vectors.kind)  # fails before anything is embedded
         self.progress("score", 0, None)
-        ranking = compute_ranking(self.term_ids, list(self.rows))
+        ranking = compute_ranking(writer.term_ids, list(writer.rows))
         self.progress("save", 0, None)
-        ranking.save(self.folder)
-        dense, reused = plan.build(goal, self.folder, self.progress) if plan else (None, 0)
-        before = old.corpus if old else None
-        facts = CorpusFacts(
-            source=f"{before.source}, {self.corpus.path.name}" if before else self.corpus.path.name,
-            format=before.format if before else self.corpus.format,
-            passages=len(self.rows),
-            skipped=self.reading.skipped + (before.skipped if before else 0),
-            fingerprint=fingerprint,
+        ranking.save(folder)
+        write_sources(folder, sources)
+        dense, reused = None, 0
+        if self.vectors:
+            dense, reused = self.vectors.build(self.goal, folder, writer.origins, self.progress)
+        facts = self._facts(sources, writer)
+        write_manifest(
+            folder, facts, len(writer.term_ids.vocab), self.analyser, dense, has_metadata=writer.has_metadata
         )
-        terms = len(self.term_ids.vocab)
-        write_manifest(self.folder, facts, terms, self.analyser, dense, has_metadata=self.has_metadata)
         return IndexReport(
-            path=goal,
-            format=self.corpus.format,
-            passages=len(self.rows),
-            terms=terms,
-            left_out=self.corpus.left_out,
+            path=self.goal,
+            format=self.corpus.format if self.corpus else facts.format,
+            passages=len(writer.rows),
+            terms=len(writer.term_ids.vocab),
+            left_out=self.corpus.left_out if self.corpus else "",
             skipped=self.reading.skipped,
             first_skipped=tuple(self.reading.first_skipped),
-            seconds=0.0,
-            before=before.passages if before else 0,
-            known=self.known,
+            before=self.old.corpus.passages if self.old else 0,
+            known=writer.known,
             dense=dense,
             reused=reused,
         )
 
-    def read(self, old: PassageStore) -> str:
-        """Write the old index's passages and every good record's, number their terms; return their fingerprint."""
-        with write_passages(self.folder) as writer:
-            for row in range(len(old)):
-                self.old_rows[old[row].id] = row
-                self._write(old[row], 0, writer)
-            for count, record in enumerate(self.corpus.records(self.reading)):
-                if count % _EVERY == 0:
-                    self.progress("read", self.reading.bytes_read, self.corpus.size)
-                if problem := self._add(record, old, writer):
-                    self.reading.reject(record.file, record.line, problem)
-            if not self.term_ids.vocab:
-                raise CorpusError(f"{self.corpus.path}: no passage with a word that could be searched for")
-        self.progress("read", self.corpus.size, self.corpus.size)
-        self.has_metadata = writer.has_metadata
-        return writer.fingerprint()
-
-    def _add(self, record: SourceRecord, old: PassageStore, writer: PassageWriter) -> str:
-        """Add a record, unless the old index has it; return what is wrong with it, empty when nothing is."""
-        passage = StoredPassage(record.id, record.title, record.text, record.metadata)
-        if problem := reason_not_to_store(passage):
-            return problem
-        if record.id in self.old_rows:
-            if old[self.old_rows[record.id]][:3] != passage[:3]:  # the old one's metadata stays
-                return f"the id {record.id!r} is in the index already, with another text"
-            self.known += 1
-        elif record.id in self.rows:
-            return f"the id {record.id!r} is that of line {self.rows[record.id]}, too"
-        else:
-            self._write(passage, record.line, writer)
-        return ""
-
-    def _write(self, passage: StoredPassage, line: int, writer: PassageWriter) -> None:
-        writer.add(passage)
-        self.rows[passage.id] = line
-        self.term_ids.add(searchable_text(passage))
+    def _facts(self, sources: list[IndexedSource], writer: IndexWriter) -> CorpusFacts:
+        names = [(self.goal.parent / each.path).resolve().name if each.path else each.files[0].name for each in sources]
+        formats = [self.old.corpus.format] if self.old else [self.corpus.format] if self.corpus else []
+        return CorpusFacts(
+            source=", ".join(names),
+            format=formats[0],
+            passages=len(writer.rows),
+            skipped=sum(file.skipped for source in sources for file in source.files),
+            fingerprint=writer.fingerprint,
+        )
 
 
-def _read_index_to_extend(goal: Path, language: str | None) -> Manifest:
-    """Return the manifest of an index that is to be added to, and make sure that it can be."""
-    manifest = read_manifest(goal)
-    had = manifest.analyser.get("language")
+def _report_unwritten(goal: Path, corpus: Corpus, old: Manifest | None, changes: FileChanges) -> IndexReport:
+    passages, terms, dense = (old.corpus.passages, old.bm25.terms, old.dense) if old else (0, 0, None)
+    report = IndexReport(goal, corpus.format, passages, terms, corpus.left_out, before=passages)
+    return replace(report, dense=dense, changes=changes)
+
+
+def _check_language(goal: Path, old: Manifest, language: str | None) -> None:
+    had = old.analyser.get("language")
     if language is not None and get_analyser(language).describe().get("language") != had:
-        raise SettingsError(f"{goal} is in the language {had!r}; leave --language out when adding to it")
-    if (goal / COLBERT).exists():
-        raise SettingsError(f"{goal} has vectors of --colbert, which cannot be added to; build the index anew")
-    return manifest
+        raise SettingsError(f"{goal} is in the language {had!r}; leave --language out, or build it anew with --replace")
 
 
 def _check_place(out: Path) -> Path:
@@ -229,6 +283,7 @@ def _check_place(out: Path) -> Path:
         nearest = next(path for path in (goal, *goal.parents) if path.exists())
         if not nearest.is_dir():
             raise CorpusError(f"{out}: {nearest} is a file; choose another place for the index")
+        recover_stages(goal)  # an old index that a killed build had moved aside
         recover_stages(goal / COLBERT)  # clears away what a killed encoding left in the index
         names = {path.name for path in goal.iterdir()} if goal.exists() else set[str]()
     except OSError as error:

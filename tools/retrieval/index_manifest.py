@@ -21,7 +21,7 @@ from hopgraph.tools.text import Analyser, get_analyser
 MANIFEST = "manifest.json"
 COLBERT = "colbert"
 """The folder of the token vectors, which are added to a complete index."""
-REBUILD = "build the index again with `hopgraph index`"
+REBUILD = "build the index again with `hopgraph index --replace`"
 DAMAGE = (OSError, ValueError, TypeError, AttributeError, LookupError, EOFError, SyntaxError, TokenError)
 """What libraries raise for a file that is not what they wrote."""
 _LIBRARIES = ("hopgraph", "bm25s", "numpy", "PyStemmer")

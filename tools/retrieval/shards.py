@@ -6,7 +6,7 @@ next build takes what fits and embeds the rest. A complete build removes them.
 """
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from glob import escape
 from hashlib import sha256
@@ -31,7 +31,7 @@ _FACTS = "model.json"
 
 @dataclass(frozen=True)
 class Shards:
-    """Vectors of the passages from some row on, in order."""
+    """Vectors of some passages, in order."""
 
     paths: list[Path]
     count: int
@@ -39,9 +39,14 @@ class Shards:
     """How many of them an earlier build had embedded."""
     facts: EmbeddingFacts
 
-    def __iter__(self) -> Iterator[Matrix]:
-        """Yield them file by file, so that memory holds one at a time."""
-        return (np.load(path, allow_pickle=False) for path in self.paths)
+    def take(self, first: int, count: int) -> Matrix:
+        """Return `count` of them, from the `first` on."""
+        parts = [np.empty((0, self.facts.dimension), dtype=np.float32)]
+        for number in range(first // SHARD, -(-(first + count) // SHARD)):
+            start = number * SHARD
+            vectors = np.load(self.paths[number], mmap_mode="r", allow_pickle=False)
+            parts.append(vectors[max(0, first - start) : first + count - start])
+        return np.concatenate(parts)
 
     def sample(self, most: int) -> Matrix:
         """Return at most so many of them, evenly spread over the corpus."""
@@ -54,19 +59,19 @@ class Shards:
 
 
 def embed_passages(
-    goal: Path, model: EmbeddingModel, passages: PassageStore, first: int, progress: Callable[[int, int], None]
+    goal: Path, model: EmbeddingModel, passages: PassageStore, rows: Sequence[int], progress: Callable[[int, int], None]
 ) -> Shards:
-    """Embed passages, except those that an earlier build of the same index embedded with the same model.
+    """Embed the passages of some rows, except those that a killed build of the same index embedded with the same model.
 
-    The builder of the index `goal` holds its lock. What comes before the row `first` is embedded already. `progress` is
-    called with how many are embedded, and of how many; first with how many are taken over, unless it is all of them.
+    The builder of the index `goal` holds its lock. `progress` is called with how many are embedded, and of how many;
+    first with how many are taken over, unless it is all of them.
     """
     folder, facts = _begin(goal, model)
-    total = len(passages) - first
+    total = len(rows)
     paths: list[Path] = []
     done = reused = 0
-    for start in range(first, len(passages), SHARD):
-        texts = [searchable_text(passages[row]) for row in range(start, min(start + SHARD, len(passages)))]
+    for start in range(0, total, SHARD):
+        texts = [searchable_text(passages[row]) for row in rows[start : start + SHARD]]
         path = folder / f"{sha256(chr(0).join(texts).encode()).hexdigest()}.npy"
         if _fits(path, len(texts), facts.dimension):
             reused += len(texts)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hopgraph.state import CorpusError, SettingsError, SpecError
-from hopgraph.tools.retrieval import build_index, open_index, resolve_retriever
+from hopgraph.tools.retrieval import build_index, open_index, resolve_retriever, update_index
 from hopgraph.tools.retrieval.dense import open_dense
 from hopgraph.tools.retrieval.faiss_store import FILE, choose_kind
 from hopgraph.tools.retrieval.index import Hit
@@ -81,6 +81,18 @@ async def test_every_kind_finds_what_is_nearest(tmp_path: Path, kind: str, share
         near = cosines(report.path, query)
         found = [near[hit.passage.id] for hit in await index.asearch(query, 10)]
         assert np.mean(found) >= share * np.mean(sorted(near.values())[-10:])
+    if kind == "ivfpq":  # an update moves codes to other rows
+        query = QUERIES[0]
+        before = {hit.passage.id: hit.score for hit in await index.asearch(query, 30)}
+        lines = source.read_text().splitlines(keepends=True)
+        gone = {json.loads(line)["_id"] for line in lines[:3]} | {min(before)}
+        source.write_text("".join([*lines[3:2000], '{"_id": "new", "text": "quite new"}\n', *lines[2000:]]))
+        model = HashedWords()
+        update_index(source, report.path, dense=model, delete=[min(before)])
+        assert model.texts <= 1 + 2
+        after = {hit.passage.id: hit.score for hit in await open_dense(report.path, model).asearch(query, 34)}
+        assert {key: score for key, score in before.items() if key not in gone}.items() <= after.items()
+        assert [hit.passage.id for hit in await open_dense(report.path, model).asearch("quite new", 1)] == ["new"]
 
 
 def test_the_kind_follows_from_the_number_of_passages() -> None:
@@ -107,7 +119,7 @@ async def test_retrievers_answer_alike_sync_and_async(built: Path) -> None:
         assert here == await retriever.ainvoke(QUERIES[0])
         assert len(here) == 7
         assert [document.id for document in retriever.invoke(QUERIES[0], k=3)] == [each.id for each in here[:3]]
-        assert set(here[0].metadata) == {"title", "score", "source"}
+        assert set(here[0].metadata) == {"title", "score", "source", "index"}
     many = await asyncio.gather(*(hybrid.ainvoke(query) for query in QUERIES * 5))
     assert many == [hybrid.invoke(query) for query in QUERIES * 5]
     assert await dense.ainvoke("") == []

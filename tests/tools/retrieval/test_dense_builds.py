@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hopgraph.state import BadRecordError, CorpusError, ModelError, SettingsError
-from hopgraph.tools.retrieval import build_index, open_index
+from hopgraph.tools.retrieval import build_index, delete_passages, open_index, update_index
 from hopgraph.tools.retrieval.dense import open_dense
 from hopgraph.tools.retrieval.faiss_store import FILE
 from hopgraph.tools.retrieval.shards import SHARD, find_shards
@@ -38,8 +38,8 @@ def write_corpus(path: Path, names: range, word: str = "fox") -> Path:
     return path
 
 
-def killed_while_embedding(source: Path, out: Path, after: int) -> None:
-    command = [sys.executable, "-c", BUILD, str(source), str(out), str(ROOT / "tests"), str(after)]
+def killed_while_embedding(source: Path, out: Path, after: int, program: str = BUILD) -> None:
+    command = [sys.executable, "-c", program, str(source), str(out), str(ROOT / "tests"), str(after)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "here\n"
@@ -126,7 +126,7 @@ async def test_adding_embeds_the_new_passages_alone(tmp_path: Path, kind: str) -
     build_index(write_corpus(tmp_path / "one.jsonl", range(300)), out, dense=HashedWords(), faiss=kind)
     more = write_corpus(tmp_path / "two.jsonl", range(250, 400))  # 50 of them are there already
     model = HashedWords()
-    report = build_index(more, out, dense=model, add=True)
+    report = update_index(more, out, dense=model, add=True)
     assert (report.passages, report.before, report.known, report.skipped) == (400, 300, 50, 0)
     assert model.texts <= 100 + 2
     whole = build_index(
@@ -144,10 +144,10 @@ async def test_adding_embeds_the_new_passages_alone(tmp_path: Path, kind: str) -
 def test_adding_works_without_vectors_and_can_bring_them(tmp_path: Path) -> None:
     out = tmp_path / "index"
     build_index(write_corpus(tmp_path / "one.jsonl", range(30)), out, language="de")
-    report = build_index(write_corpus(tmp_path / "two.jsonl", range(30, 40)), out, add=True)
+    report = update_index(write_corpus(tmp_path / "two.jsonl", range(30, 40)), out, add=True)
     assert (report.passages, report.dense) == (40, None)
     assert json.loads((out / "manifest.json").read_text())["analyser"]["language"] == "german"
-    build_index(write_corpus(tmp_path / "three.jsonl", range(40, 45)), out, add=True, dense=HashedWords())
+    update_index(write_corpus(tmp_path / "three.jsonl", range(40, 45)), out, add=True, dense=HashedWords())
     assert len(open_dense(out, HashedWords()).passages) == 45
 
 
@@ -155,21 +155,59 @@ def test_what_cannot_be_added_is_told_and_harms_nothing(tmp_path: Path) -> None:
     out = tmp_path / "index"
     source = write_corpus(tmp_path / "one.jsonl", range(30))
     with pytest.raises(CorpusError, match="no such index"):
-        build_index(source, out, add=True)
+        update_index(source, out, add=True)
     build_index(source, out, dense=HashedWords())
     other = tmp_path / "other.jsonl"
     other.write_text('{"_id": "fox3", "text": "something else"}\n')
     with pytest.raises(BadRecordError, match="the id 'fox3' is in the index already, with another text"):
-        build_index(other, out, add=True, dense=HashedWords())
-    with pytest.raises(SettingsError, match="stays flat when passages are added; build it anew for hnsw"):
-        build_index(source, out, add=True, dense=HashedWords(), faiss="hnsw")
+        update_index(other, out, add=True, dense=HashedWords())
+    with pytest.raises(SettingsError, match="stays flat when it is updated; build it anew for hnsw with --replace"):
+        update_index(source, out, add=True, dense=HashedWords(), faiss="hnsw")
     with pytest.raises(CorpusError, match=r"its vectors have 32 numbers, those of .* have 8"):
-        build_index(source, out, add=True, dense=HashedWords(8))
+        update_index(source, out, add=True, dense=HashedWords(8))
     with pytest.raises(SettingsError, match="is in the language 'english'; leave --language out"):
-        build_index(source, out, add=True, dense=HashedWords(), language="de")
+        update_index(source, out, add=True, dense=HashedWords(), language="de")
     with pytest.raises(SettingsError, match="a FAISS index needs an embedding model: add --dense SPEC"):
         build_index(source, tmp_path / "plain", faiss="flat")
     with pytest.raises(SettingsError, match="'tree' is unknown"):
         build_index(source, tmp_path / "plain", dense=HashedWords(), faiss="tree")
     assert len(open_dense(out, HashedWords()).passages) == 30
     assert hidden(tmp_path) == []
+
+
+@pytest.mark.parametrize("kind", ["flat", "hnsw"])
+def test_an_update_embeds_new_texts_alone_and_ends_as_if_built_anew(tmp_path: Path, kind: str) -> None:
+    docs, out = tmp_path / "docs", tmp_path / "index"
+    docs.mkdir()
+    for number in range(40):
+        lines = [f"Line {line} of file {number} is about {'foxes' * 20}. " * 12 for line in range(2)]
+        (docs / f"f{number:02}.md").write_text("\n\n".join(lines))
+    built = build_index(docs, out, dense=HashedWords(), faiss=kind)
+    (docs / "f05.md").unlink()
+    (docs / "f10.md").write_text((docs / "f10.md").read_text() + "\n\nAn otter joins the others.")
+    (docs / "f07b.md").write_text("A badger.")
+    model = HashedWords()
+    report = update_index(docs, out, dense=model)
+    assert built.passages > 80  # several of each file
+    assert model.texts <= 3 + 2
+    build_index(docs, tmp_path / "anew", dense=HashedWords(), faiss=kind)
+    for name in (FILE, "manifest.json", "passages.jsonl", "sources.json"):
+        assert (out / name).read_bytes() == (tmp_path / "anew" / name).read_bytes()
+    assert report.dense is not None
+    assert delete_passages(out, ["f07b.md#1"]) == 1  # without a model
+    assert len(open_dense(out, HashedWords()).passages) == report.passages - 1
+    assert hidden(tmp_path) == []
+
+
+@pytest.mark.slow
+def test_a_killed_update_goes_on_and_embeds_nothing_twice(tmp_path: Path) -> None:
+    source, out = write_corpus(tmp_path / "corpus.jsonl", range(100)), tmp_path / "index"
+    build_index(source, out, dense=HashedWords())
+    write_corpus(source, range(PASSAGES))
+    command = BUILD.replace("build_index", "update_index")
+    killed_while_embedding(source, out, SHARD + 100, command)
+    assert len(open_index(out)) == 100
+    model = HashedWords()
+    assert update_index(source, out, dense=model).reused == SHARD
+    assert model.texts <= PASSAGES - 100 - SHARD + 3
+    assert len(open_dense(out, HashedWords()).passages) == PASSAGES

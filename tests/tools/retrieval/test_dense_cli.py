@@ -57,6 +57,6 @@ def test_passages_are_added_with_the_model_that_the_index_names(
     out = str(tmp_path / "index")
     assert main(["index", str(write_corpus(tmp_path / "one.jsonl", range(20))), "--out", out, "--dense", model]) == 0
     assert main(["index", str(write_corpus(tmp_path / "two.jsonl", range(15, 30))), "--out", out, "--add"]) == 0
-    assert "Added 10 passages to 20" in capsys.readouterr().out
+    assert "1 file added, 0 changed, 0 removed, 0 unchanged (30 passages, 20 before)" in capsys.readouterr().out
     assert main(["index", str(tmp_path / "two.jsonl"), "--out", out, "--faiss", "tree"]) == 2
     assert "'tree' is unknown; use one of: flat, hnsw, ivfpq" in " ".join(capsys.readouterr().err.split())

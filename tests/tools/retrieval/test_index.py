@@ -188,7 +188,7 @@ def delete(name: str) -> Callable[[Path], None]:
         (cut("passages.jsonl"), r"passages.jsonl: damaged \(it has .* bytes instead of"),
         (cut("bm25/data.csc.index.npy"), r"data.csc.index.npy: damaged \(it has"),
         (delete("ranks.npy"), r"ranks.npy: damaged \(it is missing\)"),
-        (garble_without_a_change_of_size, r"damaged \(.*\); build the index again with `hopgraph index`"),
+        (garble_without_a_change_of_size, r"damaged \(.*\); build the index again with `hopgraph index --replace`"),
         (delete("manifest.json"), "not an index: it has no manifest.json; if it has documents, `hopgraph index"),
     ],
 )

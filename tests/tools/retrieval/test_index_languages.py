@@ -100,7 +100,7 @@ def test_an_index_of_another_analyser_is_refused_by_name(
     edit(change)(tmp_path / "index")
     with pytest.raises(CorpusError, match=reason) as error:
         open_index(tmp_path / "index")
-    assert "build the index again with `hopgraph index`" in str(error.value)
+    assert "build the index again with `hopgraph index --replace`" in str(error.value)
 
 
 def test_an_unknown_language_is_told_before_anything_is_read(tmp_path: Path) -> None:

@@ -69,6 +69,7 @@ _INDEX_EXAMPLES = examples(
     "hopgraph index hotpot_train.json --out my-index --format hotpotqa",
     "hopgraph index aufsaetze/ --out mein-index --language de",
     "hopgraph index corpus.jsonl --out my-index --dense st:sentence-transformers/all-MiniLM-L6-v2",
+    "hopgraph index my-documents/ --out my-index --dry-run",
     "hopgraph index more.jsonl --out my-index --add",
     "hopgraph index psgs_w100.tsv --to milvus:http://localhost:19530#wiki",
 )
@@ -124,16 +125,18 @@ def ask(options: AskOptions) -> None:
 @app.command(epilog=_INDEX_EXAMPLES)
 @takes(IndexOptions)
 def index(options: IndexOptions) -> None:
-    """Build an index of your own passages: BM25, and vectors if you name a model."""
+    """Build an index of your own passages, or bring it up to date: BM25, and vectors if you name a model."""
     from hopgraph.tools.apps.cli.index_command import run_index, run_index_into
 
-    own_folder = options.colbert or options.faiss or options.add
+    if options.replace and (options.add or options.keep_missing or options.dry_run):
+        raise typer.BadParameter("--replace builds the index anew; --add, --keep-missing and --dry-run update it.")
+    own_folder = options.colbert or options.faiss or options.add or options.replace
     if options.out is not None and options.to is None:
         run_index(options, options.out)
     elif options.to is not None and options.out is None and not own_folder:
         run_index_into(options, options.to)
     else:
-        raise typer.BadParameter("Give either --out DIR or --to SPEC (--colbert, --faiss and --add go with --out).")
+        raise typer.BadParameter("Give either --out DIR or --to SPEC (--colbert, --faiss, --add, --replace: --out).")
 
 
 @app.command(epilog=examples("hopgraph calibrate hotpot_train.json --corpus my-index --keep 0.8"))

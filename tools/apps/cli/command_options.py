@@ -101,9 +101,14 @@ class IndexOptions:
 
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="A file or a folder with passages.")]
     _: KW_ONLY
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="The index's folder; an index in it is replaced.")] = (
-        None
-    )
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="The index's folder. An index in it that was made from SOURCE is brought up to date: only files whose "
+            "content has changed are read, and passages of files that are gone are removed.",
+        ),
+    ] = None
     to: Annotated[
         str | None,
         typer.Option(
@@ -148,7 +153,14 @@ class IndexOptions:
             help="The kind of FAISS index.",
         ),
     ] = None
-    add: Annotated[bool, typer.Option("--add", help="Add to the index in DIR instead of replacing it.")] = False
+    add: Annotated[bool, typer.Option("--add", help="Add SOURCE to an index in DIR that was made from others.")] = False
+    replace: Annotated[bool, typer.Option("--replace", help="Build the index in DIR anew, from SOURCE alone.")] = False
+    keep_missing: Annotated[
+        bool, typer.Option("--keep-missing", help="Keep the passages of files that are gone from SOURCE.")
+    ] = False
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say which files would be read or removed; no more.")] = (
+        False
+    )
     colbert: Annotated[
         str | None,
         typer.Option(

@@ -2,20 +2,23 @@
 
 import shlex
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from hopgraph.state import HopgraphError
 from hopgraph.tools.apps.cli.command_options import IndexOptions
 from hopgraph.tools.apps.cli.console import console_on, print_line, progress_on
-from hopgraph.tools.retrieval import IndexReport, build_index
+from hopgraph.tools.retrieval import FileChanges, IndexReport, build_index, update_index
 from hopgraph.tools.retrieval.engines import FillReport, index_into
 from hopgraph.tools.retrieval.late_interaction import add_late_interaction
 from hopgraph.tools.retrieval.late_interaction_model import load_late_interaction
 from hopgraph.tools.retrieval.shards import find_shards
 from hopgraph.tools.retrieval.staging import Progress
-from hopgraph.tools.text.sanitize import pluralize
+from hopgraph.tools.text.sanitize import pluralize, sanitize_line
 
+_LISTED = 20
+"""Files of a kind that `--dry-run` names."""
 _STAGES = {
     "read": "reading",
     "score": "scoring",
@@ -27,30 +30,22 @@ _STAGES = {
 
 
 def run_index(options: IndexOptions, out: Path) -> None:
-    """Build an index and print what is in it; bad records that were skipped are named on standard error."""
+    """Build or update an index and print what is in it; bad records that were skipped are named on standard error."""
     errors, console = console_on(stderr=True), console_on()
     # A missing model is reported before anything is read.
     model = load_late_interaction(options.colbert) if options.colbert else None
     try:
         with progress_on(errors, _STAGES) as progress:
-            report = build_index(
-                options.source,
-                out,
-                format=options.format_name,
-                skip_bad=options.skip_bad,
-                follow_links=options.follow_links,
-                language=options.language,
-                dense=options.dense,
-                faiss=options.faiss,
-                add=options.add,
-                progress=_report_resuming(progress, errors),
-            )
-            vectors = add_late_interaction(report.path, model, progress) if model else 0
+            report = _build_or_update(options, out, _report_resuming(progress, errors))
+            vectors = add_late_interaction(report.path, model, progress) if model and not options.dry_run else 0
     except (HopgraphError, KeyboardInterrupt):
         if kept := find_shards(out.expanduser().resolve()):
             line = f"what was embedded is kept in {kept[0]}; the same command resumes from there"
             print_line(errors, line, "yellow")
         raise
+    if options.dry_run and report.changes is not None:
+        _print_changes(console, report.changes)
+        return
     print_line(console, _index_summary(report))
     if vectors:
         print_line(console, f"Added {pluralize(vectors, 'vector')} of {options.colbert}.")
@@ -58,6 +53,22 @@ def run_index(options: IndexOptions, out: Path) -> None:
         about = report.dense.embedding
         print_line(console, f"Vectors of {about.dimension} numbers by {about.model}, FAISS {report.dense.kind}.")
     _print_end(errors, report, f"colbert:{out}" if vectors else f"hybrid:{out}" if report.dense else str(out))
+
+
+def _build_or_update(options: IndexOptions, out: Path, progress: Progress) -> IndexReport:
+    given: dict[str, Any] = {
+        "format": options.format_name,
+        "skip_bad": options.skip_bad,
+        "follow_links": options.follow_links,
+        "language": options.language,
+        "dense": options.dense,
+        "faiss": options.faiss,
+        "progress": progress,
+    }
+    if options.replace:
+        return build_index(options.source, out, **given)
+    given |= {"add": options.add, "keep_missing": options.keep_missing, "dry_run": options.dry_run}
+    return update_index(options.source, out, **given)
 
 
 def run_index_into(options: IndexOptions, target: str) -> None:
@@ -107,10 +118,26 @@ def _report_resuming(progress: Progress, errors: Console) -> Progress:
 
 
 def _index_summary(report: IndexReport) -> str:
-    known = f"; {report.known:,} were there already" if report.known else ""
-    if report.before:
-        done = f"Added {pluralize(report.passages - report.before, 'passage')} to {report.before:,}"
-    else:
+    if report.changes is None:
         facts = f"{pluralize(report.terms, 'term')}, {report.format} format"
-        done = f"Indexed {pluralize(report.passages, 'passage')} ({facts})"
-    return f"{done} in {report.seconds:.1f} s{known}; {pluralize(report.skipped, 'bad record')} skipped."
+        done = f"Indexed {pluralize(report.passages, 'passage')} ({facts}) in {report.seconds:.1f} s"
+    else:
+        passages = f"{pluralize(report.passages, 'passage')}, {report.before:,} before"
+        done = f"{_count_changes(report.changes)} ({passages}) in {report.seconds:.1f} s"
+    known = f"; {report.known:,} were there already" if report.known else ""
+    return f"{done}{known}; {pluralize(report.skipped, 'bad record')} skipped."
+
+
+def _count_changes(changes: FileChanges) -> str:
+    added, changed, gone = map(len, (changes.added, changes.changed, changes.vanished))
+    return f"{pluralize(added, 'file')} added, {changed:,} changed, {gone:,} removed, {changes.unchanged:,} unchanged"
+
+
+def _print_changes(console: Console, changes: FileChanges) -> None:
+    """Print what an update would do."""
+    print_line(console, f"Would be: {_count_changes(changes)}.")
+    for what, names in (("add", changes.added), ("read again", changes.changed), ("remove", changes.vanished)):
+        for name in names[:_LISTED]:
+            print_line(console, f"  {what}: {sanitize_line(name)}")
+        if len(names) > _LISTED:
+            print_line(console, f"  {what}: {len(names) - _LISTED:,} more")

@@ -1,5 +1,6 @@
 """The formats of corpora: detecting them by content, and reading any of them."""
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -54,6 +55,16 @@ class Corpus:
     """Their bytes, for progress."""
     left_out: str = ""
     """How many files of a folder are not read, by suffix."""
+
+    @property
+    def recipe(self) -> str:
+        """How its files become passages: where this differs, an update reads them again."""
+        return self.format
+
+    def name_of(self, file: Path) -> str:
+        """Return a file's path within the source; the name of a source that is one file."""
+        name = file.name if file == self.path else file.relative_to(self.path).as_posix()
+        return os.fsencode(name).decode(errors="backslashreplace")
 
     def records(self, reading: CorpusReading) -> Iterator[SourceRecord]:
         """Yield the passages in the source's order; texts are not checked.

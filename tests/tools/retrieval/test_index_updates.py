@@ -1,0 +1,244 @@
+"""Bringing an index up to date with its folder: what is read, what stays, and that the result is as built anew."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hopgraph.state import CorpusError, SettingsError
+from hopgraph.tools.retrieval import build_index, delete_passages, open_index, update_index
+from hopgraph.tools.retrieval.corpora import text_files
+from support.waiting import PATIENCE
+
+
+def write(folder: Path, **texts: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    for name, text in texts.items():
+        (folder / f"{name}.md").write_text(text)
+    return folder
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    return write(
+        tmp_path / "docs", **{f"f{n}": f"# File {n}\n\nThe animal of file{n} is an owl{n}.\n" for n in range(60)}
+    )
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files that are cut into passages."""
+    names: list[str] = []
+    real = text_files.read_lines
+
+    def watch(path: Path, *rest: object) -> Iterator[tuple[int, str]]:
+        names.append(path.name)
+        return real(path, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(text_files, "read_lines", watch)
+    return names
+
+
+def found(out: Path, query: str) -> list[str]:
+    return [hit.passage.text for hit in open_index(out).search(query, 3)]
+
+
+def files_of(index: Path) -> dict[str, bytes]:
+    return {path.relative_to(index).as_posix(): path.read_bytes() for path in index.rglob("*") if path.is_file()}
+
+
+def edit(docs: Path) -> None:
+    """Edit three files, delete two, add two."""
+    write(docs, **{f"f{n}": f"# File {n}\n\nThe animal of file{n} is a badger{n}.\n" for n in (3, 30, 59)})
+    write(docs, f05="An otter lives here.", zz="A stoat lives there.")
+    for name in ("f0.md", "f41.md"):
+        (docs / name).unlink()
+
+
+def test_only_what_changed_is_read_and_answers_follow(docs: Path, tmp_path: Path, read: list[str]) -> None:
+    out = tmp_path / "index"
+    assert update_index(docs, out).changes is None
+    assert len(read) == 60
+    read.clear()
+    edit(docs)
+    preview = update_index(docs, out, dry_run=True)
+    assert read == []
+    report = update_index(docs, out)
+    assert sorted(read) == ["f05.md", "f3.md", "f30.md", "f59.md", "zz.md"]
+    assert report.changes == preview.changes
+    assert report.changes is not None
+    assert report.changes.added == ("f05.md", "zz.md")
+    assert report.changes.changed == ("f3.md", "f30.md", "f59.md")
+    assert report.changes.vanished == ("f0.md", "f41.md")
+    assert (report.changes.unchanged, report.passages, report.before) == (55, 60, 60)
+    assert found(out, "file30") == ["The animal of file30 is a badger30."]
+    assert found(out, "otter") == ["An otter lives here."]
+    assert found(out, "owl41 owl0 owl30") == []
+    build_index(docs, tmp_path / "anew")
+    assert files_of(out) == files_of(tmp_path / "anew")
+
+
+def test_nothing_is_written_where_nothing_changed(docs: Path, tmp_path: Path, read: list[str]) -> None:
+    out = build_index(docs, tmp_path / "index").path
+    before = (out / "manifest.json").stat()
+    read.clear()
+    os.utime(docs / "f1.md")  # touched, but the same
+    report = update_index(docs, out)
+    assert not report.changes
+    assert report.passages == 60
+    assert (out / "manifest.json").stat() == before
+    assert read == []
+
+
+def test_what_is_gone_can_be_kept(docs: Path, tmp_path: Path) -> None:
+    out = build_index(docs, tmp_path / "index").path
+    (docs / "f7.md").unlink()
+    write(docs, f8="A marten.")
+    report = update_index(docs, out, keep_missing=True)
+    assert report.changes is not None
+    assert report.changes.vanished == ()
+    assert found(out, "file7") == ["The animal of file7 is an owl7."]
+    assert found(out, "marten") == ["A marten."]
+    update_index(docs, out)
+    assert found(out, "file7") == []
+
+
+def test_another_source_never_takes_an_indexs_place(docs: Path, tmp_path: Path) -> None:
+    out = build_index(docs, tmp_path / "index").path
+    (tmp_path / "elsewhere").mkdir()
+    other = write(tmp_path / "elsewhere" / "docs", pet="A cat sits here.")
+    with pytest.raises(CorpusError, match="--add adds to it, --replace builds it anew"):
+        update_index(other, out)
+    report = update_index(other, out, add=True)
+    assert (report.passages, report.before) == (61, 60)
+    write(other, pet="A dog sits here.")
+    (docs / "f7.md").unlink()
+    assert update_index(other, out).passages == 61  # each source is updated by itself
+    assert found(out, "file7") != []
+    assert update_index(docs, out).passages == 60
+    assert (found(out, "cat"), found(out, "dog")) == ([], ["A dog sits here."])
+    assert json.loads((out / "manifest.json").read_text())["corpus"]["source"] == "docs, docs"
+
+
+def test_an_index_without_a_record_of_its_files_is_not_lost(docs: Path, tmp_path: Path) -> None:
+    """As an older hopgraph made it."""
+    out = build_index(docs, tmp_path / "index").path
+    manifest = json.loads((out / "manifest.json").read_text())
+    del manifest["files"]["sources.json"]
+    (out / "manifest.json").write_text(json.dumps(manifest))
+    (out / "sources.json").unlink()
+    with pytest.raises(CorpusError, match=r"has no record that it was made from \S+docs \(but from docs\)"):
+        update_index(docs, out)
+    assert update_index(write(tmp_path / "more", cat="A cat sits here."), out, add=True).passages == 61
+    build_index(docs, out)
+    assert update_index(docs, out).passages == 60
+
+
+def test_a_folder_that_was_moved_is_still_the_same(docs: Path, tmp_path: Path, read: list[str]) -> None:
+    out = build_index(docs, tmp_path / "index").path
+    (tmp_path / "new").mkdir()
+    moved = docs.rename(tmp_path / "new" / "docs")
+    read.clear()
+    write(moved, f8="A marten.")
+    update_index(moved, out)
+    assert read == ["f8.md"]
+    both = tmp_path / "both"
+    both.mkdir()
+    out.rename(both / "index")
+    moved.rename(both / "docs")
+    assert not update_index(both / "docs", both / "index").changes
+
+
+def test_passages_that_two_sources_have_stay_until_both_are_without(tmp_path: Path) -> None:
+    sources = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
+    lines = [f'{{"_id": "{name}", "text": "{name} runs"}}\n' for name in ("fox", "hen", "owl")]
+    for source, text in zip(sources, ("".join(lines[:2]), "".join(lines[1:])), strict=True):
+        source.write_text(text)
+        known = update_index(source, tmp_path / "index", add=source != sources[0]).known
+        assert known == sources.index(source)
+    sources[0].write_text(lines[0])
+    update_index(sources[0], tmp_path / "index")
+    update_index(sources[1], tmp_path / "index")
+    assert found(tmp_path / "index", "hen") == ["hen runs"]
+
+
+def test_passages_are_deleted_until_their_file_changes(docs: Path, tmp_path: Path) -> None:
+    out = build_index(docs, tmp_path / "index").path
+    assert delete_passages(out, ["f7.md#1", "f8.md#1", "none"]) == 2
+    assert delete_passages(out, []) == 0
+    assert found(out, "file7") == []
+    assert not update_index(docs, out).changes
+    write(docs, f7="A marten lives in file7.")
+    update_index(docs, out, delete=["f9.md#1"])
+    assert found(out, "file7") == ["A marten lives in file7."]
+    assert found(out, "file8") == found(out, "file9") == []
+    with pytest.raises(CorpusError, match="what is left: no passage"):
+        delete_passages(out, [f"f{n}.md#1" for n in range(60)])
+    assert len(open_index(out)) == 58
+
+
+def test_a_bad_record_of_a_file_counts_until_it_changes(tmp_path: Path) -> None:
+    docs, out = write(tmp_path / "docs", good="A fox."), tmp_path / "index"
+    (docs / "bad.txt").write_bytes(b"A hen.\n\xff\n")
+    assert update_index(docs, out, skip_bad=True).skipped == 1
+    write(docs, good="A vixen.")
+    assert update_index(docs, out).skipped == 0  # is not read
+    assert json.loads((out / "manifest.json").read_text())["corpus"]["skipped"] == 1
+    (docs / "bad.txt").write_text("A hen.")
+    update_index(docs, out)
+    assert json.loads((out / "manifest.json").read_text())["corpus"]["skipped"] == 0
+
+
+def test_what_cannot_be_updated_is_told_and_harms_nothing(docs: Path, tmp_path: Path) -> None:
+    out = build_index(docs, tmp_path / "index").path
+    with pytest.raises(SettingsError, match="in the language 'english'; leave --language out, or build it anew"):
+        update_index(docs, out, language="de")
+    edit(docs)
+    (out / "colbert").mkdir()
+    with pytest.raises(SettingsError, match="vectors of --colbert, which cannot be updated"):
+        update_index(docs, out)
+    (out / "colbert").rmdir()
+    damaged = (out / "sources.json").read_text()
+    (out / "sources.json").write_text(damaged.replace('"passages":1', '"passages":2', 1))
+    with pytest.raises(CorpusError, match=r"sources.json: damaged \(it does not fit the passages\)"):
+        update_index(docs, out)
+    assert len(open_index(out)) == 60
+
+
+UPDATE = """
+import os, signal, sys
+from pathlib import Path
+from hopgraph.tools.retrieval import update_index
+def stop(stage, done, total):
+    if stage == sys.argv[3]:
+        os.kill(os.getpid(), signal.SIGKILL)
+if sys.argv[3].startswith("rename"):
+    rename, left = Path.rename, [int(sys.argv[3][-1])]
+    def watch(path, target):
+        if not left[0]:
+            os.kill(os.getpid(), signal.SIGKILL)
+        left[0] -= 1
+        return rename(path, target)
+    Path.rename = watch
+update_index(Path(sys.argv[1]), Path(sys.argv[2]), progress=stop)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("at", ["read", "score", "save", "rename0", "rename1"])
+def test_a_killed_update_leaves_the_old_index_or_the_new_one(docs: Path, tmp_path: Path, at: str) -> None:
+    out = build_index(docs, tmp_path / "index").path
+    before = files_of(out)
+    edit(docs)
+    killed = subprocess.run([sys.executable, "-c", UPDATE, str(docs), str(out), at], timeout=PATIENCE, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert found(out, "file30") == ["The animal of file30 is an owl30."]  # opening brings a moved one back
+    assert files_of(out) == before
+    update_index(docs, out)
+    assert found(out, "file30") == ["The animal of file30 is a badger30."]
+    assert [path for path in tmp_path.iterdir() if path.name.startswith(".")] == []
