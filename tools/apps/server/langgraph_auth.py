@@ -8,12 +8,16 @@ changes. Settings come in with runs and assistants only, and are checked as thos
 import math
 from collections.abc import Mapping
 from functools import cache
+from importlib import import_module
 from typing import Any, cast
+from uuid import UUID, uuid5
 
 from langgraph_sdk import Auth
 
-from hopgraph.state import SettingsError
+from hopgraph.graphs import METHODS
+from hopgraph.state import Context, SettingsError
 from hopgraph.state.chat import ChatContext
+from hopgraph.state.context import describe_unknown
 from hopgraph.state.environment import with_environment
 from hopgraph.tools.apps.server.caller_settings import (
     TRUST_CALLERS,
@@ -76,6 +80,7 @@ async def own_threads(ctx: _Context, value: dict[str, Any]) -> Auth.types.Filter
         _mark(value, owned)
     if ctx.action == "create_run":
         _check_settings(value["kwargs"])
+        _check_names(value)
         if _keys():
             _check_quota(ctx.user.identity)
     return owned
@@ -121,6 +126,27 @@ def _check_settings(given: Mapping[str, Any]) -> None:
         if isinstance(settings, Mapping):
             _check(cast("Mapping[str, Any]", settings))
             _check_settings({"context": cast("Mapping[str, Any]", settings).get("hopgraph")})
+
+
+@cache
+def _contexts() -> dict[UUID, type[Context]]:
+    """Map the assistants that the server makes of its graphs to their settings."""
+    namespace: UUID = import_module("langgraph_api.graph").NAMESPACE_GRAPH
+    settings = {"chat": ChatContext, **{name: module.Context for name, module in METHODS.items()}}
+    return {uuid5(namespace, name): each for name, each in settings.items()}
+
+
+def _check_names(run: Mapping[str, Any]) -> None:
+    """Refuse a setting that the graph does not have, which the server would drop with a line in its log."""
+    kwargs: dict[str, Any] = run["kwargs"]
+    config: dict[str, Any] = kwargs.get("config") or {}
+    configurable: dict[str, Any] = config.get("configurable") or {}
+    cls = _contexts().get(run["assistant_id"]) if configurable.get("__context_provided__") else None
+    if cls is None:
+        return  # a host's graph, or values that are no settings are among them
+    if unknown := sorted(kwargs["context"].keys() - cls.model_fields.keys()):
+        said = describe_unknown(cls, unknown[0], f"setting {unknown[0]!r:.80}")
+        raise Auth.exceptions.HTTPException(422, said)
 
 
 def _check(settings: Mapping[str, Any]) -> None:

@@ -3,15 +3,20 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from hopgraph.state import SettingsError
+from hopgraph.state import SettingsError, SpecError
 from hopgraph.tools.apps.cli.console import print_line
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_table, summary_console
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.comparison import Comparison, compare_runs
+from hopgraph.tools.apps.evaluation.report.question_pages import (
+    NO_FIGURES,
+    figures_section,
+    question_pages,
+    questions_section,
+)
 from hopgraph.tools.apps.evaluation.report.tables import simulated, tables
-from hopgraph.tools.apps.evaluation.report.writers import WRITERS, format_trec_files
+from hopgraph.tools.apps.evaluation.report.writers import WRITERS, as_html, format_trec_files
 from hopgraph.tools.io.atomic_files import write_files
-from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.text.sanitize import pluralize
 
 
@@ -27,8 +32,6 @@ def run_compare(
     for path in out:
         if path.suffix.lower() not in WRITERS:
             raise SettingsError(f"--out {str(path)!r:.80}: its ending must be one of {', '.join(WRITERS)}")
-    if figures:
-        require("matplotlib", "figures")
     comparison = compare_runs([RunReader(path.expanduser()) for path in runs])
     made = tables(comparison, against)
     facts = comparison.methods[0].reader.manifest.dataset
@@ -40,7 +43,13 @@ def run_compare(
         print_line(console, text, style)
     for table in made:
         print_table(console, table)
-    files = {path.expanduser(): WRITERS[path.suffix.lower()](heading, [*notes, *warnings], made) for path in out}
+    files: dict[Path, str] = {}
+    for path in (each.expanduser() for each in out):
+        if path.suffix.lower() == ".html":
+            sections = _write_details(comparison, path.with_name(f"{path.stem}-questions"))
+            files[path] = as_html(heading, [*notes, *warnings], made, sections)
+        else:
+            files[path] = WRITERS[path.suffix.lower()](heading, [*notes, *warnings], made)
     if trec:
         files.update({trec.expanduser() / name: text for name, text in format_trec_files(comparison).items()})
     write_files({path: text.encode("utf-8", "replace") for path, text in files.items()})
@@ -52,6 +61,20 @@ def run_compare(
     if written:
         console.print()
         print_line(console, f"Written: {', '.join(map(str, written))}", "dim")
+
+
+def _write_details(comparison: Comparison, folder: Path) -> list[str]:
+    """Return the figures and the links of an HTML report, after writing the pages of the questions into a folder."""
+    from hopgraph.tools.apps.evaluation.report.figures import render_figures
+
+    try:
+        pictures = figures_section(render_figures(comparison, ["svg"]))
+    except SpecError:  # without matplotlib the report is worth having, too
+        pictures = NO_FIGURES
+    if links := questions_section(comparison, folder.name):
+        for name, page in question_pages(comparison):
+            write_files({folder / name: page.encode("utf-8", "replace")})
+    return [pictures, links]
 
 
 def _notes(comparison: Comparison) -> list[str]:

@@ -50,6 +50,7 @@ DOWNLOADED = "dataset-"
 """The beginning of the name of a data set's file that was downloaded from the hub."""
 _LOCK, _QUESTIONS, _RESULTS, _TRACES, _CACHE = ".lock", "questions.jsonl", "results", "traces", "cache"
 _SETUP_FILES = frozenset({_QUESTIONS, _RESULTS, _TRACES, _CACHE, "corpus", "corpus.jsonl", "renaming.json"})
+_OWN_FILES = frozenset({MANIFEST, _LOCK, *_SETUP_FILES})
 _QUESTION = TypeAdapter(EvalQuestion)
 
 RecordT = TypeVar("RecordT")
@@ -381,21 +382,28 @@ class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
 
 @contextmanager
 def kept_if_answered(folder: Path) -> Generator[None]:
-    """Remove the run that the block makes, should it fail before its first answer: other settings may be tried next.
+    """Remove the run that the block makes, should it end without an answer: other settings may be tried next.
 
     A folder that had a part of a run before is left alone, and so is a data set that was downloaded into it.
     """
-    parts = {MANIFEST, _LOCK, *_SETUP_FILES}
-    is_new = not (folder.is_dir() and parts & {path.name for path in folder.iterdir()})
+    is_new = not (folder.is_dir() and _OWN_FILES & {path.name for path in folder.iterdir()})
     try:
         yield
     except HopgraphError:
-        if is_new and folder.is_dir() and not _has_answers(folder):
-            for path in [folder / name for name in parts]:
-                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-            with suppress(OSError):  # something else is in it
-                folder.rmdir()
+        if is_new:
+            _remove_unanswered(folder)
         raise
+    if is_new:  # an estimate
+        _remove_unanswered(folder)
+
+
+def _remove_unanswered(folder: Path) -> None:
+    if not folder.is_dir() or _has_answers(folder):
+        return
+    for path in (folder / name for name in _OWN_FILES):
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    with suppress(OSError):  # something else is in it
+        folder.rmdir()
 
 
 def _has_answers(folder: Path) -> bool:

@@ -26,8 +26,9 @@ table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 th,td{padding:.25rem .7rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
 thead th{font-weight:600;vertical-align:bottom;border-bottom:2px solid var(--line);white-space:normal;min-width:3.5rem}
 th:first-child{text-align:left;position:sticky;left:0;background:var(--paper)}
-tbody th{font-weight:400}tbody tr:hover>*{background:var(--mark)}
-small{color:var(--soft)}
+tbody th{font-weight:400;white-space:normal;max-width:min(26rem,40vw);overflow-wrap:anywhere}
+tbody tr:hover>*{background:var(--mark)}
+small{color:var(--soft)}img,svg{max-width:100%;height:auto}a{color:inherit}
 @media(max-width:40rem){body{margin:1rem auto}th,td{padding:.25rem .45rem}}
 """
 
@@ -44,33 +45,45 @@ def as_markdown(heading: str, notes: Sequence[str], tables: Sequence[Table]) -> 
     return "\n\n".join(parts) + "\n"
 
 
-def as_html(heading: str, notes: Sequence[str], tables: Sequence[Table]) -> str:
-    """Write one page that needs nothing else, in light and dark; wide tables scroll under their method names."""
+def as_html(heading: str, notes: Sequence[str], tables: Sequence[Table], sections: Sequence[str] = ()) -> str:
+    """Write one page that needs nothing else, in light and dark; wide tables scroll under their method names.
+
+    `sections` are pieces of HTML that come after the tables.
+    """
     body = [f"<h1>{html.escape(heading)}</h1>", *(f"<p>{html.escape(note)}</p>" for note in notes)]
     for table in tables:
-        head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in table.columns)
-        rows = "".join(f"<tr>{_html_row(row)}</tr>\n" for row in table.rows)
-        note = f"<p>{html.escape(table.note)}</p>\n" if table.note else ""
-        body.append(
-            f"<h2>{html.escape(table.title)}</h2>\n{note}"
-            f'<div class="scroll"><table><thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table></div>'
-        )
+        rows = [[html.escape(row[0].text), *map(_html_value, row[1:])] for row in table.rows]
+        body.append(html_table(table.title, table.note, [*map(html.escape, table.columns)], rows))
+    return html_page(heading, [*body, *sections])
+
+
+def html_page(title: str, body: Sequence[str]) -> str:
+    """Write a page of these pieces of HTML, with the style of all reports."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{html.escape(heading)}</title><style>{_STYLE}</style></head>\n<body>\n"
+        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>\n<body>\n"
         + "\n".join(body)
         + "\n</body></html>\n"
     )
 
 
-def _html_row(row: Sequence[Cell]) -> str:
-    name, *values = row
-    cells = [f'<th scope="row">{html.escape(name.text)}</th>']
-    for cell in values:
-        interval = html.escape(cell.text.removeprefix(cell.brief))
-        cells.append(f"<td>{html.escape(cell.brief)}{interval and f'<small>{interval}</small>'}</td>")
-    return "".join(cells)
+def html_table(title: str, note: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Write a titled table whose cells are pieces of HTML; the first of each row is its head."""
+    head = "".join(f'<th scope="col">{name}</th>' for name in columns)
+    lines = "".join(
+        f'<tr><th scope="row">{row[0]}</th>{"".join(f"<td>{cell}</td>" for cell in row[1:])}</tr>\n' for row in rows
+    )
+    said = f"<p>{html.escape(note)}</p>\n" if note else ""
+    return (
+        f"<h2>{html.escape(title)}</h2>\n{said}"
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead>\n<tbody>{lines}</tbody></table></div>'
+    )
+
+
+def _html_value(cell: Cell) -> str:
+    interval = html.escape(cell.text.removeprefix(cell.brief))
+    return f"{html.escape(cell.brief)}{interval and f'<small>{interval}</small>'}"
 
 
 def as_csv(heading: str, notes: Sequence[str], tables: Sequence[Table]) -> str:

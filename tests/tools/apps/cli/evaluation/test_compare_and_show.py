@@ -1,7 +1,10 @@
 """`hopgraph compare` and `hopgraph show` on a real run of the offline model."""
 
 import csv
+import html
 import json
+import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -49,6 +52,28 @@ def test_compare_prints_and_writes(run: Run, folder: Path, tmp_path: Path) -> No
         "ra_isf.run",
         "tree_of_reviews.run",
     ]
+
+
+@pytest.mark.parametrize("with_figures", [True, False])
+def test_the_html_report_has_figures_inside_and_a_tree_one_click_away(
+    run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, with_figures: bool
+) -> None:
+    if not with_figures:
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
+    ran = run("compare", str(folder), "--out", str(tmp_path / "report.html"))
+    assert (ran.code, ran.err) == (0, "")
+    page = (tmp_path / "report.html").read_text()
+    assert page.count('src="data:image/svg+xml;base64,') == (5 if with_figures else 0)
+    assert with_figures or "pip install 'hopgraph[figures]'" in page
+    links = dict.fromkeys(re.findall(r'href="([^"#]+)#(\w+)"', page))
+    assert len(links) == 4 * 4
+    for link, method in links:
+        linked = (tmp_path / link).read_text()
+        assert f'<h2 id="{method}">{method}: ' in linked
+        assert linked.count("<svg ") == 4
+    assert RunReader(folder).questions()[3].question in html.unescape(
+        (tmp_path / "report-questions/0004.html").read_text()
+    )
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,14 @@ def test_every_option_reaches_the_run(run: Run, tmp_path: Path) -> None:
     assert "--add-contexts adds to a local index" in refused.err
 
 
+def test_an_estimate_needs_no_key_and_leaves_no_folder(run: Run, tmp_path: Path) -> None:
+    ran = run(*evaluate(tmp_path / "run", "--model", "openai:gpt-4.1-mini", "--estimate"))
+    assert ran.code == 0, ran.err
+    assert "An estimate from the first 3 questions, answered by" in ran.out
+    assert not (tmp_path / "run").exists()
+    assert run(*evaluate(tmp_path / "run", "--model", "openai:gpt-4.1-mini")).code == 2, "a run needs one"
+
+
 def test_questions_by_id(run: Run, tmp_path: Path) -> None:
     run(*evaluate(tmp_path / "all", methods="direct"))
     chosen = RunReader(tmp_path / "all").questions()[2].id

@@ -1,7 +1,7 @@
 """The figures of a comparison, as PNG and SVG files."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +25,24 @@ def draw_figures(comparison: Comparison, folder: Path) -> list[Path]:
 
     SpecError: matplotlib is missing. OSError: a file cannot be written.
     """
-    contents: dict[Path, bytes] = {}
-    with drawing():
-        for name, figure in _figures(comparison):
-            # Without a date the same runs give the same files.
-            for ending, meta in (("png", None), ("svg", {"Date": None})) if figure else ():
-                out = io.BytesIO()
-                figure.savefig(out, format=ending, dpi=_RESOLUTION, metadata=meta)
-                contents[folder / f"{name}.{ending}"] = out.getvalue()
+    contents = {folder / name: content for name, content in render_figures(comparison, ("png", "svg")).items()}
     write_files(contents)
     return list(contents)
+
+
+def render_figures(comparison: Comparison, endings: Sequence[str]) -> dict[str, bytes]:
+    """Draw the same figures in these formats; return file name → content. SpecError: matplotlib is missing."""
+    contents: dict[str, bytes] = {}
+    with drawing():
+        for name, figure in _figures(comparison):
+            for ending in endings if figure else ():
+                out = io.BytesIO()
+                # Without a date the same runs give the same files.
+                figure.savefig(
+                    out, format=ending, dpi=_RESOLUTION, metadata={"Date": None} if ending == "svg" else None
+                )
+                contents[f"{name}.{ending}"] = out.getvalue()
+    return contents
 
 
 def _figures(comparison: Comparison) -> Iterator[tuple[str, Any]]:
