@@ -31,25 +31,21 @@ from typing import Literal
 
 from langgraph.graph import END, START
 
-from hopgraph.graphs import METHODS
+from hopgraph.graphs import Method, list_methods
 from hopgraph.nodes.chat.contextualise import contextualise
 from hopgraph.nodes.chat.prepare_turn import prepare_turn
 from hopgraph.nodes.chat.reply import reply
 from hopgraph.nodes.chat.route import route
 from hopgraph.nodes.chat.run_method import method_node
 from hopgraph.nodes.core.method_graph import CompiledMethod, MethodGraph
-from hopgraph.state.chat import (
-    METHOD_NAMES,
-    ChatContext,
-    ChatInput,
-    ChatState,
-    ChosenMethod,
-    LookUpState,
-    MethodName,
-    TurnResult,
-)
+from hopgraph.state.chat import ChatContext, ChatInput, ChatState, ChosenMethod, LookUpState, TurnResult
 
 Context = ChatContext
+
+
+def chat_methods() -> dict[str, Method]:
+    """List the methods that a chat can answer with: those that are given nothing but a question."""
+    return {name: method for name, method in list_methods().items() if not method.takes_gold_passages}
 
 
 def what_was_read(state: ChatState) -> Literal["refused", "follow-up", "first message"]:
@@ -64,7 +60,7 @@ def is_question(state: ChatState) -> Literal["question", "small talk"]:
     return "question" if state["chosen"] else "small talk"
 
 
-def chosen_method(state: ChosenMethod) -> MethodName:
+def chosen_method(state: ChosenMethod) -> str:
     """Read the choice; `route` has made one."""
     return state["chosen"] or "one_step"
 
@@ -72,17 +68,18 @@ def chosen_method(state: ChosenMethod) -> MethodName:
 def look_up() -> CompiledMethod:
     """Draw all methods side by side; a question takes one of them."""
     builder = MethodGraph(LookUpState, Context, input_schema=ChosenMethod, output_schema=TurnResult)
-    for name in METHOD_NAMES:
-        builder.add_node(name, method_node(METHODS[name].graph))
+    methods = chat_methods()
+    for name, method in methods.items():
+        builder.add_node(name, method_node(method.graph))
         builder.add_edge(name, END)
-    builder.add_conditional_edges(START, chosen_method, {name: name for name in METHOD_NAMES})
+    builder.add_conditional_edges(START, chosen_method, {name: name for name in methods})
     return builder.compile(name="Look up")
 
 
 def build() -> MethodGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
     builder = MethodGraph(ChatState, Context, input_schema=ChatInput, output_schema=ChatInput)
-    builder.add_node("prepare", prepare_turn({name: METHODS[name].Context for name in METHOD_NAMES}))
+    builder.add_node("prepare", prepare_turn({name: method.Context for name, method in chat_methods().items()}))
     builder.add_node("contextualise", contextualise)
     builder.add_node("route", route)
     builder.add_node("look_up", look_up())

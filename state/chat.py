@@ -1,6 +1,6 @@
 """State and settings of the chat graph."""
 
-from typing import Annotated, Any, ClassVar, Literal, cast, get_args
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
@@ -13,34 +13,8 @@ from hopgraph.state.errors import SettingsError
 from hopgraph.state.records import Citation, Passage, StopReason, Usage
 from hopgraph.state.schemas import Spent
 
-MethodName = Literal[
-    "migres",
-    "blendfilter",
-    "genground",
-    "ra_isf",
-    "tree_of_reviews",
-    "chain_of_reviews",
-    "direct",
-    "cot",
-    "cot_sc",
-    "one_step",
-    "one_step_cot",
-    "vanilla",
-    "vanilla_s",
-    "summ",
-    "snippet",
-    "rerank",
-    "react",
-    "self_ask",
-    "iter_retgen",
-    "ircot",
-    "least_to_most",
-    "genread",
-    "grg",
-]
-"""The methods that a chat can answer with: all but `gold_passages`, whose passages come from the caller."""
-
-METHOD_NAMES: tuple[MethodName, ...] = get_args(MethodName)
+AUTO = "auto"
+"""The name of the chat itself, which chooses the method by the question."""
 
 METHOD_ALIASES = {"tor": "tree_of_reviews", "cor": "chain_of_reviews"}
 """Short names, as the papers use them."""
@@ -62,7 +36,7 @@ class ChosenMethod(Spent):
 
     question: str
     """The user's message as a question that stands alone; empty for a message that was refused."""
-    chosen: MethodName | None
+    chosen: str | None
     """The method that looks it up; None while it is not chosen, and for small talk."""
 
 
@@ -100,11 +74,11 @@ class ChatContext(Context):
     steps = ("contextualise", "route")
     presets: ClassVar[Presets] = {}
 
-    use_method: Literal["auto", MethodName] = setting(
+    use_method: str = setting(
         "Chat",
-        "auto",
-        "the method that looks questions up; auto: one_step for a question that one passage can answer, "
-        "migres for the others as far as the budget reaches",
+        AUTO,
+        "the method that looks questions up, as `hopgraph methods` names it; auto: one_step for a question that one "
+        "passage can answer, migres for the others as far as the budget reaches",
     )
     history_turns: int = setting(
         "Chat",

@@ -50,6 +50,8 @@ class Context(BaseModel):
     """What a run needs beside its model, unless its settings switch it off (see `uses`)."""
     presets: ClassVar[Presets] = {"multi_hop": {}, "open_domain": {}, "yes_no": {"answer_type": "yes_no"}}
     """The paper's settings by family of data sets."""
+    ignored: ClassVar[frozenset[str]] = frozenset()
+    """The settings of this class that a run does not read: of a graph with models and a context of its own."""
 
     model: str | SkipJsonSchema[InstanceOf[BaseChatModel]] | None = setting(
         "Model",

@@ -5,10 +5,11 @@ whose `data` are the record's fields. `parse_event` reads one back. A method of
 your own may subclass `Event` with a kind of its own; readers that do not know it get an `UnknownEvent`.
 """
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, Literal, NotRequired, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, NotRequired, TypeAlias, TypeGuard, cast, get_args
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 from typing_extensions import TypedDict, dataclass_transform
@@ -594,6 +595,11 @@ AnyEvent: TypeAlias = (
     | ConversationEvent
 )
 """Every kind of event that the methods of this project emit."""
+
+
+def is_step_event(written: object) -> TypeGuard[StepEvent]:
+    """Whether something on a `custom` stream, where graphs of others write, too, is a step event."""
+    return isinstance(written, Mapping) and StepEvent.__required_keys__ <= cast("Mapping[str, object]", written).keys()
 
 
 def parse_event(step: StepEvent) -> AnyEvent | UnknownEvent:

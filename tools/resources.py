@@ -17,6 +17,8 @@ from hopgraph.tools.models import ModelHandle, Sampling, model_name, resolve_mod
 from hopgraph.tools.retrieval.resolve import resolve_retriever
 from hopgraph.tools.scoring.resolve import resolve_entailment, resolve_reranker
 
+OWN = "its own"
+"""What is said of the model of a graph that asks in its own way."""
 _ResourceT = TypeVar("_ResourceT")
 _rerankers: dict[str, Reranker] = {}
 _checkers: dict[str, EntailmentChecker] = {}
@@ -63,6 +65,8 @@ async def _resolve_once(
 
 def describe_settings(settings: Context) -> tuple[str, str]:
     """Return the names of the model and the retriever, for display."""
+    if "model" in settings.ignored:
+        return OWN, OWN
     retriever = settings.retriever or DEFAULT_RETRIEVER
     shown = retriever if isinstance(retriever, str) else type(retriever).__name__
     return model_name(settings.model or DEFAULT_MODEL), shown

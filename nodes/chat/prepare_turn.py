@@ -12,7 +12,7 @@ from hopgraph.nodes.core.human_review import check_resumable
 from hopgraph.nodes.finish import total
 from hopgraph.nodes.prepare import check_settings, checked_question
 from hopgraph.state import Context, QuestionError, SettingsError
-from hopgraph.state.chat import ChatContext, ChatInput, TurnResult, settings_for_method
+from hopgraph.state.chat import AUTO, ChatContext, ChatInput, TurnResult, settings_for_method
 from hopgraph.state.fingerprint import record_settings
 
 LEFT_OUT = "(a message of {size:,} characters, left out)"
@@ -73,7 +73,10 @@ def _read(message: BaseMessage) -> Mapping[str, Any]:
 
 
 def _check_methods(settings: ChatContext, contexts: Mapping[str, type[Context]]) -> None:
+    known = f"a chat has: {', '.join(contexts)}"
+    if settings.use_method not in (AUTO, *contexts):
+        raise SettingsError(f"use_method: method {settings.use_method!r:.80} is unknown; {known}")
     for name in settings.methods:
         if name not in contexts:
-            raise SettingsError(f"methods: method {name!r:.80} is unknown; a chat has: {', '.join(contexts)}")
+            raise SettingsError(f"methods: method {name!r:.80} is unknown; {known}")
         settings_for_method(settings, contexts[name])

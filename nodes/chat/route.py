@@ -11,11 +11,11 @@ from hopgraph.nodes.core.budget import calls_left, tokens_left
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Spent
-from hopgraph.state.chat import ChatContext, ChatState, MethodName, TurnKind
+from hopgraph.state.chat import AUTO, ChatContext, ChatState, TurnKind
 from hopgraph.state.events import Routed
 
-SINGLE_HOP_METHOD: MethodName = "one_step"
-MULTI_HOP_METHOD: MethodName = "migres"
+SINGLE_HOP_METHOD = "one_step"
+MULTI_HOP_METHOD = "migres"
 METHOD_CALLS = 1
 """What the chat's own steps leave over: the model calls of the cheapest method."""
 MULTI_HOP_CALLS = 7
@@ -46,7 +46,7 @@ async def route(state: ChatState, runtime: Runtime[ChatContext]) -> Mapping[str,
 
     Writes `kind` and `chosen`; for small talk `said`, and no method.
     """
-    if (fixed := runtime.context.use_method) != "auto":
+    if (fixed := runtime.context.use_method) != AUTO:
         emit(runtime, Routed(kind="question", method=fixed, why="it is set"))
         return {"kind": "question", "said": "", "chosen": fixed}
     wanted = Ask("route", {"question": state["question"]}, RouteReply, CAREFUL)
@@ -61,7 +61,7 @@ async def route(state: ChatState, runtime: Runtime[ChatContext]) -> Mapping[str,
     return {"kind": kind, "said": "", "chosen": chosen, "calls": calls}
 
 
-def method_for(kind: TurnKind, settings: ChatContext, spent: Spent) -> tuple[MethodName, str]:
+def method_for(kind: TurnKind, settings: ChatContext, spent: Spent) -> tuple[str, str]:
     """Choose the method for a question, and say why.
 
     The rule: `one_step` for a single hop; `migres` for a bridge or a comparison, unless fewer model calls or tokens

@@ -18,6 +18,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.runtime import Runtime
 
 from hopgraph.state import Event, StepEvent
+from hopgraph.state.events import UnknownEvent
 
 _OUTER = "hopgraph_outer"
 """The metadata key under which a graph inside another finds the place of the task that runs it."""
@@ -123,19 +124,20 @@ def current_place() -> Place:
     return _place.get() or Place()
 
 
-def emit(runtime: Runtime[Any], event: Event, *, number: int | None = None) -> None:
+def emit(runtime: Runtime[Any], event: Event | UnknownEvent, *, number: int | None = None) -> None:
     """Report a step event on the `custom` stream, and to callback handlers that take custom events.
 
     Its `number` among those of its node is the one that was reserved for it, else the next.
     """
     where = current_place()
+    kind, data = (event.name, event.data) if isinstance(event, UnknownEvent) else (event.event, dict(vars(event)))
     step = StepEvent(
-        event=event.event,
+        event=kind,
         node=where.node,
         step=where.step,
         path=where.path,
         number=where.reserve() if number is None else number,
-        data=dict(vars(event)),
+        data=data,
     )
     runtime.stream_writer(step)
     if where.listeners is not None:

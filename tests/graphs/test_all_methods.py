@@ -5,7 +5,6 @@ import operator
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Annotated, Any
 
 import pytest
@@ -17,7 +16,7 @@ from langgraph.errors import GraphRecursionError
 from langgraph.graph import END, START, StateGraph
 from typing_extensions import TypedDict
 
-from hopgraph.graphs import ALIASES, METHODS
+from hopgraph.graphs import ALIASES, METHODS, Method
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.state import AnswerOutput, SettingsError
 from support.sample import read_sample_passages
@@ -39,7 +38,7 @@ class HostState(TypedDict):
 
 
 @pytest.fixture(params=sorted(METHODS.keys() - ALIASES.keys()))
-def method(request: pytest.FixtureRequest) -> ModuleType:
+def method(request: pytest.FixtureRequest) -> Method:
     return METHODS[request.param]
 
 
@@ -56,32 +55,32 @@ def plain_answer(name: str) -> str:
 
 
 @pytest.fixture
-def answer(method: ModuleType) -> str:
+def answer(method: Method) -> str:
     return plain_answer(method.Context.method)
 
 
-def test_a_module_offers_graph_build_and_context(method: ModuleType) -> None:
+def test_a_module_offers_graph_build_and_context(method: Method) -> None:
     assert isinstance(method.build(), MethodGraph)
     assert method.Context.method in METHODS
     assert method.graph.get_name()
     assert method.__doc__
 
 
-def test_it_runs_without_any_setting(method: ModuleType) -> None:
+def test_it_runs_without_any_setting(method: Method) -> None:
     result = method.graph.invoke({"question": QUESTION})
     assert result["stop_reason"]
     assert method is not METHODS["migres"] or result["answer"] == ANSWER
     assert set(AnswerOutput.__annotations__) <= set(result)
 
 
-def test_the_input_form_asks_for_a_question_only(method: ModuleType) -> None:
+def test_the_input_form_asks_for_a_question_only(method: Method) -> None:
     schema = method.graph.get_input_jsonschema()
     more = ["gold_passages"] if method is METHODS["gold_passages"] else []
     assert list(schema["properties"]) == ["question", *more]
     assert schema["required"] == ["question"]
 
 
-def test_every_channel_is_declared(method: ModuleType) -> None:
+def test_every_channel_is_declared(method: Method) -> None:
     builder = method.build()
     declared = set(builder.state_schema.__annotations__)
     for base in _bases(builder.state_schema):
@@ -95,7 +94,7 @@ def _bases(schema: Any) -> Iterator[Any]:
         yield from _bases(base)
 
 
-def test_every_setting_has_a_description_a_group_and_a_default(method: ModuleType) -> None:
+def test_every_setting_has_a_description_a_group_and_a_default(method: Method) -> None:
     for name, field in method.Context.model_fields.items():
         assert field.description, name
         assert isinstance(field.json_schema_extra, dict), name
@@ -104,13 +103,13 @@ def test_every_setting_has_a_description_a_group_and_a_default(method: ModuleTyp
     assert "additionalProperties" in method.Context.model_json_schema()
 
 
-def test_every_preset_is_valid(method: ModuleType) -> None:
+def test_every_preset_is_valid(method: Method) -> None:
     for family, values in method.Context.presets.items():
         made = method.Context.preset(family)
         assert {name: getattr(made, name) for name in values} == values
 
 
-def test_the_drawing_is_the_reviewed_one(method: ModuleType) -> None:
+def test_the_drawing_is_the_reviewed_one(method: Method) -> None:
     drawn = method.graph.get_graph(xray=True).draw_mermaid()
     assert drawn == (DRAWINGS / f"{method.Context.method}.mmd").read_text(encoding="utf-8")
 
@@ -125,7 +124,7 @@ def _in_a_host(graph: Any, host_context: Any) -> list[str]:
     return builder.compile().invoke({"question": QUESTION}, context=host_context)["notes"]
 
 
-def test_it_is_a_subgraph_of_a_host(method: ModuleType, answer: str) -> None:
+def test_it_is_a_subgraph_of_a_host(method: Method, answer: str) -> None:
     assert _in_a_host(method.graph, None) == [f"got {answer}"]
 
 
@@ -135,7 +134,7 @@ def test_a_host_may_have_a_context_of_its_own(name: str, host_context: Any) -> N
     assert _in_a_host(METHODS[name].graph, host_context) == [f"got {plain_answer(name)}"]
 
 
-def test_a_host_that_mixes_its_settings_with_ours_is_told(method: ModuleType) -> None:
+def test_a_host_that_mixes_its_settings_with_ours_is_told(method: Method) -> None:
     builder: Any = StateGraph(HostState)
     builder.add_node("ours", method.graph)
     builder.add_edge(START, "ours")
@@ -143,7 +142,7 @@ def test_a_host_that_mixes_its_settings_with_ours_is_told(method: ModuleType) ->
         builder.compile().invoke({"question": QUESTION}, context={"user": "ann", "max_llm_calls": 9})
 
 
-async def test_a_host_node_may_call_it_with_settings_of_its_own(method: ModuleType, answer: str) -> None:
+async def test_a_host_node_may_call_it_with_settings_of_its_own(method: Method, answer: str) -> None:
     async def ours(state: HostState) -> dict[str, Any]:
         result = await method.graph.ainvoke({"question": state["question"]}, context=method.Context(max_llm_calls=300))
         return {"answer": result["answer"]}
@@ -154,7 +153,7 @@ async def test_a_host_node_may_call_it_with_settings_of_its_own(method: ModuleTy
     assert (await builder.compile().ainvoke({"question": QUESTION}))["answer"] == answer
 
 
-def test_it_is_a_tool(method: ModuleType, answer: str) -> None:
+def test_it_is_a_tool(method: Method, answer: str) -> None:
     @tool
     def look_up(question: str) -> str:
         """Answer a question from the corpus."""
@@ -163,7 +162,7 @@ def test_it_is_a_tool(method: ModuleType, answer: str) -> None:
     assert look_up.invoke({"question": QUESTION}) == answer
 
 
-def test_batches_and_chains_do_not_cut_it_off(method: ModuleType, answer: str) -> None:
+def test_batches_and_chains_do_not_cut_it_off(method: Method, answer: str) -> None:
     graph = method.graph
     questions = [{"question": QUESTION}] * 3
     assert [result["answer"] for result in graph.batch(questions)] == [answer] * 3
@@ -173,7 +172,7 @@ def test_batches_and_chains_do_not_cut_it_off(method: ModuleType, answer: str) -
         graph.invoke({"question": QUESTION}, {"recursion_limit": 3})
 
 
-def test_a_thread_that_answered_before_begins_anew(method: ModuleType, tmp_path: Path) -> None:
+def test_a_thread_that_answered_before_begins_anew(method: Method, tmp_path: Path) -> None:
     with SqliteSaver.from_conn_string(str(tmp_path / "threads.sqlite")) as saver:
         graph = method.build().compile(checkpointer=saver)
         thread: Any = {"configurable": {"thread_id": "one"}}
@@ -182,7 +181,7 @@ def test_a_thread_that_answered_before_begins_anew(method: ModuleType, tmp_path:
     assert again == method.graph.invoke({"question": QUESTION})
 
 
-def test_a_run_goes_on_where_it_was_interrupted(method: ModuleType, answer: str) -> None:
+def test_a_run_goes_on_where_it_was_interrupted(method: Method, answer: str) -> None:
     graph = method.build().compile(checkpointer=InMemorySaver(), interrupt_after=["prepare"])
     thread: Any = {"configurable": {"thread_id": "one"}}
     graph.invoke({"question": QUESTION}, thread)
@@ -193,7 +192,7 @@ def test_a_run_goes_on_where_it_was_interrupted(method: ModuleType, answer: str)
     assert graph.get_state(thread).values["answer"] == answer
 
 
-def test_a_run_is_not_resumed_under_other_settings(method: ModuleType) -> None:
+def test_a_run_is_not_resumed_under_other_settings(method: Method) -> None:
     graph = method.build().compile(checkpointer=InMemorySaver(), interrupt_after=["prepare"])
     thread: Any = {"configurable": {"thread_id": "one"}}
     graph.invoke({"question": QUESTION}, thread, context=method.Context(passages_per_query=7))
@@ -203,9 +202,7 @@ def test_a_run_is_not_resumed_under_other_settings(method: ModuleType) -> None:
     graph.invoke(None, thread, context=resumed)  # limits may change
 
 
-def test_unset_settings_come_from_the_environment(
-    method: ModuleType, answer: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unset_settings_come_from_the_environment(method: Method, answer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOPGRAPH_RETRIEVER", "bm25:/nowhere")
     if "retriever" in method.Context().uses:
         with pytest.raises(Exception, match="/nowhere"):
@@ -232,7 +229,7 @@ class Noted:
         return [1.0 for _ in pairs]
 
 
-def test_what_a_run_uses_is_what_its_settings_say(method: ModuleType) -> None:
+def test_what_a_run_uses_is_what_its_settings_say(method: Method) -> None:
     reranker, entailment = Noted(), Noted()
     settings = method.Context(reranker=reranker, entailment=entailment)
     usage = method.graph.invoke({"question": QUESTION}, context=settings)["usage"]

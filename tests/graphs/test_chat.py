@@ -16,7 +16,7 @@ from pydantic import SecretStr, ValidationError
 from hopgraph.graphs import ALIASES, METHODS, chat
 from hopgraph.nodes.chat.route import MULTI_HOP_CALLS, MULTI_HOP_TOKENS
 from hopgraph.state import QuestionError, SettingsError
-from hopgraph.state.chat import METHOD_NAMES, ChatContext, ChatState, settings_for_method
+from hopgraph.state.chat import ChatContext, ChatState, settings_for_method
 from hopgraph.state.environment import with_environment
 from hopgraph.tools.models.offline import OfflineExtractive
 from support.servers.openai_server import OpenAIServer
@@ -67,7 +67,7 @@ def asked_for(steps: Steps) -> str:
 
 
 def test_it_offers_every_method_but_the_one_with_given_passages() -> None:
-    assert set(METHOD_NAMES) == METHODS.keys() - ALIASES.keys() - {"gold_passages"}
+    assert chat.chat_methods().keys() == METHODS.keys() - ALIASES.keys() - {"gold_passages"}
 
 
 def test_the_drawing_is_the_reviewed_one() -> None:
@@ -76,7 +76,7 @@ def test_the_drawing_is_the_reviewed_one() -> None:
 
 def test_every_method_is_drawn_inside() -> None:
     drawn: Graph = chat.graph.get_graph(xray=1)
-    assert {f"look_up:{name}" for name in METHOD_NAMES} <= set(drawn.nodes)
+    assert {f"look_up:{name}" for name in chat.chat_methods()} <= set(drawn.nodes)
     assert "look_up:migres:sentence_filter" in chat.graph.get_graph(xray=True).nodes
 
 

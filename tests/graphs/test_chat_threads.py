@@ -15,9 +15,10 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from hopgraph.graphs import chat
 from hopgraph.state import SettingsError
+from hopgraph.state.chat import AUTO
 from hopgraph.tools.apps.server.page.page_turns import TurnStore
 from hopgraph.tools.apps.server.server_options import ServingOptions
-from hopgraph.tools.apps.server.service import AUTO, BusyError, open_service
+from hopgraph.tools.apps.server.service import BusyError, open_service
 from hopgraph.tools.apps.server.storage import StorageError
 from hopgraph.tools.apps.server.threads import Threads, default_path, open_threads, thread_key
 from hopgraph.tools.apps.server.turn import TurnEnd

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
+from hopgraph.graphs import find_method
 from hopgraph.state import Context
 from hopgraph.state.events import event_order
-from hopgraph.tools.apps.cli.settings_options import method_named
 from hopgraph.tools.apps.drawing import draw_svg
 from hopgraph.tools.apps.runs.run_svg import draw_run_svg
 from hopgraph.tools.apps.runs.tree_builder import build_tree
@@ -131,7 +131,7 @@ def _writes(
 
 
 def _graph_of(method: Any) -> Any:
-    return method_named(method).graph if isinstance(method, str) else method
+    return find_method(method).graph if isinstance(method, str) else method
 
 
 def _short(value: Any) -> str:

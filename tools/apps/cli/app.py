@@ -17,6 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 from typing_extensions import override
 
 from hopgraph.tools.apps.cli.command_options import (
+    METHOD_HELP,
     AskOptions,
     IndexOptions,
     JsonOption,
@@ -158,7 +159,9 @@ def calibrate(
 
 @app.command(epilog=examples("hopgraph methods", "hopgraph methods migres"))
 def methods(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show this one with its settings.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME|FILE.py]", help="Show this one with its settings.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
     """List the methods, or the settings of one."""
@@ -169,7 +172,7 @@ def methods(
 
 @app.command(epilog=_PROMPTS_EXAMPLES)
 def prompts(
-    method: Annotated[str, typer.Argument(metavar="METHOD", help="See `hopgraph methods`.")],
+    method: Annotated[str, typer.Argument(metavar="METHOD", help=METHOD_HELP)],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where to copy them.")],
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
 ) -> None:
@@ -181,7 +184,7 @@ def prompts(
 
 @app.command(epilog=_DRAW_EXAMPLES)
 def draw(
-    method: Annotated[str | None, typer.Argument(metavar="[METHOD]", help="See `hopgraph methods`.")] = None,
+    method: Annotated[str | None, typer.Argument(metavar="[METHOD]", help=METHOD_HELP)] = None,
     run: Annotated[
         Path | None,
         typer.Option(metavar="RUN.json", help="Draw what a run did; a file of `ask --save` or `ask --json`."),

@@ -13,13 +13,14 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, Interrupt, StreamMode
 
+from hopgraph.graphs import find_method
 from hopgraph.nodes.prepare import checked_question
 from hopgraph.state import Context, QuestionError, SettingsError
 from hopgraph.tools.apps.cli.command_options import AskOptions
 from hopgraph.tools.apps.cli.console import console_on, print_json
 from hopgraph.tools.apps.cli.review_prompts import ReviewPrompt, review_settings
 from hopgraph.tools.apps.cli.run_output import RunDisplay, print_answer, print_header, print_tree
-from hopgraph.tools.apps.cli.settings_options import method_named, settings_for
+from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.runs.answer_record import answer_record
 from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.apps.runs.tree_text import TerminalTree
@@ -33,15 +34,15 @@ _THREAD: RunnableConfig = {"configurable": {"thread_id": "ask"}}
 
 def run_ask(options: AskOptions) -> None:
     """Answer a question; settings, prompts and corpus are checked before the first model call."""
-    module = method_named(options.method)
+    method = find_method(options.method)
     assignments = [*(options.assignments or []), *(review_settings(options.review) if options.review else [])]
-    settings = settings_for(module.Context, options.preset, assignments, model=options.model, corpus=options.corpus)
+    settings = settings_for(method.Context, options.preset, assignments, model=options.model, corpus=options.corpus)
     if options.save and options.save.expanduser().is_dir():
         raise SettingsError(f"--save {str(options.save)!r:.80}: it is a folder; name a file in it")
     question = checked_question(_read_question(options.question))
-    graph: Graph = module.graph
+    graph: Graph = method.graph
     if options.review:  # its runs can pause
-        graph = module.build().compile(checkpointer=InMemorySaver(), name=graph.get_name())
+        graph = method.build().compile(checkpointer=InMemorySaver(), name=graph.get_name())
     narrator, console, steps = Narrator(verbose=options.verbose), console_on(), not (options.as_json or options.quiet)
     if not options.as_json:
         print_header(console if steps else console_on(stderr=True), graph.get_name(), settings)

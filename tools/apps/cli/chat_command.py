@@ -7,15 +7,15 @@ import threading
 import webbrowser
 from contextlib import suppress
 
+from hopgraph.graphs import find_method
 from hopgraph.nodes.prepare import check_settings
-from hopgraph.state.chat import ChatContext
+from hopgraph.state.chat import AUTO, ChatContext
 from hopgraph.state.context import explicit_settings
 from hopgraph.tools.apps.cli.command_options import ChatOptions
 from hopgraph.tools.apps.cli.console import console_on, print_line
-from hopgraph.tools.apps.cli.settings_options import method_named, settings_for
+from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.server.listener import address_of, open_listener
 from hopgraph.tools.apps.server.server_options import PAGE_PATH, ServingOptions, serving_options
-from hopgraph.tools.apps.server.service import AUTO
 from hopgraph.tools.io.optional_packages import require
 
 
@@ -25,7 +25,7 @@ def run_chat(given: ChatOptions) -> None:
         require(package, "chat")
     method = given.method
     if method is not None:
-        method = AUTO if method.strip().lower() == AUTO else method_named(method).Context.method
+        method = AUTO if method.strip().lower() == AUTO else find_method(method).name
     settings = settings_for(
         ChatContext, None, given.assignments or (), model=given.model, corpus=given.corpus, use_method=method
     )

@@ -59,6 +59,11 @@ CorpusOption = Annotated[
 ChatSetOption = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the chat, for all methods.")
 ]
+METHOD_HELP = "A name of `hopgraph methods`, or the place of your own: FILE.py, FILE.py:GRAPH or MODULE:GRAPH."
+OwnMethodsOption = Annotated[
+    list[str] | None,
+    typer.Option("--method", metavar="FILE.py|MODULE:GRAPH", help="Offer a method of your own, too; repeatable."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show every model call, and texts in full.")]
 
@@ -69,7 +74,7 @@ class AskOptions:
 
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question; - reads standard input.")]
     _: KW_ONLY
-    method: Annotated[str, typer.Option(help="See `hopgraph methods`.")] = "migres"
+    method: Annotated[str, typer.Option(metavar="NAME|FILE.py", help=METHOD_HELP)] = "migres"
     model: ModelOption = None
     corpus: CorpusOption = None
     preset: Annotated[
@@ -180,6 +185,7 @@ class ChatOptions:
     method: Annotated[
         str | None,
         typer.Option(
+            metavar="NAME|FILE.py",
             show_default="HOPGRAPH_USE_METHOD, else auto",
             help="The method that the page starts with and that auto stands for; auto itself chooses by the question.",
         ),

@@ -3,10 +3,9 @@
 import sys
 from pathlib import Path
 
-from hopgraph.graphs import METHODS
+from hopgraph.graphs import METHODS, find_method
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.cli.command_options import PictureFormat
-from hopgraph.tools.apps.cli.settings_options import method_named
 from hopgraph.tools.apps.drawing import draw_svg, draw_text, render_png
 from hopgraph.tools.apps.runs.answer_record import read_run
 from hopgraph.tools.apps.runs.run_svg import draw_run_svg
@@ -32,7 +31,7 @@ def run_draw(method: str | None, *, run: Path | None, format_name: PictureFormat
 
 
 def _draw_method(method: str, format_name: PictureFormat | None) -> bytes:
-    compiled = method_named(method).graph
+    compiled = find_method(method).figure
     graph, title = compiled.get_graph(), str(compiled.get_name())
     if format_name in ("svg", "png"):
         svg = draw_svg(graph, title)
@@ -45,8 +44,8 @@ def _draw_run(path: Path, format_name: PictureFormat | None) -> bytes:
     if format_name == "mermaid":
         raise SettingsError("a run is drawn as ascii, svg or png; mermaid is for a method's graph")
     run = read_run(path.expanduser())
-    module = METHODS.get(run["method"])
-    title = str(module.graph.get_name()) if module else sanitize_line(run["method"])
+    found = METHODS.get(run["method"])
+    title = str(found.graph.get_name()) if found else sanitize_line(run["method"])
     tree = build_tree(run["question"], run["trace"])
     if format_name in (None, "ascii"):
         return f"{draw_run_text(tree, title)}\n".encode("utf-8", "replace")

@@ -9,18 +9,21 @@ from shutil import rmtree
 from tempfile import TemporaryDirectory
 from types import FrameType
 
+from hopgraph.graphs import find_method
 from hopgraph.nodes.prepare import check_settings
 from hopgraph.state import SettingsError
-from hopgraph.state.chat import ChatContext
+from hopgraph.state.chat import AUTO, ChatContext
 from hopgraph.state.context import explicit_settings
 from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.io.optional_packages import require
 
 
-def run_mcp(*, model: str | None, corpus: str | None, assignments: Sequence[str]) -> None:
+def run_mcp(*, model: str | None, corpus: str | None, assignments: Sequence[str], methods: Sequence[str] = ()) -> None:
     """Serve one client until it closes its end; model and corpus are opened before it is answered."""
     require("mcp", "chat")
+    for each in methods:
+        find_method(each)
     settings = settings_for(ChatContext, assignments=assignments, model=model, corpus=corpus)
     # Tools keep no threads, so what the service opens for them ends with it.
     with TemporaryDirectory(prefix="hopgraph-mcp-") as folder:
@@ -42,7 +45,7 @@ def _end_at_once(folder: Path) -> None:
 
 async def _serve(options: ServingOptions) -> None:
     from hopgraph.tools.apps.server.mcp_server import run_stdio
-    from hopgraph.tools.apps.server.service import AUTO, open_service
+    from hopgraph.tools.apps.server.service import open_service
 
     async with open_service(options) as service:
         settings = service.settings(AUTO, {})

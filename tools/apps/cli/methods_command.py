@@ -4,17 +4,16 @@ import json
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import Any, cast
 
 from rich.console import Console
 from rich.text import Text
 
-from hopgraph.graphs import ALIASES, METHODS, chat
+from hopgraph.graphs import ALIASES, chat, find_method, list_methods
+from hopgraph.nodes.core.method_graph import CompiledMethod
 from hopgraph.state import Context, SettingsError
 from hopgraph.state.papers import PAPERS
 from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_json, print_line
-from hopgraph.tools.apps.cli.settings_options import method_named
 from hopgraph.tools.io.atomic_files import write_files
 from hopgraph.tools.prompts import FAMILIES, list_prompt_files
 
@@ -24,10 +23,11 @@ _NAMES = 18
 
 def run_methods(name: str | None, *, as_json: bool) -> None:
     """Print all methods, or one with its settings; `chat` is one by name only."""
-    modules = [METHODS[each] for each in METHODS if each not in ALIASES]
-    if name:
-        modules = [chat if name == "chat" else method_named(name)]
-    records = [_record(module, settings=name is not None) for module in modules]
+    if name == "chat":
+        records = [_record("chat", chat.graph, chat.__doc__ or "", settings=True)]
+    else:
+        methods = [find_method(name)] if name else list_methods().values()
+        records = [_record(each.name, each.graph, each.about, settings=name is not None) for each in methods]
     if as_json:
         print_json(records[0] if name else records)
         return
@@ -43,17 +43,17 @@ def run_methods(name: str | None, *, as_json: bool) -> None:
         console.print("\nSettings of one: hopgraph methods NAME; of the chat: hopgraph methods chat", style="dim")
 
 
-def _record(module: ModuleType, *, settings: bool) -> dict[str, Any]:
-    cls = cast("type[Context]", module.Context)
-    first_line, paper = (module.__doc__ or "").splitlines()[0], PAPERS.get(cls.method)
+def _record(name: str, graph: CompiledMethod, about: str, *, settings: bool) -> dict[str, Any]:
+    cls = cast("type[Context]", graph.context_schema)
+    first_line, paper = about.partition("\n")[0], PAPERS.get(name)
     record: dict[str, Any] = {
-        "name": cls.method,
-        "title": str(module.graph.get_name()),
-        "aliases": [short for short, name in ALIASES.items() if name == cls.method],
+        "name": name,
+        "title": str(graph.get_name()),
+        "aliases": [short for short, full in ALIASES.items() if full == name],
         "about": first_line.partition(": ")[2].strip() or first_line,
         "paper": {**paper, "url": f"https://arxiv.org/abs/{paper['arxiv']}"} if paper else None,
         "presets": cls.presets,
-        "roles": [f"{cls.method}/{step}" for step in cls.steps],
+        "roles": [f"{name}/{step}" for step in cls.steps],
     }
     return {**record, "settings": _settings(cls)} if settings else record
 
@@ -70,6 +70,7 @@ def _settings(cls: type[Context]) -> list[dict[str, Any]]:
             "description": field.get("description", ""),
         }
         for name, field in schema.items()
+        if name not in cls.ignored
     ]
 
 
@@ -117,7 +118,7 @@ def _print_settings(console: Console, settings: list[dict[str, Any]]) -> None:
 
 def run_prompts(method: str, out: Path, *, force: bool) -> None:
     """Copy the prompt files of a method and print how to use them; files that are there need `force`."""
-    cls: type[Context] = method_named(method).Context
+    cls = find_method(method).Context
     out = out.expanduser()
     files = dict(list_prompt_files(cls.method, cls.steps))
     contents = {out / name: path.read_bytes() for name, path in files.items()}
@@ -127,7 +128,7 @@ def run_prompts(method: str, out: Path, *, force: bool) -> None:
     write_files(contents)
     console = console_on()
     print_line(console, f"{len(contents)} files written to {out}. Edit them, then:")
-    use = f'hopgraph ask "…" --method {cls.method} --set prompts_dir={shlex.quote(str(out))}'
+    use = f'hopgraph ask "…" --method {shlex.quote(method)} --set prompts_dir={shlex.quote(str(out))}'
     print_hanging(console, Text(), Text(use, "cyan"), indent=2)
     if families := [family for family in FAMILIES if any(name.endswith(f".{family}.jsonl") for name in files)]:
         note = "The .jsonl files are demonstrations, used if a family of them is asked for, too: "

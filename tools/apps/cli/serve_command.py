@@ -1,16 +1,16 @@
 """`hopgraph serve`: LangGraph's development server with every graph of the package."""
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import ModuleType
 from typing import Any
 
-from hopgraph.graphs import ALIASES, METHODS, chat
+from hopgraph.graphs import find_method, list_methods
 from hopgraph.nodes.prepare import check_settings
 from hopgraph.state import SettingsError
+from hopgraph.state.chat import ChatContext
 from hopgraph.tools.apps.cli.console import console_on, print_line
 from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.server.langgraph_app import STUDIO
@@ -36,7 +36,15 @@ _FOLDER = Path(".langgraph_api")
 """Of the server, in the working directory; that of `hopgraph serve` stays empty."""
 
 
-def run_serve(host: str, port: int, *, browser: bool, model: str | None = None, corpus: str | None = None) -> None:
+def run_serve(
+    host: str,
+    port: int,
+    *,
+    browser: bool,
+    model: str | None = None,
+    corpus: str | None = None,
+    methods: Sequence[str] = (),
+) -> None:
     """Serve the graphs until Ctrl-C, and open Studio if asked; threads are kept in memory and end with the server.
 
     Raises:
@@ -44,7 +52,9 @@ def run_serve(host: str, port: int, *, browser: bool, model: str | None = None, 
         SettingsError: the port, the host or the working directory cannot be used, or others can reach the host and no
         key is set.
     """
-    settings = settings_for(chat.Context, model=model, corpus=corpus)
+    for each in methods:
+        find_method(each)
+    settings = settings_for(ChatContext, model=model, corpus=corpus)
     run_in_background(check_settings(settings))
     # The runs of the server read what their callers may not choose from its environment.
     named = {"HOPGRAPH_MODEL": model and settings.model, "HOPGRAPH_RETRIEVER": corpus and settings.retriever}
@@ -124,13 +134,14 @@ def http_config() -> dict[str, Any]:
 
 def packaged_graphs() -> dict[str, dict[str, str]]:
     """List the graphs by their names, as the server's configuration has them: chat first, then the methods."""
-    methods = {name: module for name, module in METHODS.items() if name not in ALIASES}
-    return {name: _entry(module) for name, module in {"chat": chat, **methods}.items()}
+    from hopgraph.graphs import chat  # which has the methods that are known when it is imported
+
+    methods = {name: _entry(str(each.place), each.about) for name, each in list_methods().items()}
+    return {"chat": _entry(f"{chat.__name__}:graph", chat.__doc__ or ""), **methods}
 
 
-def _entry(module: ModuleType) -> dict[str, str]:
-    about = (module.__doc__ or "").strip().partition("\n")[0].rstrip(".")
-    return {"path": f"{module.__name__}:graph", "description": about}
+def _entry(path: str, about: str) -> dict[str, str]:
+    return {"path": path, "description": about.strip().partition("\n")[0].rstrip(".")}
 
 
 def _print_address(host: str, port: int) -> None:

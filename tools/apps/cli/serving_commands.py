@@ -10,6 +10,7 @@ from hopgraph.tools.apps.cli.command_options import (
     ChatSetOption,
     CorpusOption,
     ModelOption,
+    OwnMethodsOption,
     examples,
     takes,
 )
@@ -41,11 +42,12 @@ def mcp(
     model: ModelOption = None,
     corpus: CorpusOption = None,
     assignments: ChatSetOption = None,
+    methods: OwnMethodsOption = None,
 ) -> None:
     """Offer every method as a tool to an MCP client that starts this command (needs the extra `chat`)."""
     from hopgraph.tools.apps.cli.mcp_command import run_mcp
 
-    run_mcp(model=model, corpus=corpus, assignments=assignments or [])
+    run_mcp(model=model, corpus=corpus, assignments=assignments or [], methods=methods or [])
 
 
 @servers.command(
@@ -57,6 +59,7 @@ def serve(
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open LangGraph Studio, a page of LangSmith's.")
     ] = False,
+    methods: OwnMethodsOption = None,
     model: ModelOption = None,
     corpus: CorpusOption = None,
 ) -> None:
@@ -66,7 +69,7 @@ def serve(
     """
     from hopgraph.tools.apps.cli.serve_command import run_serve
 
-    run_serve(host, port, browser=browser, model=model, corpus=corpus)
+    run_serve(host, port, browser=browser, model=model, corpus=corpus, methods=methods or ())
 
 
 @servers.command(epilog=_REHEARSE_EXAMPLES)

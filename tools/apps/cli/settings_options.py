@@ -3,24 +3,13 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 
-from hopgraph.graphs import METHODS
 from hopgraph.state import Context, SettingsError
 from hopgraph.state.context import ContextT, make_settings
 from hopgraph.state.environment import parse_setting, with_environment
-from hopgraph.state.errors import did_you_mean
 
 _SPEC = re.compile(r"[A-Za-z][\w+-]+:")
 """How a spec begins; one letter before the colon would be a drive."""
-
-
-def method_named(name: str) -> ModuleType:
-    """Return the method of this name; SettingsError where there is none."""
-    found = METHODS.get(name.strip().lower())
-    if found is None:
-        raise SettingsError(f"method {name!r:.80} is unknown{did_you_mean(name, METHODS)}")
-    return found
 
 
 def settings_for(
@@ -45,6 +34,8 @@ def settings_for(
             raise SettingsError(f"setting {name!r} is given twice: by {option} and by --set; leave one out")
         if value is not None:
             values[name] = value
+    if unread := sorted(values.keys() & cls.ignored):
+        raise SettingsError(f"setting {unread[0]!r} has no effect: the graph of {cls.method} does not read it")
     settings = cls.preset(preset, **values) if preset is not None else make_settings(cls, values)
     return with_environment(settings)
 

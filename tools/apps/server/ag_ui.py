@@ -28,12 +28,12 @@ from pydantic import JsonValue, ValidationError
 
 from hopgraph.nodes.core.step_events import STEP_EVENT
 from hopgraph.state import HopgraphError, SettingsError, StepEvent
-from hopgraph.state.chat import ChatContext
+from hopgraph.state.chat import AUTO, ChatContext
 from hopgraph.state.errors import describe_problem
 from hopgraph.tools.apps.server.refusal import BusyError, QuotaError
 from hopgraph.tools.apps.server.relay import KEEP_ALIVE, relay_steps, stream_events
 from hopgraph.tools.apps.server.server_options import OWNER
-from hopgraph.tools.apps.server.service import AUTO, Service
+from hopgraph.tools.apps.server.service import Service
 from hopgraph.tools.apps.server.storage import StorageError
 from hopgraph.tools.apps.server.turn import PassagesRead, TurnEnd, answer_payload, error_line, replace_surrogates
 from hopgraph.tools.io.redact import redact

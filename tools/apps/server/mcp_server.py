@@ -31,12 +31,12 @@ from hopgraph.graphs import METHODS
 from hopgraph.nodes.chat.reply import reply_text
 from hopgraph.nodes.prepare import checked_question
 from hopgraph.state import HopgraphError, SettingsError
-from hopgraph.state.chat import LookUpState
+from hopgraph.state.chat import AUTO, LookUpState
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.apps.server.refusal import Refusal
 from hopgraph.tools.apps.server.server_options import OWNER
-from hopgraph.tools.apps.server.service import AUTO, MODEL_NAMES, Service
+from hopgraph.tools.apps.server.service import Service, model_names
 from hopgraph.tools.apps.server.turn import (
     AnswerPayload,
     TurnEnd,
@@ -72,7 +72,7 @@ def mcp_server(service: Service) -> Server[Any]:
     async def list_tools(
         context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[describe_tool(name) for name in MODEL_NAMES])
+        return types.ListToolsResult(tools=[describe_tool(name) for name in model_names()])
 
     async def call_tool(
         context: ServerRequestContext[Any], params: types.CallToolRequestParams
@@ -99,7 +99,9 @@ def describe_tool(name: str) -> types.Tool:
     title, description = "auto: chosen by the question", _AUTO_DESCRIPTION
     if name != AUTO:
         # The first two paragraphs: the method's name, and what it claims.
-        full_name, claim, *_ = [" ".join(part.split()) for part in f"{METHODS[name].__doc__}\n\n".split("\n\n")]
+        full_name, claim, *_ = [
+            " ".join(part.split()) for part in f"{METHODS[name].about or name}\n\n\n\n".split("\n\n")
+        ]
         title = full_name.rstrip(".")
         description = f"Answers a question from the documents, with citations, by {full_name} {claim}"
     return types.Tool(
@@ -115,8 +117,8 @@ def describe_tool(name: str) -> types.Tool:
 async def _call(
     service: Service, user: str, name: str, arguments: Mapping[str, Any], report: Callable[..., Awaitable[None]]
 ) -> types.CallToolResult:
-    if name not in MODEL_NAMES:
-        raise SettingsError(f"tool {name!r:.80} is unknown; there are: {', '.join(MODEL_NAMES)}")
+    if name not in model_names():
+        raise SettingsError(f"tool {name!r:.80} is unknown; there are: {', '.join(model_names())}")
     if unknown := sorted(arguments.keys() - {"question"}):
         raise SettingsError(f"argument {unknown[0]!r:.80} is unknown; a tool takes `question` alone")
     question = arguments.get("question")

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from langchain_core.callbacks import BaseCallbackHandler
@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from hopgraph.graphs import METHODS, chat
 from hopgraph.nodes.core.method_graph import CompiledMethod
 from hopgraph.state import Context, SettingsError
-from hopgraph.state.chat import METHOD_ALIASES, METHOD_NAMES, ChatContext, settings_for_method
+from hopgraph.state.chat import AUTO, METHOD_ALIASES, ChatContext, settings_for_method
 from hopgraph.state.context import ContextT, make_settings
 from hopgraph.state.environment import with_environment
 from hopgraph.tools.apps.server.caller_settings import check_caller_settings, with_limits
@@ -28,12 +28,6 @@ from hopgraph.tools.apps.server.threads import Threads, open_threads, thread_key
 from hopgraph.tools.apps.server.turn import TurnStep, run_turn
 from hopgraph.tools.text.sanitize import truncate_line
 
-AUTO = "auto"
-"""The name of the chat itself, which chooses the method by the question."""
-
-MODEL_NAMES: tuple[str, ...] = (AUTO, *METHOD_NAMES)
-"""What a caller can name as a model or a tool."""
-
 MAX_FIRST_TITLE = 60
 """Characters of its first question that become a thread's title."""
 _log = logging.getLogger(__name__)
@@ -43,11 +37,16 @@ class UnknownMethodError(SettingsError):
     """A caller named a method that there is not."""
 
 
+def model_names() -> list[str]:
+    """List what a caller can name as a model or a tool: `auto`, and the methods by their names, never by a place."""
+    return [AUTO, *chat.chat_methods()]
+
+
 def resolve_name(name: str) -> str:
-    """Return the name in `MODEL_NAMES` that a caller means by itself or an alias; UnknownMethodError for none."""
-    resolved = METHOD_ALIASES.get(name, name)
-    if resolved not in MODEL_NAMES:
-        raise UnknownMethodError(f"method {name!r:.80} is unknown; there are: {', '.join(MODEL_NAMES)}")
+    """Return the name in `model_names` that a caller means by itself or an alias; UnknownMethodError for none."""
+    resolved, known = METHOD_ALIASES.get(name, name), model_names()
+    if resolved not in known:
+        raise UnknownMethodError(f"method {name!r:.80} is unknown; there are: {', '.join(known)}")
     return resolved
 
 
@@ -103,6 +102,8 @@ class Service:
     health: HealthCheck
     calls: DailyCalls | None = None
     """The model calls of today; None where no key is set."""
+    threadless_chat: CompiledMethod = field(default_factory=lambda: chat.graph)
+    """The same without the checkpointer, for callers who hold the conversation."""
 
     def settings(self, name: str, changes: Mapping[str, JsonValue], *, owner: bool = False) -> ChatContext:
         """Build the settings of a turn, with a caller's own of the chat or the named method; an owner may choose all.
@@ -126,7 +127,9 @@ class Service:
             methods = make_settings(ChatContext, given).methods
             given["methods"] = {**methods, name: {**methods.get(name, {}), **of_method}}
         named = {} if name == AUTO else {"use_method": name}
-        return with_limits(with_environment(make_settings(ChatContext, {**given, **named})))
+        settings = with_limits(with_environment(make_settings(ChatContext, {**given, **named})))
+        resolve_name(settings.use_method)
+        return settings
 
     def answer_messages(
         self, messages: Sequence[BaseMessage], settings: ChatContext, user: str = OWNER
@@ -136,7 +139,9 @@ class Service:
         The first step may raise a BusyError, here and in `run_method`.
         """
         text = messages[-1].text if messages else ""
-        return self._run_once(self._record(user, settings, text), chat.graph, {"messages": messages}, settings)
+        return self._run_once(
+            self._record(user, settings, text), self.threadless_chat, {"messages": messages}, settings
+        )
 
     def run_method(self, name: str, question: str, user: str = OWNER) -> AsyncGenerator[TurnStep]:
         """Answer a question by one method, outside the chat: no history, and no routing."""
@@ -203,9 +208,11 @@ class Service:
 async def open_service(options: ServingOptions) -> AsyncGenerator[Service]:
     """Open the threads and compile the chat; a SettingsError for invalid settings, or threads that cannot be opened."""
     settings = with_environment(make_settings(ChatContext, options.settings))
+    resolve_name(settings.use_method)
     async with open_threads(options.threads) as threads:
-        graph = chat.build().compile(checkpointer=threads.saver, name="Chat")
+        builder = chat.build()  # here, with the methods that were named on the command line
+        graph, threadless = builder.compile(checkpointer=threads.saver, name="Chat"), builder.compile(name="Chat")
         calls = DailyCalls() if options.keys else None
         admission = Admission(options.max_running, options.max_waiting)
         metrics = QuestionMetrics(lambda: admission.active)
-        yield Service(options, threads, graph, admission, metrics, HealthCheck(settings), calls)
+        yield Service(options, threads, graph, admission, metrics, HealthCheck(settings), calls, threadless)

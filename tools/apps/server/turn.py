@@ -11,6 +11,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Interrupt, StreamMode
 from typing_extensions import TypedDict
 
+from hopgraph.nodes.core.hosted_graph import RUN_GRAPH
 from hopgraph.nodes.core.method_graph import CompiledMethod
 from hopgraph.state import Citation, Context, HopgraphError, Passage, StepEvent, Usage
 from hopgraph.state.records import StopReason
@@ -65,6 +66,8 @@ async def run_turn(
         if mode == "custom":
             yield _public(cast("StepEvent", chunk))
             continue
+        if any(part.startswith(f"{RUN_GRAPH}:") for part in namespace):
+            continue  # the state of a graph of others, whose keys are its own
         paused += chunk.get("__interrupt__", ()) if not namespace else ()
         if chunk.get("passages"):
             yield PassagesRead(chunk["passages"])

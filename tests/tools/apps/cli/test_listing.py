@@ -51,7 +51,7 @@ def test_methods_name_their_papers_once(run: Run) -> None:
 
 def test_the_papers_are_those_of_the_docstrings_and_of_the_readme() -> None:
     for name in PAPERS.keys() - {"vanilla_s"}:  # which names its paper by the method
-        words, paper = " ".join((METHODS[name].__doc__ or "").split()), PAPERS[name]
+        words, paper = " ".join(METHODS[name].about.split()), PAPERS[name]
         assert paper["title"] in words or paper["authors"].split()[0] in words, name
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     linked = dict(re.findall(r"^\| `(\w+)`.*arxiv\.org/abs/([\d.]+)\)", readme, re.MULTILINE))

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from hopgraph.graphs import METHODS, migres
+from hopgraph.graphs import METHODS, find_method, migres
 from hopgraph.state import SettingsError
-from hopgraph.tools.apps.cli.settings_options import corpus_spec, method_named, settings_for
+from hopgraph.tools.apps.cli.settings_options import corpus_spec, settings_for
 
 Context = migres.Context
 
@@ -108,6 +108,6 @@ def test_a_folder_wins_over_a_spec_of_its_name(tmp_path: Path, monkeypatch: pyte
 
 
 def test_methods_are_found_by_name() -> None:
-    assert method_named("MIGRES") is migres
+    assert find_method("MIGRES").graph is migres.graph
     with pytest.raises(SettingsError, match=r"did you mean 'migres'\?$"):
-        method_named("migrse")
+        find_method("migrse")

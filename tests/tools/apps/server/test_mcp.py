@@ -97,7 +97,7 @@ async def test_there_is_one_narrow_tool_for_each_method(app: WebApp) -> None:
         assert tool.input_schema["additionalProperties"] is False
         assert tool.description
         assert "\n" not in tool.description
-        title = name if name == "auto" else str(METHODS[name].__doc__).partition(":")[0]
+        title = name if name == "auto" else str(METHODS[name].about).partition(":")[0]
         assert str(tool.title).startswith(title)
         assert name == "auto" or title in tool.description
 

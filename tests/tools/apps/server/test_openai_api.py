@@ -16,7 +16,7 @@ from hopgraph.graphs import METHODS
 from hopgraph.state import Citation
 from hopgraph.tools.apps.server.openai_api.completions import citation_annotations, read_request, task_reply
 from hopgraph.tools.apps.server.server_options import ServingOptions
-from hopgraph.tools.apps.server.service import MODEL_NAMES
+from hopgraph.tools.apps.server.service import model_names
 from hopgraph.tools.models.offline import OfflineExtractive
 from support.servers.endpoints import QUESTION, asked, until_active, until_idle
 from support.servers.faults import ErrorStatus, Slow
@@ -68,7 +68,7 @@ def cited_as_ask(message: Any, found: Any) -> None:
 
 async def test_it_lists_the_methods_as_models(client: openai.AsyncOpenAI) -> None:
     listed = [model.id async for model in client.models.list()]
-    assert listed == list(MODEL_NAMES)
+    assert listed == model_names()
     assert set(listed) - {"auto"} <= METHODS.keys()
     assert (await client.models.retrieve("migres")).owned_by == "hopgraph"
     with pytest.raises(openai.NotFoundError) as refused:

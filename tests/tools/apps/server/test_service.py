@@ -11,9 +11,10 @@ from langchain_core.messages import HumanMessage
 from pydantic import JsonValue
 
 from hopgraph.state import SettingsError
+from hopgraph.state.chat import AUTO
 from hopgraph.tools.apps.server.caller_settings import OWNER_SETTINGS
 from hopgraph.tools.apps.server.server_options import ServingOptions
-from hopgraph.tools.apps.server.service import AUTO, Service, open_service
+from hopgraph.tools.apps.server.service import Service, open_service
 from hopgraph.tools.apps.server.threads import open_threads
 from hopgraph.tools.apps.server.turn import TurnEnd, TurnStep
 

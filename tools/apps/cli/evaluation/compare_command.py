@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from hopgraph.graphs import METHODS
 from hopgraph.state import SettingsError, SpecError
 from hopgraph.tools.apps.cli.console import print_line
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_table, summary_console
@@ -17,6 +18,7 @@ from hopgraph.tools.apps.evaluation.report.question_pages import (
 from hopgraph.tools.apps.evaluation.report.tables import simulated, tables
 from hopgraph.tools.apps.evaluation.report.writers import WRITERS, as_html, format_trec_files
 from hopgraph.tools.io.atomic_files import write_files
+from hopgraph.tools.io.code_objects import parse_place
 from hopgraph.tools.text.sanitize import pluralize
 
 
@@ -32,6 +34,8 @@ def run_compare(
     for path in out:
         if path.suffix.lower() not in WRITERS:
             raise SettingsError(f"--out {str(path)!r:.80}: its ending must be one of {', '.join(WRITERS)}")
+    if against and (place := parse_place(against, "graph")):
+        against = METHODS.add(place).name
     comparison = compare_runs([RunReader(path.expanduser()) for path in runs])
     made = tables(comparison, against)
     facts = comparison.methods[0].reader.manifest.dataset

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
-from hopgraph.graphs import ALIASES, METHODS
+from hopgraph.graphs import METHODS, find_method, list_methods
 from hopgraph.state import Context, SettingsError
 from hopgraph.state.errors import did_you_mean
 from hopgraph.tools.apps.cli.console import console_on, print_line, print_skipped, progress_on
 from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, RunOptions
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_estimate, print_summary, run_progress, summary_console
-from hopgraph.tools.apps.cli.settings_options import corpus_spec, method_named, settings_for
+from hopgraph.tools.apps.cli.settings_options import corpus_spec, settings_for
 from hopgraph.tools.apps.evaluation.answer_judge import judge_run
 from hopgraph.tools.apps.evaluation.batch.local_engine import JobRunner, RunEngine, RunTally
 from hopgraph.tools.apps.evaluation.batch.process_engine import choose_process_count, process_workers
@@ -157,14 +157,15 @@ def settings_by_method(options: EvalOptions) -> dict[str, Context]:
     """Make the settings of each method; `--set name=value` reaches all that have it, `--set method.name=value` one."""
     names = _method_names(options.methods)
     contexts: dict[str, type[Context]] = {name: METHODS[name].Context for name in names}
+    read = {name: each.model_fields.keys() - each.ignored for name, each in contexts.items()}
     assigned: dict[str, list[str]] = {name: [] for name in names}
     for assignment in options.assignments or ():
         given, equals, value = assignment.partition("=")
         if not equals:
             raise SettingsError(f"--set {assignment!r:.80}: write it as key=value or method.key=value")
         owner, dot, key = given.strip().replace("-", "_").rpartition(".")
-        owners = [method_named(owner).Context.method] if dot else names
-        owners = [name for name in names if name in owners and key in contexts[name].model_fields]
+        owners = [find_method(owner).name] if dot else names
+        owners = [name for name in names if name in owners and key in read[name]]
         if not owners:
             known = sorted({field for name in names for field in contexts[name].model_fields})
             none = f"none of the methods {', '.join(names)} has this setting"
@@ -174,15 +175,16 @@ def settings_by_method(options: EvalOptions) -> dict[str, Context]:
     if options.preset and not any(options.preset in each.presets for each in contexts.values()):
         raise SettingsError(f"preset {options.preset!r} is unknown for {', '.join(names)}")
     presets = {name: options.preset if options.preset in each.presets else None for name, each in contexts.items()}
+    models = {name: options.model if "model" in each else None for name, each in read.items()}
     return {
-        name: settings_for(each, presets[name], assigned[name], model=options.model) for name, each in contexts.items()
+        name: settings_for(each, presets[name], assigned[name], model=models[name]) for name, each in contexts.items()
     }
 
 
 def _method_names(text: str) -> list[str]:
     if text.strip().lower() == "all":
-        return [name for name in METHODS if name not in ALIASES]
-    names = list(dict.fromkeys(method_named(each).Context.method for each in text.split(",") if each.strip()))
+        return list(list_methods())
+    names = list(dict.fromkeys(find_method(each).name for each in text.split(",") if each.strip()))
     if not names:
         raise SettingsError("--methods names none; give comma-separated names, or all")
     return names

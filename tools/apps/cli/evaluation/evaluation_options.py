@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from hopgraph.tools.apps.cli.command_options import METHOD_HELP
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
@@ -73,7 +75,7 @@ class EvalOptions(RunOptions):
             help="A file of questions, a BEIR folder, or hub:OWNER/NAME?config=…&split=… (extra `hub`).",
         ),
     ]
-    methods: Annotated[str, typer.Option(metavar="A,B,…|all", help="See `hopgraph methods`.")]
+    methods: Annotated[str, typer.Option(metavar="A,B,…|all", help=METHOD_HELP)]
     out: Annotated[Path, typer.Option(metavar="DIR", help="The run's folder; an unfinished run in it is resumed.")]
     _: KW_ONLY
     add_contexts: Annotated[

@@ -8,12 +8,11 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from hopgraph.graphs import METHODS
+from hopgraph.graphs import METHODS, find_method
 from hopgraph.state import Passage, RunError, StepEvent
 from hopgraph.state.events import Retrieved, parse_event
 from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_json, print_line
 from hopgraph.tools.apps.cli.run_output import RunDisplay, print_answer, print_tree
-from hopgraph.tools.apps.cli.settings_options import method_named
 from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, OutcomeKey, RunReader, describe_simulated
 from hopgraph.tools.apps.evaluation.batch.run_setup import CONTEXTS, CORPUS
 from hopgraph.tools.apps.evaluation.batch.scores import gold_names, score_outcome
@@ -64,7 +63,7 @@ def _method(reader: RunReader, given: str | None) -> str:
         if len(names) == 1:
             return names[0]
         raise RunError(f"{reader.folder} has several methods; name one with --method: {', '.join(names)}")
-    name = method_named(given).Context.method
+    name = given if given in names else find_method(given).name
     if name not in names:
         raise RunError(f"{reader.folder} has no {name}; it has: {', '.join(names)}")
     return name
@@ -102,7 +101,8 @@ def _record(reader: RunReader, question: EvalQuestion, outcome: Outcome) -> Mapp
 def _print_head(console: Console, reader: RunReader, question: EvalQuestion, outcome: Outcome) -> None:
     """Print what was asked of what, and of each gold passage whether it was found, and at which rank."""
     model, corpus = reader.manifest.methods[outcome["method"]].get("model"), reader.manifest.corpus
-    title = METHODS[outcome["method"]].graph.get_name()
+    known = METHODS.get(outcome["method"])
+    title = known.graph.get_name() if known else sanitize_line(outcome["method"])
     print_line(console, f"{title} · model {model} · corpus {corpus.retriever} · {question.id}", "bold")
     if label := describe_simulated(reader.manifest.methods.values()):
         print_line(console, f"A{label[1:]}.", "yellow")

@@ -62,8 +62,7 @@ async def _final_state(job: QuestionJob, see: EventListener) -> Mapping[str, Any
 
 def requires_gold(method: str) -> bool:
     """Whether a method takes the gold passages with the question; an experiment does not."""
-    found = METHODS.get(method)
-    return found is not None and "gold_passages" in found.graph.builder.input_schema.__annotations__
+    return method in METHODS and METHODS[method].takes_gold_passages
 
 
 async def answer_question(job: QuestionJob, watch: EventListener, work: JobWork = _final_state) -> JobResult:

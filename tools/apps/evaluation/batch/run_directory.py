@@ -37,6 +37,7 @@ from hopgraph.tools.io.atomic_files import HAS_LOCKS, try_lock, write_files
 from hopgraph.tools.io.guarded_files import make_private, open_inside, refuse_links
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.prompts import read_demonstrations, read_prompt
+from hopgraph.tools.resources import OWN
 
 MANIFEST = "manifest.json"
 _LIBRARIES = ("hopgraph", "langgraph", "langchain-core", "langchain-openai", "bm25s", "numpy")
@@ -104,6 +105,8 @@ def frozen_settings(settings: Context) -> dict[str, JsonValue]:
     """
     record = record_settings(settings, without=("Operation",))
     del record["retriever"]
+    if "model" in settings.ignored:
+        record["model"] = OWN
     return cast("dict[str, JsonValue]", plain_json(record, redacted=True))
 
 

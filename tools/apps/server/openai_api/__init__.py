@@ -31,7 +31,7 @@ from hopgraph.tools.apps.server.openai_api.completions import (
 from hopgraph.tools.apps.server.refusal import BusyError, QuotaError, Refusal
 from hopgraph.tools.apps.server.relay import CLIENT_LEFT, KEEP_ALIVE, relay_steps, stream_events, while_connected
 from hopgraph.tools.apps.server.server_options import OWNER
-from hopgraph.tools.apps.server.service import MODEL_NAMES, Service, UnknownMethodError, resolve_name
+from hopgraph.tools.apps.server.service import Service, UnknownMethodError, model_names, resolve_name
 from hopgraph.tools.apps.server.turn import TurnEnd, TurnStep, error_line
 
 OPENAI_PATH = "/v1"
@@ -53,7 +53,7 @@ Steps = AsyncGenerator[TurnStep | None]
 @router.get("/models")
 async def list_models() -> Response:
     """List what can be named as a model."""
-    return JSONResponse({"object": "list", "data": [_model(name) for name in MODEL_NAMES]})
+    return JSONResponse({"object": "list", "data": [_model(name) for name in model_names()]})
 
 
 @router.get("/models/{name}")

@@ -16,14 +16,14 @@ from pydantic import JsonValue
 
 from hopgraph.graphs import METHODS
 from hopgraph.state import HopgraphError
-from hopgraph.state.chat import ChatContext, settings_for_method
+from hopgraph.state.chat import AUTO, ChatContext, settings_for_method
 from hopgraph.tools.apps.runs.narration import run_header
 from hopgraph.tools.apps.server.page.document_store import UserDocuments, documents_folder
 from hopgraph.tools.apps.server.page.page_turns import PageTurn, RunningTurns, TurnStore
 from hopgraph.tools.apps.server.page.review_form import ReviewRequest
 from hopgraph.tools.apps.server.page.settings_panel import effective_settings, list_settings
 from hopgraph.tools.apps.server.refusal import BusyError
-from hopgraph.tools.apps.server.service import AUTO, MAX_FIRST_TITLE, Service
+from hopgraph.tools.apps.server.service import MAX_FIRST_TITLE, Service
 from hopgraph.tools.apps.server.threads import thread_key
 from hopgraph.tools.apps.server.turn import error_line, hide_places
 from hopgraph.tools.text.sanitize import truncate_line

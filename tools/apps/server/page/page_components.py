@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from hopgraph.tools.apps.server.page.documents_panel import DocumentsPanel
 from hopgraph.tools.apps.server.page.review_form import REVIEW_SETTINGS
-from hopgraph.tools.apps.server.service import MODEL_NAMES
+from hopgraph.tools.apps.server.service import model_names
 from hopgraph.tools.apps.server.threads import MAX_TITLE
 
 _TOGGLE_SIDE = """() => {{
@@ -118,7 +118,7 @@ class PageComponents:
     def _add_picture_and_settings(self, gr: Any, initial_method: str) -> None:
         with gr.Column(elem_id="hg-picture-box"):
             self.picture = gr.HTML(elem_id="hg-picture", js_on_load=None)
-        self.method = gr.Dropdown(list(MODEL_NAMES), value=initial_method, label="Method", elem_id="hg-method")
+        self.method = gr.Dropdown(model_names(), value=initial_method, label="Method", elem_id="hg-method")
         self.documents = DocumentsPanel(gr)
         self.corpus = self.documents.corpus
         self.to_review = gr.CheckboxGroup(list(REVIEW_SETTINGS), label="Let me review first", elem_id="hg-reviewed")

@@ -10,6 +10,7 @@ from gradio import Request
 from pydantic import JsonValue
 
 from hopgraph.state import HopgraphError
+from hopgraph.state.chat import AUTO
 from hopgraph.tools.apps.server.page.chat_session import ChatSession, ThreadView, TurnOptions
 from hopgraph.tools.apps.server.page.conversation_html import conversation_html, picture_html
 from hopgraph.tools.apps.server.page.documents_panel import corpus_choices
@@ -20,7 +21,7 @@ from hopgraph.tools.apps.server.page.review_form import REVIEW_SETTINGS, ReviewR
 from hopgraph.tools.apps.server.page.settings_panel import settings_panel
 from hopgraph.tools.apps.server.page.upload_guard import make_guarded_blocks
 from hopgraph.tools.apps.server.server_options import OWNER
-from hopgraph.tools.apps.server.service import AUTO, MODEL_NAMES
+from hopgraph.tools.apps.server.service import model_names
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.text.sanitize import sanitize_line
 
@@ -192,7 +193,7 @@ class _PageEvents:
         last = view.turns[-1] if view.turns else PageTurn("", method=self.initial_method)
         choices = corpus_choices(await self.session.documents.list_for(user))
         corpus = last.corpus if last.corpus in [key for _, key in choices] else ""
-        method = last.method if last.method in MODEL_NAMES else AUTO
+        method = last.method if last.method in model_names() else AUTO
         changes = self.session.known_changes(method, last.changes)
         kinds = [kind for kind, setting in REVIEW_SETTINGS.items() if last.changes.get(setting) is True]
         return {

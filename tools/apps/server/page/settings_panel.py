@@ -15,12 +15,11 @@ from pydantic import JsonValue
 
 from hopgraph.graphs import METHODS
 from hopgraph.state import Context, SettingsError
-from hopgraph.state.chat import ChatContext, settings_for_method
+from hopgraph.state.chat import AUTO, ChatContext, settings_for_method
 from hopgraph.state.context import make_settings
 from hopgraph.state.fingerprint import record_settings
 from hopgraph.tools.apps.server.caller_settings import OWNER_SETTINGS
 from hopgraph.tools.apps.server.page.html_text import problem_html
-from hopgraph.tools.apps.server.service import AUTO
 
 _NOT_HERE = frozenset({"use_method", "methods", "gold_passages", "retriever", "review_queries", "review_evidence"})
 """What the page asks for in another place, and passages, which are too long for a field."""
@@ -50,12 +49,12 @@ class SettingField:
     @property
     def group(self) -> str:
         """The heading that it stands under."""
-        return self.schema["group"]
+        return self.schema.get("group", "Method")
 
     @property
     def info(self) -> str:
         """What it does, with its bounds."""
-        schema, described = self.schema, self.schema["description"]
+        schema, described = self.schema, self.schema.get("description", "")
         bounds = {"above": "exclusiveMinimum", "from": "minimum", "to": "maximum"}
         notes = [
             "JSON" if self.kind in ("object", "array") else "",
@@ -79,7 +78,9 @@ def list_settings(effective: Context, *, owner: bool) -> list[SettingField]:
     for name, value in record_settings(effective, without=()).items():
         if name not in hidden and _has_json(getattr(effective, name)):
             variants = [schemas[name], *schemas[name].get("anyOf", ())]
-            typed = next(each for each in variants if each.get("type", "null") != "null")
+            typed = next((each for each in variants if each.get("type", "null") != "null"), None)
+            if typed is None:
+                continue  # a record of its own, which no field here could hold
             optional = any(each.get("type") == "null" for each in variants)
             found.append(SettingField(name, {**schemas[name], **typed}, value, optional))
     return sorted(found, key=lambda each: _GROUP_ORDER.index(each.group))

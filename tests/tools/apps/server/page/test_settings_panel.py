@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from hopgraph.graphs import METHODS, chat
 from hopgraph.state import SettingsError
-from hopgraph.state.chat import ChatContext
+from hopgraph.state.chat import AUTO, ChatContext
 from hopgraph.tools.apps.server.caller_settings import OWNER_SETTINGS
 from hopgraph.tools.apps.server.page.settings_panel import (
     SettingField,
@@ -18,7 +18,7 @@ from hopgraph.tools.apps.server.page.settings_panel import (
     settings_panel,
 )
 from hopgraph.tools.apps.server.server_options import ServingOptions
-from hopgraph.tools.apps.server.service import AUTO, MODEL_NAMES, Admission, Service
+from hopgraph.tools.apps.server.service import Admission, Service, model_names
 
 
 def by_name(method: str, *, owner: bool = False, given: ChatContext | None = None) -> dict[str, SettingField]:
@@ -39,7 +39,7 @@ def test_bounds_choices_and_defaults_are_those_of_the_context() -> None:
     assert all(each.schema["description"] for each in found.values())
 
 
-@pytest.mark.parametrize("name", MODEL_NAMES)
+@pytest.mark.parametrize("name", model_names())
 def test_a_caller_is_offered_nothing_that_belongs_to_the_owner(name: str) -> None:
     mine, all_of_them = by_name(name), by_name(name, owner=True)
     assert not mine.keys() & OWNER_SETTINGS
@@ -48,7 +48,7 @@ def test_a_caller_is_offered_nothing_that_belongs_to_the_owner(name: str) -> Non
     assert not all_of_them.keys() & {"methods", "use_method", "retriever", "review_queries", "review_evidence"}
 
 
-@pytest.mark.parametrize("name", MODEL_NAMES)
+@pytest.mark.parametrize("name", model_names())
 def test_what_a_field_shows_at_first_is_no_change(name: str) -> None:
     cls = ChatContext if name == AUTO else METHODS[name].Context
     for setting in by_name(name, owner=True).values():

@@ -1,0 +1,226 @@
+"""Make a method out of any compiled LangGraph graph that takes a `question` and gives an `answer`.
+
+The graph runs in one node. It keeps its own models, retriever and context; its model calls are counted by a callback,
+and what it writes to the `custom` stream becomes step events.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import MISSING, is_dataclass
+from dataclasses import Field as DataclassField
+from dataclasses import fields as fields_of_dataclass
+from typing import Annotated, Any, ClassVar, Literal, cast, get_type_hints
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.outputs import LLMResult
+from langgraph.graph import END, START
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from typing_extensions import TypedDict, override
+
+from hopgraph.nodes.core.method_graph import CompiledMethod, MethodGraph, Node
+from hopgraph.nodes.core.search import to_passages
+from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.finish import total
+from hopgraph.nodes.prepare import prepare_for
+from hopgraph.state import (
+    AnswerOutput,
+    Citation,
+    Context,
+    MethodState,
+    Passage,
+    QuestionInput,
+    SpecError,
+    StopReason,
+    Usage,
+)
+from hopgraph.state.context import Presets, explicit_settings
+from hopgraph.state.errors import describe_problem
+from hopgraph.state.events import Answered, UnknownEvent, is_step_event
+
+AnyGraph = CompiledStateGraph[Any, Any, Any, Any]
+
+RUN_GRAPH = "run_graph"
+"""The node that runs the graph."""
+_GRAPH_LIMIT = 25
+"""LangGraph's own limit of steps, which holds for a graph that sets none."""
+
+
+def _to_passages(given: Any) -> Any:
+    found = cast("list[object]", given) if isinstance(given, list) else []
+    documents = [each for each in found if isinstance(each, Document)]
+    if documents and len(documents) == len(found):
+        return to_passages(documents, "graph", 1)
+    return [] if given is None else given
+
+
+_Text = Annotated[str, BeforeValidator(lambda given: "" if given is None else given)]
+
+
+class _HostedOutput(TypedDict, total=False):
+    """What is read of the graph's last state; other keys are its own."""
+
+    answer: _Text
+    explanation: _Text
+    citations: list[Citation]
+    passages: Annotated[list[Passage], BeforeValidator(_to_passages)]
+    """Or LangChain documents."""
+    stop_reason: StopReason | Literal[""] | None
+    usage: dict[str, int]
+    """Some of the keys of `Usage`."""
+
+
+_OUTPUT = TypeAdapter(_HostedOutput)
+
+
+class HostedContext(Context):
+    """The settings of a graph that has none of ours: those of its own context."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    resources = ()
+    presets: ClassVar[Presets] = {}
+    given: ClassVar[frozenset[str]] = frozenset()
+    """The settings that go into its context."""
+
+
+def keys_of(graph: AnyGraph, end: Literal["input", "output"]) -> list[str]:
+    """List the keys of a graph's input or output."""
+    builder: Any = graph.builder
+    return list(builder.schemas[builder.input_schema if end == "input" else builder.output_schema])
+
+
+def host_graph(graph: AnyGraph, name: str) -> CompiledMethod:
+    """Return a graph as a method of this name: it checks the question, runs the graph, and reads what it found.
+
+    Raises:
+        SpecError: it takes no `question`, or gives no `answer`.
+    """
+    for key, verb, keys in (
+        ("question", "takes", keys_of(graph, "input")),
+        ("answer", "gives", keys_of(graph, "output")),
+    ):
+        if key not in keys:
+            raise SpecError(f"method {name!r} {verb} no `{key}`; its graph {verb} {', '.join(keys)}")
+    context = graph.context_schema
+    if not (isinstance(context, type) and issubclass(context, Context)):
+        context = _settings_of(context, name)
+    builder = MethodGraph(MethodState, context, input_schema=QuestionInput, output_schema=AnswerOutput)
+    builder.add_node("prepare", prepare_for(MethodState))
+    builder.add_node(RUN_GRAPH, _run(graph, name))
+    builder.add_path(START, "prepare", RUN_GRAPH, END)
+    return builder.compile(name=str(graph.get_name()))
+
+
+def _settings_of(schema: type[Any] | None, name: str) -> type[HostedContext]:
+    """Make settings of the fields of a graph's own context: a dataclass, a pydantic model or a TypedDict."""
+    given = _fields_of(schema) if schema else {}
+    made: Any = cast("Any", create_model)(
+        f"{name}_context",
+        __base__=HostedContext,
+        **{
+            key: (kind, Field(default, json_schema_extra={"group": "Method"}))
+            for key, (kind, default) in given.items()
+            if key not in Context.model_fields
+        },
+    )
+    made.method, made.given = name, frozenset(given)
+    made.ignored = frozenset(Context.model_fields) - made.given
+    return cast("type[HostedContext]", made)
+
+
+def _fields_of(schema: type[Any]) -> dict[str, tuple[Any, Any]]:
+    """List the fields of a context: name → (type, default); `...` where it has to be given."""
+    hints = get_type_hints(schema, include_extras=True)
+    if issubclass(schema, BaseModel):
+        fields = schema.model_fields.items()
+        return {
+            name: (hints[name], ... if field.is_required() else field.get_default(call_default_factory=True))
+            for name, field in fields
+        }
+    if is_dataclass(schema):
+        return {each.name: (hints[each.name], _default_of(each)) for each in fields_of_dataclass(schema)}
+    return {name: (kind | None, None) for name, kind in hints.items()}
+
+
+def _default_of(field: "DataclassField[Any]") -> Any:
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    return ... if field.default is MISSING else field.default
+
+
+class _CallCounter(BaseCallbackHandler):
+    """Counts the model calls of a run, and their tokens where the model tells them."""
+
+    run_inline = True
+
+    def __init__(self) -> None:
+        self.used = {"llm_calls": 0, "prompt_tokens": 0, "completion_tokens": 0}
+
+    @override
+    def on_llm_end(self, response: LLMResult, **kwargs: Any) -> None:
+        self.used["llm_calls"] += 1
+        for generation in (each for choices in response.generations for each in choices):
+            usage: dict[str, int] = getattr(getattr(generation, "message", None), "usage_metadata", None) or {}
+            self.used["prompt_tokens"] += usage.get("input_tokens", 0)
+            self.used["completion_tokens"] += usage.get("output_tokens", 0)
+
+
+def _run(graph: AnyGraph, name: str) -> Node:
+    limit = (graph.config or {}).get("recursion_limit", _GRAPH_LIMIT)
+
+    async def run_graph(state: QuestionInput, runtime: Runtime[Context]) -> Mapping[str, Any]:
+        """Run the graph; writes what every method gives, with what the graph does not say left empty."""
+        settings, counter = runtime.context, _CallCounter()
+        context: Any = settings
+        if isinstance(settings, HostedContext):
+            context = {key: value for key, value in explicit_settings(settings).items() if key in settings.given}
+        stream = graph.astream(
+            {"question": state["question"]},
+            {"callbacks": [counter], "recursion_limit": limit},
+            context=context,
+            stream_mode=["custom", "values"],
+            subgraphs=True,
+        )
+        last: object = {}
+        depth: int | None = None
+        async for namespace, mode, chunk in cast("Any", stream):
+            if mode == "custom":
+                _report(runtime, chunk)
+            elif len(namespace) <= (depth := len(namespace) if depth is None else depth):  # not of its subgraphs
+                last = chunk
+        return _read(last, name, counter, runtime)
+
+    return run_graph
+
+
+def _report(runtime: Runtime[Any], written: object) -> None:
+    """Report what the graph wrote to its `custom` stream; our own nodes in it write step events already."""
+    if is_step_event(written):
+        runtime.stream_writer(written)
+        return
+    plain = json.loads(json.dumps(written, default=str, skipkeys=True))
+    data = cast("dict[str, Any]", plain) if isinstance(plain, dict) else {"value": plain}
+    emit(runtime, UnknownEvent(str(data.pop("event", "custom")), data))
+
+
+def _read(last: object, name: str, counter: _CallCounter, runtime: Runtime[Any]) -> dict[str, Any]:
+    try:
+        found = _OUTPUT.validate_python(last)
+    except ValidationError as error:
+        raise SpecError(f"method {name!r}: what its graph gives cannot be used: {describe_problem(error)}") from None
+    answer = found.get("answer", "")
+    passages, citations = found.get("passages", []), found.get("citations", [])
+    usage = cast("Usage", {**total([], iterations=1), **counter.used, **cast("Any", found).get("usage", {})})
+    stop_reason = found.get("stop_reason") or ("answered" if answer else "unanswerable")
+    ended = Answered(
+        answer=answer,
+        explanation=found.get("explanation", ""),
+        stop_reason=stop_reason,
+        citations=citations,
+        usage=usage,
+    )
+    emit(runtime, ended)
+    return {**vars(ended), "passages": passages}

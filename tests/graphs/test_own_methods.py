@@ -1,0 +1,140 @@
+"""Methods that are not in the folder: by a file, by a module, by a package's entry point."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hopgraph.graphs import METHODS, Methods, find_method, list_methods
+from hopgraph.state import SettingsError, SpecError
+from hopgraph.state.context import make_settings
+from hopgraph.tools.io.code_objects import CodePlace
+from support.own_methods import NATIVE, PLAIN, write_package
+
+
+@pytest.fixture(autouse=True)
+def as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Forget what a test adds."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(METHODS, "_places", dict(METHODS.__dict__["_places"]))
+    monkeypatch.setattr(METHODS, "_loaded", dict(METHODS.__dict__["_loaded"]))
+    known = set(sys.modules)
+    yield
+    for name in set(sys.modules) - known:
+        if not name.startswith(("hopgraph.", "langchain", "langgraph")):
+            del sys.modules[name]
+
+
+def written(folder: Path, code: str, name: str = "mine.py") -> str:
+    (folder / name).write_text(code, "utf-8")
+    return str(folder / name)
+
+
+def answer(method: str, **settings: Any) -> dict[str, Any]:
+    found = find_method(method)
+    return found.graph.invoke({"question": " Who? "}, context=make_settings(found.Context, settings))
+
+
+def test_a_file_is_a_method_that_everything_finds_by_its_name(tmp_path: Path) -> None:
+    place = written(tmp_path, NATIVE)
+    method = find_method(place)
+    assert (method.name, method.graph, str(method.place)) == ("short_way", method.figure, f"{place}:graph")
+    assert METHODS["short_way"] is find_method("short_way") is find_method(f"{place}:graph") is method
+    assert list(list_methods())[-1] == "short_way"
+    assert METHODS.added() == [f"{place}:graph"]
+
+
+def test_a_module_is_found_from_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "of_mine").mkdir()
+    written(tmp_path / "of_mine", PLAIN, "flow.py")
+    monkeypatch.chdir(tmp_path)
+    assert find_method("of_mine.flow:graph").name == "flow"
+    assert find_method("of_mine.flow:other").name == "other"
+
+
+def test_a_package_offers_methods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_package(tmp_path, short_way=NATIVE, broken="raise OSError('no disk')")
+    monkeypatch.syspath_prepend(tmp_path)
+    from hopgraph import graphs
+
+    installed = graphs.__dict__["_installed"](METHODS)
+    assert installed == {name: CodePlace(f"pkg_{name}", "graph") for name in ("short_way", "broken")}
+    methods = Methods(installed)
+    assert methods["short_way"].name == "short_way"
+    with pytest.raises(SpecError, match=r"pkg_broken cannot be loaded: pkg_broken.py, line 1: OSError: no disk"):
+        assert methods["broken"]
+
+
+def test_a_package_that_cannot_be_loaded_stops_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    METHODS.__dict__["_places"]["broken"] = CodePlace("no_such_module", "graph")
+    assert "broken" in METHODS
+    assert "broken" not in list_methods()
+    assert "method 'broken' is left out: no_such_module cannot be loaded" in caplog.text
+
+
+def test_any_graph_takes_a_question_and_gives_an_answer(tmp_path: Path) -> None:
+    place = written(tmp_path, PLAIN)
+    found = answer(place, tone="rude")
+    assert found["answer"] == "rude answer to Who? x2"
+    assert (found["explanation"], found["citations"], found["passages"]) == ("", [], [])
+    assert (found["stop_reason"], found["usage"]["llm_calls"]) == ("answered", 0)
+    with pytest.raises(SettingsError, match="setting 'times'"):
+        answer(place, times="many")
+
+
+def test_what_a_graph_of_others_finds_is_kept(tmp_path: Path) -> None:
+    found = answer(written(tmp_path, PLAIN) + ":rich")
+    assert [(each["title"], each["text"]) for each in found["passages"]] == [("T", "A text.")]
+    assert [each["quote"] for each in found["citations"]] == ["A text."]
+    assert found["usage"]["llm_calls"] == 1
+    assert found["usage"]["completion_tokens"] == 3
+
+
+def test_events_of_others_become_steps(tmp_path: Path) -> None:
+    graph = find_method(written(tmp_path, PLAIN)).graph
+    stream: Any = graph.stream({"question": "Who?"}, stream_mode="custom", subgraphs=True)
+    events = [chunk for _, chunk in stream]
+    assert [(each["event"], each["node"]) for each in events] == [
+        ("thinking", "run_graph"),
+        ("custom", "run_graph"),
+        ("answered", "run_graph"),
+    ]
+    assert events[0]["data"]["how"][0] == 1
+    assert events[1]["data"] == {"value": "plain words"}
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "told"),
+    [
+        ("mine.py:nope", PLAIN, "has no 'nope'"),
+        ("mine.py:S", PLAIN, "is a _TypedDictMeta, and no compiled LangGraph graph"),
+        ("mine.py:messages", PLAIN, "takes no `question`; its graph takes messages"),
+        ("mine.py:bad", PLAIN, "what its graph gives cannot be used: passages"),
+        ("gone.py", "", "gone.py: there is no such file"),
+        ("mine.py", "import no_such_thing", r"mine.py, line 1: ModuleNotFoundError: No module named 'no_such_thing'"),
+        ("mine.py", "x = (\n1 +\n", "mine.py, line 1: SyntaxError"),
+        ("mine.py", NATIVE.replace('"short_way"', '"migres"'), "it is called 'migres', as the method at hopgraph"),
+        ("mine.py", NATIVE.replace('"short_way"', '"auto"'), "'auto' is no name for a method"),
+        ("Mein Weg.py", "", "has no 'graph'"),
+        ("quartz", "", "method 'quartz' is unknown; there are: migres"),
+    ],
+)
+def test_what_is_wrong_is_told_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, code: str, told: str
+) -> None:
+    if not name.startswith("gone"):
+        written(tmp_path, code, name.partition(":")[0])
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SettingsError, match=told) as raised:
+        answer(name)
+    assert "\n" not in str(raised.value)
+
+
+def test_what_a_file_imports_lies_beside_it(tmp_path: Path) -> None:
+    written(tmp_path, "WORD = 'mild'", "beside_mine.py")
+    method = find_method(written(tmp_path, f"from beside_mine import WORD\n{PLAIN}"))
+    assert method.name == "mine"

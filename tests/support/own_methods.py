@@ -1,0 +1,94 @@
+"""Code of methods as others write them."""
+
+from pathlib import Path
+
+NATIVE = '''"""Short way: retrieve, then answer."""
+
+from hopgraph.graphs.baselines import chain
+from hopgraph.nodes.answer import answer_with
+from hopgraph.nodes.retrieve import retrieve
+from hopgraph.nodes.take_top import take_top
+from hopgraph.state import Context as Base, MethodState
+from hopgraph.state.context import setting
+
+
+class Context(Base):
+    """Settings."""
+
+    method = "short_way"
+    steps = ("answer",)
+
+    patience: int = setting("Method", 3, "how long it waits", ge=1)
+
+
+graph = chain(MethodState, Context, retrieve=retrieve, take_top=take_top, answer=answer_with()).compile(name="Short")
+'''
+"""A method of the project's own nodes."""
+
+PLAIN = '''"""Plain: a graph that knows nothing of hopgraph."""
+
+from dataclasses import dataclass
+
+from langchain_core.documents import Document
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langgraph.config import get_stream_writer
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
+
+
+@dataclass
+class Tone:
+    tone: str = "mild"
+    times: int = 2
+
+
+class S(TypedDict, total=False):
+    question: str
+    answer: str
+    passages: list
+    citations: list
+
+
+def go(state: S, runtime: Runtime[Tone]):
+    write = get_stream_writer()
+    write({"event": "thinking", "how": [1, object()]})
+    write("plain words")
+    return {"answer": f"{runtime.context.tone} answer to {state['question']} x{runtime.context.times}"}
+
+
+def look(state: S):
+    said = AIMessage("yes", usage_metadata={"input_tokens": 7, "output_tokens": 3, "total_tokens": 10})
+    GenericFakeChatModel(messages=iter([said])).invoke("?")
+    document = Document("A text.", id="d1", metadata={"title": "T"})
+    cited = {"passage_id": "d1", "title": "T", "quote": "A text.", "start": 0, "end": 7, "kind": "passage"}
+    return {"answer": "yes", "passages": [document], "citations": [cited]}
+
+
+def made(node, state=S, context=None):
+    builder = StateGraph(state, context_schema=context)
+    builder.add_node("node", node)
+    builder.add_edge(START, "node")
+    builder.add_edge("node", END)
+    return builder.compile()
+
+
+graph = made(go, context=Tone)
+other = made(go, context=Tone)
+rich = made(look)
+bad = made(lambda state: {"answer": "x", "passages": [1]})
+messages = made(lambda state: {}, MessagesState)
+'''
+"""Graphs of others: with a context, with a model and passages, and some that cannot be used."""
+
+
+def write_package(folder: Path, **methods: str) -> None:
+    """Write a package, as pip installs it, that offers methods by the entry-point group."""
+    info = folder / "of_others-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: of-others\nVersion: 1.0\n", "utf-8")
+    offered = "".join(f"{name} = pkg_{name}:graph\n" for name in methods)
+    (info / "entry_points.txt").write_text(f"[hopgraph.methods]\n{offered}", "utf-8")
+    for name, code in methods.items():
+        (folder / f"pkg_{name}.py").write_text(code, "utf-8")
