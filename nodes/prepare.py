@@ -14,7 +14,7 @@ from hopgraph.state.fingerprint import record_settings
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.io.background import gather_or_cancel
 from hopgraph.tools.models.reply_cache import check_cache
-from hopgraph.tools.prompts import check_demonstrations, check_prompts_dir, clean
+from hopgraph.tools.prompts import check_demonstrations, check_prompt_names, check_prompts_dir, clean, read_prompt
 from hopgraph.tools.resources import get_entailment_checker, get_model, get_reranker, get_retriever
 
 
@@ -88,6 +88,17 @@ def _check_roles(settings: Context) -> None:
             raise SettingsError(f"models: {settings.method} has no role {role!r}; its steps are: {known}")
 
 
+def _check_prompts(settings: Context) -> None:
+    """Check that each step has a prompt, and that every file is read by a step of this name; and the demonstrations."""
+    if settings.prompts_dir:
+        check_prompts_dir(settings.prompts_dir, settings.method, settings.steps)
+    for folder in settings.prompt_folders:
+        check_prompt_names(folder, settings.method, settings.steps)
+    for step in settings.steps:
+        read_prompt(f"{settings.method}/{step}", settings.prompt_folders)
+    check_demonstrations(settings.method, settings.steps, settings.demonstrations, settings.prompt_folders)
+
+
 async def check_settings(settings: Context) -> None:
     """Check the settings and resolve what they name, before anything is spent.
 
@@ -97,11 +108,7 @@ async def check_settings(settings: Context) -> None:
     _check_roles(settings)
     if settings.cache_dir:
         await asyncio.to_thread(check_cache, settings.cache_dir)
-    if settings.prompts_dir:
-        await asyncio.to_thread(check_prompts_dir, settings.prompts_dir, settings.method, settings.steps)
-    await asyncio.to_thread(
-        check_demonstrations, settings.method, settings.steps, settings.demonstrations, settings.prompts_dir
-    )
+    await asyncio.to_thread(_check_prompts, settings)
     await gather_or_cancel([get_model(settings, role) for role in (f"{settings.method}/", *settings.models)])
     if "retriever" in settings.uses:
         given = [settings.retriever, *([settings.second_retriever] if settings.second_retriever else [])]

@@ -1,6 +1,9 @@
 """Settings: one immutable model, with a subclass for each method."""
 
+import sys
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 from langchain_core.language_models.chat_models import BaseChatModel
@@ -79,7 +82,9 @@ class Context(BaseModel):
         "Model", 2, "how often an unusable reply is asked for again before the role's fallback is taken", ge=0, le=10
     )
     prompts_dir: str | None = setting(
-        "Model", None, "a folder with prompt files that replace the built-in ones (see `hopgraph prompts`)"
+        "Model",
+        None,
+        "a folder with prompt files in place of the method's own, which fill in what it lacks (see `hopgraph prompts`)",
     )
     demonstrations: str | None = setting(
         "Model",
@@ -170,6 +175,11 @@ class Context(BaseModel):
         """What a run with these settings needs beside its model; only that is opened before the run."""
         return frozenset(self.resources)
 
+    @property
+    def prompt_folders(self) -> tuple[str, ...]:
+        """Where prompts are looked for before the built-in ones: `prompts_dir`, then beside the method's own code."""
+        return (*([self.prompts_dir] if self.prompts_dir else []), *own_prompt_folders(type(self)))
+
     @classmethod
     def preset(cls, family: str, **settings: Any) -> Self:
         """Make the paper's settings for a family of data sets, with some replaced.
@@ -178,6 +188,16 @@ class Context(BaseModel):
             SettingsError: no such family, or a bad setting.
         """
         return make_settings(cls, {**preset_values(cls, family), **settings})
+
+
+@cache
+def own_prompt_folders(cls: type[Context]) -> tuple[str, ...]:
+    """List the folders `prompts` beside the files of a class and of its bases; none for those of hopgraph."""
+    own = (each.__module__ for each in cls.__mro__ if issubclass(each, Context))
+    modules = (sys.modules.get(name) for name in own if not name.startswith("hopgraph."))
+    files = filter(None, (getattr(module, "__file__", None) for module in modules))
+    folders = (Path(file).resolve().parent / "prompts" for file in files)
+    return tuple(dict.fromkeys(str(folder) for folder in folders if folder.is_dir()))
 
 
 def preset_values(cls: type[Context], family: str) -> dict[str, Any]:

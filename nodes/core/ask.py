@@ -123,7 +123,7 @@ async def ask_all(
 
 async def _rendered(settings: Context, wanted: Sequence[Ask[Any]]) -> list[list[BaseMessage]]:
     """Render the prompts; off the event loop where files have to be read, or where the passages are long."""
-    at_hand = all(is_prompt_loaded(f"{settings.method}/{each.step}", settings.prompts_dir) for each in wanted)
+    at_hand = all(is_prompt_loaded(f"{settings.method}/{each.step}", settings.prompt_folders) for each in wanted)
     size = sum(len(str(value)) for each in wanted for value in each.variables.values())
     if at_hand and settings.demonstrations is None and size < LONG_WORK:
         return _render_all(settings, wanted)
@@ -138,7 +138,7 @@ def _render_all(settings: Context, wanted: Sequence[Ask[Any]]) -> list[list[Base
         render(
             f"{settings.method}/{each.step}",
             each.variables,
-            prompts_dir=settings.prompts_dir,
+            folders=settings.prompt_folders,
             demonstrations=settings.demonstrations,
             abstain=settings.abstain,
         )

@@ -49,11 +49,9 @@ _GRAPH_LIMIT = 25
 
 
 def _to_passages(given: Any) -> Any:
-    found = cast("list[object]", given) if isinstance(given, list) else []
-    documents = [each for each in found if isinstance(each, Document)]
-    if documents and len(documents) == len(found):
-        return to_passages(documents, "graph", 1)
-    return [] if given is None else given
+    if isinstance(given, list) and given and all(isinstance(each, Document) for each in cast("list[object]", given)):
+        return to_passages(cast("list[Document]", given), "graph", 1)
+    return cast("object", given) or []
 
 
 _Text = Annotated[str, BeforeValidator(lambda given: "" if given is None else given)]

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from hopgraph.graphs import METHODS, Methods, find_method, list_methods
-from hopgraph.state import SettingsError, SpecError
+from hopgraph.state import HopgraphError, SettingsError, SpecError
 from hopgraph.state.context import make_settings
 from hopgraph.tools.io.code_objects import CodePlace
+from hopgraph.tools.prompts import list_prompt_files, prompts_root, read_prompt
 from support.own_methods import NATIVE, PLAIN, write_package
+from support.servers.scripted_model import ScriptedChatModel
 
 
 @pytest.fixture(autouse=True)
@@ -138,3 +140,43 @@ def test_what_a_file_imports_lies_beside_it(tmp_path: Path) -> None:
     written(tmp_path, "WORD = 'mild'", "beside_mine.py")
     method = find_method(written(tmp_path, f"from beside_mine import WORD\n{PLAIN}"))
     assert method.name == "mine"
+
+
+VERIFY = "variables: question, passages\n--- instructions\nAnswer MINE.\n--- input\n{{passages}}\n\n{{question}}\n"
+
+
+def test_prompts_beside_the_file_are_found_and_prompts_dir_overlays_them(tmp_path: Path) -> None:
+    settings = find_method(written(tmp_path, NATIVE)).Context
+    assert settings().prompt_folders == ()
+    other = tmp_path / "with_prompts"
+    (other / "prompts" / "shorter_way").mkdir(parents=True)
+    code = NATIVE.replace("short_way", "shorter_way").replace('("answer",)', '("answer", "verify")')
+    own = find_method(written(other, code)).Context
+    (other / "prompts" / "shorter_way" / "verify.md").write_text(VERIFY, "utf-8")
+    assert own().prompt_folders == (str(other / "prompts"),)
+    assert read_prompt("shorter_way/verify", own().prompt_folders).instructions == "Answer MINE."
+    assert read_prompt("shorter_way/answer", own().prompt_folders).source == str(prompts_root() / "common/answer.md")
+    (tmp_path / "common").mkdir()
+    (tmp_path / "common" / "verify.md").write_text(VERIFY.replace("MINE", "OVER"), "utf-8")
+    overlaid = own(prompts_dir=str(tmp_path)).prompt_folders
+    assert read_prompt("shorter_way/verify", overlaid).instructions == "Answer OVER."
+    assert [name for name, _ in list_prompt_files("shorter_way", own.steps, own().prompt_folders)][-1] == (
+        "shorter_way/verify.md"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("", "", "no prompt for role 'short_way/verify'"),
+        ("verfy.md", VERIFY, "verfy.md: no step reads a file of this name; did you mean verify.md"),
+        ("verify.md", VERIFY.replace("{{question}}", "{{q}}"), "verify.md: variable 'q' is used but not declared"),
+    ],
+)
+def test_own_prompts_are_checked_before_a_model_is_asked(tmp_path: Path, name: str, text: str, told: str) -> None:
+    (tmp_path / "prompts" / "short_way").mkdir(parents=True)
+    if name:
+        (tmp_path / "prompts" / "short_way" / name).write_text(text, "utf-8")
+    place = written(tmp_path, NATIVE.replace('("answer",)', '("answer", "verify")'))
+    with pytest.raises(HopgraphError, match=told):
+        answer(place, model=ScriptedChatModel(replies=[]))

@@ -4,6 +4,7 @@ from hopgraph.tools.prompts.delimit import Value, clean, escape, format_block, u
 from hopgraph.tools.prompts.demonstrations import check_demonstrations, read_demonstrations
 from hopgraph.tools.prompts.prompt_files import (
     FAMILIES,
+    check_prompt_names,
     check_prompts_dir,
     is_prompt_loaded,
     list_prompt_files,
@@ -16,6 +17,7 @@ __all__ = [
     "FAMILIES",
     "Value",
     "check_demonstrations",
+    "check_prompt_names",
     "check_prompts_dir",
     "clean",
     "escape",

@@ -37,7 +37,7 @@ class Demonstration:
 
 
 def read_demonstrations(
-    role: str, demonstrations: str | None, prompts_dir: str | None = None
+    role: str, demonstrations: str | None, folders: Collection[str] = ()
 ) -> tuple[Demonstration, ...]:
     """Read the worked examples of a role `method/step`, in the order of the file; empty where the role has none.
 
@@ -45,7 +45,7 @@ def read_demonstrations(
         role: the role.
         demonstrations: a family, whose files `STEP.FAMILY.jsonl` are found as prompts are; else a folder
             with `STEP.jsonl` files; None for no examples.
-        prompts_dir: a folder whose files replace the built-in ones of a family.
+        folders: whose files replace the built-in ones of a family.
 
     Raises:
         SettingsError: `demonstrations` is neither a family nor a folder.
@@ -54,19 +54,19 @@ def read_demonstrations(
     if demonstrations is None:
         return ()
     if demonstrations in FAMILIES:
-        path = find_file(role, f".{demonstrations}.jsonl", prompts_dir)
+        path = find_file(role, f".{demonstrations}.jsonl", folders)
     else:
         own = _folder(demonstrations) / f"{role.split('/', 1)[1]}.jsonl"
         path = own if own.is_file() else None
     if path is None:
         return ()
     # The prompt says which variables a step shows; an edited one may have moved those of a built-in step.
-    prompt = read_prompt(role, None if find_file(role, ".md") else prompts_dir)
+    prompt = read_prompt(role, () if find_file(role, ".md") else folders)
     return _parsed(path, path.stat().st_mtime_ns, prompt)
 
 
 def check_demonstrations(
-    method: str, steps: Collection[str], demonstrations: str | None, prompts_dir: str | None = None
+    method: str, steps: Collection[str], demonstrations: str | None, folders: Collection[str] = ()
 ) -> None:
     """Check the worked examples of all steps of a method before the first model call.
 
@@ -86,7 +86,7 @@ def check_demonstrations(
     if demonstrations not in FAMILIES:
         _check_names(_folder(demonstrations), method, own)
     for step in sorted(own):
-        read_demonstrations(f"{method}/{step}", demonstrations, prompts_dir)
+        read_demonstrations(f"{method}/{step}", demonstrations, folders)
 
 
 def _folder(demonstrations: str) -> Path:

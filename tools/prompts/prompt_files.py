@@ -73,13 +73,13 @@ def list_built_in_steps(method: str) -> frozenset[str]:
     return frozenset(path.stem for part in (method, "common") for path in (prompts_root() / part).glob("*.md"))
 
 
-def find_file(role: str, ending: str, prompts_dir: str | None = None) -> Path | None:
+def find_file(role: str, ending: str, folders: Iterable[str] = ()) -> Path | None:
     """Find a file of the role `method/step`: `METHOD/STEP<ending>`, else `common/STEP<ending>`; None for neither.
 
-    Both are looked for in `prompts_dir` first, if there is one, and then among the built-in files.
+    Both are looked for in one folder after the other, and then among the built-in files.
     """
     method, step = role.split("/", 1)
-    roots = [*([Path(prompts_dir)] if prompts_dir else []), prompts_root()]
+    roots = (*map(Path, folders), prompts_root())
     candidates = (root / part / f"{step}{ending}" for root in roots for part in (method, "common"))
     return next((path for path in candidates if path.is_file()), None)
 
@@ -99,20 +99,21 @@ def read_text(path: Path) -> str:
         raise PromptError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def read_prompt(role: str, prompts_dir: str | None = None) -> PromptFile:
+def read_prompt(role: str, folders: Collection[str] = ()) -> PromptFile:
     """Read the prompt of a role `method/step`; `find_file` says where it is looked for.
 
     Raises:
         PromptError: no such file, or one whose variables do not fit.
     """
-    if prompts_dir is None and role in _built_in:
+    if not folders and role in _built_in:
         return _built_in[role]
-    path = find_file(role, ".md", prompts_dir)
+    path = find_file(role, ".md", folders)
     if path is None:
         method, step = role.split("/", 1)
-        raise PromptError(f"no prompt for role {role!r}: looked for {method}/{step}.md and common/{step}.md")
+        where = f" in {', '.join(folders)} and among the built-in ones" if folders else ""
+        raise PromptError(f"no prompt for role {role!r}: looked for {method}/{step}.md and common/{step}.md{where}")
     prompt = _checked(path, path.stat().st_mtime_ns)
-    if prompts_dir is None:
+    if not folders:
         _built_in[role] = prompt
     return prompt
 
@@ -121,9 +122,9 @@ _built_in: dict[str, PromptFile] = {}
 """Built-in prompts that were read: they do not change while the program runs."""
 
 
-def is_prompt_loaded(role: str, prompts_dir: str | None) -> bool:
+def is_prompt_loaded(role: str, folders: Collection[str]) -> bool:
     """Whether a role's prompt is available without reading a file."""
-    return prompts_dir is None and role in _built_in
+    return not folders and role in _built_in
 
 
 def check_prompts_dir(prompts_dir: str, method: str, steps: Collection[str] = ()) -> None:
@@ -136,13 +137,16 @@ def check_prompts_dir(prompts_dir: str, method: str, steps: Collection[str] = ()
         SettingsError: no such folder, nothing in it for this method, or a file that is named after no step.
         PromptError: a file whose variables do not fit.
     """
-    folder = Path(prompts_dir)
-    if not folder.is_dir():
+    if not Path(prompts_dir).is_dir():
         raise SettingsError(f"prompts_dir {prompts_dir!r} is not a folder")
-    inside = [path for part in ("common", method) for path in sorted((folder / part).glob("*"))]
-    found = [path for path in inside if path.suffix in {".md", ".jsonl"}]
-    if not found:
+    if not check_prompt_names(prompts_dir, method, steps):
         raise SettingsError(f"prompts_dir {prompts_dir!r} has no common/STEP.md and no {method}/STEP.md")
+
+
+def check_prompt_names(folder: str, method: str, steps: Collection[str] = ()) -> bool:
+    """Check the files of a folder for a method; return whether it has any. Errors: those of `check_prompts_dir`."""
+    inside = [path for part in ("common", method) for path in sorted((Path(folder) / part).glob("*"))]
+    found = [path for path in inside if path.suffix in {".md", ".jsonl"}]
     known = list_built_in_steps(method) | set(steps)
     prompts = {f"{step}.md" for step in known}
     demonstrations = {f"{step}.{family}.jsonl" for step in known for family in FAMILIES}
@@ -150,6 +154,7 @@ def check_prompts_dir(prompts_dir: str, method: str, steps: Collection[str] = ()
         check_file_name(path, prompts if path.suffix == ".md" else demonstrations)
         if path.suffix == ".md":
             _checked(path, path.stat().st_mtime_ns)
+    return bool(found)
 
 
 def check_file_name(path: Path, known: Iterable[str]) -> None:
@@ -215,12 +220,14 @@ def parse_prompt(text: str, source: str) -> PromptFile:
     )
 
 
-def list_prompt_files(method: str, steps: Collection[str] = ()) -> Iterator[tuple[str, Path]]:
-    """List the built-in files of a method's steps, of all without `steps`: (path relative to the prompts folder, file).
+def list_prompt_files(
+    method: str, steps: Collection[str] = (), folders: Collection[str] = ()
+) -> Iterator[tuple[str, Path]]:
+    """List the files of a method's steps, of all without `steps`: (path relative to its prompts folder, file).
 
     By step: the prompt, then the demonstrations, family by family.
     """
     for step in sorted(steps or list_built_in_steps(method)):
         for ending in (".md", *(f".{family}.jsonl" for family in FAMILIES)):
-            if path := find_file(f"{method}/{step}", ending):
-                yield path.relative_to(prompts_root()).as_posix(), path
+            if path := find_file(f"{method}/{step}", ending, folders):
+                yield f"{path.parent.name}/{path.name}", path

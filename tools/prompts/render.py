@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
@@ -16,7 +16,7 @@ def render(
     role: str,
     variables: Mapping[str, Value],
     *,
-    prompts_dir: str | None = None,
+    folders: Collection[str] = (),
     demonstrations: str | None = None,
     abstain: bool = True,
 ) -> list[BaseMessage]:
@@ -33,12 +33,12 @@ def render(
         PromptError: no prompt for the role, a variable that is missing or unknown, or unusable demonstrations.
         SettingsError: `demonstrations` is neither a family nor a folder.
     """
-    prompt = read_prompt(role, prompts_dir)
+    prompt = read_prompt(role, folders)
     says = ABSTAIN in prompt.optional
     if says and abstain:
         variables = {**variables, ABSTAIN: ABSTAIN}
     examples: list[BaseMessage] = []
-    for example in _most_like(variables, read_demonstrations(role, demonstrations, prompts_dir)):
+    for example in _most_like(variables, read_demonstrations(role, demonstrations, folders)):
         if says and not abstain and _abstains(example):
             continue
         shared = {name: value for name, value in variables.items() if isinstance(value, int)}

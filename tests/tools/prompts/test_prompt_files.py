@@ -30,7 +30,7 @@ def decide(tmp_path: Path) -> Path:
 def test_a_file_that_is_not_utf8_is_named_with_the_byte(decide: Path, tmp_path: Path) -> None:
     decide.write_bytes("variables: é".encode("latin-1") + b"\n")
     for read in (
-        lambda: read_prompt("migres/decide", str(tmp_path)),
+        lambda: read_prompt("migres/decide", [str(tmp_path)]),
         lambda: check_prompts_dir(str(tmp_path), "migres"),
     ):
         with pytest.raises(PromptError, match=r"decide\.md: not UTF-8 \(.* at byte 12\)"):
@@ -41,7 +41,7 @@ def test_a_byte_order_mark_and_foreign_line_ends_do_no_harm(decide: Path, tmp_pa
     decide.write_bytes(b"\xef\xbb\xbf" + DECIDE.replace("\n", "\r\n").encode())
     check_prompts_dir(str(tmp_path), "migres")
     given = {"information": ["a"], "question": "q"}
-    assert render("migres/decide", given, prompts_dir=str(tmp_path)) == render("migres/decide", given)
+    assert render("migres/decide", given, folders=[str(tmp_path)]) == render("migres/decide", given)
 
 
 @pytest.mark.parametrize(

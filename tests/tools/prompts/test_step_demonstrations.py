@@ -35,15 +35,15 @@ def test_the_built_in_ones_fit_their_steps(method: str, family: str) -> None:
 def test_those_of_a_prompts_folder_stand_for_the_built_in_ones(tmp_path: Path) -> None:
     built_in = read_demonstrations("migres/decide", "multi_hop")
     write(tmp_path / "migres" / "extract.multi_hop.jsonl", GOOD)
-    check_demonstrations("migres", STEPS, "multi_hop", str(tmp_path))
-    (found,) = read_demonstrations("migres/extract", "multi_hop", str(tmp_path))
+    check_demonstrations("migres", STEPS, "multi_hop", [str(tmp_path)])
+    (found,) = read_demonstrations("migres/extract", "multi_hop", [str(tmp_path)])
     assert found.input["question"] == "Mine?"
-    assert read_demonstrations("migres/decide", "multi_hop", str(tmp_path)) == built_in
+    assert read_demonstrations("migres/decide", "multi_hop", [str(tmp_path)]) == built_in
     assert read_demonstrations("migres/extract", "yes_no", str(tmp_path)) == read_demonstrations(
         "migres/extract", "yes_no"
     )
     variables = {"passages": PASSAGES, "question": "Q?"}
-    messages = render("migres/extract", variables, prompts_dir=str(tmp_path), demonstrations="multi_hop")
+    messages = render("migres/extract", variables, folders=[str(tmp_path)], demonstrations="multi_hop")
     assert [str(message.text) for message in messages[1:3]] == [
         str(render("migres/extract", GOOD["input"])[1].text),
         '{"useful_information": []}',
@@ -52,9 +52,9 @@ def test_those_of_a_prompts_folder_stand_for_the_built_in_ones(tmp_path: Path) -
 
 def test_common_ones_of_a_prompts_folder_serve_every_method(tmp_path: Path) -> None:
     write(tmp_path / "common" / "extract.multi_hop.jsonl", GOOD)
-    assert len(read_demonstrations("other/extract", "multi_hop", str(tmp_path))) == 1
+    assert len(read_demonstrations("other/extract", "multi_hop", [str(tmp_path)])) == 1
     write(tmp_path / "other" / "extract.multi_hop.jsonl", GOOD, GOOD)
-    assert len(read_demonstrations("other/extract", "multi_hop", str(tmp_path))) == 2
+    assert len(read_demonstrations("other/extract", "multi_hop", [str(tmp_path)])) == 2
 
 
 def test_a_folder_holds_them_by_step(tmp_path: Path) -> None:
@@ -160,9 +160,9 @@ def test_an_edited_prompt_may_show_a_number_that_demonstrations_lack(tmp_path: P
     edited = tmp_path / "common" / "generate_queries.md"
     edited.parent.mkdir()
     edited.write_text(f"{prompt}\nAt most {{{{max_queries}}}} queries.", encoding="utf-8")
-    check_demonstrations("migres", STEPS, "multi_hop", str(tmp_path))
+    check_demonstrations("migres", STEPS, "multi_hop", [str(tmp_path)])
     variables = {"question": "Q?", "asked": ["Q?"], "information": [], "missing": "m", "max_queries": 7}
-    messages = render("migres/generate_queries", variables, prompts_dir=str(tmp_path), demonstrations="multi_hop")
+    messages = render("migres/generate_queries", variables, folders=[str(tmp_path)], demonstrations="multi_hop")
     assert str(messages[1].text).endswith("At most 7 queries.")
 
 

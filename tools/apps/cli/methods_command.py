@@ -12,6 +12,7 @@ from rich.text import Text
 from hopgraph.graphs import ALIASES, chat, find_method, list_methods
 from hopgraph.nodes.core.method_graph import CompiledMethod
 from hopgraph.state import Context, SettingsError
+from hopgraph.state.context import own_prompt_folders
 from hopgraph.state.papers import PAPERS
 from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_json, print_line
 from hopgraph.tools.io.atomic_files import write_files
@@ -120,7 +121,9 @@ def run_prompts(method: str, out: Path, *, force: bool) -> None:
     """Copy the prompt files of a method and print how to use them; files that are there need `force`."""
     cls = find_method(method).Context
     out = out.expanduser()
-    files = dict(list_prompt_files(cls.method, cls.steps))
+    if not cls.steps:
+        raise SettingsError(f"{method} has no prompts that could be copied: its graph asks models in its own way")
+    files = dict(list_prompt_files(cls.method, cls.steps, own_prompt_folders(cls)))
     contents = {out / name: path.read_bytes() for name, path in files.items()}
     there = [path for path in contents if path.exists()]
     if there and not force:

@@ -34,10 +34,8 @@ def run_compare(
     for path in out:
         if path.suffix.lower() not in WRITERS:
             raise SettingsError(f"--out {str(path)!r:.80}: its ending must be one of {', '.join(WRITERS)}")
-    if against and (place := parse_place(against, "graph")):
-        against = METHODS.add(place).name
     comparison = compare_runs([RunReader(path.expanduser()) for path in runs])
-    made = tables(comparison, against)
+    made = tables(comparison, _method_name(against))
     facts = comparison.methods[0].reader.manifest.dataset
     heading = f"{facts.name}, {facts.sample}: {pluralize(facts.questions, 'question')}"
     notes, label = _notes(comparison), simulated(comparison)
@@ -79,6 +77,12 @@ def _write_details(comparison: Comparison, folder: Path) -> list[str]:
         for name, page in question_pages(comparison):
             write_files({folder / name: page.encode("utf-8", "replace")})
     return [pictures, links]
+
+
+def _method_name(given: str | None) -> str | None:
+    """Return the name of a method that is named by its place; anything else as it is."""
+    place = parse_place(given, "graph") if given else None
+    return METHODS.add(place).name if place else given
 
 
 def _notes(comparison: Comparison) -> list[str]:

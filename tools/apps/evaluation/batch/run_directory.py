@@ -115,8 +115,8 @@ def prompt_hashes(settings: Context) -> dict[str, str]:
     hashes: dict[str, str] = {}
     for step in sorted(settings.steps):
         role = f"{settings.method}/{step}"
-        prompt = read_prompt(role, settings.prompts_dir)
-        examples = read_demonstrations(role, settings.demonstrations, settings.prompts_dir)
+        prompt = read_prompt(role, settings.prompt_folders)
+        examples = read_demonstrations(role, settings.demonstrations, settings.prompt_folders)
         content = [prompt.instructions, prompt.input, *map(repr, examples)]
         hashes[step] = hashlib.sha256(json.dumps(content).encode("ascii")).hexdigest()
     return hashes
