@@ -15,7 +15,7 @@ from hopgraph.tools.retrieval.embeddings.remote import untrusted_address
 from hopgraph.tools.retrieval.faiss_store import IVFPQ_FROM, VectorStore, build_store, choose_kind
 from hopgraph.tools.retrieval.index import Hit, open_index
 from hopgraph.tools.retrieval.index_manifest import DenseFacts, Manifest, map_array, read_manifest
-from hopgraph.tools.retrieval.passage_retriever import FusedIndex, IndexRetriever
+from hopgraph.tools.retrieval.passage_retriever import FusedIndex, IndexRetriever, parse_bm25_weight
 from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore
 from hopgraph.tools.retrieval.ranking import RANKS
 from hopgraph.tools.retrieval.shards import Shards, embed_passages
@@ -79,11 +79,16 @@ def load_query_model(path: Path, facts: DenseFacts, given: str | Embeddings | No
 
 
 def open_dense_retriever(spec: str) -> IndexRetriever:
-    """Open `faiss:DIR` or `hybrid:DIR`, each with `?model=SPEC` to embed queries by another copy of the model."""
-    named = read_spec(spec, ("model",))
+    """Open `faiss:DIR` or `hybrid:DIR`, each with `?model=SPEC` to embed queries by another copy of the model.
+
+    `hybrid:DIR?bm25_weight=0.5` weighs BM25 against the vectors.
+    """
+    is_hybrid = spec.startswith("hybrid:")
+    named = read_spec(spec, ("model", "bm25_weight") if is_hybrid else ("model",))
     source, path = f"{named.kind}:{named.name}", Path(named.name).expanduser()
+    weight = parse_bm25_weight(source, named.options.get("bm25_weight"))
     dense = open_dense(path, named.options.get("model"), source)
-    return IndexRetriever(index=dense if named.kind == "faiss" else FusedIndex(source, (open_index(path), dense)))
+    return IndexRetriever(index=FusedIndex(source, open_index(path), dense, weight) if is_hybrid else dense)
 
 
 @dataclass(frozen=True)

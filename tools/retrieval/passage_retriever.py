@@ -10,13 +10,14 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict, Field, SkipValidation
 
+from hopgraph.state import SpecError
 from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.retrieval.index import Hit, Index
 from hopgraph.tools.retrieval.passage_metadata import INDEX
 from hopgraph.tools.retrieval.passage_store import StoredPassage
 
-RRF_K = 60
-"""The constant of Cormack et al. 2009: the higher, the less the first ranks count."""
+BM25_WEIGHT = 0.4
+"""BM25's share of a fused score, the vectors have the rest; MODELS.md says how it was chosen."""
 DEPTH = 100
 """Hits of each ranking that are fused at least."""
 
@@ -36,29 +37,48 @@ class SearchableIndex(Protocol):
 
 @dataclass(frozen=True)
 class FusedIndex:
-    """Several indexes of one corpus, searched concurrently and merged by reciprocal rank fusion."""
+    """BM25 and vectors of one corpus, searched concurrently and merged by relative scores."""
 
     source: str
-    indexes: tuple[SearchableIndex, ...]
+    bm25: SearchableIndex
+    vectors: SearchableIndex
+    bm25_weight: float = BM25_WEIGHT
 
     async def asearch(self, query: str, k: int) -> list[Hit]:
         """Find the best of the fused ranking."""
-        found = await asyncio.gather(*(each.asearch(query, max(k, DEPTH)) for each in self.indexes))
-        return fuse_rankings(found, k)
+        depth = max(k, DEPTH)
+        bm25, vectors = await asyncio.gather(self.bm25.asearch(query, depth), self.vectors.asearch(query, depth))
+        return fuse_rankings([(bm25, self.bm25_weight), (vectors, 1 - self.bm25_weight)], k)
 
 
-def fuse_rankings(rankings: Sequence[Sequence[Hit]], k: int) -> list[Hit]:
-    """Merge rankings of one corpus, each best first, by reciprocal rank fusion (Cormack, Clarke and Büttcher 2009).
+def parse_bm25_weight(spec: str, text: str | None) -> float:
+    """Parse the option `bm25_weight` of a spec, a number from 0 to 1; the default where it is not given.
+
+    Raises:
+        SpecError: it is something else.
+    """
+    try:
+        weight = BM25_WEIGHT if text is None else float(text)
+    except ValueError:
+        weight = -1.0
+    if 0 <= weight <= 1:
+        return weight
+    raise SpecError(f"{spec}: bm25_weight must be a number from 0 to 1, got {text!r}")
+
+
+def fuse_rankings(rankings: Sequence[tuple[Sequence[Hit], float]], k: int) -> list[Hit]:
+    """Merge weighted rankings of one corpus, each best first, by relative scores (Bruch, Gai and Ingber 2023).
 
     Returns:
-        At most k hits, best first, equal scores by id. Each passage scores the sum of 1 / (60 + its rank), from 1,
-        over the rankings that have it.
+        At most k hits, best first, equal scores by id. Each passage scores the sum of weight · (score - lowest) /
+        (highest - lowest) over the rankings that have it; where all scores of a ranking are equal, of its weight.
     """
-    passages = {hit.passage.id: hit.passage for ranking in rankings for hit in ranking}
+    passages = {hit.passage.id: hit.passage for ranking, _ in rankings for hit in ranking}
     scores = dict.fromkeys(passages, 0.0)
-    for ranking in rankings:
-        for rank, hit in enumerate(ranking, start=1):
-            scores[hit.passage.id] += 1 / (RRF_K + rank)
+    for ranking, weight in rankings:
+        lowest, highest = (ranking[-1].score, ranking[0].score) if ranking else (0.0, 0.0)
+        for hit in ranking:
+            scores[hit.passage.id] += weight * ((hit.score - lowest) / (highest - lowest) if highest > lowest else 1.0)
     order = sorted(scores, key=lambda key: (-scores[key], key))[: max(k, 0)]
     return [Hit(passages[key], scores[key]) for key in order]
 

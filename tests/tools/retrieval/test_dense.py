@@ -14,9 +14,7 @@ from hopgraph.state import CorpusError, SettingsError, SpecError
 from hopgraph.tools.retrieval import build_index, open_index, resolve_retriever, update_index
 from hopgraph.tools.retrieval.dense import open_dense
 from hopgraph.tools.retrieval.faiss_store import FILE, choose_kind
-from hopgraph.tools.retrieval.index import Hit
-from hopgraph.tools.retrieval.passage_retriever import FusedIndex, IndexRetriever, fuse_rankings
-from hopgraph.tools.retrieval.passage_store import StoredPassage
+from hopgraph.tools.retrieval.passage_retriever import FusedIndex, IndexRetriever
 from support.hashed_words import HashedWords
 from support.sample import read_sample_passages
 
@@ -113,7 +111,7 @@ def test_the_kind_follows_from_the_number_of_passages() -> None:
 async def test_retrievers_answer_alike_sync_and_async(built: Path) -> None:
     index = open_dense(built, HashedWords())
     dense = IndexRetriever(index=index, k=7)
-    hybrid = IndexRetriever(index=FusedIndex("both", (open_index(built), index)), k=7)
+    hybrid = IndexRetriever(index=FusedIndex("both", open_index(built), index), k=7)
     for retriever in (dense, hybrid):
         here = retriever.invoke(QUERIES[0])
         assert here == await retriever.ainvoke(QUERIES[0])
@@ -123,15 +121,6 @@ async def test_retrievers_answer_alike_sync_and_async(built: Path) -> None:
     many = await asyncio.gather(*(hybrid.ainvoke(query) for query in QUERIES * 5))
     assert many == [hybrid.invoke(query) for query in QUERIES * 5]
     assert await dense.ainvoke("") == []
-
-
-def test_fusion_adds_the_reciprocals_of_the_ranks() -> None:
-    a, b, c = (Hit(StoredPassage(name, "", name), 1.0) for name in "abc")
-    hits = fuse_rankings([[a, b], [b, c]], 5)
-    assert [hit.passage.id for hit in hits] == ["b", "a", "c"]
-    assert [hit.score for hit in hits] == pytest.approx([1 / 62 + 1 / 61, 1 / 61, 1 / 62])
-    assert [hit.passage.id for hit in fuse_rankings([[b], [a]], 1)] == ["a"]
-    assert fuse_rankings([], 5) == fuse_rankings([[], []], 5) == []
 
 
 def test_the_manifest_says_which_model_made_the_vectors(built: Path) -> None:
@@ -185,7 +174,9 @@ def test_specs_that_cannot_work_say_what_to_do(built: Path, tmp_path: Path) -> N
     plain = build_index(write_corpus(tmp_path / "corpus.jsonl", 20), tmp_path / "plain").path
     for spec, kind, message in (
         ("faiss:", SpecError, r"the folder's name is missing; write faiss:DIR"),
-        (f"hybrid:{built}?speed=1", SpecError, "option 'speed' of .* is unknown; valid: model"),
+        (f"hybrid:{built}?speed=1", SpecError, "option 'speed' of .* is unknown; valid: model, bm25_weight"),
+        (f"hybrid:{built}?bm25_weight=2", SpecError, "bm25_weight must be a number from 0 to 1, got '2'"),
+        (f"faiss:{built}?bm25_weight=0", SpecError, "option 'bm25_weight' of .* is unknown; valid: model"),
         (f"faiss:{tmp_path}/none", CorpusError, "no such index"),
         (f"hybrid:{plain}", CorpusError, r"has no vectors; make them: hopgraph index SOURCE --out .* --dense"),
         (f"faiss:{built}?model=word2vec:x", SpecError, "use one of: sentence-transformers"),

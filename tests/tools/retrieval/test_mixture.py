@@ -75,5 +75,5 @@ async def test_hybrid_is_one_retriever_of_both(index: Path) -> None:
     (candidates,) = found["candidates"]
     assert len(candidates["passage_ids"]) == 10
     assert candidates["scores"] == sorted(candidates["scores"], reverse=True)
-    assert max(candidates["scores"]) <= 2 / 61
+    assert 0.6 <= candidates["scores"][0] <= 1  # the best by vectors alone has 0.6
     assert {each["source"] for each in found["passages"]} == {f"hybrid:{index}"}

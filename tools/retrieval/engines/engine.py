@@ -1,6 +1,6 @@
 """Addresses of engines, the interface that Milvus and Elasticsearch implement, and what is stored with a collection.
 
-An address is `milvus:URI#COLLECTION` or `elasticsearch:URL#INDEX`, each with `?mode=…`.
+An address is `milvus:URI#COLLECTION` or `elasticsearch:URL#INDEX`, each with `?mode=…&bm25_weight=…`.
 """
 
 from collections.abc import Sequence
@@ -15,16 +15,17 @@ from hopgraph.tools.io.redact import redact
 from hopgraph.tools.retrieval.embeddings import EmbeddingFacts
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.index_manifest import CorpusFacts, load_analyser, parse_facts
+from hopgraph.tools.retrieval.passage_retriever import BM25_WEIGHT, parse_bm25_weight
 from hopgraph.tools.retrieval.passage_store import StoredPassage
 from hopgraph.tools.retrieval.ranking import K1, B
 
 Mode = Literal["bm25", "dense", "hybrid"]
-"""By words, by vectors, or both merged by reciprocal rank fusion."""
+"""By words, by vectors, or both merged by relative scores."""
 _MODES: tuple[str, ...] = get_args(Mode)
 KINDS = ("milvus", "elasticsearch")
 VALID_ENGINE_SPECS = (
     "milvus:FILE.db#COLLECTION (embedded), milvus:http://HOST:19530#COLLECTION, elasticsearch:http://HOST:9200#INDEX"
-    " (filled by `hopgraph index SOURCE --to SPEC`; each may end in ?mode=bm25, dense or hybrid)"
+    " (filled by `hopgraph index SOURCE --to SPEC`; each may end in ?mode=bm25, dense or hybrid&bm25_weight=0.4)"
 )
 
 
@@ -39,6 +40,8 @@ class EngineAddress:
     """What the engine calls the corpus: a Milvus collection, an Elasticsearch index."""
     mode: Mode | None = None
     """None: hybrid where the corpus has vectors, else BM25."""
+    bm25_weight: float = BM25_WEIGHT
+    """BM25's share of a hybrid score."""
 
     @property
     def remote(self) -> bool:
@@ -68,15 +71,16 @@ def parse_address(spec: str) -> EngineAddress:
     address = EngineAddress(kind, uri.strip().rstrip("/"), collection.strip())
     problem = _problem(address) if kind in KINDS else f"no engine is called {kind!r}"
     options = dict(parse_qsl(query, keep_blank_values=True))
-    mode = options.pop("mode", None)
+    mode, weight = options.pop("mode", None), options.pop("bm25_weight", None)
     if options:
-        problem = problem or f"the option {next(iter(options))!r} is unknown; there is mode"
+        problem = problem or f"the option {next(iter(options))!r} is unknown; there are mode and bm25_weight"
     if mode is not None and mode not in _MODES:
         problem = problem or f"the mode {mode!r} is unknown; use one of: {', '.join(_MODES)}"
     if problem:
         # The address may contain a password: the message shows the spec without it.
         raise SpecError(f"{address}: {problem}; valid: {VALID_ENGINE_SPECS}")
-    return EngineAddress(kind, address.uri, address.collection, cast("Mode | None", mode))
+    weight = parse_bm25_weight(str(address), weight)
+    return EngineAddress(kind, address.uri, address.collection, cast("Mode | None", mode), weight)
 
 
 def _problem(address: EngineAddress) -> str:

@@ -78,4 +78,6 @@ def resolve_engine(spec: str, embeddings: str | Embeddings | None = None) -> Ind
     model = resolve_embeddings(embeddings or facts.embedding.model)
     model.check(facts.embedding, source)
     by_vectors = VectorIndex(source, engine, model.with_recorded_settings(facts.embedding))
-    return IndexRetriever(index=by_vectors if mode == "dense" else FusedIndex(source, (by_vectors, by_terms)))
+    if mode == "dense":
+        return IndexRetriever(index=by_vectors)
+    return IndexRetriever(index=FusedIndex(source, by_terms, by_vectors, address.bm25_weight))

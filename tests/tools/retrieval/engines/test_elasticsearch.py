@@ -14,7 +14,9 @@ from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 from hopgraph.tools.retrieval.engines import index_into, resolve_engine
 from hopgraph.tools.retrieval.engines.engine import EngineFacts
 from hopgraph.tools.retrieval.engines.engine_index import TermIndex
-from hopgraph.tools.retrieval.passage_retriever import IndexRetriever
+from hopgraph.tools.retrieval.index import Hit
+from hopgraph.tools.retrieval.passage_retriever import IndexRetriever, fuse_rankings
+from hopgraph.tools.retrieval.passage_store import StoredPassage
 from support.hashed_words import HashedWords
 from support.servers.elasticsearch_server import ElasticsearchServer
 
@@ -72,9 +74,9 @@ def test_dense_is_the_inner_product_and_hybrid_the_fusion_of_both(server: Elasti
     assert all(score == pytest.approx(products[ids.index(str(key))]) for key, score in dense)
     words = found(resolve_engine(f"{target}?mode=bm25", MODEL), "fox river", 100)
     hybrid = found(resolve_engine(target, MODEL), "fox river", 20)
-    ranks = [{key: rank for rank, (key, _) in enumerate(each, 1)} for each in (dense, words)]
-    expected = {key: sum(1 / (60 + rank[key]) for rank in ranks if key in rank) for key in ranks[0] | ranks[1]}
-    assert hybrid == sorted(expected.items(), key=lambda each: (-each[1], each[0]))[:20]
+    rankings = [[Hit(StoredPassage(str(key), "", ""), score) for key, score in each] for each in (words, dense)]
+    fused = fuse_rankings(list(zip(rankings, (0.4, 0.6), strict=True)), 20)
+    assert hybrid == [(hit.passage.id, hit.score) for hit in fused]
 
 
 async def test_many_searches_at_once_and_off_the_event_loop(server: ElasticsearchServer, corpus: Path) -> None:

@@ -13,7 +13,9 @@ from hopgraph.state import BadRecordError, CorpusError, SpecError
 from hopgraph.tools.retrieval import index_in_memory
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 from hopgraph.tools.retrieval.engines import index_into, resolve_engine
-from hopgraph.tools.retrieval.passage_retriever import IndexRetriever
+from hopgraph.tools.retrieval.index import Hit
+from hopgraph.tools.retrieval.passage_retriever import IndexRetriever, fuse_rankings
+from hopgraph.tools.retrieval.passage_store import StoredPassage
 from support.hashed_words import HashedWords
 
 pytest.importorskip("pymilvus")
@@ -59,9 +61,9 @@ def test_dense_is_the_inner_product_and_hybrid_the_fusion_of_both(target: str, s
     assert len({key for key, _ in dense} & set(nearest)) >= 90
     words = found(resolve_engine(f"{target}?mode=bm25", MODEL), query, 100)
     hybrid = resolve_engine(target, MODEL)
-    ranks = [{key: rank for rank, (key, _) in enumerate(each, 1)} for each in (dense, words)]
-    expected = {key: sum(1 / (60 + rank[key]) for rank in ranks if key in rank) for key in ranks[0] | ranks[1]}
-    assert found(hybrid, query, 20) == sorted(expected.items(), key=lambda each: (-each[1], str(each[0])))[:20]
+    rankings = [[Hit(StoredPassage(str(key), "", ""), score) for key, score in each] for each in (words, dense)]
+    fused = fuse_rankings(list(zip(rankings, (0.4, 0.6), strict=True)), 20)
+    assert found(hybrid, query, 20) == [(hit.passage.id, hit.score) for hit in fused]
 
 
 async def test_documents_and_many_searches_at_once(target: str, tmp_path: Path) -> None:
