@@ -39,7 +39,7 @@ class CorpusFacts(BaseModel, frozen=True, extra="forbid"):
     skipped: int = Field(ge=0)
     """Bad records that were passed over."""
     fingerprint: str
-    """SHA-256 over the passages as they are stored, in order."""
+    """SHA-256 over the passages as they are stored, in order; of a corpus in an engine over the hashes of its files."""
 
 
 class Bm25Facts(BaseModel, frozen=True, extra="forbid"):

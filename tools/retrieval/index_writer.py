@@ -104,9 +104,8 @@ class IndexWriter:
                 self._dropped[_digest(passage)] = row
 
     def _records(self, size: int) -> Iterable[SourceRecord]:
-        if self.corpus is None or not self.reading.only:
-            return
-        for count, record in enumerate(self.corpus.records(self.reading)):
+        records = self.corpus.records(self.reading) if self.corpus else ()
+        for count, record in enumerate(records):
             if count % _EVERY == 0:
                 self.progress("read", min(self.reading.bytes_read, size), size)
             yield record

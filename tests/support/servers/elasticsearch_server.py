@@ -105,7 +105,7 @@ class ElasticsearchServer:
         """Method and path, in order."""
         self.fail_bulk_after: int | None = None
         """Answer 503 to every bulk request once this many were done."""
-        self._bulks = 0
+        self.bulks = 0
         self._api_key, self._headers = api_key, _PRODUCT if product else {}
         routes = [
             Route("/_bulk", self._route(self._bulk), methods=["PUT", "POST"]),
@@ -114,6 +114,7 @@ class ElasticsearchServer:
             Route("/{index}/_refresh", self._route(self._refresh), methods=["POST"]),
             Route("/{index}/_count", self._route(self._count), methods=["GET", "POST"]),
             Route("/{index}/_search", self._route(self._search), methods=["POST"]),
+            Route("/{index}/_delete_by_query", self._route(self._delete_by_query), methods=["POST"]),
         ]
         self._server = LoopbackServer(Starlette(routes=routes))
         self.url = self._server.url
@@ -172,9 +173,9 @@ class ElasticsearchServer:
         return {"acknowledged": True}
 
     def _bulk(self, _request: Request, body: bytes) -> Any:
-        if self.fail_bulk_after is not None and self._bulks >= self.fail_bulk_after:
+        if self.fail_bulk_after is not None and self.bulks >= self.fail_bulk_after:
             raise RefusedError(503, "unavailable_shards_exception", "primary shard is not active")
-        self._bulks += 1
+        self.bulks += 1
         lines = [json.loads(line) for line in body.splitlines()]
         items: list[Any] = []
         for action, document in zip(lines[::2], lines[1::2], strict=True):
@@ -196,8 +197,30 @@ class ElasticsearchServer:
     def _count(self, request: Request, _body: bytes) -> Any:
         return {"count": len(self._named(request).searchable)}
 
+    def _delete_by_query(self, request: Request, body: bytes) -> Any:
+        index, ((name, values),) = self._named(request), json.loads(body)["query"]["terms"].items()
+        if index.mappings["properties"][name] != {"type": "keyword"}:
+            raise RefusedError(400, "query_shard_exception", f"[{name}] is no keyword")
+        found = [key for key, each in index.searchable.items() if each.get(name) in values]  # as last refreshed
+        for key in found:
+            index.written.pop(key, None)
+        return {"deleted": len(found), "failures": []}
+
+    def _sorted(self, index: StoredIndex, wanted: dict[str, Any]) -> Any:
+        """Page through the documents that have a keyword field, by another one."""
+        name, ((by, _),) = wanted["query"]["exists"]["field"], wanted["sort"][0].items()
+        after = wanted.get("search_after", [""])[0]
+        found = sorted((each[by], key) for key, each in index.searchable.items() if name in each and each[by] > after)
+        hits = [
+            {"_id": key, "sort": [value], "_source": {each: index.searchable[key][each] for each in wanted["_source"]}}
+            for value, key in found[: wanted["size"]]
+        ]
+        return {"hits": {"hits": hits}}
+
     def _search(self, request: Request, body: bytes) -> Any:
         index, wanted = self._named(request), json.loads(body)
+        if "sort" in wanted:
+            return self._sorted(index, wanted)
         if unknown := set(wanted) - {"query", "size", "_source"}:
             raise RefusedError(400, "parsing_exception", f"unknown key {sorted(unknown)}")
         if wanted["size"] > 10_000:

@@ -83,9 +83,15 @@ def run_index_into(options: IndexOptions, target: str) -> None:
             skip_bad=options.skip_bad,
             follow_links=options.follow_links,
             language=options.language or "en",
+            keep_missing=options.keep_missing,
+            dry_run=options.dry_run,
             progress=progress,
         )
+    if options.dry_run:
+        _print_changes(console, report.changes)
+        return
     before = f" ({report.resumed_at:,} of them by an earlier run)" if report.resumed_at else ""
+    print_line(console, f"{_count_changes(report.changes)}.")
     sent = f"Sent {pluralize(report.passages, 'passage')}{before} ({report.format} format) in {report.seconds:.1f} s"
     total = f"{report.target} has {pluralize(report.total, 'passage')} now"
     print_line(console, f"{sent}; {pluralize(report.skipped, 'bad record')} skipped. {total}.")

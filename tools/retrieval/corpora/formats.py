@@ -73,6 +73,8 @@ class Corpus:
             BadRecordError: naming file and line, unless `reading` skips bad records.
             CorpusError: a file cannot be read.
         """
+        if reading.only is not None and reading.only.isdisjoint(self.files):
+            return
         try:
             yield from FORMATS[self.format].read(self.path, reading)
         except OSError as error:

@@ -34,7 +34,7 @@ class CorpusReading:
 
     skip_bad: bool = False
     only: frozenset[Path] | None = None
-    """The files of a folder to read; None for all."""
+    """The files to read; None for all."""
     bytes_read: int = 0
     skipped: int = 0
     first_skipped: list[str] = field(default_factory=list[str])

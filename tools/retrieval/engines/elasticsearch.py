@@ -17,6 +17,8 @@ from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.retrieval.engines.engine import (
     CALL_SECONDS,
     CONNECT_SECONDS,
+    FILE,
+    FILE_RECORD,
     METADATA,
     TERMS,
     VECTOR,
@@ -80,6 +82,7 @@ class ElasticsearchEngine(SearchEngine):
         self._metadata = facts.metadata
         if facts.metadata:
             properties[METADATA] = {"type": "object", "enabled": False}
+            properties |= {name: {"type": "keyword"} for name in (FILE, FILE_RECORD)}
         if facts.embedding:
             properties[VECTOR] = {
                 "type": "dense_vector",
@@ -114,13 +117,42 @@ class ElasticsearchEngine(SearchEngine):
                 "title": row.passage.title,
                 "text": row.passage.text,
                 TERMS: " ".join(row.terms),
-                **({METADATA: dict(row.passage.metadata)} if self._metadata else {}),
+                **({METADATA: dict(row.passage.metadata), FILE: row.file} if self._metadata else {}),
+                **({FILE_RECORD: row.file_record} if self._metadata and row.file_record else {}),
                 **({VECTOR: row.vector} if row.vector else {}),
             }
             for row in rows
         )
         with self._translated("cannot be written"):
             self._helpers.bulk(self._client, actions, chunk_size=len(rows))
+
+    @override
+    def list_files(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        after: list[Any] | None = None
+        with self._translated("cannot be read"):
+            self._client.indices.refresh(index=self.address.collection)
+            while True:
+                page = self._client.search(
+                    index=self.address.collection,
+                    query={"exists": {"field": FILE_RECORD}},
+                    size=_MOST_HITS,
+                    source=[FILE, FILE_RECORD],
+                    sort=[{FILE: "asc"}],
+                    search_after=after,
+                )
+                hits = page["hits"]["hits"]
+                found |= {hit["_source"][FILE]: hit["_source"][FILE_RECORD] for hit in hits}
+                if len(hits) < _MOST_HITS:
+                    return found
+                after = hits[-1]["sort"]
+
+    @override
+    def delete_files(self, files: Sequence[str]) -> None:
+        with self._translated("cannot be written"):
+            for start in range(0, len(files), _MOST_HITS):
+                some = {"terms": {FILE: list(files[start : start + _MOST_HITS])}}
+                self._client.delete_by_query(index=self.address.collection, query=some, conflicts="proceed")
 
     @override
     def refusal_reason(self, row: EngineRow) -> str:

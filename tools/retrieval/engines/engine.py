@@ -99,6 +99,8 @@ REMEDY = "fill a new collection by `hopgraph index`"
 
 METADATA = "metadata"
 """The name of the field with a passage's metadata."""
+FILE, FILE_RECORD = "file", "file_record"
+"""The names of the fields of `EngineRow` by which an update knows which files are there."""
 TERMS, VECTOR = "terms", "vector"
 """The names of the fields that are searched, in every engine.
 
@@ -115,6 +117,10 @@ class EngineRow(NamedTuple):
     passage: StoredPassage
     terms: tuple[str, ...]
     vector: list[float] | None = None
+    file: str = ""
+    """A digest of its source and its file, the source's digits first."""
+    file_record: str = ""
+    """In a file's last passage what says that it is complete: its hash, its number of passages and its name."""
 
 
 class Checkpoint(BaseModel, frozen=True, extra="forbid"):
@@ -139,7 +145,7 @@ class EngineFacts(BaseModel, frozen=True, extra="forbid"):
     embedding: EmbeddingFacts | None = None
     """The model whose vectors are stored; None for BM25 alone."""
     metadata: bool = False
-    """Whether the collection has a field for metadata; those of older versions have none, and keep none."""
+    """Whether the collection has fields for metadata and files; those of older versions have none, and keep none."""
     corpora: tuple[CorpusFacts, ...] = ()
     """What was put in completely, in order; empty until the first is."""
     unfinished: Checkpoint | None = None
@@ -181,6 +187,14 @@ class SearchEngine(Protocol):
 
     def upsert(self, rows: Sequence[EngineRow]) -> None:
         """Store passages; one with an id that is there replaces the old one."""
+        ...
+
+    def list_files(self) -> dict[str, str]:
+        """Return the `file_record` of each complete file, by its `file`."""
+        ...
+
+    def delete_files(self, files: Sequence[str]) -> None:
+        """Delete the passages of files, complete or not, by their `file`."""
         ...
 
     def refusal_reason(self, row: EngineRow) -> str:

@@ -23,6 +23,8 @@ from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.retrieval.engines.engine import (
     CALL_SECONDS,
     CONNECT_SECONDS,
+    FILE,
+    FILE_RECORD,
     METADATA,
     TERMS,
     VECTOR,
@@ -45,6 +47,8 @@ _LITE_SECONDS = 1800.0
 _LONGEST_ID, _LONGEST_FIELD = 512, 65_535
 """Bytes; Milvus stores no longer strings."""
 _FIELDS = ("title", "text")
+_READ_AT_ONCE = 1000
+"""Files that a request lists or deletes."""
 _LETTERS = re.compile(r"\w+")
 _opening = Lock()
 
@@ -149,7 +153,29 @@ class MilvusEngine(SearchEngine):
     def _strings(self, row: EngineRow) -> dict[str, str]:
         key, title, text, metadata = row.passage
         strings = {"title": title, "text": text, METADATA: json.dumps(dict(metadata), ensure_ascii=False)}
+        strings |= {FILE: row.file, FILE_RECORD: row.file_record}
         return {"id": key, **{name: strings[name] for name in self._stored}, TERMS: self._words(row.terms)}
+
+    @override
+    def list_files(self) -> dict[str, str]:
+        wanted = {"filter": f'{FILE_RECORD} != ""', "output_fields": [FILE, FILE_RECORD], "timeout": self._seconds}
+        with self._translated("cannot be read"):
+            self._client.load_collection(self.address.collection, timeout=self._seconds)
+            if not self.address.remote:  # Lite has no iterators, and needs none
+                found = self._client.query(self.address.collection, **wanted)
+            else:
+                pages = self._client.query_iterator(
+                    self.address.collection, batch_size=_READ_AT_ONCE, consistency_level="Strong", **wanted
+                )
+                found = [each for page in iter(pages.next, []) for each in page]
+        return {each[FILE]: each[FILE_RECORD] for each in found}
+
+    @override
+    def delete_files(self, files: Sequence[str]) -> None:
+        with self._translated("cannot be written"):
+            for start in range(0, len(files), _READ_AT_ONCE):
+                named = json.dumps(list(files[start : start + _READ_AT_ONCE]))  # digests, so nothing to escape
+                self._client.delete(self.address.collection, filter=f"{FILE} in {named}", timeout=self._seconds)
 
     @override
     def finish(self) -> int:
@@ -179,7 +205,7 @@ class MilvusEngine(SearchEngine):
                 anns_field=field,
                 limit=k,
                 search_params={"metric_type": metric, "params": {}},
-                output_fields=list(self._stored),
+                output_fields=[*_FIELDS, METADATA] if METADATA in self._stored else [*_FIELDS],
                 timeout=self._seconds,
             )
         return [Hit(_passage(each["id"], each["entity"]), float(each["distance"])) for each in found]
@@ -198,7 +224,7 @@ class MilvusEngine(SearchEngine):
 
 
 def _fields(facts: EngineFacts) -> tuple[str, ...]:
-    return (*_FIELDS, METADATA) if facts.metadata else _FIELDS
+    return (*_FIELDS, METADATA, FILE, FILE_RECORD) if facts.metadata else _FIELDS
 
 
 def _passage(key: str, fields: Mapping[str, str]) -> StoredPassage:

@@ -24,6 +24,8 @@ def test_a_corpus_is_streamed_into_a_server_and_asked_there(run: Callable[..., A
         assert "Sent 2 passages (beir format) in" in said
         assert "1 bad record skipped." in said
         assert "has 2 passages now." in said
+        again = run("index", str(tmp_path), "--format", "beir", "--to", target, "--dry-run")
+        assert "Would be: 0 files added, 0 changed, 0 removed, 1 unchanged." in " ".join(again.out.split())
         assert "--corpus" in said
         assert "corpus.jsonl:3:_idismissing" in "".join(sent.err.split())  # the terminal wraps a long path
         retriever = resolve_retriever(target)

@@ -237,3 +237,61 @@ def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "elasticsearch", None)
     with pytest.raises(SpecError, match=r"pip install 'hopgraph\[elasticsearch\]'"):
         resolve_engine("elasticsearch:http://127.0.0.1:9#x", MODEL)
+
+
+def test_a_folder_is_brought_up_to_date_file_by_file(server: ElasticsearchServer, tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for number in range(60):
+        (docs / f"f{number}.md").write_text(f"# File {number}\n\nThe animal of file{number} is an owl{number}.\n")
+    target = f"elasticsearch:{server.url}#docs"
+    index_into(target, docs, dense=MODEL)
+    for name in ("f3.md", "f30.md", "new1.md", "new2.md"):
+        (docs / name).write_text(f"A badger lives in {name}.")
+    (docs / "f59.md").write_text("A badger lives here. " * 40)  # more passages than before
+    for name in ("f0.md", "f41.md"):
+        (docs / name).unlink()
+    planned, embedded = index_into(target, docs, dense=MODEL, dry_run=True), MODEL.texts
+    report = index_into(target, docs, dense=MODEL)
+    assert report.changes == planned.changes
+    assert list(map(len, (report.changes.added, report.changes.changed, report.changes.vanished))) == [2, 3, 2]
+    assert (report.changes.unchanged, report.passages, report.total) == (55, 6, 61)
+    assert MODEL.texts - embedded == 6 + 1  # and the probe
+    retriever = resolve_engine(f"{target}?mode=bm25", MODEL)
+    assert {str(key).partition("#")[0] for key, _ in found(retriever, "badger")} == {
+        *("f3.md", "f30.md", "f59.md", "new1.md", "new2.md")
+    }
+    assert found(retriever, "owl3 owl0 owl41") == []
+    (docs / "f7.md").unlink()
+    assert index_into(target, docs, dense=MODEL, keep_missing=True).total == 61
+    assert index_into(target, docs, dense=MODEL).total == 60
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "cat.md").write_text("A cat.")
+    assert index_into(target, tmp_path / "more", dense=MODEL).total == 61  # another source deletes nothing
+
+
+def test_an_interrupted_update_is_finished_by_the_next(
+    server: ElasticsearchServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hopgraph.tools.retrieval.engines.fill._BATCH", 4)
+    docs, target = tmp_path / "docs", f"elasticsearch:{server.url}#killed"
+    docs.mkdir()
+
+    def write_all(animal: str) -> None:
+        for number in range(9):
+            (docs / f"f{number}.md").write_text(f"The {animal} of file {number} is here again. " * 30)
+
+    write_all("owl")
+    index_into(target, docs)
+    write_all("badger")
+    server.fail_bulk_after = server.bulks + 3
+    with pytest.raises(CorpusError, match="primary shard is not active"):
+        index_into(target, docs)
+    server.fail_bulk_after = None
+    report = index_into(target, docs)
+    assert 0 < report.changes.unchanged < 9  # those that were complete
+    assert report.total == len(list(open_corpus(docs).records(CorpusReading())))
+    retriever = resolve_engine(target)
+    assert found(retriever, "owl") == []
+    assert len(found(retriever, "badger", 99)) == report.total
+    assert index_into(target, docs).passages == 0

@@ -117,9 +117,12 @@ def test_again_adds_nothing_and_a_collection_of_somebody_else_is_refused(target:
     source.write_text('{"_id": "1", "text": "one fox"}\n{"_id": "2", "text": "two hens"}\n')
     index_into(target, source)
     source.write_text('{"_id": "2", "text": "two owls"}\n{"_id": "3", "text": "three owls"}\n')
-    assert index_into(target, source).total == 3
+    report = index_into(target, source)
+    assert (report.total, report.changes.changed) == (2, ("corpus.jsonl",))
+    report = index_into(target, source)
+    assert (report.total, report.passages, report.changes.unchanged) == (2, 0, 1)
     retriever = resolve_engine(target, MODEL)
-    assert found(retriever, "hen") == []
+    assert found(retriever, "hen") == found(retriever, "fox") == []
     assert [key for key, _ in found(retriever, "owls")] == ["2", "3"]
     with pytest.raises(CorpusError, match="was filled without --dense; do so again"):
         index_into(target, source, dense=MODEL)
@@ -162,3 +165,33 @@ def test_a_missing_package_names_the_extra(target: str, monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "pymilvus", None)
     with pytest.raises(SpecError, match=r"pip install 'hopgraph\[milvus\]'"):
         resolve_engine(target, MODEL)
+
+
+def test_a_folder_is_brought_up_to_date_file_by_file(target: str, tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for number in range(60):
+        (docs / f"f{number}.md").write_text(f"# File {number}\n\nThe animal of file{number} is an owl{number}.\n")
+    index_into(target, docs, dense=MODEL)
+    for name in ("f3.md", "f30.md", "new1.md", "new2.md"):
+        (docs / name).write_text(f"A badger lives in {name}.")
+    (docs / "f59.md").write_text("A badger lives here. " * 40)  # more passages than before
+    for name in ("f0.md", "f41.md"):
+        (docs / name).unlink()
+    planned, embedded = index_into(target, docs, dense=MODEL, dry_run=True), MODEL.texts
+    report = index_into(target, docs, dense=MODEL)
+    assert report.changes == planned.changes
+    assert list(map(len, (report.changes.added, report.changes.changed, report.changes.vanished))) == [2, 3, 2]
+    assert (report.changes.unchanged, report.passages, report.total) == (55, 6, 61)
+    assert MODEL.texts - embedded == 6 + 1  # and the probe
+    retriever = resolve_engine(f"{target}?mode=bm25", MODEL)
+    assert {str(key).partition("#")[0] for key, _ in found(retriever, "badger")} == {
+        *("f3.md", "f30.md", "f59.md", "new1.md", "new2.md")
+    }
+    assert found(retriever, "owl3 owl0 owl41") == []
+    (docs / "f7.md").unlink()
+    assert index_into(target, docs, dense=MODEL, keep_missing=True).total == 61
+    assert index_into(target, docs, dense=MODEL).total == 60
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "cat.md").write_text("A cat.")
+    assert index_into(target, tmp_path / "more", dense=MODEL).total == 61  # another source deletes nothing
