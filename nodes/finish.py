@@ -11,6 +11,7 @@ from hopgraph.nodes.core.evidence_review import REVIEWER_SOURCE
 from hopgraph.nodes.core.excerpts import passages_by_id
 from hopgraph.nodes.core.reply_text import MODEL_SOURCE, knowledge_passage
 from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.write_sentence import write_sentence
 from hopgraph.state import Call, Citation, Context, Evidence, MethodState, Passage, Usage
 from hopgraph.state.events import Answered
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
@@ -27,6 +28,7 @@ async def finish(state: MethodState, runtime: Runtime[Context]) -> Mapping[str, 
 
     The evidence is what the answering node named in `used`, else what shares words with the answer (`cited_evidence`).
     With `abstain` off, an answer without any is the model's own, and is cited as such.
+    With `answer_type="sentence"` the answer is written as one (`write_sentence`), and `answer` replaced.
     Writes `explanation` (cut), `citations` (in the order of the evidence; none without an answer), `passages` (cited
     ones first, then by first retrieval and score; recalled knowledge and a reviewer's words left out), `usage` and
     `stop_reason`.
@@ -38,14 +40,20 @@ async def finish(state: MethodState, runtime: Runtime[Context]) -> Mapping[str, 
         passages = {said["id"]: said}
         used = [Evidence(id="", statement=state["answer"], passage_ids=[said["id"]], quote="", verified=False)]
     citations = await asyncio.to_thread(cite, used, passages)  # long passages take their time
+    answer, calls = state["answer"], state["calls"]
+    written: dict[str, Any] = {}
+    if answer and runtime.context.answer_type == "sentence":
+        answer, call = await write_sentence(state, runtime, citations)
+        calls, written = {**calls, **call}, {"answer": answer, "calls": call}
     rank = {citation["passage_id"]: number for number, citation in enumerate(citations)}
     retrieved = [passage for passage in state["passages"] if passage["source"] not in _KINDS]
-    usage = total(state["calls"].values(), state["iteration"])
+    usage = total(calls.values(), state["iteration"])
     stop_reason = state["stop_reason"] or ("answered" if state["answer"] else "unanswerable")
     done: dict[str, Any] = {"stop_reason": stop_reason, "citations": citations, "usage": usage}
     done["explanation"] = state["explanation"][:MAX_QUESTION_CHARACTERS]  # steps may have joined many
-    emit(runtime, Answered(answer=state["answer"], **done))
-    return {**done, "passages": Overwrite(sorted(retrieved, key=lambda passage: rank.get(passage["id"], len(rank))))}
+    emit(runtime, Answered(answer=answer, **done))
+    ranked = sorted(retrieved, key=lambda passage: rank.get(passage["id"], len(rank)))
+    return {**written, **done, "passages": Overwrite(ranked)}
 
 
 def cited_evidence(state: MethodState, *, own_knowledge: bool = False) -> list[Evidence]:

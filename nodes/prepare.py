@@ -83,18 +83,18 @@ def _check_roles(settings: Context) -> None:
     """Refuse a model that is bound to a role of this method which does not exist."""
     for role in settings.models:
         method, _, step = role.partition("/")
-        if method == settings.method and step and settings.steps and step not in settings.steps:
-            known = ", ".join(settings.steps)
+        if method == settings.method and step and settings.steps and step not in settings.all_steps():
+            known = ", ".join(settings.all_steps())
             raise SettingsError(f"models: {settings.method} has no role {role!r}; its steps are: {known}")
 
 
 def _check_prompts(settings: Context) -> None:
     """Check that each step has a prompt, and that every file is read by a step of this name; and the demonstrations."""
     if settings.prompts_dir:
-        check_prompts_dir(settings.prompts_dir, settings.method, settings.steps)
+        check_prompts_dir(settings.prompts_dir, settings.method, settings.all_steps())
     for folder in settings.prompt_folders:
-        check_prompt_names(folder, settings.method, settings.steps)
-    for step in settings.steps:
+        check_prompt_names(folder, settings.method, settings.all_steps())
+    for step in settings.all_steps():
         read_prompt(f"{settings.method}/{step}", settings.prompt_folders)
     check_demonstrations(settings.method, settings.steps, settings.demonstrations, settings.prompt_folders)
 

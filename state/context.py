@@ -28,6 +28,12 @@ Resource = Literal["retriever", "reranker", "entailment"]
 """What some methods need beside a model."""
 
 
+SENTENCE_STEP = "write_sentence"
+"""The last step of every method with `answer_type="sentence"`."""
+
+MAX_STYLE = 4_000
+"""Characters of `answer_style`."""
+
 SettingGroup = Literal["Model", "Retrieval", "Review", "Method", "Chat", "Limits", "Operation"]
 """The headings of the settings panel; those of Limits and Operation may change when a run is resumed."""
 
@@ -132,8 +138,17 @@ class Context(BaseModel):
         "pause before an answer is made until a person has approved, edited or rejected what it is "
         "made of; needs a checkpointer",
     )
-    answer_type: Literal["short", "yes_no"] = setting(
-        "Method", "short", "yes_no: the answer must be yes or no (StrategyQA)"
+    answer_type: Literal["short", "yes_no", "sentence"] = setting(
+        "Method",
+        "short",
+        "yes_no: the answer must be yes or no (StrategyQA); sentence: one more call writes the short answer as a full "
+        "sentence with the marks [1], [2] of its citations",
+    )
+    answer_style: str | None = setting(
+        "Method",
+        None,
+        "with answer_type sentence: the form, tone or language of the sentence, in words; no other step reads it",
+        max_length=MAX_STYLE,
     )
     abstain: bool = setting(
         "Method",
@@ -179,6 +194,11 @@ class Context(BaseModel):
     def prompt_folders(self) -> tuple[str, ...]:
         """Where prompts are looked for before the built-in ones: `prompts_dir`, then beside the method's own code."""
         return (*([self.prompts_dir] if self.prompts_dir else []), *own_prompt_folders(type(self)))
+
+    @classmethod
+    def all_steps(cls) -> tuple[str, ...]:
+        """Return its steps, with the one that all methods share; empty where it names none."""
+        return (*cls.steps, SENTENCE_STEP) if cls.steps else ()
 
     @classmethod
     def preset(cls, family: str, **settings: Any) -> Self:

@@ -1,23 +1,19 @@
 """Write the reply: the answer with numbered citations, or plainly that there is none."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
+from hopgraph.nodes.core.marked_text import escape_markup, marked_answer
+from hopgraph.nodes.core.message_stream import is_streamed, push_text, reply_id
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.finish import total
 from hopgraph.state import Citation, StopReason, Usage
 from hopgraph.state.chat import ChatContext, ChatState, LookUpState
 from hopgraph.state.events import Replied
-from hopgraph.tools.prompts import clean
 from hopgraph.tools.retrieval.passage_metadata import describe_place, name_citation
-
-_MARKUP = re.compile(r"([\\`*_\[\]<>~$|#])")
-"""Characters with which Markdown and HTML begin a link, a picture, code, a formula or formatting."""
-_ESCAPED = re.compile(rf"\\{_MARKUP.pattern}")
 
 
 async def reply(state: ChatState, runtime: Runtime[ChatContext]) -> Mapping[str, Any]:
@@ -37,15 +33,17 @@ async def reply(state: ChatState, runtime: Runtime[ChatContext]) -> Mapping[str,
         "method": state["chosen"] or "",
         "stop_reason": state["stop_reason"],
     }
-    return {"messages": [AIMessage(text, additional_kwargs=details)], "usage": usage}
+    identity = reply_id(state)
+    if is_streamed(identity):  # the answer; its sources follow
+        push_text(identity, text.removeprefix(marked_answer(state["answer"], len(state["citations"]))))
+    return {"messages": [AIMessage(text, id=identity, additional_kwargs=details)], "usage": usage}
 
 
 def reply_text(state: LookUpState) -> str:
     """Write what was found as text: the answer with its marks, then what each of them stands for."""
     if not state["answer"]:
         return not_found(escape_markup(state["question"]), state["stop_reason"])
-    marks = "".join(f"[{number}]" for number in range(1, len(state["citations"]) + 1))
-    parts = [f"{escape_markup(state['answer'])} {marks}".rstrip()]
+    parts = [marked_answer(state["answer"], len(state["citations"]))]
     parts += remarks(state["citations"], state["stop_reason"])
     parts.append("\n\n".join(_source(number, each) for number, each in enumerate(state["citations"], start=1)))
     return "\n\n".join(part for part in parts if part)
@@ -73,16 +71,6 @@ def _source(number: int, citation: Citation) -> str:
     title = "the model's own knowledge" if own else escape_markup(name_citation(citation))
     place, quote = escape_markup(describe_place(citation)), escape_markup(citation["quote"])
     return f"[{number}] {title}" + (f" · {place}" if place else "") + (f": “{quote}”" if quote else "")
-
-
-def escape_markup(text: str) -> str:
-    """Write untrusted text so that a chat client shows it as it is: on one line, with its markup escaped."""
-    return _MARKUP.sub(r"\\\1", " ".join(clean(text).split()))
-
-
-def unescape_markup(reply: str) -> str:
-    """Take out what `escape_markup` wrote before markup, for a place where nothing reads the text as Markdown."""
-    return _ESCAPED.sub(r"\1", reply)
 
 
 def _sum(one: Usage, other: Usage) -> Usage:

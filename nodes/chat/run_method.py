@@ -5,10 +5,12 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config
 from langgraph.runtime import get_runtime
 
 from hopgraph.nodes.core.budget import calls_left, tokens_left
 from hopgraph.nodes.core.human_review import step_start_time
+from hopgraph.nodes.core.message_stream import MESSAGE_ID, reply_id
 from hopgraph.nodes.core.method_graph import CompiledMethod
 from hopgraph.state import Context, Spent
 from hopgraph.state.chat import ChatContext, ChosenMethod, settings_for_method
@@ -24,7 +26,7 @@ class LentMethod(CompiledMethod):
 
     def stream(self, input: ChosenMethod, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:  # noqa: A002
         """Run the method and give its steps; `invoke` comes through here too."""
-        return super().stream(input, config, **{**options, "context": self._settings(input)})
+        return super().stream(input, _announcing(config, input), **{**options, "context": self._settings(input)})
 
     def astream(  # pyright: ignore[reportIncompatibleMethodOverride] - the overloads are for callers
         self,
@@ -33,7 +35,7 @@ class LentMethod(CompiledMethod):
         **options: Any,
     ) -> AsyncIterator[Any]:
         """Run the method and give its steps; `ainvoke` comes through here too."""
-        return super().astream(input, config, **{**options, "context": self._settings(input)})
+        return super().astream(input, _announcing(config, input), **{**options, "context": self._settings(input)})
 
     def _settings(self, state: ChosenMethod) -> Context:
         runtime = get_runtime()
@@ -41,6 +43,12 @@ class LentMethod(CompiledMethod):
         # A method that waited for a reviewer resumes with the time limit that it started with.
         now = step_start_time(runtime)
         return limits_left(settings_for_method(chat, cast("type[Context]", self.context_schema)), state, now)
+
+
+def _announcing(config: RunnableConfig | None, turn: Spent) -> RunnableConfig:
+    """Add the id of the turn's reply, as part of which the method's answer may be streamed."""
+    chosen = ensure_config(config)
+    return {**chosen, "metadata": {**(chosen.get("metadata") or {}), MESSAGE_ID: reply_id(turn)}}
 
 
 def method_node(method: CompiledMethod) -> LentMethod:

@@ -7,7 +7,7 @@ counts everything, and reports each call as an `asked` event.
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
@@ -51,6 +51,8 @@ class Ask(Generic[RecordT]):
     """Numbers repeated questions, for methods that sample several replies."""
     sampling: Mapping[str, float] = field(default_factory=dict[str, float])
     """Sampling options of this question alone, as {"top_p": 0.5}; what it leaves out is as the settings say."""
+    on_reply: Callable[[str], None] | None = None
+    """Called with all that has come of a reply whenever more has, where the model streams; not for a cached one."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ async def _rendered(settings: Context, wanted: Sequence[Ask[Any]]) -> list[list[
 
 def _render_all(settings: Context, wanted: Sequence[Ask[Any]]) -> list[list[BaseMessage]]:
     for each in wanted:
-        if settings.steps and each.step not in settings.steps:
+        if settings.steps and each.step not in settings.all_steps():
             raise PromptError(f"{settings.method}: step {each.step!r} is not among the method's steps")
     return [
         render(
@@ -235,6 +237,7 @@ class _Conversation(Generic[RecordT]):
             sampling,
             settings.max_reply_tokens,
             self._report_retry,
+            on_text=self.wanted.on_reply,
         )
         if not settings.cache_dir:
             return await send(handle, self.messages, self.wanted.schema, options)

@@ -9,16 +9,18 @@ from typing import Any
 import pytest
 
 from hopgraph.graphs import ALIASES, METHODS
+from hopgraph.state.context import SENTENCE_STEP
 from hopgraph.tools.prompts.demonstrations import read_demonstrations
 from hopgraph.tools.prompts.prompt_files import FAMILIES
-from support.honest import model, ways
+from support.honest import QUESTIONS, input_for, model, ways
 from support.schema_bounds import unbounded
 from support.servers.openai_server import OpenAIServer
 
 pytestmark = pytest.mark.slow
 
 NAMES = sorted(METHODS.keys() - ALIASES.keys())
-ROLES = [(name, step) for name in NAMES for step in METHODS[name].Context.steps]
+ROLES = [(name, step) for name in NAMES for step in METHODS[name].Context.steps] + [("one_step", SENTENCE_STEP)]
+SENTENCE = {"answer_type": "sentence", "answer_style": "In Latin.", "question": QUESTIONS[0]}
 EXAMPLE = re.compile(r"^Reply with one JSON object and nothing else:\n(\{.*\})(?:\nor (\{.*\}))?$", re.MULTILINE)
 Form = dict[str, Any] | list[Any] | None
 
@@ -28,11 +30,10 @@ def requests_of(method: str) -> dict[str, Any]:
     """Ask every step of a method over HTTP; gives its request by the step."""
     found: dict[str, Any] = {}
     with OpenAIServer(model()) as server:
-        for way in dict.fromkeys(map(_hashable, ways(method).values())):
+        for way in [*dict.fromkeys(map(_hashable, ways(method).values())), json.dumps(SENTENCE)]:
             settings = {**json.loads(way), "model": f"openai:any?base_url={server.base_url}"}
             question = settings.pop("question")
-            given = next(each.given for each in ways(method).values() if each.question == question)
-            METHODS[method].graph.invoke(given, context=METHODS[method].Context(**settings))
+            METHODS[method].graph.invoke(input_for(method, question), context=METHODS[method].Context(**settings))
         for request in server.requests:
             if request.role:
                 found.setdefault(request.role.split("/", 1)[1], request.body)

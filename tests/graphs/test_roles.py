@@ -19,4 +19,4 @@ def test_every_step_has_a_prompt(name: str) -> None:
 
 def test_every_prompt_belongs_to_a_method() -> None:
     common = {path.stem for path in (ROOT / "nodes" / "prompts" / "common").glob("*.md")}
-    assert common == {step for name in NAMES for step in METHODS[name].Context.steps}
+    assert common == {step for name in NAMES for step in METHODS[name].Context.all_steps()}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar, cast
 
 import json_repair
+from langchain_core.utils.json import parse_partial_json
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from hopgraph.state.errors import describe_problem
@@ -71,6 +72,17 @@ def _in_paper_form(content: str, schema: type[RecordT]) -> RecordT | None:
         return None if value is None else schema.model_validate(_restored(value))
     except ValidationError:
         return None
+
+
+def read_unfinished(text: str, field: str) -> str:
+    """Return as much of a text field as has come of a reply that is still being written; empty before it begins."""
+    content = _without_reasoning(text)[:_LONG_REPLY]
+    try:
+        value: object = parse_partial_json(content[content.index("{") :])
+    except ValueError:
+        return ""
+    found = cast("dict[str, object]", value).get(field) if isinstance(value, dict) else None
+    return unescape(found) if isinstance(found, str) else ""
 
 
 def is_only_reasoning(text: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, cast
 import httpx
 import tenacity
 from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.runnables import RunnableConfig
 from pydantic import BaseModel
 
 from hopgraph.state import ModelError
@@ -83,6 +84,7 @@ _REFUSAL_HOLDS_SECONDS = 0.25
 """How long after a refused key other requests are refused unsent: until what sends them has stopped."""
 _TRUNCATED = "the reply was cut off at the token limit"
 _FILTERED = "the server's content filter stopped the reply"
+_CONFIG = RunnableConfig(tags=["nostream"])
 _PROBLEMS = {
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens"), _TRUNCATED),
     **dict.fromkeys(("content_filter", "safety"), _FILTERED),
@@ -101,6 +103,8 @@ class SendOptions:
     """The most tokens of a reply; None: as the model says, else what a record of the schema may take."""
     on_retry: Callable[[FailedRequest], None] | None = None
     """Called before each retry."""
+    on_text: Callable[[str], None] | None = None
+    """Called with all of the reply so far whenever more has come; None: the reply is asked for whole."""
     first_wait: float = 0.5
     """Seconds before the first retry; doubled for each further one, unless the server says how long."""
 
@@ -162,15 +166,20 @@ async def _send_with_retries(
 
     attempt = retrying(options.retries + 1, options.first_wait, _MAX_WAIT_SECONDS, before_sleep=report)
     model = handle.bound(schema, mode, options.sampling, options.max_reply_tokens)
-    reply: ModelReply = await attempt(_request, handle, model, messages)
+    reply: ModelReply = await attempt(_request, handle, model, messages, options.on_text)
     if reply.problem == _TRUNCATED and is_only_reasoning(reply.text):
         handle.shared.reasons = True  # so that the next one may take longer
     return reply
 
 
-async def _request(handle: ModelHandle, model: Bound, messages: list[BaseMessage]) -> ModelReply:
+async def _request(
+    handle: ModelHandle, model: Bound, messages: list[BaseMessage], on_text: Callable[[str], None] | None
+) -> ModelReply:
     try:
-        return _read_reply(await model.ainvoke(messages, config={"tags": ["nostream"]}), messages)
+        reply = await _streamed(handle, model, messages, on_text) if on_text else None
+        # Else LangChain would stream every reply while LangGraph's stream of messages is read.
+        whole = {"stream": False} if is_openai(handle.model) and not getattr(handle.model, "streaming", False) else {}
+        return _read_reply(reply or await model.ainvoke(messages, config=_CONFIG, **whole), messages)
     except Exception as error:
         if reply := _reply_in_error(error, messages):
             return reply
@@ -179,6 +188,22 @@ async def _request(handle: ModelHandle, model: Bound, messages: list[BaseMessage
         if is_openai(handle.model) and isinstance(error, formats) and not isinstance(error, UnicodeEncodeError):
             raise UnreadableReplyError(str(error)) from error
         raise
+
+
+async def _streamed(
+    handle: ModelHandle, model: Bound, messages: list[BaseMessage], on_text: Callable[[str], None]
+) -> AIMessage | None:
+    """Stream a reply; None from a server that refuses to."""
+    whole: AIMessage | None = None
+    usage = {"stream_usage": True} if is_openai(handle.model) else {}
+    try:
+        async for chunk in model.astream(messages, config=_CONFIG, **usage):
+            whole = chunk if whole is None else cast("AIMessage", whole + chunk)
+            on_text(reply_text(whole))
+    except Exception as error:
+        if whole is not None or status_of(error) not in _UNSUPPORTED_STATUS:
+            raise
+    return whole
 
 
 def _reply_in_error(error: Exception, messages: list[BaseMessage]) -> ModelReply | None:

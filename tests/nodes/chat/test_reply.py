@@ -6,7 +6,8 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopgraph.nodes.chat.reply import escape_markup, reply_text
+from hopgraph.nodes.chat.reply import reply_text
+from hopgraph.nodes.core.marked_text import escape_markup
 from hopgraph.state import Citation
 from support.node_inputs import citation
 

@@ -2,10 +2,10 @@
 
 A run gives `RUN_STARTED`; for each step a `CUSTOM` event `hopgraph_step`, whose value is the step event, between the
 `STEP_STARTED` and `STEP_FINISHED` of its node; the reply as one text message, with answer and citations in the
-`metadata` of its first event; the same as a `STATE_SNAPSHOT`, added to the client's own state; and `RUN_FINISHED`. A
-run that pauses for a review ends with an interrupt outcome, and continues with `resume`. A failure after the first
-event is a `RUN_ERROR` of one line, one before it an HTTP error with that line; of an unexpected error the line names
-only the type, and the rest is logged.
+`metadata` of its first event, or of its last where the text was streamed; the same as a `STATE_SNAPSHOT`, added to
+the client's own state; and `RUN_FINISHED`. A run that pauses for a review ends with an interrupt outcome, and
+continues with `resume`. A failure after the first event is a `RUN_ERROR` of one line, one before it an HTTP error
+with that line; of an unexpected error the line names only the type, and the rest is logged.
 
 The events are written here, with the types of `ag-ui-protocol`, and not by `ag-ui-langgraph`: its endpoint accepts any
 thread id as the caller's own, writes what the caller sends as `forwardedProps` into the graph's input, sends inner
@@ -29,13 +29,22 @@ from pydantic import JsonValue, ValidationError
 from hopgraph.nodes.core.step_events import STEP_EVENT
 from hopgraph.state import HopgraphError, SettingsError, StepEvent
 from hopgraph.state.chat import AUTO, ChatContext
+from hopgraph.state.context import MAX_STYLE
 from hopgraph.state.errors import describe_problem
 from hopgraph.tools.apps.server.refusal import BusyError, QuotaError
 from hopgraph.tools.apps.server.relay import KEEP_ALIVE, relay_steps, stream_events
 from hopgraph.tools.apps.server.server_options import OWNER
 from hopgraph.tools.apps.server.service import Service
 from hopgraph.tools.apps.server.storage import StorageError
-from hopgraph.tools.apps.server.turn import PassagesRead, TurnEnd, answer_payload, error_line, replace_surrogates
+from hopgraph.tools.apps.server.turn import (
+    PassagesRead,
+    TurnEnd,
+    WrittenText,
+    answer_payload,
+    error_line,
+    replace_surrogates,
+    rest_of,
+)
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.text.sanitize import sanitize_line
 
@@ -43,6 +52,7 @@ AG_UI_PATH = "/ag-ui"
 
 _OURS = "hopgraph"
 """The key of `forwardedProps` under which a client may set `method` and the settings of a turn."""
+_SYSTEM = ("system", "developer")
 _ENCODER = EventEncoder()
 _STATUS: dict[type[Exception], int] = {
     BusyError: 429,
@@ -92,15 +102,20 @@ async def _encode(events: AsyncGenerator[ag.BaseEvent | None]) -> AsyncGenerator
 
 async def _events(service: Service, user: str, run_input: RunAgentInput) -> AsyncGenerator[ag.BaseEvent | None]:
     """Run the turn; the first event comes when it has started, and None after a long time without any."""
-    settings = _settings(service, run_input.forwarded_props)
+    settings = _settings(service, run_input)
     turn = service.run_on_thread(user, run_input.thread_id, await _graph_input(service, user, run_input), settings)
-    node = ""
+    node, written = "", ""
     async with aclosing(relay_steps(turn, service.options.turn_seconds)) as steps:
         step = await anext(steps)
         yield ag.RunStartedEvent(thread_id=run_input.thread_id, run_id=run_input.run_id)
         while not isinstance(step, TurnEnd):
             if step is None:
                 yield None
+            elif isinstance(step, WrittenText):
+                if not written:
+                    yield ag.TextMessageStartEvent(message_id=step.message_id, role="assistant")
+                written += step.text
+                yield ag.TextMessageContentEvent(message_id=step.message_id, delta=step.text)
             elif not isinstance(step, PassagesRead):
                 for event in _step_events(step, node):
                     yield event
@@ -108,7 +123,7 @@ async def _events(service: Service, user: str, run_input: RunAgentInput) -> Asyn
             step = await anext(steps)
         if node:
             yield ag.StepFinishedEvent(step_name=node)
-        for event in () if step.paused else _reply_events(step, run_input):
+        for event in () if step.paused else _reply_events(step, run_input, written):
             yield event
         # The run ends once its thread takes another question.
         async for _ in steps:
@@ -116,12 +131,20 @@ async def _events(service: Service, user: str, run_input: RunAgentInput) -> Asyn
     yield _run_finished(run_input, step.paused)
 
 
-def _settings(service: Service, props: Any) -> ChatContext:
-    """Read the settings of a turn: `{"hopgraph": {"method": …, SETTING: …}}`; other forwarded props are ignored."""
+def _settings(service: Service, run_input: RunAgentInput) -> ChatContext:
+    """Read the settings of a turn: `{"hopgraph": {"method": …, SETTING: …}}`; other forwarded props are ignored.
+
+    System messages are the `answer_style`, unless that is among them.
+    """
+    props, system = run_input.forwarded_props, (each for each in run_input.messages if each.role in _SYSTEM)
+    said = "\n\n".join(str(each.content) for each in system)
     ours = cast("Mapping[str, Any]", props).get(_OURS) if isinstance(props, Mapping) else None
     if ours is not None and not isinstance(ours, Mapping):
         raise SettingsError(f"forwardedProps.{_OURS}: write an object, as {{'method': 'migres'}}")
-    changes = dict(cast("Mapping[str, JsonValue]", ours or {}))
+    changes = {
+        **({"answer_style": said[:MAX_STYLE]} if said.strip() else {}),
+        **cast("Mapping[str, JsonValue]", ours or {}),
+    }
     method = changes.pop("method", AUTO)
     if not isinstance(method, str):
         raise SettingsError(f"forwardedProps.{_OURS}.method: write a method's name, or {AUTO}")
@@ -169,14 +192,17 @@ def _step_events(step: StepEvent, before: str) -> list[ag.BaseEvent]:
     return [*events, ag.CustomEvent(name=STEP_EVENT, value=replace_surrogates(step))]
 
 
-def _reply_events(end: TurnEnd, run_input: RunAgentInput) -> list[ag.BaseEvent]:
+def _reply_events(end: TurnEnd, run_input: RunAgentInput, written: str) -> list[ag.BaseEvent]:
+    """Write the reply's message, or what is left of one whose text was `written` as it came; and the state."""
     reply: AIMessage = end.state["messages"][-1]
     payload = answer_payload(end.state, end.state["chosen"] or "")
     message, state = str(reply.id), cast("Any", run_input.state)
+    started = ag.TextMessageStartEvent(message_id=message, role="assistant", metadata={_OURS: payload})
+    rest = rest_of(replace_surrogates(reply.text), written)
     return [
-        ag.TextMessageStartEvent(message_id=message, role="assistant", metadata={_OURS: payload}),
-        ag.TextMessageContentEvent(message_id=message, delta=replace_surrogates(reply.text)),
-        ag.TextMessageEndEvent(message_id=message),
+        *([] if written else [started]),
+        *([ag.TextMessageContentEvent(message_id=message, delta=rest)] if rest else []),
+        ag.TextMessageEndEvent(message_id=message, metadata={_OURS: payload} if written else None),
         ag.StateSnapshotEvent(snapshot={**(state if isinstance(state, Mapping) else {}), **payload}),
     ]
 

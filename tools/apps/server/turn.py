@@ -7,13 +7,16 @@ from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
+from langchain_core.messages import AIMessageChunk
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Interrupt, StreamMode
 from typing_extensions import TypedDict
 
 from hopgraph.nodes.core.hosted_graph import RUN_GRAPH
+from hopgraph.nodes.core.message_stream import ID_PREFIX
 from hopgraph.nodes.core.method_graph import CompiledMethod
 from hopgraph.state import Citation, Context, HopgraphError, Passage, StepEvent, Usage
+from hopgraph.state.chat import ChatContext
 from hopgraph.state.records import StopReason
 from hopgraph.tools.apps.runs.lines import Line
 from hopgraph.tools.apps.runs.narration import Narrator
@@ -47,7 +50,15 @@ class TurnEnd:
     """What a person is asked, in the order of the ids; empty where the run came to its end."""
 
 
-TurnStep = StepEvent | PassagesRead | TurnEnd
+@dataclass(frozen=True)
+class WrittenText:
+    """A piece of the reply while it is written, for chat clients; those before it and this one begin the reply."""
+
+    text: str
+    message_id: str
+
+
+TurnStep = StepEvent | PassagesRead | WrittenText | TurnEnd
 
 
 async def run_turn(
@@ -58,13 +69,18 @@ async def run_turn(
     What is `given` is its input, a `Command` that answers what it paused for, or None to resume; `config` names the
     thread of a graph with a checkpointer. Closing the generator cancels what runs.
     """
-    modes: list[StreamMode] = ["custom", "values"]
+    modes: list[StreamMode] = ["custom", "values", *_messages_mode(context)]
     state: Mapping[str, Any] = {}
     paused: list[Interrupt] = []
     stream = graph.astream(given, config, context=context, stream_mode=modes, subgraphs=True)
     async for namespace, mode, chunk in cast("Any", stream):
         if mode == "custom":
             yield _public(cast("StepEvent", chunk))
+            continue
+        if mode == "messages":
+            message = chunk[0]
+            if isinstance(message, AIMessageChunk) and str(message.id).startswith(ID_PREFIX):
+                yield WrittenText(replace_surrogates(message.text), str(message.id))
             continue
         if any(part.startswith(f"{RUN_GRAPH}:") for part in namespace):
             continue  # the state of a graph of others, whose keys are its own
@@ -74,6 +90,14 @@ async def run_turn(
         if not namespace:
             state = chunk
     yield TurnEnd(state, tuple(sorted(paused, key=lambda each: each.id)))
+
+
+def _messages_mode(context: Context) -> list[StreamMode]:
+    """Have messages streamed where answers are sentences: only these are written piece by piece."""
+    every = [context.answer_type]
+    if isinstance(context, ChatContext):
+        every += [str(each.get("answer_type")) for each in context.methods.values()]
+    return ["messages"] if "sentence" in every else []
 
 
 def hide_places(text: str) -> str:
@@ -104,17 +128,24 @@ def step_lines(step: TurnStep, narrator: Narrator) -> list[Line]:
     match step:
         case TurnEnd():
             return narrator.flush()
+        case WrittenText():
+            return []
         case PassagesRead():
             return narrator.add_passages(step.passages)
         case _:
             return narrator.add_event(step)
 
 
+def rest_of(text: str, written: str) -> str:
+    """Return what of a reply was not written yet; all of it, after an empty line, where something else was written."""
+    return text.removeprefix(written) if text.startswith(written) else f"\n\n{text}"
+
+
 class AnswerPayload(TypedDict):
     """What was found, without the passages that were read on the way."""
 
     answer: str
-    """A short string; empty when there is none."""
+    """Short, or a sentence with marks, as `answer_type` says; empty when there is none."""
     explanation: str
     """The model's reason, in its own words; may be empty."""
     citations: list[Citation]

@@ -69,6 +69,12 @@ def _answer(prompt: Prompt) -> Reply:
     }
 
 
+def _write_sentence(prompt: Prompt) -> Reply:
+    """Put the short answer into a sentence, with a mark for each passage."""
+    marks = "".join(f"[{each.number}]" for each in prompt.passages)
+    return {"answer": f"The answer is {prompt.text('short_answer').rstrip('.')}{marks and f' {marks}'}."}
+
+
 def _next_question(prompt: Prompt) -> Reply:
     """Ask what a comparison lacks, else what is described, then all that is left; end when nothing is new."""
     reading = read_evidence(prompt)
@@ -215,6 +221,7 @@ STEPS: dict[str, Callable[[Prompt], Reply]] = {
     "name_topic": _name_topic,
     "weigh_passages": _weigh_passages,
     "select_passages": _select_passages,
+    "write_sentence": _write_sentence,
     "shorten": lambda prompt: {"answer": _stated_answer(prompt.text("reasoning")) or _UNANSWERABLE},
     "decompose": _decompose,
     "next_thought": _next_thought,

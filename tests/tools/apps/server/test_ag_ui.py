@@ -379,3 +379,23 @@ async def test_what_nobody_foresaw_ends_a_run_that_has_begun(tmp_path: Path, cap
     assert "(ZeroDivisionError)" in events[-1].message
     assert "secret" not in reply.text
     assert "ZeroDivisionError: secret" in caplog.text
+
+
+async def test_a_sentence_is_one_message_that_comes_in_pieces(tmp_path: Path) -> None:
+    """A system message says how it is to be written."""
+    with OpenAIServer(OfflineExtractive()) as server:
+        settings = {"model": f"openai:any?base_url={server.base_url}"}
+        async with open_endpoints(ServingOptions(threads=tmp_path / "threads.sqlite", settings=settings)) as app:
+            wanted = body(QUESTION, props={"hopgraph": {"method": "one_step", "answer_type": "sentence"}})
+            wanted["messages"].insert(0, {"id": "s", "role": "system", "content": "Answer in Latin."})
+            events = [event async for event in stream(app, wanted)]
+    said = [each for each in events if each.type.startswith("TEXT_MESSAGE")]
+    assert [each.type for each in said[:2]] == ["TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT"]
+    assert len({each.message_id for each in said}) == 1
+    assert len(said) > 4
+    text = "".join(each.delta for each in said if each.type == "TEXT_MESSAGE_CONTENT")
+    found = said[-1].metadata["hopgraph"]
+    assert text.startswith(f"{found['answer']}\n\n[1] {found['citations'][0]['title']}: “")
+    assert found["answer"].endswith("[1].")
+    styled = [each.role for each in server.requests if "Latin" in str(each.body)]
+    assert styled == ["one_step/write_sentence"]

@@ -60,7 +60,7 @@ async def test_of_two_hundred_chats_each_gets_its_own_answer_or_429(tmp_path: Pa
 
 
 def plain_of(title: str) -> str:
-    from hopgraph.nodes.chat.reply import escape_markup
+    from hopgraph.nodes.core.marked_text import escape_markup
 
     return escape_markup(title)
 

@@ -112,6 +112,26 @@ async def test_a_stream_gives_the_same_with_its_steps_first(client: openai.Async
     assert len({chunk.id for chunk in chunks}) == 1
 
 
+async def test_a_sentence_is_streamed_as_it_is_written(tmp_path: Path) -> None:
+    """The citations come after it; a system message is read by the last step alone."""
+    with OpenAIServer(OfflineExtractive()) as server:
+        settings = {"model": f"openai:any?base_url={server.base_url}", "answer_type": "sentence"}
+        async with (
+            open_app(without_page(tmp_path, settings=settings)) as app,
+            openai.AsyncOpenAI(base_url=app.base_url, api_key="none", max_retries=0, timeout=120) as client,
+        ):
+            messages: Any = [{"role": "system", "content": "Answer in Latin."}, *ASK]
+            stream = await client.chat.completions.create(model="migres", messages=messages, stream=True)
+            deltas = [chunk.choices[0].delta async for chunk in stream]
+    content = "".join(delta.content or "" for delta in deltas)
+    assert content.startswith("The answer is Guadalajara [1][2].\n\n[1] Pan's Labyrinth: “")
+    assert len([delta for delta in deltas if delta.content]) > 2
+    noted = [each["url_citation"] for delta in deltas for each in getattr(delta, "annotations", None) or []]
+    assert [content[each["start_index"] : each["end_index"]] for each in noted] == ["[1]", "[2]"]
+    styled = {each.role for each in server.requests if "Latin" in str(each.body)}
+    assert styled == {"migres/write_sentence"}
+
+
 async def test_a_stream_has_no_usage_that_was_not_asked_for(app: WebApp) -> None:
     reply = await posted(app, wanted(stream=True))
     assert reply.headers["content-type"].startswith("text/event-stream")
@@ -327,7 +347,7 @@ def test_an_earlier_reply_is_read_back() -> None:
     text += "\n\n[2] a passage without a title"
     cited = [{"title": "Guernica [1937]"}, {"title": "a passage without a title"}]
     assert read(text) == {"answer": "Pablo_Picasso", "citations": cited}
-    for other in ("Hello.", "[1]", "a [1] b", ""):
+    for other in ("Hello.", "[1]", "a [b]", ""):
         assert not read(other or "x")
 
 
@@ -445,7 +465,7 @@ def test_offsets_are_those_of_the_marks_whatever_the_answer_holds() -> None:
 
     cited = [citation(f"p {number}/ü") for number in range(1, 12)] + [citation("https://example.org/a")]
     marks = "".join(f"[{number}]" for number in range(1, 13))
-    text = f"\N{MUSICAL SYMBOL G CLEF} \\[1\\] [2] says so {marks}\n\n[1] p: “q”"
+    text = f"\N{MUSICAL SYMBOL G CLEF} \\[1\\] \\[2\\] says so {marks}\n\n[1] p: “q”"
     for number, each in enumerate(citation_annotations(text, cited), start=1):
         where = each["url_citation"]
         assert text[where["start_index"] : where["end_index"]] == f"[{number}]"

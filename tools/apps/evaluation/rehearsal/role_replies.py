@@ -305,7 +305,7 @@ def route(case: PromptCase) -> Reply:
     return {"kind": "single_hop" if len(hops) < 2 else "bridge" if bridge else "comparison", "reply": ""}
 
 
-_BY_RULES = ("contextualise", "name_topic", "select_passages", "shorten")
+_BY_RULES = ("contextualise", "name_topic", "select_passages", "shorten", "write_sentence")
 """Steps that take no knowledge of the question: the offline model's replies."""
 _Step = Callable[[PromptCase], Reply]
 _REPLIES: tuple[_Step, ...] = (

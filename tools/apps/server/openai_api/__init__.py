@@ -3,8 +3,9 @@
 Nothing is stored between requests: a client sends its conversation each time, and the last message is answered. The
 model's name is a method's, or `auto`. The steps go out as `reasoning_content`, in words; the citations as
 `annotations`; and what was found, as a record, in the field `hopgraph`. A request may have a field `hopgraph`, too,
-with settings of the method. Parameters of language models (`temperature`, `max_tokens`, system messages, tools) are
-accepted and ignored.
+with settings of the method. With `answer_type` sentence the answer is streamed while it is written, and system messages
+say how: they are its `answer_style`. Otherwise these are accepted and ignored, as are parameters of language models
+(`temperature`, `max_tokens`, tools).
 """
 
 import json
@@ -32,7 +33,7 @@ from hopgraph.tools.apps.server.refusal import BusyError, QuotaError, Refusal
 from hopgraph.tools.apps.server.relay import CLIENT_LEFT, KEEP_ALIVE, relay_steps, stream_events, while_connected
 from hopgraph.tools.apps.server.server_options import OWNER
 from hopgraph.tools.apps.server.service import Service, UnknownMethodError, model_names, resolve_name
-from hopgraph.tools.apps.server.turn import TurnEnd, TurnStep, error_line
+from hopgraph.tools.apps.server.turn import TurnEnd, TurnStep, WrittenText, error_line
 
 OPENAI_PATH = "/v1"
 
@@ -77,7 +78,7 @@ async def complete(request: Request) -> Response:
     user = request.scope.get("state", {}).get("user", OWNER)
     try:
         asked = read_request(await request.body())
-        settings = service.settings(asked.model, asked.hopgraph)
+        settings = service.settings(asked.model, {**asked.style(), **asked.hopgraph})
         writer, messages = CompletionWriter(resolve_name(asked.model)), asked.conversation()
         if task := task_reply(messages[-1].text):
             steps = _only_reply(task)
@@ -110,7 +111,7 @@ async def _whole(writer: CompletionWriter, steps: Steps) -> Mapping[str, Any]:
 
 async def _chunks(asked: CompletionRequest, writer: CompletionWriter, steps: Steps) -> AsyncGenerator[str]:
     """Run a turn and write its chunks; the first comes when it has started."""
-    narrator, started = Narrator(), False
+    narrator, started, written = Narrator(), False, ""
     async with aclosing(steps):
         async for step in steps:
             if not started:
@@ -118,11 +119,14 @@ async def _chunks(asked: CompletionRequest, writer: CompletionWriter, steps: Ste
                 yield _event(writer.chunk({"role": "assistant", "content": ""}))
             if step is None:
                 yield KEEP_ALIVE
+            elif isinstance(step, WrittenText):
+                written += step.text
+                yield _event(writer.chunk({"content": step.text}))
             elif text := write_reasoning(step, narrator):
                 yield _event(writer.chunk({"reasoning_content": text}))
             if isinstance(step, TurnEnd):
                 with_usage = bool(asked.stream_options and asked.stream_options.include_usage)
-                for chunk in writer.last_chunks(step, include_usage=with_usage):
+                for chunk in writer.last_chunks(step, written, include_usage=with_usage):
                     yield _event(chunk)
 
 

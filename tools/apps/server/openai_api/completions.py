@@ -12,8 +12,9 @@ from urllib.parse import quote
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
-from hopgraph.nodes.chat.reply import escape_markup, unescape_markup
+from hopgraph.nodes.core.marked_text import escape_markup, unescape_markup
 from hopgraph.state import Citation, Origin, SettingsError, Usage
+from hopgraph.state.context import MAX_STYLE
 from hopgraph.state.errors import describe_problem
 from hopgraph.tools.apps.runs.lines import Line
 from hopgraph.tools.apps.runs.narration import Narrator
@@ -23,6 +24,7 @@ from hopgraph.tools.apps.server.turn import (
     TurnStep,
     answer_payload,
     replace_surrogates,
+    rest_of,
     step_lines,
 )
 from hopgraph.tools.retrieval.passage_metadata import name_citation
@@ -31,9 +33,9 @@ from hopgraph.tools.text.sanitize import truncate_line
 _MAX_MESSAGES = 101
 """Only the last ones are read: a chat looks back 50 turns at most."""
 
-_ANSWER = re.compile(r"(.+?) (?:\[\d+\])+")
+_MARK = re.compile(r"\[(\d{1,3})\]")
 _SOURCE = re.compile(r"\[\d+\] (.+?)(?: · .+?)?(?:: “|$)")
-"""How the node `reply` writes an answer and its sources."""
+"""How the node `reply` writes marks and sources; of other text brackets are escaped."""
 _OWN_FIELDS = frozenset({"passage_id", "quote", "kind", *Origin.__annotations__})
 """What annotations have beside OpenAI's fields."""
 _TASK_PREFIX = "### Task:\n"
@@ -96,6 +98,11 @@ class CompletionRequest(BaseModel):
         said = [each for each in self.messages if each.role == "user" or (each.role == "assistant" and each.text)]
         return said[-_MAX_MESSAGES:]
 
+    def style(self) -> dict[str, JsonValue]:
+        """Return what system messages say of the answer's form, as a setting; empty for none."""
+        said = "\n\n".join(each.text.strip() for each in self.messages if each.role in ("system", "developer"))
+        return {"answer_style": said[:MAX_STYLE]} if said.strip() else {}
+
     def conversation(self) -> list[BaseMessage]:
         """Return the last turns of the user and the assistant; the last message is the user's."""
         return [
@@ -136,11 +143,11 @@ def _refuse_unsupported(read: CompletionRequest) -> None:
 def _parse_reply(text: str) -> dict[str, JsonValue]:
     """Parse an earlier reply of ours: its answer and the titles it cited; empty for another text."""
     first, *sources = text.split("\n\n")
-    answer = _ANSWER.fullmatch(first)
-    if not answer:
+    answer = " ".join(_MARK.sub(" ", first).split())
+    if answer in ("", first):
         return {}
     titles = [unescape_markup(found[1]) for each in sources if (found := _SOURCE.match(each))]
-    return {"answer": unescape_markup(answer[1]), "citations": [{"title": title} for title in titles]}
+    return {"answer": unescape_markup(answer), "citations": [{"title": title} for title in titles]}
 
 
 def task_reply(message: str) -> str | None:
@@ -194,11 +201,11 @@ class CompletionWriter:
         """Write a piece of a stream; the last one of a choice has the finish reason, and what was found."""
         return self._body("chat.completion.chunk", {"delta": delta}, found)
 
-    def last_chunks(self, end: TurnEnd, *, include_usage: bool) -> Iterable[dict[str, Any]]:
-        """Write the end of a stream: the text with its citations, the finish reason, and the usage if requested."""
+    def last_chunks(self, end: TurnEnd, written: str, *, include_usage: bool) -> Iterable[dict[str, Any]]:
+        """Write the end of a stream: what was not written of the text, the citations, the finish reason, the usage."""
         text, found = _reply(end)
         cited = citation_annotations(text, found["citations"])
-        yield self.chunk({"content": text, **({"annotations": cited} if cited else {})})
+        yield self.chunk({"content": rest_of(text, written), **({"annotations": cited} if cited else {})})
         yield self.chunk({}, found)
         if include_usage:
             yield {**self.chunk({}), "choices": [], "usage": _usage(found["usage"])}
@@ -222,19 +229,18 @@ def _usage(usage: Usage) -> dict[str, int]:
 def citation_annotations(text: str, citations: Sequence[Citation]) -> list[dict[str, Any]]:
     """Write citations as OpenAI does, with the passage's id and the quoted sentence added.
 
-    Offsets are those of the mark `[1]`, `[2]`, … after the answer, in code points. A passage that has no address
-    gets a `passage:` one that only distinguishes it.
+    Offsets are those of the first mark `[1]`, `[2]`, … in the answer, in code points; its end where there is none.
+    A passage that has no address gets a `passage:` one that only distinguishes it.
     """
     answer = text.partition("\n\n")[0]
+    places = {int(found[1]): found.span() for found in reversed(list(_MARK.finditer(answer)))}
     written: list[dict[str, Any]] = []
-    end = len(answer)
-    for number, citation in reversed(list(enumerate(citations, start=1))):
-        start = end - len(f"[{number}]")
+    for number, citation in enumerate(citations, start=1):
+        start, end = places.get(number, (len(answer), len(answer)))  # a sentence may do without one of them
         key = citation["passage_id"]
         address = key if key.startswith(("https://", "http://")) else f"passage:{quote(key, safe='')}"
         title = name_citation(citation)
         cited = {"start_index": start, "end_index": end, "url": citation.get("url") or address, "title": title}
         own = {name: value for name, value in citation.items() if name in _OWN_FIELDS}
         written.append({"type": "url_citation", "url_citation": cited, **own, "title": title})
-        end = start
-    return written[::-1]
+    return written

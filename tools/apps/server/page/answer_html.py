@@ -4,10 +4,11 @@ The HTML is for `gr.HTML`, with all untrusted text escaped; as a chat message it
 formatting and links in escaped text, too.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from hopgraph.nodes.chat.reply import not_found, remarks
+from hopgraph.nodes.core.marked_text import split_at_marks
 from hopgraph.state import Citation, Passage
 from hopgraph.tools.apps.server.page.html_text import escape_text
 from hopgraph.tools.retrieval.passage_metadata import describe_place, name_citation
@@ -31,13 +32,20 @@ def answer_html(reply: Mapping[str, Any], passages: Mapping[str, Passage], name:
         return f'<div class="hg-answer"><p class="hg-note">{escape_text(not_found(question, reason))}</p></div>'
     citations = cast("list[Citation]", reply.get("citations") or [])
     numbered = [(number, escape_text(f"{name}-{number}"), each) for number, each in enumerate(citations, start=1)]
-    marks = "".join(_button("hg-cite", key, f"Source {number}", str(number)) for number, key, _ in numbered)
-    parts = [f'<p class="hg-said">{escape_text(answer)}{f" {marks}" if marks else ""}</p>']
+    marks = [_button("hg-cite", key, f"Source {number}", str(number)) for number, key, _ in numbered]
+    parts = [f'<p class="hg-said">{_with_marks(answer, marks)}</p>']
     parts += [f'<p class="hg-note">{escape_text(remark)}</p>' for remark in remarks(citations, reason)]
     if numbered:
         parts.append(f'<ol class="hg-sources">{"".join(_source(*each) for each in numbered)}</ol>')
     parts += [_popover(number, key, each, passages.get(each["passage_id"])) for number, key, each in numbered]
     return f'<div class="hg-answer">{"".join(parts)}</div>'
+
+
+def _with_marks(answer: str, marks: Sequence[str]) -> str:
+    """Put the buttons where a sentence has its marks, else all of them after the answer."""
+    parts = split_at_marks(answer, len(marks))
+    written = [marks[int(part[1:-1]) - 1] if at % 2 else escape_text(part) for at, part in enumerate(parts)]
+    return "".join(written) if len(parts) > 1 else " ".join(filter(None, [*written, "".join(marks)]))
 
 
 def _button(kind: str, key: str, label: str, text: str) -> str:

@@ -17,14 +17,14 @@ from langchain_core.messages import AIMessage
 from langgraph.types import Interrupt
 from pydantic import JsonValue
 
-from hopgraph.nodes.chat.reply import unescape_markup
+from hopgraph.nodes.core.marked_text import unescape_markup
 from hopgraph.state import Passage, StepEvent
 from hopgraph.tools.apps.runs.lines import Line
 from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.apps.runs.tree_builder import TREE_EVENTS
 from hopgraph.tools.apps.server.relay import run_in_task
 from hopgraph.tools.apps.server.storage import Database
-from hopgraph.tools.apps.server.turn import PassagesRead, TurnEnd, TurnStep, error_line, step_lines
+from hopgraph.tools.apps.server.turn import PassagesRead, TurnEnd, TurnStep, WrittenText, error_line, step_lines
 
 _TABLE = """CREATE TABLE IF NOT EXISTS hopgraph_turns (
     owner TEXT NOT NULL, thread TEXT NOT NULL, turn TEXT NOT NULL, kept BYTEA NOT NULL,
@@ -66,7 +66,7 @@ class PageTurn:
     told: dict[str, Any] = field(default_factory=dict[str, Any])
     """The reply's question, answer, citations, method and stop reason; empty while there is none."""
     said: str = ""
-    """The reply's text where nothing was looked up."""
+    """The reply's text where nothing was looked up, and while it is written."""
     problem: str = ""
     """Why it failed, in one line."""
     ended: TurnStatus = ""
@@ -159,6 +159,8 @@ class RunningTurns:
                     turn.lines += step_lines(step, narrator)
                     if isinstance(step, TurnEnd):
                         end = step
+                    elif isinstance(step, WrittenText):
+                        turn.said += unescape_markup(step.text)
                     elif not isinstance(step, PassagesRead) and step["event"] in TREE_EVENTS:
                         turn.events.append(step)
                     if arrived.empty():

@@ -1,0 +1,58 @@
+"""Answers as text for chat clients: markup escaped, and the marks [1], [2] that name citations left as they are."""
+
+import re
+
+from hopgraph.tools.prompts import clean
+
+_MARKUP = re.compile(r"([\\`*_\[\]<>~$|#])")
+"""Characters with which Markdown and HTML begin a link, a picture, code, a formula or formatting."""
+_ESCAPED = re.compile(rf"\\{_MARKUP.pattern}")
+_WRITTEN_MARKS = re.compile(r"( ?)\[(\d{1,3}(?: ?[,;] ?\d{1,3})*)\]")
+"""As models write them: [1], [1, 2]."""
+_MARK = re.compile(r"(\[\d{1,3}\])")
+
+
+def escape_markup(text: str) -> str:
+    """Write untrusted text so that a chat client shows it as it is: on one line, with its markup escaped."""
+    return _MARKUP.sub(r"\\\1", " ".join(clean(text).split()))
+
+
+def unescape_markup(reply: str) -> str:
+    """Take out what `escape_markup` wrote before markup, for a place where nothing reads the text as Markdown."""
+    return _ESCAPED.sub(r"\1", reply)
+
+
+def settle_marks(text: str, citations: int) -> str:
+    """Write the marks of a model's text as [1][2], and leave out those that name none of so many citations."""
+
+    def settle(found: re.Match[str]) -> str:
+        marks = "".join(f"[{number}]" for number in map(int, re.findall(r"\d+", found[2])) if 1 <= number <= citations)
+        return f"{found[1]}{marks}" if marks else ""
+
+    return _WRITTEN_MARKS.sub(settle, " ".join(clean(text).split()))
+
+
+def split_at_marks(text: str, citations: int) -> list[str]:
+    """Split an answer at its marks: text and mark in turn, text first and last; one part where it has none."""
+    parts = _MARK.split(text)
+    for at in range(len(parts) - 2, 0, -2):
+        if not 1 <= int(parts[at][1:-1]) <= citations:
+            parts[at - 1 : at + 2] = ["".join(parts[at - 1 : at + 2])]
+    return parts
+
+
+def escape_but_marks(text: str, citations: int) -> str:
+    """Write untrusted text as `escape_markup` does, but for its marks."""
+    parts = split_at_marks(" ".join(clean(text).split()), citations)
+    return "".join(part if at % 2 else _MARKUP.sub(r"\\\1", part) for at, part in enumerate(parts))
+
+
+def marked_answer(answer: str, citations: int) -> str:
+    """Write an answer with its marks for a chat client: those that it has, else one for each citation after it."""
+    text = escape_but_marks(answer, citations)
+    return text if len(split_at_marks(answer, citations)) > 1 else append_marks(text, citations)
+
+
+def append_marks(answer: str, citations: int) -> str:
+    """Put a mark for each citation after an answer."""
+    return f"{answer} {''.join(f'[{number}]' for number in range(1, citations + 1))}".rstrip()

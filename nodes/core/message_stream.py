@@ -1,0 +1,86 @@
+"""The answer on LangGraph's `messages` stream, while a model writes it.
+
+The models' own replies are records that nobody reads as they come, so their requests are tagged `nostream`. What is
+pushed here is the text of the answer alone.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from contextvars import copy_context
+from typing import Any
+from uuid import uuid4
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import AIMessageChunk
+from langchain_core.runnables.config import var_child_runnable_config
+from langgraph.graph.message import push_message
+
+from hopgraph.nodes.core.marked_text import escape_but_marks, marked_answer, settle_marks
+from hopgraph.state import Spent
+from hopgraph.tools.models.parse import read_unfinished
+
+MESSAGE_ID = "hopgraph_message"
+"""The metadata key under which a chat says what the id of its reply will be."""
+ID_PREFIX = "reply-"
+_UNFINISHED = re.compile(r"\s*(?:\[[\d,; ]*|&[\w#]*)?\Z")
+"""At the end of what has come: white space, and a mark or an escaped sign that may be half there."""
+_HANDLER = "StreamMessagesHandler"
+"""LangGraph's callback handler of that stream, whose class is private."""
+
+
+def reply_id(turn: Spent) -> str:
+    """Return the id of a turn's reply, which is known before the reply is there."""
+    return f"{ID_PREFIX}{round(turn['started_at'] * 1e6):x}"
+
+
+def is_streamed(message_id: str) -> bool:
+    """Whether something of a message was pushed in this run already."""
+    return any(message_id in getattr(each, "seen", ()) for each in _handlers())
+
+
+def push_text(message_id: str, text: str) -> None:
+    """Push a piece of a message; empty text is no piece."""
+    if text:
+        push_message(AIMessageChunk(content=text, id=message_id), state_key=None)
+
+
+def _handlers() -> Sequence[BaseCallbackHandler]:
+    callbacks = (var_child_runnable_config.get() or {}).get("callbacks")
+    every = callbacks if isinstance(callbacks, list) else callbacks.handlers if callbacks else ()
+    return [each for each in every if any(kind.__name__ == _HANDLER for kind in type(each).__mro__)]
+
+
+class AnswerStream:
+    """Pushes a text field of a reply while it is written, as far as it can be told how it will look in the end."""
+
+    def __init__(self, field: str, citations: int) -> None:
+        """Push it as the message that the chat announced, else as one of its own."""
+        metadata: dict[str, Any] = (var_child_runnable_config.get() or {}).get("metadata") or {}
+        identity = metadata.get(MESSAGE_ID) or f"{ID_PREFIX}{uuid4().hex}"
+        # The model's reply may come in another thread.
+        context = copy_context()
+        self._push: Callable[[str], None] = lambda text: context.run(push_text, identity, text)
+        self._field, self._citations, self._pushed = field, citations, ""
+
+    @staticmethod
+    def if_wanted(field: str, citations: int) -> "AnswerStream | None":
+        """Return a stream; None where nobody reads the messages of this run."""
+        return AnswerStream(field, citations) if _handlers() else None
+
+    def feed(self, reply: str) -> None:
+        """Push what is new in all that has come of a reply."""
+        text = settle_marks(_UNFINISHED.sub("", read_unfinished(reply, self._field)), self._citations)
+        self._advance(escape_but_marks(text, self._citations))
+
+    def end(self, answer: str) -> None:
+        """Push what is left of the final answer; all of it, after an empty line, if it begins otherwise."""
+        text = marked_answer(answer, self._citations)
+        if not text.startswith(self._pushed):
+            self._push("\n\n")
+            self._pushed = ""
+        self._advance(text)
+
+    def _advance(self, text: str) -> None:
+        if text.startswith(self._pushed):
+            self._push(text[len(self._pushed) :])
+            self._pushed = text
