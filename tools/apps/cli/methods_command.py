@@ -123,7 +123,7 @@ def run_prompts(method: str, out: Path, *, force: bool) -> None:
     out = out.expanduser()
     if not cls.steps:
         raise SettingsError(f"{method} has no prompts that could be copied: its graph asks models in its own way")
-    files = dict(list_prompt_files(cls.method, cls.steps, own_prompt_folders(cls)))
+    files = dict(list_prompt_files(cls.method, cls.all_steps(), own_prompt_folders(cls)))
     contents = {out / name: path.read_bytes() for name, path in files.items()}
     there = [path for path in contents if path.exists()]
     if there and not force:

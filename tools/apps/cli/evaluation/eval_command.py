@@ -95,7 +95,7 @@ def checked_and_prepared(spec: RunSpec, *, asks_models: bool = True) -> Prepared
 
     async def check_models() -> None:
         for name, settings in spec.methods.items():
-            for step in settings.steps:
+            for step in settings.all_steps():
                 await get_model(settings, f"{name}/{step}")
 
     if asks_models:

@@ -113,7 +113,8 @@ def frozen_settings(settings: Context) -> dict[str, JsonValue]:
 def prompt_hashes(settings: Context) -> dict[str, str]:
     """Hash the prompt of each step of a method, with its demonstrations; PromptError where one cannot be used."""
     hashes: dict[str, str] = {}
-    for step in sorted(settings.steps):
+    steps = settings.all_steps() if settings.answer_type == "sentence" else settings.steps
+    for step in sorted(steps):
         role = f"{settings.method}/{step}"
         prompt = read_prompt(role, settings.prompt_folders)
         examples = read_demonstrations(role, settings.demonstrations, settings.prompt_folders)
