@@ -6,7 +6,6 @@ and memory, then writes a line of JSON per stage and, as the last one, the corpu
 
 import asyncio
 import os
-import signal
 import sys
 import time
 from asyncio import StreamReader, StreamWriter
@@ -22,6 +21,7 @@ from typing_extensions import TypedDict
 
 from hopgraph.state import CorpusError, HopgraphError
 from hopgraph.tools.apps.server.uploaded_files import write_corpus
+from hopgraph.tools.io.process_limits import limit_process, yield_to_others
 from hopgraph.tools.retrieval import build_index
 from hopgraph.tools.text.sanitize import sanitize_line
 
@@ -129,18 +129,6 @@ def _too_much(job: UploadJob) -> str:
     return f"indexing took more than {limits}; upload less at once"
 
 
-def _limit(seconds: int, memory: int) -> None:
-    try:
-        import resource
-    except ImportError:  # Windows has no such limits
-        return
-    signal.alarm(seconds)
-    with suppress(ValueError, OSError):  # the system allows less already, or has no such limit
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    os.nice(10)  # those who ask come first
-
-
 def build_corpus(job: UploadJob, report: Callable[[IndexingStage], None]) -> UserCorpus:
     """Index the files of a job here and now; a CorpusError where none can be used."""
     passages = job["folder"] / _PASSAGES
@@ -172,7 +160,8 @@ def build_corpus(job: UploadJob, report: Callable[[IndexingStage], None]) -> Use
 def main() -> None:
     """Do the job on the standard input."""
     job = _JOB.validate_json(sys.stdin.buffer.read())
-    _limit(job["max_seconds"], job["max_memory"])
+    limit_process(job["max_seconds"], job["max_memory"])
+    yield_to_others()
     lines, sys.stdout = sys.stdout.buffer, sys.stderr  # what a library prints is no line of ours
 
     def say(line: _Line) -> None:

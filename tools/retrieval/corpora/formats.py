@@ -1,31 +1,42 @@
 """The formats of corpora: detecting them by content, and reading any of them."""
 
 import os
-from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from hopgraph.state import CorpusError, SettingsError
 from hopgraph.tools.io.guarded_files import open_source
+from hopgraph.tools.retrieval.corpora.cutting import Cutting
 from hopgraph.tools.retrieval.corpora.json_values import read_first_bytes, read_json_values
 from hopgraph.tools.retrieval.corpora.question_contexts import Object, read_hotpotqa_context, read_titled_paragraphs
 from hopgraph.tools.retrieval.corpora.readers import DPR_COLUMNS, read_beir, read_dpr, read_pooled
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord
-from hopgraph.tools.retrieval.corpora.text_files import SUFFIXES, list_files, read_text_files, refuse_link
+from hopgraph.tools.retrieval.corpora.text_files import (
+    SUFFIXES,
+    can_read,
+    describe_unread,
+    list_files,
+    read_text_files,
+    refuse_link,
+)
 
 
 class CorpusFormat(NamedTuple):
     """One format of a corpus."""
 
-    read: Callable[[Path, CorpusReading], Iterator[SourceRecord]]
-    """Raises BadRecordError for a record of another shape, unless bad records are skipped, and OSError."""
+    read: Callable[[Path, CorpusReading], Iterator[SourceRecord]] | None
+    """Raises BadRecordError for a record of another shape, unless bad records are skipped, and OSError.
+
+    None for documents, which are cut.
+    """
     keys: tuple[str, ...] = ()
     """The keys by which its first object is recognised; empty when it is not JSON."""
 
 
+TEXT = "text"
 _HOTPOTQA = partial(read_pooled, paragraphs_of=read_hotpotqa_context)
 _MUSIQUE = partial(read_titled_paragraphs, key="paragraphs", text_key="paragraph_text")
 _DPR_CONTEXTS = partial(read_titled_paragraphs, key="ctxs", text_key="text")
@@ -36,10 +47,14 @@ FORMATS: dict[str, CorpusFormat] = {
     "hotpotqa": CorpusFormat(_HOTPOTQA, ("question", "context")),
     "beir": CorpusFormat(read_beir, ("_id", "text")),
     "dpr": CorpusFormat(read_dpr),
-    "text": CorpusFormat(read_text_files),
+    TEXT: CorpusFormat(None),
 }
 """By name; those in JSON in the order in which they are tried."""
 
+RECORDS = frozenset({".json", ".jsonl", ".tsv"})
+"""Suffixes of files by themselves that are recognised by their content."""
+DOCUMENTS = SUFFIXES - RECORDS
+READABLE = tuple(sorted(SUFFIXES))
 _BEIR_FILE = "corpus.jsonl"
 
 
@@ -53,13 +68,15 @@ class Corpus:
     """The files to read, in the order of their passages."""
     size: int
     """Their bytes, for progress."""
+    cutting: Cutting = field(default_factory=Cutting)
+    """How documents are cut; records are not."""
     left_out: str = ""
-    """How many files of a folder are not read, by suffix."""
+    """How many files of a folder are not read, by suffix, as `describe_unread` says it."""
 
     @property
     def recipe(self) -> str:
         """How its files become passages: where this differs, an update reads them again."""
-        return self.format
+        return f"text 2 {self.cutting.words} {self.cutting.overlap}" if self.format == TEXT else self.format
 
     def name_of(self, file: Path) -> str:
         """Return a file's path within the source; the name of a source that is one file."""
@@ -76,15 +93,20 @@ class Corpus:
         if reading.only is not None and reading.only.isdisjoint(self.files):
             return
         try:
-            yield from FORMATS[self.format].read(self.path, reading)
+            if read := FORMATS[self.format].read:
+                yield from read(self.path, reading)
+            else:
+                yield from read_text_files(self.path, self.files, self.cutting, reading)
         except OSError as error:
             raise _unreadable(self.path, error) from None
 
 
-def open_corpus(source: Path, format_name: str | None = None, *, follow_links: bool = False) -> Corpus:
+def open_corpus(
+    source: Path, format_name: str | None = None, *, follow_links: bool = False, cutting: Cutting | None = None
+) -> Corpus:
     """Return a source with its format, one of FORMATS, which is detected by content unless it is named.
 
-    The source is a file, or a folder with `corpus.jsonl` (BEIR) or with `.txt` and `.md` files. Links in a folder are
+    The source is a file, or a folder with `corpus.jsonl` (BEIR) or with documents. Links in a folder are
     refused, unless `follow_links`.
 
     Raises:
@@ -97,9 +119,10 @@ def open_corpus(source: Path, format_name: str | None = None, *, follow_links: b
         if not source.exists():
             raise CorpusError(f"{source}: no such file or folder")
         if source.is_dir():
-            return _open_folder(source, format_name, follow_links)
+            return replace(_open_folder(source, format_name, follow_links), cutting=cutting or Cutting())
         open_source(source).close()
-        return Corpus(source, format_name or _detect_format(source), (source,), source.stat().st_size)
+        form = format_name or _detect_format(source)
+        return Corpus(source, form, (source,), source.stat().st_size, cutting or Cutting())
     except OSError as error:
         raise _unreadable(source, error) from None
 
@@ -110,17 +133,25 @@ def _open_folder(folder: Path, format_name: str | None, follow_links: bool) -> C
         if not follow_links:
             refuse_link(beir)
         return Corpus(beir, "beir", (beir,), beir.stat().st_size)
-    if format_name not in (None, "text"):
+    if format_name not in (None, TEXT):
         raise CorpusError(f"{folder} is a folder; for the format {format_name} name the file itself")
     files = list_files(folder, follow_links=follow_links)
-    kinds = Counter(file.suffix.lower() or "no suffix" for file in files)
-    left_out = ", ".join(f"{count:,} with {kind}" for kind, count in kinds.most_common() if kind not in SUFFIXES)
-    texts = tuple(file for file in files if file.suffix.lower() in SUFFIXES)
+    questions = frozenset(file for file in files if file.suffix.lower() in RECORDS and _is_question_set(file))
+    left_out = describe_unread(files)
+    if questions:  # they hold the answers
+        names = ", ".join(file.name for file in sorted(questions)[:3])
+        left_out = "; ".join(filter(None, [left_out, f"question sets, to be indexed by themselves: {names}"]))
+    texts = tuple(file for file in files if can_read(file) and file not in questions)
     size = sum(file.stat().st_size for file in texts)
     if not size:
-        has = f"no text in this folder{left_out and f' (files: {left_out})'}"
-        raise CorpusError(f"{folder}: {has}; it needs {_BEIR_FILE}, or .txt or .md files with text")
-    return Corpus(folder, "text", texts, size, left_out)
+        has = f"no text in this folder{left_out and f' ({left_out})'}"
+        raise CorpusError(f"{folder}: {has}; it needs {_BEIR_FILE}, or documents with text ({', '.join(READABLE)})")
+    return Corpus(folder, TEXT, texts, size, left_out=left_out)
+
+
+def _is_question_set(file: Path) -> bool:
+    first, _ = _first_object(file)
+    return any(form.keys[:1] == ("question",) and all(key in first for key in form.keys) for form in FORMATS.values())
 
 
 def _detect_format(path: Path) -> str:
@@ -128,17 +159,21 @@ def _detect_format(path: Path) -> str:
         header = file.readline(200).decode("utf-8-sig", errors="replace")
     if header.strip().replace('"', "").split("\t") == DPR_COLUMNS:
         return "dpr"
-    if path.suffix.lower() in SUFFIXES:
-        return "text"
+    if path.suffix.lower() in DOCUMENTS:
+        if unread := describe_unread([path]):
+            raise CorpusError(f"{path}: {unread}")
+        return TEXT
     first, why = _first_object(path)
     for name, form in FORMATS.items():
         if form.keys and all(key in first or key.removeprefix("_") in first for key in form.keys):
             return name
+    if path.suffix.lower() not in RECORDS and not first:
+        raise CorpusError(f"{path}: {describe_unread([path])}; what can be: {', '.join(READABLE)}")
     found = f"its first object has the keys {', '.join(list(first)[:12])}" if first else why
     tried = "; ".join(f"{name}: {', '.join(form.keys)}" for name, form in FORMATS.items() if form.keys)
     raise CorpusError(
         f"{path}: unknown format: {found}; tried {tried}; dpr: a first line with id, text, title; "
-        "text: a folder of .txt and .md files; name the format if the file is one of these"
+        "text: documents; name the format if the file is one of these"
     )
 
 

@@ -11,7 +11,7 @@ from hopgraph.state import BadRecordError
 from hopgraph.tools.io.guarded_files import open_source
 from hopgraph.tools.retrieval.passage_metadata import Metadata
 
-_SHOWN = 5
+_SHOWN, _FILES_SHOWN = 5, 50
 
 
 class SourceRecord(NamedTuple):
@@ -44,13 +44,20 @@ class CorpusReading:
 
     def reject(self, file: Path, line: int, reason: str) -> None:
         """Raise BadRecordError, naming file, line and reason; with `skip_bad` the record is counted instead."""
-        message = f"{file}:{line}: {reason}"
         if not self.skip_bad:
-            raise BadRecordError(f"{message} (fix it, or skip bad records with --skip-bad)")
+            raise BadRecordError(f"{file}:{line}: {reason} (fix it, or skip bad records with --skip-bad)")
+        self.skip(file, line, reason)
+
+    def skip(self, file: Path, line: int | None, reason: str) -> None:
+        """Count a bad record; without a line, a whole file, of which more are named."""
         self.skipped += 1
         self.skipped_in[file] += 1
-        if len(self.first_skipped) < _SHOWN:
-            self.first_skipped.append(message)
+        if len(self.first_skipped) < (_SHOWN if line else _FILES_SHOWN):
+            self.first_skipped.append(f"{file}:{line}: {reason}" if line else f"{file}: {reason}")
+
+
+class UnreadableFileError(ValueError):
+    """A document that cannot be read; the message says why. A folder's other documents are read all the same."""
 
 
 class MalformedError(ValueError):

@@ -1,32 +1,55 @@
-"""Folders of `.txt` and `.md` files, cut into passages of about 100 words at sentence ends."""
+"""Documents, one or a folder of them, cut into passages of about 100 words at sentence ends, section by section."""
 
 import errno
 import os
 import re
-from collections.abc import Iterable, Iterator
-from io import TextIOWrapper
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
-from hopgraph.tools.io.guarded_files import open_source
-from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord, read_lines
-from hopgraph.tools.text import split_sentences
+from hopgraph.state import CorpusError
+from hopgraph.tools.retrieval.corpora.cutting import Block, Cutting, cut_passages
+from hopgraph.tools.retrieval.corpora.document_conversion import CONVERTED, DocumentConverter, can_convert
+from hopgraph.tools.retrieval.corpora.markdown_sections import Section, read_markdown
+from hopgraph.tools.retrieval.corpora.plain_formats import (
+    detect_encoding,
+    open_text,
+    read_json,
+    read_table,
+    rst_to_markdown,
+)
+from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord, UnreadableFileError
+from hopgraph.tools.retrieval.passage_metadata import plain_metadata
 
-SUFFIXES = frozenset({".txt", ".md"})
-PASSAGE_WORDS = 100
-"""What a passage aims at, as the passages of DPR's Wikipedia have."""
-_LONGEST_SENTENCE = 200
-"""Words; a longer one (a table, a list, a log) is cut into pieces."""
+PLAIN = frozenset({".txt", ".md", ".markdown", ".rst", ".csv", ".tsv", ".json", ".jsonl"})
+"""The suffixes of files that can be read without the extra `documents`."""
+SUFFIXES = PLAIN | CONVERTED
+_LARGEST_STRUCTURE = 1 << 22
+"""Bytes of a Markdown file whose structure is read; a longer one is read paragraph by paragraph, as plain text."""
 _LONGEST_BLOCK = 1 << 16
 """Characters; a longer paragraph is taken in parts, so that a file may be of any size."""
 _HEADING = re.compile(r"#{1,6}\s")
 _CLOSING_MARKS = re.compile(r"(?:^|\s)#+$")
 _LONGEST_TITLE = 200
 """Characters; each passage of a file repeats its title."""
-_PIECE = re.compile(r"\S(?:.{0,698}\S)?(?!\S)|\S{700}", re.DOTALL)
-"""About 100 words, or 700 characters of a text without spaces."""
+_INSTALL = "pip install 'hopgraph[documents]'"
 
-Block = tuple[int, str]
-"""A paragraph with the line on which it begins."""
+
+def can_read(path: Path) -> bool:
+    """Whether files of this suffix can be read here."""
+    suffix = path.suffix.lower()
+    return suffix in PLAIN or (suffix in CONVERTED and can_convert())
+
+
+def describe_unread(files: Iterable[Path]) -> str:
+    """Say which files are not read, as `5 files not read: .pdf ×3 (pip install …), .png ×2`; empty for none."""
+    kinds = Counter(path.suffix.lower() or "no suffix" for path in files if not can_read(path))
+    if not kinds:
+        return ""
+    total = kinds.total()
+    named = (f"{kind} ×{count:,}{f' ({_INSTALL})' * (kind in CONVERTED)}" for kind, count in kinds.most_common())
+    return f"{total:,} {'file' if total == 1 else 'files'} not read: {', '.join(named)}"
 
 
 def list_files(source: Path, *, follow_links: bool = True) -> list[Path]:
@@ -42,7 +65,7 @@ def list_files(source: Path, *, follow_links: bool = True) -> list[Path]:
         subfolders[:] = sorted(name for name in subfolders if new and not name.startswith("."))
         inside = [Path(folder, name) for name in names if new and not name.startswith(".")]
         if not follow_links:
-            texts = (path for path in inside if path.suffix.lower() in SUFFIXES)
+            texts = (path for path in inside if can_read(path))
             refuse_link(*texts, *(Path(folder, name) for name in subfolders))
         found += inside
     return sorted(found)
@@ -59,72 +82,106 @@ def _refuse(error: OSError) -> None:
     raise error
 
 
-def read_text_files(source: Path, reading: CorpusReading) -> Iterator[SourceRecord]:
-    """Cut every text file into passages, with `path#number` for an id.
+class _Document(NamedTuple):
+    name: str
+    """The path within the folder."""
+    path: Path
+    title: str
+    metadata: Mapping[str, object]
+    sections: Iterable[Section]
 
-    The title is the file's first heading, up to 200 characters, else its name. White space within a
-    passage is made single spaces.
+    def passages(self, cutting: Cutting) -> Iterator[SourceRecord]:
+        """Yield the passages, of which none runs across sections or pages; a heading with nothing below it is one."""
+        number = 0
+        for section in self.sections:
+            own = {"section": " > ".join(section.headings), "page": section.page}
+            known = {key: value for key, value in own.items() if value}
+            metadata = plain_metadata({**self.metadata, **section.metadata, "source": self.name, **known})
+            title = self._title_of(section.headings)
+            blocks = section.blocks or [Block(section.line, heading) for heading in section.headings[-1:]]
+            for line, text in cut_passages(blocks, cutting):
+                number += 1
+                yield SourceRecord(f"{self.name}#{number}", title, text, self.path, line, metadata)
+
+    def _title_of(self, headings: tuple[str, ...]) -> str:
+        path = headings if headings[:1] == (self.title,) else (self.title, *headings)
+        whole = " > ".join(path)
+        return (
+            whole if len(whole) <= _LONGEST_TITLE else f"{path[0][: _LONGEST_TITLE // 2]} > {path[-1]}"[:_LONGEST_TITLE]
+        )
+
+
+def read_text_files(
+    source: Path, files: Iterable[Path], cutting: Cutting, reading: CorpusReading
+) -> Iterator[SourceRecord]:
+    """Cut documents, the `source` or files in it, into passages, with `path#number` for an id.
+
+    The title is the document's, its first heading or its name, with the headings of the passage's section, as
+    `Employee handbook > Vacation`, up to 200 characters. The metadata has `source`, `section` and `page`, where there
+    are such, and what the document says of itself. A document of a folder that cannot be read is skipped and named.
+
+    Raises:
+        CorpusError: the source is a document that cannot be read.
     """
-    single = source.is_file()
-    for path in [source] if single else [path for path in list_files(source) if path.suffix.lower() in SUFFIXES]:
-        if reading.only is not None and path not in reading.only:
-            continue
-        name = path.name if single else path.relative_to(source).as_posix()
-        title = _title(path)
-        for number, (line, text) in enumerate(_passages(_blocks(path, reading)), 1):
-            yield SourceRecord(f"{name}#{number}", title, text, path, line)
+    with DocumentConverter() as converter:
+        for path in files:
+            if reading.only is not None and path not in reading.only:
+                continue
+            name = path.name if path == source else path.relative_to(source).as_posix()
+            try:
+                yield from _open_document(name, path, reading, converter).passages(cutting)
+            except UnreadableFileError as error:
+                _skip(source, path, str(error), reading)
+            except OSError as error:
+                _skip(source, path, f"it cannot be read: {error.strerror or error}", reading)
 
 
-def _title(path: Path) -> str:
-    with TextIOWrapper(open_source(path), encoding="utf-8-sig", errors="replace") as file:
+def _skip(source: Path, path: Path, reason: str, reading: CorpusReading) -> None:
+    if path == source:
+        raise CorpusError(f"{path}: {reason}") from None
+    reading.skip(path, None, reason)
+
+
+def _open_document(name: str, path: Path, reading: CorpusReading, converter: DocumentConverter) -> _Document:
+    suffix, size = path.suffix.lower(), path.stat().st_size
+    if suffix in {".csv", ".tsv"}:
+        return _Document(name, path, path.stem, {}, read_table(path, reading))
+    if suffix in {".json", ".jsonl"}:
+        return _Document(name, path, path.stem, {}, read_json(path, reading))
+    if suffix in CONVERTED:
+        found = read_markdown(converter.convert(path), headings=suffix != ".pdf")
+    elif suffix in {".md", ".markdown", ".rst"} and size <= _LARGEST_STRUCTURE:
+        with open_text(path) as file:
+            text = file.read()
+        found = read_markdown(rst_to_markdown(text) if suffix == ".rst" else text)
+    else:
+        encoding = detect_encoding(path)
+        return _Document(name, path, _title(path, encoding), {}, [Section(blocks=_blocks(path, encoding, reading))])
+    reading.bytes_read += size
+    return _Document(name, path, found.title[:_LONGEST_TITLE] or path.stem, found.metadata, found.sections)
+
+
+def _title(path: Path, encoding: str) -> str:
+    with open_text(path, encoding) as file:
         lines = (line.lstrip("#").strip() for line in file if _HEADING.match(line))
         headings = (_CLOSING_MARKS.sub("", line).strip() for line in lines)
         return next((heading[:_LONGEST_TITLE] for heading in headings if heading), path.stem)
 
 
-def _blocks(path: Path, reading: CorpusReading) -> Iterator[Block]:
+def _blocks(path: Path, encoding: str, reading: CorpusReading) -> Iterator[Block]:
     """Yield the paragraphs of a file; headings and blank lines part them."""
     lines: list[str] = []
     start, length = 1, 0
-    for number, line in read_lines(path, reading):
-        is_break = not line.strip() or _HEADING.match(line) is not None
-        if lines and (is_break or length > _LONGEST_BLOCK):
-            yield start, "".join(lines)
-            lines, length = [], 0
-        if not is_break:
-            start = start if lines else number
-            lines.append(line)
-            length += len(line)
+    with open_text(path, encoding) as file:
+        for number, line in enumerate(file, 1):
+            reading.bytes_read += len(line)
+            is_break = not line.strip() or _HEADING.match(line) is not None
+            if lines and (is_break or length > _LONGEST_BLOCK):
+                yield Block(start, "".join(lines))
+                lines, length = [], 0
+            if not is_break:
+                start = start if lines else number
+                lines.append(line)
+                length += len(line)
     if lines:
-        yield start, "".join(lines)
-
-
-def _passages(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Gather sentences until another one would lead further away from 100 words."""
-    sentences: list[str] = []
-    start, words = 1, 0
-    for line, sentence in _sentences(blocks):
-        more = _words(sentence)
-        if sentences and abs(words - PASSAGE_WORDS) <= abs(words + more - PASSAGE_WORDS):
-            yield start, " ".join(sentences)
-            sentences, words = [], 0
-        start = start if sentences else line
-        sentences.append(sentence)
-        words += more
-    if sentences:
-        yield start, " ".join(sentences)
-
-
-def _sentences(blocks: Iterable[Block]) -> Iterator[Block]:
-    for line, text in blocks:
-        for start, end in split_sentences(text):
-            sentence = " ".join(text[start:end].split())
-            if _words(sentence) <= _LONGEST_SENTENCE:
-                yield line, sentence
-            else:
-                yield from ((line, piece[0]) for piece in _PIECE.finditer(sentence))
-
-
-def _words(text: str) -> int:
-    """Count the words of a text, and a word for every ten letters where it has no spaces."""
-    return max(text.count(" ") + 1, len(text) // 10)
+        yield Block(start, "".join(lines))

@@ -1,0 +1,124 @@
+"""The structure of a Markdown text: its front matter, and sections under their headings."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Literal, NamedTuple, cast
+
+import yaml
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from hopgraph.tools.retrieval.corpora.cutting import Block
+
+_FRONT_MATTER = re.compile(r"---[ \t]*\n(.{0,65536}?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
+_PAGE = re.compile(r"<!-- (?:Page|Slide) number: (\d+) -->")
+"""How converters mark where the page of a document begins."""
+_KINDS: dict[str, Literal["lines", "table"]] = {
+    "bullet_list_open": "lines",
+    "ordered_list_open": "lines",
+    "code_block": "lines",
+    "fence": "lines",
+    "table_open": "table",
+}
+_BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
+_PLAIN_BLOCKS = MarkdownIt("zero").enable(["table", "html_block"]).disable("inline")
+_INLINE = MarkdownIt("commonmark")
+
+
+class Section(NamedTuple):
+    """What stands below one heading, or on one page, up to the next."""
+
+    headings: tuple[str, ...] = ()
+    """The headings that it stands under, outermost first; empty before the first."""
+    line: int = 1
+    """On which its heading stands, from 1."""
+    page: int | None = None
+    blocks: Iterable[Block] = ()
+    metadata: Mapping[str, object] = MappingProxyType({})
+
+
+class StructuredText(NamedTuple):
+    """A text in sections."""
+
+    title: str
+    """What the front matter or the only heading of the highest level says; empty where there is neither."""
+    metadata: dict[str, object]
+    """The single values of the front matter, by their names."""
+    sections: Iterable[Section]
+    """In their order; those without any block are left out, unless nothing at all stands below their heading."""
+
+
+def read_markdown(text: str, *, headings: bool = True) -> StructuredText:
+    """Read headings (ATX and setext), tables, lists, code and front matter; comments are left out.
+
+    Without `headings`, for the text of pages, tables and page marks alone count.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    metadata: dict[str, object] = {}
+    if headings and (matter := _FRONT_MATTER.match(text)) and (values := _read_matter(matter[1])):
+        metadata = values
+        text = "\n" * matter[0].count("\n") + text[matter.end() :]  # which keeps the numbers of lines
+    sections = list(_read_sections(text, _BLOCKS if headings else _PLAIN_BLOCKS))
+    title = metadata.pop("title", None)
+    tops = [each.headings[0] for each in sections if len(each.headings) == 1]
+    if not title and len(tops) == 1 and all(each.headings[:1] in ((), (tops[0],)) for each in sections):
+        title = tops[0]
+    # A heading with nothing but further headings below it is in their paths.
+    empty = [not each.blocks for each in sections]
+    nested = [after.headings[: len(each.headings)] == each.headings for each, after in pairwise(sections)] + [False]
+    kept = [each for each, no_block, in_next in zip(sections, empty, nested, strict=True) if not (no_block and in_next)]
+    return StructuredText(str(title or ""), metadata, kept)
+
+
+def _read_matter(text: str) -> dict[str, object]:
+    """Return the single values of front matter, so that no alias multiplies any; empty where it is none."""
+    try:
+        values = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return {}
+    single = (str, int, float, date)
+    if not isinstance(values, dict):
+        return {}
+    found = cast("dict[object, object]", values)
+    return {str(key): value for key, value in found.items() if isinstance(value, single)}
+
+
+def _read_sections(text: str, parser: MarkdownIt) -> Iterator[Section]:
+    lines, done = text.split("\n"), 0
+    path, page, begins, blocks = list[tuple[int, str]](), None, 1, list[Block]()
+    tokens = parser.parse(text)
+    for position, token in enumerate(tokens):
+        if token.level or token.map is None:
+            continue
+        start, end = token.map
+        blocks += _block(done, lines[done:start])  # link definitions
+        done = end
+        mark = _PAGE.match(token.content) if token.type == "html_block" else None
+        if token.type == "heading_open" or mark:
+            if blocks or path:
+                yield Section(tuple(heading for _, heading in path), begins, page, blocks)
+            page, begins, blocks = int(mark[1]) if mark else page, start + 1, []
+            level = 0 if mark else int(token.tag[1])  # no heading goes on to the next page
+            path = [each for each in path if each[0] < level]
+            if heading := "" if mark else _plain_text(tokens[position + 1]):
+                path.append((level, heading))
+        elif token.type == "html_block":
+            blocks += _block(start, _COMMENT.sub("", "\n".join(lines[start:end])).split("\n"))
+        elif token.type != "hr":
+            blocks += _block(start, lines[start:end], _KINDS.get(token.type, "prose"))
+    yield Section(tuple(heading for _, heading in path), begins, page, [*blocks, *_block(done, lines[done:])])
+
+
+def _block(start: int, lines: list[str], kind: Literal["prose", "lines", "table"] = "prose") -> list[Block]:
+    text = "\n".join(lines)
+    return [Block(start + 1, text, kind)] if text.strip() else []
+
+
+def _plain_text(inline: Token) -> str:
+    """Return the text of a heading without its marks."""
+    (token,) = _INLINE.parseInline(inline.content)
+    return " ".join("".join(child.content for child in token.children or []).split())
