@@ -13,6 +13,7 @@ from langchain_core.embeddings import Embeddings
 
 from hopgraph.state import CorpusError, SettingsError
 from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, open_corpus
+from hopgraph.tools.retrieval.corpora.cutting import Cutting
 from hopgraph.tools.retrieval.dense import VectorPlan, plan_vectors
 from hopgraph.tools.retrieval.faiss_store import FOLDER as FAISS
 from hopgraph.tools.retrieval.faiss_store import choose_kind
@@ -86,6 +87,7 @@ def build_index(
     skip_bad: bool = False,
     follow_links: bool = False,
     language: str | None = None,
+    cutting: Cutting | None = None,
     dense: str | Embeddings | None = None,
     faiss: str | None = None,
     progress: Progress | None = None,
@@ -93,9 +95,9 @@ def build_index(
     """Index a file or folder in one of the formats of `corpora` into the folder `out`, missing, empty, or an index.
 
     An existing index is replaced once the new one is complete. A None stands for the detected `format`; for English;
-    for no embedding model (`dense`; an interrupted build keeps its vectors beside `out`, for the next one); for the
-    kind of `faiss` index that fits the number of passages. Memory: each passage's id, 16 bytes per occurrence of a
-    term; never the texts.
+    for passages of about 100 words (`cutting`); for no embedding model (`dense`; an interrupted build keeps its vectors
+    beside `out`, for the next one); for the kind of `faiss` index that fits the number of passages. Memory: each
+    passage's id, 16 bytes per occurrence of a term; never the texts.
 
     Raises:
         SettingsError: an unknown format, language or model, or a missing package.
@@ -105,7 +107,7 @@ def build_index(
     """
     analyser = get_analyser(language or "en")
     analyser.describe()  # fails before anything is read where a package is missing
-    corpus = open_corpus(source.expanduser(), format, follow_links=follow_links)
+    corpus = open_corpus(source.expanduser(), format, follow_links=follow_links, cutting=cutting)
     goal = _check_place(out.expanduser())
     vectors = plan_vectors(dense, faiss, goal, None)
     change = _Change(goal, corpus, analyser, vectors, CorpusReading(skip_bad), progress or ignore_progress)
@@ -120,6 +122,7 @@ def update_index(
     skip_bad: bool = False,
     follow_links: bool = False,
     language: str | None = None,
+    cutting: Cutting | None = None,
     dense: str | Embeddings | None = None,
     faiss: str | None = None,
     add: bool = False,
@@ -143,7 +146,7 @@ def update_index(
     """
     get_analyser(language or "en").describe()  # fails before anything is read where a package is missing
     goal = _check_place(out.expanduser())
-    corpus = open_corpus(source.expanduser(), format, follow_links=follow_links)
+    corpus = open_corpus(source.expanduser(), format, follow_links=follow_links, cutting=cutting)
     if not add and not is_index(goal):
         if dry_run:
             return _report_unwritten(goal, corpus, None, compare_files((), hash_files(corpus)))
@@ -154,6 +157,7 @@ def update_index(
             skip_bad=skip_bad,
             follow_links=follow_links,
             language=language,
+            cutting=cutting,
             dense=dense,
             faiss=faiss,
             progress=progress,

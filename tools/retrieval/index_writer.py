@@ -89,7 +89,10 @@ class IndexWriter:
                 raise CorpusError(f"{waiting[0]}: the files changed while they were read; start again")
             if not self.term_ids.vocab:
                 place = self.corpus.path if self.corpus else "what is left"
-                raise CorpusError(f"{place}: no passage with a word that could be searched for")
+                reason = "; ".join(
+                    ["no passage with a word that could be searched for", *self.reading.first_skipped[:1]]
+                )
+                raise CorpusError(f"{place}: {reason}")
         self.progress("read", size, size)
         self.fingerprint, self.has_metadata = writer.fingerprint(), writer.has_metadata
         return written

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from io import TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -34,13 +34,13 @@ def docs(tmp_path: Path) -> Path:
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the files that are cut into passages."""
     names: list[str] = []
-    real = text_files.read_lines
+    real = text_files.open_text
 
-    def watch(path: Path, *rest: object) -> Iterator[tuple[int, str]]:
+    def watch(path: Path) -> TextIOWrapper:
         names.append(path.name)
-        return real(path, *rest)  # type: ignore[arg-type]
+        return real(path)
 
-    monkeypatch.setattr(text_files, "read_lines", watch)
+    monkeypatch.setattr(text_files, "open_text", watch)
     return names
 
 
@@ -184,12 +184,12 @@ def test_passages_are_deleted_until_their_file_changes(docs: Path, tmp_path: Pat
 
 def test_a_bad_record_of_a_file_counts_until_it_changes(tmp_path: Path) -> None:
     docs, out = write(tmp_path / "docs", good="A fox."), tmp_path / "index"
-    (docs / "bad.txt").write_bytes(b"A hen.\n\xff\n")
-    assert update_index(docs, out, skip_bad=True).skipped == 1
+    (docs / "bad.jsonl").write_text('{"text": "A hen."}\nno JSON\n')
+    assert update_index(docs, out).skipped == 1
     write(docs, good="A vixen.")
     assert update_index(docs, out).skipped == 0  # is not read
     assert json.loads((out / "manifest.json").read_text())["corpus"]["skipped"] == 1
-    (docs / "bad.txt").write_text("A hen.")
+    (docs / "bad.jsonl").write_text('{"text": "A hen."}')
     update_index(docs, out)
     assert json.loads((out / "manifest.json").read_text())["corpus"]["skipped"] == 0
 

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
+from hopgraph.tools.retrieval.corpora.cutting import PASSAGE_WORDS
+
 OptionsT = TypeVar("OptionsT")
 
 
@@ -128,7 +130,7 @@ class IndexOptions:
             "--format",
             metavar="NAME",
             show_default="detected from the content",
-            help="beir, hotpotqa, 2wikimultihopqa, musique, nq, dpr, or text (.txt and .md files).",
+            help="beir, hotpotqa, 2wikimultihopqa, musique, nq, dpr, or text (documents).",
         ),
     ] = None
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip broken records and count them.")] = False
@@ -142,6 +144,12 @@ class IndexOptions:
             "where no spaces are written (zh-words, ja-words, th-words: words, with the extra `languages`).",
         ),
     ] = None
+    passage_words: Annotated[
+        int, typer.Option(metavar="N", help="About how many words of a document a passage has.")
+    ] = PASSAGE_WORDS
+    overlap: Annotated[
+        int, typer.Option(metavar="N", help="Up to how many words of one passage the next one begins with.")
+    ] = 0
     dense: Annotated[
         str | None,
         typer.Option(

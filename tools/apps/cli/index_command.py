@@ -10,6 +10,7 @@ from hopgraph.state import HopgraphError
 from hopgraph.tools.apps.cli.command_options import IndexOptions
 from hopgraph.tools.apps.cli.console import console_on, print_line, progress_on
 from hopgraph.tools.retrieval import FileChanges, IndexReport, build_index, update_index
+from hopgraph.tools.retrieval.corpora.cutting import Cutting
 from hopgraph.tools.retrieval.engines import FillReport, index_into
 from hopgraph.tools.retrieval.late_interaction import add_late_interaction
 from hopgraph.tools.retrieval.late_interaction_model import load_late_interaction
@@ -61,6 +62,7 @@ def _build_or_update(options: IndexOptions, out: Path, progress: Progress) -> In
         "skip_bad": options.skip_bad,
         "follow_links": options.follow_links,
         "language": options.language,
+        "cutting": Cutting(options.passage_words, options.overlap),
         "dense": options.dense,
         "faiss": options.faiss,
         "progress": progress,
@@ -85,6 +87,7 @@ def run_index_into(options: IndexOptions, target: str) -> None:
             language=options.language or "en",
             keep_missing=options.keep_missing,
             dry_run=options.dry_run,
+            cutting=Cutting(options.passage_words, options.overlap),
             progress=progress,
         )
     if options.dry_run:
@@ -102,7 +105,7 @@ def _print_end(errors: Console, report: IndexReport | FillReport, corpus: str) -
     """Print how to use an index, and name the first records that were skipped."""
     print_line(console_on(), f'Use it:  hopgraph ask "…" --corpus {shlex.quote(corpus)}', "dim")
     if report.left_out:
-        print_line(errors, f"left out files that are not .txt or .md: {report.left_out}", "yellow")
+        print_line(errors, report.left_out, "yellow")
     for problem in report.first_skipped:
         print_line(errors, f"skipped {problem}", "yellow")
     if (unnamed := report.skipped - len(report.first_skipped)) > 0:

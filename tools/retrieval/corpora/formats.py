@@ -11,6 +11,7 @@ from hopgraph.state import CorpusError, SettingsError
 from hopgraph.tools.io.guarded_files import open_source
 from hopgraph.tools.retrieval.corpora.cutting import Cutting
 from hopgraph.tools.retrieval.corpora.json_values import read_first_bytes, read_json_values
+from hopgraph.tools.retrieval.corpora.plain_formats import TEXT_KEYS
 from hopgraph.tools.retrieval.corpora.question_contexts import Object, read_hotpotqa_context, read_titled_paragraphs
 from hopgraph.tools.retrieval.corpora.readers import DPR_COLUMNS, read_beir, read_dpr, read_pooled
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord
@@ -167,6 +168,8 @@ def _detect_format(path: Path) -> str:
     for name, form in FORMATS.items():
         if form.keys and all(key in first or key.removeprefix("_") in first for key in form.keys):
             return name
+    if path.suffix.lower() in RECORDS and not first.keys().isdisjoint(TEXT_KEYS):
+        return TEXT
     if path.suffix.lower() not in RECORDS and not first:
         raise CorpusError(f"{path}: {describe_unread([path])}; what can be: {', '.join(READABLE)}")
     found = f"its first object has the keys {', '.join(list(first)[:12])}" if first else why

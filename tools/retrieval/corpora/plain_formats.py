@@ -20,7 +20,9 @@ from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, Unrea
 _CHUNK = 1 << 20
 _LONGEST_JSON = 1 << 26
 """Bytes of a file with one JSON value, which is read whole."""
-_TITLE_KEYS, _TEXT_KEYS = ("title", "name"), ("text", "content", "body", "page_content")
+_TITLE_KEYS = ("title", "name")
+TEXT_KEYS = ("text", "content", "body", "page_content")
+"""The keys under which an object may have its text."""
 _RULE = re.compile(r"""([=\-`:.'"~^_*+#<>])\1+$""")
 """What stands below, and perhaps above, a heading of reStructuredText."""
 
@@ -66,7 +68,7 @@ def _read_rows(path: Path, reading: CorpusReading) -> Iterator[Block]:
             dialect = csv.excel
         rows = csv.reader(_counted(file, reading), dialect)
         try:
-            columns = next(rows, [])
+            columns = next(rows, list[str]())
             for row in rows:
                 cells = (f"{name}: {cell}" for name, cell in zip(columns, row, strict=False) if cell.strip())
                 if line := ", ".join(" ".join(cell.split()) for cell in cells):
@@ -89,12 +91,12 @@ def read_json(path: Path, reading: CorpusReading) -> Iterator[Section]:
     for line, value in _json_values(path, reading):
         fields: Mapping[str, JsonValue] = value if isinstance(value, dict) else {}
         title = next((str(fields[key]) for key in _TITLE_KEYS if isinstance(fields.get(key), str)), "")
-        texts = [text for key in _TEXT_KEYS if isinstance(text := fields.get(key), str) and text.strip()]
+        texts = [text for key in TEXT_KEYS if isinstance(text := fields.get(key), str) and text.strip()]
         try:
             block = Block(line, texts[0]) if texts else Block(line, "\n".join(_flatten(value)), "lines")
         except RecursionError:
             raise UnreadableFileError(f"line {line}: it is nested too deeply") from None
-        others = {key: each for key, each in fields.items() if texts and key not in (*_TITLE_KEYS, *_TEXT_KEYS)}
+        others = {key: each for key, each in fields.items() if texts and key not in (*_TITLE_KEYS, *TEXT_KEYS)}
         if block.text.strip():
             yield Section((title,) if title else (), line, None, [block], others)
 

@@ -11,6 +11,7 @@ from langchain_core.embeddings import Embeddings
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, SourceRecord, open_corpus
+from hopgraph.tools.retrieval.corpora.cutting import Cutting
 from hopgraph.tools.retrieval.embeddings import EmbeddingModel, resolve_embeddings
 from hopgraph.tools.retrieval.engines.engine import Checkpoint, EngineFacts, EngineRow, SearchEngine, parse_address
 from hopgraph.tools.retrieval.engines.engine_files import SourceFiles
@@ -63,6 +64,7 @@ def index_into(
     language: str = "en",
     keep_missing: bool = False,
     dry_run: bool = False,
+    cutting: Cutting | None = None,
     progress: Progress = ignore_progress,
 ) -> FillReport:
     """Stream a corpus into an engine, or bring what it has of this file or folder up to date.
@@ -83,7 +85,7 @@ def index_into(
     """
     analyser = get_analyser(language)
     analyser.describe()  # fails before anything is read where a package is missing
-    corpus = open_corpus(source.expanduser(), format, follow_links=follow_links)
+    corpus = open_corpus(source.expanduser(), format, follow_links=follow_links, cutting=cutting)
     engine = connect(parse_address(target))
     model = resolve_embeddings(dense) if dense else None
     started = time.perf_counter()

@@ -107,13 +107,13 @@ def test_sources_that_cannot_be_indexed_harm_no_index(run: Run, index: Path, tmp
     before = {path: path.read_bytes() for path in index.rglob("*") if path.is_file()}
     empty = tmp_path / "empty"
     empty.mkdir()
-    (tmp_path / "bytes.txt").write_bytes(b"Riga \xff\xfe is a city.")
+    (tmp_path / "bytes.txt").write_bytes(bytes(range(256)) * 20)
     twice = tmp_path / "twice.jsonl"
     twice.write_text('{"_id": "1", "text": "one"}\n{"_id": "1", "text": "two"}\n', encoding="utf-8")
     for source, parts in (
         (empty, ["no text"]),
         (tmp_path / "none", ["no such file"]),
-        (tmp_path / "bytes.txt", ["bytes.txt:1", "UTF-8", "--skip-bad"]),
+        (tmp_path / "bytes.txt", ["bytes.txt: it is not UTF-8"]),
         (twice, ["twice.jsonl:2", "'1'"]),
     ):
         assert_one_line(run("index", str(source), "--out", str(index), "--replace"), 1, *parts)

@@ -155,8 +155,8 @@ def broken_json(folder: Path) -> Path:
 
 
 def not_json(folder: Path) -> Path:
-    (folder / "x.csv").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(1000))
-    return folder / "x.csv"
+    (folder / "x.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(1000))
+    return folder / "x.png"
 
 
 def an_empty_file(folder: Path) -> Path:
@@ -165,7 +165,7 @@ def an_empty_file(folder: Path) -> Path:
 
 
 def a_folder_without_text(folder: Path) -> Path:
-    (folder / "train.json").write_text("[]")
+    (folder / "train.json").write_text('[{"question": "q", "context": []}]')
     (folder / "empty.txt").write_text("")
     return folder
 
@@ -179,9 +179,9 @@ def nothing(folder: Path) -> Path:
     [
         (an_unknown_object, "its first object has the keys claim, label; tried musique: question, paragraphs"),
         (broken_json, "x.json:1: not valid JSON"),
-        (not_json, "it does not begin as JSON does"),
+        (not_json, "1 file not read: .png ×1; what can be: .csv, .docx"),
         (an_empty_file, "it is empty"),
-        (a_folder_without_text, "no text in this folder"),
+        (a_folder_without_text, "no text in this folder (question sets, to be indexed by themselves: train.json)"),
         (nothing, "no such file or folder"),
     ],
 )
@@ -199,7 +199,7 @@ def test_what_cannot_be_a_corpus_is_refused_in_one_line(
 def test_a_format_may_be_forced_but_must_exist(tmp_path: Path) -> None:
     (tmp_path / "corpus.jsonl").write_text('{"_id": "1", "text": "a"}')
     (tmp_path / "notes.txt").write_text("Some notes.")
-    assert contents(tmp_path, "text") == [("notes.txt#1", "notes", "Some notes.")]
+    assert contents(tmp_path, "text") == [("corpus.jsonl#1", "corpus", "a"), ("notes.txt#1", "notes", "Some notes.")]
     with pytest.raises(SettingsError, match="'bier' is unknown; use one of: 2wikimultihopqa, beir"):
         open_corpus(tmp_path, "bier")
     with pytest.raises(CorpusError, match="is a folder; for the format dpr name the file itself"):

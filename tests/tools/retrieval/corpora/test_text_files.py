@@ -1,13 +1,16 @@
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from hopgraph.state import BadRecordError
+from hopgraph.state import CorpusError, SettingsError
+from hopgraph.tools.retrieval import index_in_memory
 from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, open_corpus
+from hopgraph.tools.retrieval.corpora.cutting import Cutting
 
 
-def records(source: Path, *, skip_bad: bool = False) -> list[SourceRecord]:
-    return list(open_corpus(source).records(CorpusReading(skip_bad)))
+def records(source: Path) -> list[SourceRecord]:
+    return list(open_corpus(source).records(CorpusReading()))
 
 
 def prose(sentences: int, words: int = 10) -> str:
@@ -23,10 +26,12 @@ def test_files_become_passages_with_a_path_a_number_and_a_title(tmp_path: Path) 
     (tmp_path / "picture.png").write_bytes(b"\x89PNG")
     (tmp_path / "blank.txt").write_text(" \n\n")
     assert [(r.id, r.title, r.text, r.line) for r in records(tmp_path)] == [
-        ("a.md#1", "The Title", "Intro. Text below it. More text.", 1),
+        ("a.md#1", "The Title", "Intro.", 1),
+        ("a.md#2", "The Title", "Text below it.", 4),
+        ("a.md#3", "The Title > Part", "More text.", 6),
         ("b/notes.txt#1", "notes", "Café in the rain. It pours.", 1),
     ]
-    assert [r.id for r in records(tmp_path / "a.md")] == ["a.md#1"]
+    assert [r.id for r in records(tmp_path / "b")] == ["notes.txt#1"]
 
 
 def test_passages_have_about_a_hundred_words_and_end_with_a_sentence(tmp_path: Path) -> None:
@@ -52,10 +57,148 @@ def test_text_without_sentences_is_cut_into_pieces_too(tmp_path: Path, text: str
     assert len(passages) > 100
 
 
-def test_a_line_that_is_not_utf8_is_named_or_skipped(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_bytes(b"Good line.\nBad \xe9 line.\nLast line.\n")
-    with pytest.raises(BadRecordError, match=r"a\.txt:2: byte 5 of the line is not UTF-8"):
-        records(tmp_path)
-    reading = CorpusReading(skip_bad=True)
-    (passage,) = open_corpus(tmp_path).records(reading)
-    assert (passage.text, reading.skipped) == ("Good line. Last line.", 1)
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16", "shift_jis"])
+def test_a_text_in_another_encoding_is_read(tmp_path: Path, encoding: str) -> None:
+    text = "Die Brücke über den Fluß wurde später für Fußgänger geöffnet. " * 5
+    text = "灯台守は毎晩、港の明かりをともしました。" * 20 if encoding == "shift_jis" else text
+    (tmp_path / "a.txt").write_bytes(text.encode(encoding))
+    assert "".join(each.text for each in records(tmp_path)).replace(" ", "") == text.replace(" ", "")
+
+
+def test_a_file_that_is_no_text_is_skipped_and_named(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(bytes(range(256)) * 20)
+    (tmp_path / "b.json").write_text('{"a": ')
+    (tmp_path / "c.jsonl").write_text('{"text": "It rains."}\nno\n')
+    (tmp_path / "d.txt").write_text("Good.")
+    reading = CorpusReading()
+    assert [each.id for each in open_corpus(tmp_path).records(reading)] == ["c.jsonl#1", "d.txt#1"]
+    for named, place in zip(
+        reading.first_skipped, ("a.txt: it is not UTF-8", "b.json: not usable", "c.jsonl:2: not"), strict=True
+    ):
+        assert named.startswith(f"{tmp_path}/{place}")
+    with pytest.raises(CorpusError, match=r"a\.txt: it is not UTF-8, nor text in another known encoding"):
+        records(tmp_path / "a.txt")
+
+
+def cut(folder: Path, name: str, text: str, cutting: Cutting | None = None) -> list[tuple[str, str]]:
+    (folder / name).write_text(text)
+    return [(each.title, each.text) for each in open_corpus(folder / name, cutting=cutting).records(CorpusReading())]
+
+
+HANDBOOK = """---
+author: HR
+tags: [a, b]
+---
+# Employee handbook
+
+Welcome.
+
+<!-- not shown -->
+
+Time off
+--------
+
+### Vacation ###
+
+Everyone gets 30 days.
+
+- in summer
+- in winter
+
+```sh
+# no heading
+book --days 3
+```
+
+### `Sick` [leave](x.html)
+
+| who  | days |
+|------|------|
+| all  | 10   |
+
+## Pay
+"""
+
+
+def test_passages_stand_under_their_headings_and_keep_tables_lists_and_code(tmp_path: Path) -> None:
+    assert cut(tmp_path, "h.md", HANDBOOK) == [
+        ("Employee handbook", "Welcome."),
+        (
+            "Employee handbook > Time off > Vacation",
+            "Everyone gets 30 days.\n- in summer\n- in winter\n```sh\n# no heading\nbook --days 3\n```",
+        ),
+        ("Employee handbook > Time off > Sick leave", "| who  | days |\n|------|------|\n| all  | 10   |"),
+        ("Employee handbook > Pay", "Pay"),
+    ]
+    first, vacation, *_ = records(tmp_path / "h.md")
+    assert vacation.metadata == {
+        "author": "HR",
+        "source": "h.md",
+        "section": "Employee handbook > Time off > Vacation",
+    }
+    assert (first.line, vacation.line) == (7, 16)
+    index = index_in_memory(records(tmp_path), "test")
+    assert index.search("How many vacation days are there?", 1)[0].passage.text.startswith("Everyone gets")
+
+
+def test_a_title_is_given_by_front_matter_or_the_one_heading_above_all_else_the_name(tmp_path: Path) -> None:
+    for text, titles in (
+        ("---\ntitle: Leave\n---\n# A\n\nOne.\n", ["Leave > A"]),
+        ("# A\n\nOne.\n\n# B\n\nTwo.\n", ["a > A", "a > B"]),
+        ("## B\n\nTwo.\n\n# A\n\nOne.\n", ["a > B", "a > A"]),
+        ("No heading.\n", ["a"]),
+        (f"# {'x' * 300}\n\n## Last\n\nOne.", [f"{'x' * 100} > Last"]),
+        ("---\nno: [matter\n---\nOne.\n", ["no: [matter"]),
+    ):
+        assert [title for title, _ in cut(tmp_path, "a.md", text)] == titles
+
+
+def test_prose_without_headings_is_cut_as_text_is(tmp_path: Path) -> None:
+    text = f"{prose(9)}\n{prose(40, 30)}\n\n{prose(3, 250)}\n\n  {prose(2)}\r\n"
+    assert [each for _, each in cut(tmp_path, "a.md", text)] == [each for _, each in cut(tmp_path, "a.txt", text)]
+
+
+def test_a_long_table_is_cut_by_rows_under_its_head_and_code_by_lines(tmp_path: Path) -> None:
+    rows = [f"| row {n} | {'word ' * 10} |" for n in range(60)]
+    passages = cut(tmp_path, "a.md", "\n".join(["| a | b |", "|---|---|", *rows]))
+    assert len(passages) > 5
+    assert all(text.startswith("| a | b |\n|---|---|\n| row ") for _, text in passages)
+    assert [line for _, text in passages for line in text.split("\n")[2:]] == rows
+    code = [f"    value_{n} = compute(value, {n})" for n in range(200)]
+    parts = [text for _, text in cut(tmp_path, "b.md", "\n".join(code))]
+    assert "\n".join(parts).split("\n") == code
+    assert max(len(part.split()) for part in parts) <= 100
+
+
+@pytest.mark.parametrize(("words", "overlap"), [(30, 0), (30, 12), (300, 40)])
+def test_length_and_overlap_can_be_chosen(tmp_path: Path, words: int, overlap: int) -> None:
+    passages = [text for _, text in cut(tmp_path, "a.txt", prose(200), Cutting(words, overlap))]
+    assert all(abs(len(each.split()) - words) <= 10 for each in passages[:-1])
+    sentences = [each.split(". ") for each in passages]
+    shared = [
+        sum(one.rstrip(".") in {x.rstrip(".") for x in before} for one in after)
+        for before, after in pairwise(sentences)
+    ]
+    assert set(shared) == {overlap // 10}
+    for bad in ((5, 0), (100, 51), (100, -1)):
+        with pytest.raises(SettingsError):
+            Cutting(*bad)
+
+
+def test_tables_of_values_json_and_restructured_text(tmp_path: Path) -> None:
+    assert cut(tmp_path, "staff.csv", 'name;room\n"Ada L.";12\nBob;\n') == [
+        ("staff", "name: Ada L., room: 12\nname: Bob")
+    ]
+    records_ = (
+        '{"title": "Leave", "text": "30 days.", "url": "https://example.org/a"}\n{"team": {"lead": ["Ada", "Bob"]}}\n'
+    )
+    assert cut(tmp_path, "a.jsonl", records_) == [
+        ("a > Leave", "30 days."),
+        ("a", "team lead 1: Ada\nteam lead 2: Bob"),
+    ]
+    assert records(tmp_path / "a.jsonl")[0].metadata["url"] == "https://example.org/a"
+    (tmp_path / "docs").mkdir()
+    assert cut(tmp_path / "docs", "a.rst", "=====\nGuide\n=====\n\nHi.\n\nSetup\n-----\n\nRun it::\n\n    make\n") == [
+        ("Guide", "Hi."),
+        ("Guide > Setup", "Run it::\n    make"),
+    ]
