@@ -1,27 +1,48 @@
 """README is true: its Python runs, its commands exist, its drawing is current."""
 
+import json
+import os
+import pty
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
+import hopgraph
 from hopgraph.graphs import ALIASES, METHODS
+from hopgraph.state.papers import PAPERS
 from hopgraph.tools.apps.cli import main
 from hopgraph.tools.models.offline import OfflineExtractive
 from support.paths import ROOT
 from support.servers.openai_server import OpenAIServer
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+RESULTS = (ROOT / "tools" / "apps" / "evaluation" / "RESULTS.md").read_text(encoding="utf-8")
 DRAWINGS = (ROOT / "graphs" / "DRAWINGS.md").read_text(encoding="utf-8")
 PYTHON = re.findall(r"^```python\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
 SHELL = [
-    line.split("#")[0].strip()
+    re.split(r"\s+# ", line)[0].strip()
     for block in re.findall(r"^```sh\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
     for line in block.splitlines()
     if line.strip()
 ]
+NOT_RUN = {
+    "python3 -m venv": "makes the environment that CI makes",
+    "pip install": "fills it, as CI does",
+    "export ": "sets a key, as the test does",
+    "hopgraph eval hub:": "asks the hub for data",
+    'hopgraph eval "hub:': "asks the hub for data",
+    "hopgraph serve": "CI starts it in the same environment",
+    "hopgraph chat": "CI starts it in the same environment",
+}
+"""How commands begin that are not run, and why; every other one is."""
+INSTALLED = os.environ.get("HOPGRAPH_INSTALLED", "")
+"""The folder of the program in an environment of its own, which CI names."""
+OLLAMA = "http://127.0.0.1:11434/v1"
 
 
 @pytest.fixture(scope="module")
@@ -31,10 +52,51 @@ def server() -> Iterator[OpenAIServer]:
         yield running
 
 
-def test_it_opens_with_the_two_commands() -> None:
-    assert [command.split()[:2] for command in SHELL[:2]] == [["make", "demo"], ["make", "test"]]
+def test_it_opens_with_the_installation_and_a_question() -> None:
+    assert [command.split()[:2] for command in SHELL[:3]] == [
+        ["python3", "-m"],
+        ["pip", "install"],
+        ["hopgraph", "ask"],
+    ]
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert {command.split()[1] for command in SHELL if command.startswith("make ")} <= set(targets)
+    assert set(re.findall(r"`make (\w+)`", README)) <= set(targets)
+
+
+def test_what_is_not_run_is_in_it() -> None:
+    for start in NOT_RUN:
+        assert any(command.startswith(start) for command in SHELL), start
+
+
+def test_no_page_names_what_an_outside_reader_does_not_have() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    pages += [page for top in ("graphs", "tools", "notebooks") for page in (ROOT / top).rglob("*.md")]
+    for page in pages:
+        assert "../shared" not in page.read_text(encoding="utf-8"), page
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not INSTALLED, reason="run by .ci/run, where the wheel is installed")
+def test_its_commands_run_in_an_empty_folder(server: OpenAIServer, tmp_path: Path) -> None:
+    """With a server in OpenAI's and Ollama's place, and with the documents and questions that it speaks of."""
+    (tmp_path / "my_documents").mkdir()
+    (tmp_path / "my_documents" / "handbook.md").write_text("# Vacation\n\nEmployees get 27 days.\n", encoding="utf-8")
+    own = {"question": "How many vacation days do employees get?", "answer": "27"}
+    (tmp_path / "my_questions.jsonl").write_text(f"{json.dumps(own)}\n", encoding="utf-8")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("HOPGRAPH", "PYTHON"))}
+    environment |= {"OPENAI_API_KEY": "sk-readme", "OPENAI_BASE_URL": server.base_url, "NO_COLOR": "1"}
+    commands = [command for command in SHELL if not command.startswith(tuple(NOT_RUN))]
+    assert len(commands) >= 10
+    for command in commands:
+        words = shlex.split(command.replace(OLLAMA, server.base_url).replace("llama3.1:8b", "gpt-4.1-mini"))
+        assert words[0] == "hopgraph", f"{command}: neither run nor among those that are not"
+        keyboard, terminal = pty.openpty()
+        os.write(keyboard, b"y\n" * 50)  # approves whatever --review asks
+        program = [str(Path(INSTALLED, "hopgraph")), *words[1:]]
+        ran = subprocess.run(program, cwd=tmp_path, env=environment, stdin=terminal, capture_output=True, text=True)
+        os.close(keyboard)
+        os.close(terminal)
+        assert ran.returncode == 0, f"{command}\n{ran.stdout}\n{ran.stderr}"
+        assert ran.stdout.strip(), command
 
 
 @pytest.mark.parametrize("snippet", PYTHON, ids=range(1, len(PYTHON) + 1))
@@ -83,3 +145,39 @@ def test_its_links_lead_somewhere() -> None:
 def test_every_method_is_in_its_table() -> None:
     named = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\|.*$", README, re.MULTILINE))))
     assert set(METHODS) <= named
+
+
+def test_its_table_has_the_calls_and_the_closed_gap_of_the_results() -> None:
+    musique = RESULTS.split("\n## MuSiQue\n")[1].split("\n## ")[0]
+    cells = {
+        line.split("`")[1]: line.strip("| ").split(" | ") for line in musique.splitlines() if line.startswith("| `")
+    }
+    f1 = {name: float(row[2].split()[0]) for name, row in cells.items()}
+    low, high = f1["one_step"], f1["gold_passages"]
+    for line in re.findall(r"^\| `.*\|$", README, re.MULTILINE):
+        names, _, calls, gap, _ = (cell.strip() for cell in line.strip("|").split("|"))
+        methods = [name for name in re.findall(r"`(\w+)`", names) if name in cells]
+        took = sorted(float(cells[name][6]) for name in methods)
+        closed = sorted(round(100 * (f1[name] - low) / (high - low)) for name in methods)
+        assert calls == " to ".join(f"{each:.1f}" for each in dict.fromkeys((took[0], took[-1])))
+        if gap:
+            assert gap == " to ".join(str(each) for each in dict.fromkeys((closed[0], closed[-1]))) + " %"
+
+
+def test_the_messages_of_the_troubleshooting_page_exist() -> None:
+    page = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    starts = re.findall(r"^- (`.*)$", page, re.MULTILINE)
+    quoted = [message for line in starts for message in re.findall(r"`([^`]+)`", re.split(r"`: ", line)[0] + "`")]
+    source = "\n".join(
+        path.read_text(encoding="utf-8") for top in ("nodes", "state", "tools") for path in (ROOT / top).rglob("*.py")
+    )
+    plain = re.sub(r'"\s*\n\s*f?"', "", source)
+    assert len(quoted) > 10
+    assert [message for message in quoted if message not in plain] == []
+
+
+def test_the_citation_has_the_version_of_the_package() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == hopgraph.__version__
+    methods = [PAPERS[name]["title"] for name in ("migres", "blendfilter", "genground", "ra_isf", "tree_of_reviews")]
+    assert [each["title"] for each in citation["references"]] == methods

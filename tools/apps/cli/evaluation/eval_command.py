@@ -4,7 +4,10 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
+from importlib import resources
+from pathlib import Path
 
 from hopgraph.graphs import METHODS, find_method, list_methods
 from hopgraph.state import Context, SettingsError
@@ -25,6 +28,7 @@ from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable, choose_stan
 from hopgraph.tools.apps.evaluation.datasets import HUB_PREFIX, download_dataset, parse_sample
 from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.resources import get_model
+from hopgraph.tools.retrieval.resolve import SAMPLE
 from hopgraph.tools.text.sanitize import pluralize
 
 INDEXING_STAGES = {"read": "reading the corpus", "score": "scoring", "save": "saving"}
@@ -32,6 +36,9 @@ INDEXING_STAGES = {"read": "reading the corpus", "score": "scoring", "save": "sa
 
 def run_eval(options: EvalOptions) -> bool:
     """Run or resume an evaluation and print its scores, with progress on standard error; return whether any failed."""
+    settings_by_method(options)  # a wrong name is reported before a data set is fetched
+    dataset = dataset_file(options, options.dataset, options.out)
+    options = replace(options, dataset=dataset, model=played_model(options.model, dataset))
     spec, prices = run_spec(options, settings_by_method(options)), prices_of(options)
     with kept_if_answered(spec.out):
         prepared = checked_and_prepared(spec, asks_models=not options.estimate_only)
@@ -54,22 +61,35 @@ def run_eval(options: EvalOptions) -> bool:
     return failed > 0
 
 
-def run_spec(options: EvalOptions, methods: Mapping[str, Context]) -> RunSpec:
-    """Return what is to be measured, with these settings of each method.
+def dataset_file(options: RunOptions, dataset: Path, out: Path) -> Path:
+    """Return where a data set is.
 
-    A data set of the hub is fetched into the run's folder, under a name made of what was asked for.
+    One of the hub is fetched into the folder, under a name made of what was asked for; `sample` comes with the package.
     """
-    out, dataset = options.out.expanduser(), options.dataset.expanduser()
-    sample = parse_sample(options.sample, options.limit, options.ids or (), options.skip or 0)
-    if (given := str(options.dataset)).startswith(HUB_PREFIX):
+    given = str(dataset)
+    if given.startswith(HUB_PREFIX):
+        sample = parse_sample(options.sample, options.limit, skip=options.skip or 0)
         limit = sample.skip + sample.limit if sample.limit is not None and sample.seed is None else None
         asked_for = hashlib.sha256(f"{given} {limit}".encode()).hexdigest()[:8]
-        dataset = download_dataset(given, out / f"{DOWNLOADED}{asked_for}.jsonl", limit=limit)
+        return download_dataset(given, out.expanduser() / f"{DOWNLOADED}{asked_for}.jsonl", limit=limit)
+    if given == SAMPLE and not dataset.exists():
+        return Path(str(resources.files("hopgraph.tools.retrieval.sample")))
+    return dataset.expanduser()
+
+
+def played_model(model: str | None, dataset: Path) -> str | None:
+    """Return a model's spec, where `rehearsal` alone plays the data set of the run."""
+    name, mark, rest = (model or "").partition("?")
+    return f"rehearsal:{dataset}{mark}{rest}" if name == "rehearsal" else model
+
+
+def run_spec(options: EvalOptions, methods: Mapping[str, Context]) -> RunSpec:
+    """Return what is to be measured, with these settings of each method."""
     return RunSpec(
-        dataset=dataset,
+        dataset=options.dataset.expanduser(),
         methods=methods,
-        out=out,
-        sample=sample,
+        out=options.out.expanduser(),
+        sample=parse_sample(options.sample, options.limit, options.ids or (), options.skip or 0),
         format_name=options.format_name,
         corpus=corpus_spec(options.corpus) if options.corpus else None,
         add_contexts=options.add_contexts,

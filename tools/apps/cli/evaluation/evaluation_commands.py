@@ -14,7 +14,7 @@ SOME_FAILED = 3
 """Exit code of a run that is finished with failed questions."""
 _EVAL_EXAMPLES = examples(
     "hopgraph eval hotpot_dev.json --methods migres,one_step --model openai:gpt-4.1-mini --out runs/hotpot --limit 100",
-    "hopgraph eval hotpot_dev.json --methods all --model rehearsal:hotpot_dev.json --out runs/dry --limit 20",
+    "hopgraph eval hotpot_dev.json --methods all --model rehearsal --out runs/dry --limit 20",
     "hopgraph eval nq-open.jsonl --methods all --corpus my-index --add-contexts --out runs/nq --sample random:7 "
     "--limit 500",
     "hopgraph eval musique.jsonl --methods tor --set widths=3,3 --set tor.fusion=paragraph --out runs/tor-3-3",

@@ -18,7 +18,8 @@ class RunOptions:
         typer.Option(
             metavar="SPEC",
             show_default="HOPGRAPH_MODEL, else offline:extractive",
-            help="As in `hopgraph ask`; rehearsal:DATASET?error=0.1 plays all roles from the gold annotations.",
+            help="As in `hopgraph ask`; `rehearsal`, or rehearsal:FILE?error=0.1, plays all roles from the gold "
+            "annotations of this data set or of FILE.",
         ),
     ] = None
     corpus: Annotated[
@@ -72,7 +73,7 @@ class EvalOptions(RunOptions):
         Path,
         typer.Argument(
             metavar="DATASET",
-            help="A file of questions, a BEIR folder, or hub:OWNER/NAME?config=…&split=… (extra `hub`).",
+            help="A file of questions, a BEIR folder, hub:OWNER/NAME?config=…&split=… (extra `hub`), or `sample`.",
         ),
     ]
     methods: Annotated[str, typer.Option(metavar="A,B,…|all", help=METHOD_HELP)]
@@ -125,7 +126,8 @@ class ReproduceOptions(RunOptions):
         str | None, typer.Argument(metavar="[PAPER[/TABLE]]", help="Without it the papers, with a paper its tables.")
     ] = None
     dataset: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The questions; without it only the paper's scores are shown.")
+        Path | None,
+        typer.Option(metavar="DATASET", help="As of `eval`; without it only the paper's scores are shown."),
     ] = None
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", show_default="runs/PAPER-TABLE", help="Where the runs are kept.")

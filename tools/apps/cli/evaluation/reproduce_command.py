@@ -17,6 +17,8 @@ from hopgraph.tools.apps.cli.evaluation.eval_command import (
     INDEXING_STAGES,
     answer_all,
     checked_and_prepared,
+    dataset_file,
+    played_model,
     prices_of,
     run_eval,
     run_spec,
@@ -82,11 +84,12 @@ def run_reproduce(options: ReproduceOptions) -> bool:
     if options.dataset is None:
         _show_paper(console, options.name, paper, table)
         return False
-    dataset = options.format_name or detect_format(options.dataset.expanduser())
+    path = dataset_file(options, options.dataset, _out(options))
+    dataset = options.format_name or detect_format(path)
     second = corpus_spec(options.second_corpus) if options.second_corpus else ""
     given = options.assignments or ()
     rows = plan_runs(table, dataset, given, has_corpus=options.corpus is not None, second_corpus=second)
-    runs = {each.folder: _eval_options(options, options.dataset, each) for each in rows if not each.reason}
+    runs = {each.folder: _eval_options(options, path, each) for each in rows if not each.reason}
     settings = [
         experiment_settings(each) if each.methods in EXPERIMENTS else settings_by_method(each) for each in runs.values()
     ]
@@ -97,7 +100,7 @@ def run_reproduce(options: ReproduceOptions) -> bool:
         return False
     stand_ins = describe_simulated(each.model_dump() for own in settings for each in own.values())
     warnings = warnings_for(table, dataset, pooled=options.corpus is None, stand_ins=stand_ins)
-    _evaluate(options, options.dataset.expanduser(), runs)
+    _evaluate(options, path, runs)
     summaries = {folder: summary_of(each.out, each.methods, table.metrics) for folder, each in runs.items()}
     if failed := sum(each.get("failed", 0) for each in summaries.values()):
         warnings.append(f"{pluralize(failed, 'question')} failed; --retry-failed asks them again.")
@@ -152,7 +155,7 @@ def _eval_options(options: ReproduceOptions, dataset: Path, planned: PlannedRow)
     given = {each.name: getattr(options, each.name) for each in fields(RunOptions)}
     row = planned.row
     given |= {"assignments": [*planned.assignments], "preset": planned.preset, "add_contexts": row.add_contexts}
-    given |= {"repeats": options.repeats or row.runs}
+    given |= {"repeats": options.repeats or row.runs, "model": played_model(options.model, dataset)}
     if planned.second_corpus:
         given["corpus"] = options.second_corpus
     return EvalOptions(dataset, row.method, _out(options) / planned.folder, processes=None, **given)

@@ -65,6 +65,13 @@ def test_an_estimate_needs_no_key_and_leaves_no_folder(run: Run, tmp_path: Path)
     assert run(*evaluate(tmp_path / "run", "--model", "openai:gpt-4.1-mini")).code == 2, "a run needs one"
 
 
+def test_the_rehearsal_model_plays_the_data_set_of_the_run(run: Run, tmp_path: Path) -> None:
+    ran = run(*evaluate(tmp_path / "run", "--model", "rehearsal?error=0.1", methods="direct"))
+    assert ran.code == 0, ran.err
+    settings = RunReader(tmp_path / "run").manifest.methods["direct"]
+    assert settings["model"] == f"rehearsal:{SAMPLE}?error=0.1"
+
+
 def test_questions_by_id(run: Run, tmp_path: Path) -> None:
     run(*evaluate(tmp_path / "all", methods="direct"))
     chosen = RunReader(tmp_path / "all").questions()[2].id
