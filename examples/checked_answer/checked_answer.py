@@ -1,0 +1,85 @@
+"""Checked answer: answer, check the answer against its own sources, and search wider where the check fails.
+
+A reader that saw twenty passages may have mixed them up. So a second one sees only the passages that the answer cites;
+where it does not come to the same answer, more passages are retrieved, and the question is answered again.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from langgraph.graph import END, START
+from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
+
+from hopgraph.nodes.answer import DirectAnswer, answer_with
+from hopgraph.nodes.core.ask import Ask, ask, calls_of
+from hopgraph.nodes.core.method_graph import MethodGraph
+from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.finish import finish
+from hopgraph.nodes.prepare import prepare_for
+from hopgraph.nodes.retrieve import retrieve_with
+from hopgraph.nodes.take_top import take_top_with
+from hopgraph.state import AnswerOutput, Context, MethodState, QuestionInput
+from hopgraph.state.context import setting
+from hopgraph.state.events import Event
+
+
+class CheckedContext(Context):
+    """The settings: those of every method, and one more."""
+
+    method = "checked_answer"
+    steps = ("answer", "verify")
+
+    max_tries: int = setting("Method", 3, "how often the question is answered at most", ge=1, le=10)
+
+
+class Checked(Event, kind="checked"):
+    """What the second reader made of the cited passages."""
+
+    first: str
+    second: str
+    agree: bool
+
+
+def wider(settings: CheckedContext, iteration: int) -> int:
+    """Retrieve as many passages again with every try."""
+    return settings.passages_per_query * iteration
+
+
+async def verify(state: MethodState, runtime: Runtime[CheckedContext]) -> Mapping[str, Any]:
+    """Answer from the cited passages alone; where that gives another answer, prepare the next try."""
+    cited = {key for each in state["evidence"] for key in each["passage_ids"]}
+    shown = [{"title": each["title"], "text": each["text"]} for each in state["passages"] if each["id"] in cited]
+    wanted = Ask("verify", {"question": state["question"], "passages": shown}, DirectAnswer, DirectAnswer(answer=""))
+    replies = [await ask(runtime, state, wanted)] if cited else []
+    second = replies[0].record.answer if replies else ""
+    agree = bool(replies) and second.casefold() == state["answer"].casefold()
+    emit(runtime, Checked(first=state["answer"], second=second, agree=agree))
+    used_up = state["stop_reason"] == "budget" or any(each.outcome == "budget" for each in replies)
+    if agree or used_up or state["iteration"] >= runtime.context.max_tries:
+        return {"calls": calls_of(replies)}
+    again = {"iteration": state["iteration"] + 1, "stop_reason": None, "evidence": Overwrite([])}
+    return {**again, "calls": calls_of(replies)}
+
+
+def is_settled(state: MethodState) -> Literal["settled", "try again"]:
+    """Whether the answer stands, or no try is left; `verify` takes the reason to stop away for another one."""
+    return "settled" if state["stop_reason"] else "try again"
+
+
+def build() -> MethodGraph:
+    """Join the nodes: retrieve → answer → verify, and from there back or to the end."""
+    builder = MethodGraph(MethodState, CheckedContext, input_schema=QuestionInput, output_schema=AnswerOutput)
+    builder.add_node("prepare", prepare_for(MethodState))
+    builder.add_node("retrieve", retrieve_with(wider))
+    builder.add_node("take_top", take_top_with(lambda settings: settings.passages_per_query * settings.max_tries))
+    builder.add_node("answer", answer_with())
+    builder.add_node("verify", verify)
+    builder.add_node("finish", finish)
+    builder.add_path(START, "prepare", "retrieve", "take_top", "answer", "verify")
+    builder.add_conditional_edges("verify", is_settled, {"settled": "finish", "try again": "retrieve"})
+    builder.add_path("finish", END)
+    return builder
+
+
+graph = build().compile(name="Checked answer")
