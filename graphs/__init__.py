@@ -65,6 +65,13 @@ class Method:
     place: CodePlace
     figure: AnyGraph
     """What is drawn: a graph of others as it is, without the nodes around it."""
+    file: str
+    """Where its code is."""
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether it is one of hopgraph's."""
+        return self.place.place.startswith(f"{__name__}.")
 
     @property
     def takes_gold_passages(self) -> bool:
@@ -114,9 +121,10 @@ class Methods(Mapping[str, Method]):
         self._places[method.name], self._loaded[method.name] = place, method
         return method
 
-    def added(self) -> list[str]:
-        """List the places of what was added since the start, which another process does not find by itself."""
-        return [str(place) for name, place in self._places.items() if name not in _FOUND]
+    def of_others(self) -> list[str]:
+        """List, for `find_method` in another process, the methods loaded so far that are not hopgraph's."""
+        own = ((name, each) for name, each in self._loaded.items() if not each.is_built_in)
+        return [name if name in _FOUND else str(each.place) for name, each in own]
 
 
 def _load(place: CodePlace, name: str = "") -> Method:
@@ -133,7 +141,7 @@ def _load(place: CodePlace, name: str = "") -> Method:
         raise SpecError(f"{place}: {name!r:.80} is no name for a method; take lower-case letters, digits and _")
     gives_all = AnswerOutput.__annotations__.keys() <= set(keys_of(graph, "output"))
     method = graph if isinstance(graph, CompiledMethod) and own_name and gives_all else host_graph(graph, name)
-    return Method(name, method, method.context_schema, module.__doc__ or "", place, graph)
+    return Method(name, method, method.context_schema, module.__doc__ or "", place, graph, module.__file__ or "")
 
 
 def _name_of(place: CodePlace) -> str:

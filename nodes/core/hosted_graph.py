@@ -83,6 +83,19 @@ class HostedContext(Context):
     given: ClassVar[frozenset[str]] = frozenset()
     """The settings that go into its context."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let a process that has hosted the same graph restore the settings; their class has no place in a module."""
+        return _restored, (self.method, self.__getstate__())
+
+
+_made: dict[str, type[HostedContext]] = {}
+
+
+def _restored(method: str, state: Any) -> HostedContext:
+    settings = object.__new__(_made[method])
+    settings.__setstate__(state)
+    return settings
+
 
 def keys_of(graph: AnyGraph, end: Literal["input", "output"]) -> list[str]:
     """List the keys of a graph's input or output."""
@@ -126,6 +139,7 @@ def _settings_of(schema: type[Any] | None, name: str) -> type[HostedContext]:
     )
     made.method, made.given = name, frozenset(given)
     made.ignored = frozenset(Context.model_fields) - made.given
+    _made[name] = made
     return cast("type[HostedContext]", made)
 
 

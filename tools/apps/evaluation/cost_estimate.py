@@ -148,7 +148,8 @@ async def estimate_run(
         for name, settings in methods.items()
     ]
     apart = {str(each) for settings in methods.values() for each in (settings.reranker, settings.entailment)}
-    return RunEstimate(stand_in, tried, tuple(sorted(filter(_is_model, apart))))
+    own = (f"what {name} asks by itself" for name, settings in methods.items() if not settings.steps)
+    return RunEstimate(stand_in, tried, (*own, *sorted(filter(_is_model, apart))))
 
 
 async def _estimate(
@@ -159,7 +160,7 @@ async def _estimate(
     replaced = settings.model_copy(update={"model": stand_in, "models": {}, "cache_dir": None, **free})
     calls: list[Asked] = []
     tried = 0
-    for question in questions:
+    for question in questions if settings.steps else ():  # a graph that asks in its own way would ask for money
         events: list[StepEvent] = []
         if (await answer_question(QuestionJob(question, replaced, keep_trace=False), events.append)).failure:
             continue  # counted as far as it came, it would make the method look cheap

@@ -10,7 +10,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from multiprocessing.connection import Connection
@@ -18,6 +18,7 @@ from typing import Any
 
 from langsmith.utils import tracing_is_enabled  # pyright: ignore[reportUnknownVariableType] - half typed
 
+from hopgraph.graphs import METHODS, find_method
 from hopgraph.state import Context, HopgraphError, StepEvent
 from hopgraph.state.events import Asked
 from hopgraph.tools.apps.evaluation.batch.local_engine import JobRunner, WorkerLostError, WorkerMessage, retry_lost
@@ -62,8 +63,10 @@ def _loads_nothing(settings: Context) -> bool:
     return all(spec.startswith(_NOTHING_LOADED[name]) for name, spec in specs)
 
 
-def _work(driver: Connection) -> None:
-    """Answer questions until the driver has gone; runs in a process of its own."""
+def _work(driver: Connection, methods: Sequence[str]) -> None:
+    """Answer questions by methods, those of others among them, until the driver has gone; runs in its own process."""
+    for each in methods:
+        find_method(each)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver decides what Ctrl-C ends
 
     async def answer(number: int, job: QuestionJob) -> None:
@@ -87,7 +90,7 @@ class _Process:
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")  # a fork would share locks and loops
         self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_work, args=(theirs,), daemon=True)
+        self.process = context.Process(target=_work, args=(theirs, METHODS.of_others()), daemon=True)
         with ExitStack() as after:
             if hasattr(signal, "pthread_sigmask"):  # the child starts with SIGINT blocked: Ctrl-C is for the driver
                 before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

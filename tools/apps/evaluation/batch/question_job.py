@@ -65,6 +65,11 @@ def requires_gold(method: str) -> bool:
     return method in METHODS and METHODS[method].takes_gold_passages
 
 
+def is_of_others(method: str) -> bool:
+    """Whether a method is not hopgraph's; an experiment is."""
+    return method in METHODS and not METHODS[method].is_built_in
+
+
 async def answer_question(job: QuestionJob, watch: EventListener, work: JobWork = _final_state) -> JobResult:
     """Run a method, or an experiment, whose measures are `measured` in its state; `watch` gets each step event.
 

@@ -6,6 +6,7 @@ paid call and the outcome back. What a worker needs beside its question it must 
 
 * the run's folder with the reply cache and the corpus, under the same path. Machines that share no file system
   keep replies each for itself; a question that comes to another machine is then paid for again;
+* the files of methods of one's own, under the same paths, or their packages;
 * keys, in the environment of each machine, where `ray start` is called. None is sent: what a driver sends to a
   cluster can be read by everyone on it. A cluster that is started here inherits the driver's environment.
 """
@@ -13,13 +14,14 @@ paid call and the outcome back. What a worker needs beside its question it must 
 import asyncio
 import os
 import socket
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 from urllib.parse import urlsplit
 
+from hopgraph.graphs import METHODS, find_method
 from hopgraph.state import RunError, SettingsError, StepEvent
 from hopgraph.state.events import Asked
 from hopgraph.tools.apps.evaluation.batch.local_engine import JobRunner, WorkerLostError, WorkerMessage, retry_lost
@@ -46,10 +48,12 @@ _LOCAL_ENVIRONMENT = {
 class Worker:
     """An actor: lives in a process of its own, on any machine of the cluster."""
 
-    def __init__(self, folder: str) -> None:
-        """Change to the driver's folder, so that relative paths mean the same."""
+    def __init__(self, folder: str, methods: Sequence[str]) -> None:
+        """Change to the driver's folder, so that relative paths mean the same, and load the methods of others."""
         with suppress(OSError):
             os.chdir(folder)
+        for each in methods:
+            find_method(each)
 
     async def versions(self) -> tuple[str, str]:
         """Return the name of its machine and its version of hopgraph."""
@@ -112,7 +116,7 @@ class _ActorPool:
 
     async def _least_busy(self) -> _Actor:
         while len(self._actors) < self.size:
-            handle = self._new_actor.remote(os.getcwd())
+            handle = self._new_actor.remote(os.getcwd(), METHODS.of_others())
             self._actors.append(_Actor(handle, asyncio.create_task(self._check_version(handle))))
         starting = [each.ready for each in self._actors]
         done, _ = await asyncio.wait(starting, timeout=_START_SECONDS, return_when=asyncio.FIRST_COMPLETED)

@@ -94,6 +94,8 @@ class RunManifest(BaseModel, frozen=True, extra="forbid"):
     """Method → its settings, without those of operation."""
     prompts: dict[str, dict[str, str]]
     """Method → SHA-256 of each of its prompt files."""
+    code: dict[str, str] = {}
+    """Method → SHA-256 of the file with its graph, for those that are not hopgraph's."""
     libraries: dict[str, str] = Field(default_factory=lambda: {name: version(name) for name in _LIBRARIES})
     """The versions of what results depend on."""
 
@@ -153,14 +155,21 @@ def merge_manifests(old: RunManifest, new: RunManifest) -> RunManifest:
     the first few of other differences with their values.
     """
     known = old.methods.keys() & new.methods.keys()
-    compared: Any = {"dataset": True, "corpus": True, "repeats": True, "methods": known, "prompts": known}
+    compared: Any = {
+        "dataset": True,
+        "corpus": True,
+        "repeats": True,
+        "methods": known,
+        "prompts": known,
+        "code": known,
+    }
     before, after = (each.model_dump(mode="json", include=compared) for each in (old, new))
     if differences := list(_differences(before, after)):
         shown = "; ".join(differences[:3]) + (f"; and {len(differences) - 3} more" if len(differences) > 3 else "")
         raise RunError(
             f"this run was started with other settings: {shown}. Give the same settings, or choose another --out"
         )
-    return old.model_copy(update={"methods": {**old.methods, **new.methods}, "prompts": {**old.prompts, **new.prompts}})
+    return old.model_copy(update={name: {**getattr(old, name), **getattr(new, name)} for name in by_method})
 
 
 def _differences(old: JsonValue, new: JsonValue, place: str = "") -> Iterator[str]:

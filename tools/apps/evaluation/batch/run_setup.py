@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from langchain_core.retrievers import BaseRetriever
 
+from hopgraph.graphs import METHODS
 from hopgraph.state import Context, SettingsError
-from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob, requires_gold
+from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob, is_of_others, requires_gold
 from hopgraph.tools.apps.evaluation.batch.run_directory import (
     CorpusSource,
     DatasetFacts,
@@ -129,6 +130,7 @@ def prepare_run(spec: RunSpec, progress: Progress | None = None) -> PreparedRun:
         repeats=spec.repeats,
         methods={name: frozen_settings(each) for name, each in methods.items()},
         prompts={name: prompt_hashes(each) for name, each in methods.items()},
+        code={name: file_hash(Path(METHODS[name].file)) for name in methods if is_of_others(name)},
     )
     return PreparedRun(manifest, questions, methods, skipped)
 
