@@ -210,6 +210,11 @@ class Context(BaseModel):
         return make_settings(cls, {**preset_values(cls, family), **settings})
 
 
+def settings_in_use(cls: type[Context]) -> set[str]:
+    """Return the names of the settings that a method reads."""
+    return cls.model_fields.keys() - cls.ignored
+
+
 @cache
 def own_prompt_folders(cls: type[Context]) -> tuple[str, ...]:
     """List the folders `prompts` beside the files of a class and of its bases; none for those of hopgraph."""

@@ -1,10 +1,12 @@
 """What each kind of step event says, as lines.
 
-A new kind of event gets a case in the function of its topic; until it has one it is shown by its name with its values.
+A new kind of event gets a case in the function of its topic; without one, as those of other people's methods, it is
+shown by its name with its values.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 from hopgraph.state import events
 from hopgraph.state.events import AnyEvent, UnknownEvent
@@ -28,9 +30,19 @@ def event_lines(event: AnyEvent | UnknownEvent, view: EventView) -> list[Line]:
         if (lines := topic(event, view)) is not None:
             return lines
     name, data = (event.name, event.data) if isinstance(event, UnknownEvent) else (event.event, vars(event))
-    values = ", ".join(f"{key}: {truncate_line(str(value), _MAX_VALUE)}" for key, value in data.items())
-    text = sanitize_line(f"{name} ({view.node}) {values}")
-    return [Line("step", text if view.verbose else truncate_line(text, 2 * MAX_TEXT), "dim")]
+    given = {key.replace("_", " "): value for key, value in data.items() if value not in ("", None, [], {})}
+    values = (f"{key}: {_plain(value, view)}" for key, value in given.items())
+    text = sanitize_line(" · ".join([name.replace("_", " "), *values]))
+    return [Line("step", text if view.verbose else truncate_line(text, 2 * MAX_TEXT))]
+
+
+def _plain(value: object, view: EventView) -> str:
+    """Return a value of an unknown event as people write it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    several = isinstance(value, list | tuple)
+    text = ", ".join(map(str, cast("Sequence[object]", value))) if several else str(value)
+    return text if view.verbose else truncate_line(text, _MAX_VALUE)
 
 
 def _searches(event: AnyEvent | UnknownEvent, view: EventView) -> list[Line] | None:

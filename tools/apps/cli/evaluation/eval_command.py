@@ -11,6 +11,7 @@ from pathlib import Path
 
 from hopgraph.graphs import METHODS, find_method, list_methods
 from hopgraph.state import Context, SettingsError
+from hopgraph.state.context import settings_in_use
 from hopgraph.state.errors import did_you_mean
 from hopgraph.tools.apps.cli.console import console_on, print_line, print_skipped, progress_on
 from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, RunOptions
@@ -177,7 +178,7 @@ def settings_by_method(options: EvalOptions) -> dict[str, Context]:
     """Make the settings of each method; `--set name=value` reaches all that have it, `--set method.name=value` one."""
     names = _method_names(options.methods)
     contexts: dict[str, type[Context]] = {name: METHODS[name].Context for name in names}
-    read = {name: each.model_fields.keys() - each.ignored for name, each in contexts.items()}
+    read = {name: settings_in_use(each) for name, each in contexts.items()}
     assigned: dict[str, list[str]] = {name: [] for name in names}
     for assignment in options.assignments or ():
         given, equals, value = assignment.partition("=")
@@ -187,7 +188,7 @@ def settings_by_method(options: EvalOptions) -> dict[str, Context]:
         owners = [find_method(owner).name] if dot else names
         owners = [name for name in names if name in owners and key in read[name]]
         if not owners:
-            known = sorted({field for name in names for field in contexts[name].model_fields})
+            known = sorted(set[str]().union(*read.values()))
             none = f"none of the methods {', '.join(names)} has this setting"
             raise SettingsError(f"--set {assignment!r:.80}: {none}{did_you_mean(key, known)}")
         for name in owners:

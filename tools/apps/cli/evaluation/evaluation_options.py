@@ -144,6 +144,10 @@ class ReproduceOptions(RunOptions):
         int | None,
         typer.Option("--repeat", metavar="K", min=1, show_default="the paper's", help="Ask each question K times."),
     ] = None
+    methods: Annotated[
+        list[str] | None,
+        typer.Option("--method", metavar="NAME|FILE.py", help="Add a row for this method, too; repeatable."),
+    ] = None
     dry_run: Annotated[
         bool,
         typer.Option(

@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from hopgraph.graphs import METHODS, find_method
 from hopgraph.state import Context, SettingsError
 from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_line, print_skipped, progress_on
 from hopgraph.tools.apps.cli.evaluation.eval_command import (
@@ -27,7 +28,7 @@ from hopgraph.tools.apps.cli.evaluation.eval_command import (
 from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, ReproduceOptions, RunOptions
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_table, summary_console
 from hopgraph.tools.apps.cli.settings_options import corpus_spec, settings_for
-from hopgraph.tools.apps.evaluation.batch.question_job import answer_question
+from hopgraph.tools.apps.evaluation.batch.question_job import answer_question, is_of_others
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunWriter, describe_simulated, kept_if_answered
 from hopgraph.tools.apps.evaluation.batch.run_setup import CORPUS, list_jobs
 from hopgraph.tools.apps.evaluation.datasets import detect_format, read_questions
@@ -39,6 +40,7 @@ from hopgraph.tools.apps.evaluation.reproduce.paper_tables import (
     PlannedRow,
     ReportedPaper,
     Row,
+    add_rows,
     compare_with_paper,
     plan_runs,
     read_paper,
@@ -72,6 +74,7 @@ def run_reproduce(options: ReproduceOptions) -> bool:
             _list_paper(console, name, with_tables=options.name is not None)
         return False
     paper, table = read_table(options.name)
+    table = add_rows(table, [find_method(each) for each in options.methods or ()])
     if options.dataset is None and options.dry_run:
         for dataset in table.datasets:
             own = {
@@ -188,6 +191,8 @@ def _command(reproduced: ReproduceOptions, options: EvalOptions) -> str:
     """Write a run as the command that makes it; only `reproduce` runs an experiment."""
     is_experiment = options.methods in EXPERIMENTS
     given = {name: getattr(options, name) for name in (*_WRITTEN, "judge", "out")}
+    if is_of_others(options.methods):
+        given["methods"] = METHODS[options.methods].place
     if is_experiment:
         given |= {"methods": None, "out": _out(reproduced)}
     words = ["reproduce", str(reproduced.name), "--dataset"] if is_experiment else ["eval"]

@@ -155,14 +155,8 @@ def merge_manifests(old: RunManifest, new: RunManifest) -> RunManifest:
     the first few of other differences with their values.
     """
     known = old.methods.keys() & new.methods.keys()
-    compared: Any = {
-        "dataset": True,
-        "corpus": True,
-        "repeats": True,
-        "methods": known,
-        "prompts": known,
-        "code": known,
-    }
+    by_method = ("methods", "prompts", "code")
+    compared: Any = {"dataset": True, "corpus": True, "repeats": True, **dict.fromkeys(by_method, known)}
     before, after = (each.model_dump(mode="json", include=compared) for each in (old, new))
     if differences := list(_differences(before, after)):
         shown = "; ".join(differences[:3]) + (f"; and {len(differences) - 3} more" if len(differences) > 3 else "")

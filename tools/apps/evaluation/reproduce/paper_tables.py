@@ -9,7 +9,7 @@ A number is null where the paper prints none or it cannot be read; a row with su
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -18,8 +18,9 @@ from typing import Any, Literal, NamedTuple, cast
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from hopgraph.graphs import METHODS
+from hopgraph.graphs import METHODS, Method
 from hopgraph.state import Context, SettingsError
+from hopgraph.state.context import settings_in_use
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
 from hopgraph.tools.apps.evaluation.preliminary import EXPERIMENTS
@@ -145,6 +146,14 @@ def read_table(name: str) -> tuple[ReportedPaper, PaperTable]:
     return paper, paper.tables[table_name]
 
 
+def add_rows(table: PaperTable, methods: Iterable[Method]) -> PaperTable:
+    """Add a row for each method, which the paper has no numbers for; it runs as the table's first row does."""
+    first, nothing = table.rows[0], (None,) * len(table.columns)
+    alike: dict[str, Any] = {"model": first.model, "retriever": first.retriever, "runs": first.runs}
+    added = (Row(label=str(each.graph.get_name()), method=each.name, paper=nothing, **alike) for each in methods)
+    return table.model_copy(update={"rows": (*table.rows, *added)})
+
+
 @dataclass(frozen=True)
 class PlannedRow:
     """A row, and what `hopgraph eval` is asked to do for it, with settings as `key=value`."""
@@ -201,14 +210,15 @@ def _settings_class(method: str) -> type[Context]:
 
 def settings_of_row(table: PaperTable, row: Row) -> dict[str, JsonValue]:
     """List the settings of a row that can be run: the table's that its method has, and its own."""
-    known = _settings_class(row.method).model_fields
+    known = settings_in_use(_settings_class(row.method))
     return {**{key: value for key, value in table.settings.items() if key in known}, **row.settings}
 
 
 def _assignments(table: PaperTable, row: Row, names: Mapping[str, str], given: Sequence[str]) -> tuple[str, ...]:
     """Write a row's settings as `--set` takes them: the user's that its method has, then the table's and its own."""
-    known = _settings_class(row.method).model_fields
-    assignments = [each for each in given if _key(each) in known]
+    cls = _settings_class(row.method)
+    known, read = cls.model_fields, settings_in_use(cls)
+    assignments = [each for each in given if _key(each) in read]
     for key, value in settings_of_row(table, row).items():
         if isinstance(value, list) and known[key].default_factory is None:
             text = ",".join(map(str, value))

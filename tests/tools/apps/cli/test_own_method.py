@@ -1,0 +1,151 @@
+"""The example of a method of one's own, by its place and by the name that its package gives it, in every command."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hopgraph.graphs import METHODS
+from support.own_methods import PLAIN
+from support.paths import ROOT, SAMPLE
+
+Run = Callable[..., Any]
+EXAMPLE = ROOT / "examples" / "checked_answer"
+QUESTION = "In what year did the sculptor of the Statue of Liberty die?"
+
+
+@pytest.fixture(autouse=True)
+def as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget what a test adds."""
+    for name in ("_places", "_loaded"):
+        monkeypatch.setattr(METHODS, name, dict(METHODS.__dict__[name]))
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the example in a folder of its own, which is the working directory, with a graph of others."""
+    folder = tmp_path / "mine"
+    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "plain.py").write_text(PLAIN, "utf-8")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_the_example_by_its_place(run: Run, mine: Path) -> None:
+    asked = json.loads(run("ask", QUESTION, "--method", "checked_answer.py", "--set", "max_tries=1", "--json").out)
+    assert (asked["method"], asked["settings"]["max_tries"]) == ("checked_answer", 1)
+    assert [each["event"] for each in asked["trace"]].count("checked") == 1
+    assert "step     checked · first: " in run("ask", QUESTION, "--method", "checked_answer.py").out
+    shown = run("methods", "checked_answer.py").out
+    assert "max_tries" in shown
+    assert "checked_answer/verify" in shown
+    assert "try again" in run("draw", "checked_answer.py").out
+    assert run("prompts", "checked_answer.py", "--out", "copies").code == 0
+    assert {path.name for path in Path("copies").rglob("*.md")} == {"answer.md", "verify.md"}
+    assert run("ask", QUESTION, "--method", "checked_answer.py", "--set", "prompts_dir=copies", "--quiet").code == 0
+
+
+def test_it_is_evaluated_beside_the_others(run: Run, mine: Path) -> None:
+    methods = "checked_answer.py,plain.py,one_step"
+    model = ("--model", "offline:extractive")
+    command = ("eval", str(SAMPLE), "--methods", methods, "--out", "runs", "--limit", "2", *model)
+    ran = run(*command)
+    assert ran.code == 0, ran.err
+    manifest = json.loads(Path("runs/manifest.json").read_text("utf-8"))
+    assert manifest["methods"]["plain"]["model"] == "its own"
+    assert manifest["code"].keys() == {"checked_answer", "plain"}
+    assert "Against plain" in run("compare", "runs", "--against", "plain.py").out
+    shown = run("show", "runs", "q01", "--method", "checked_answer.py").out
+    assert shown.startswith("Checked answer · model")
+    assert "6 of 6 are finished" in " ".join(run(*command).err.split())
+    estimate = run(*command, "--estimate")
+    assert "what plain asks by itself" in " ".join(estimate.out.split())
+
+
+def test_a_run_is_not_resumed_with_other_code(run: Run, mine: Path) -> None:
+    command = ("eval", str(SAMPLE), "--methods", "plain.py", "--out", "runs", "--limit", "1")
+    assert run(*command).code == 0
+    changed = mine / "other" / "plain.py"
+    changed.parent.mkdir()
+    changed.write_text(f"{PLAIN}\n# changed\n", "utf-8")
+    for name in ("_places", "_loaded"):
+        del METHODS.__dict__[name]["plain"]
+    ran = run("eval", str(SAMPLE), "--methods", str(changed), "--out", "runs", "--limit", "1")
+    assert ran.code == 1
+    assert "code.plain was" in ran.err
+
+
+def test_the_record_of_a_run_loads_no_code(run: Run, mine: Path) -> None:
+    Path("evil.py").write_text("open('ran', 'w').close()", "utf-8")
+    assert run("ask", QUESTION, "--method", "direct", "--save", "run.json", "--quiet").code == 0
+    record = json.loads(Path("run.json").read_text("utf-8"))
+    Path("run.json").write_text(json.dumps({**record, "method": "evil.py"}), "utf-8")
+    assert run("draw", "--run", "run.json").out.startswith("evil.py")
+    assert not Path("ran").exists()
+
+
+def test_the_papers_tables_take_a_row_more(run: Run, mine: Path) -> None:
+    ran = run("reproduce", "tor/table5", "--method", "plain.py", "--dataset", str(SAMPLE), "--dry-run")
+    (line,) = [line for line in ran.out.splitlines() if "plain" in line]
+    assert f"--methods {mine / 'plain.py'}:graph" in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (
+            ("ask", "Who?", "--method", "plain.py", "--model", "offline:extractive"),
+            "'model' has no effect: the graph of",
+        ),
+        (("prompts", "plain.py", "--out", "copies"), "plain.py has no prompts that could be copied"),
+        (("ask", "Who?", "--method", "gone.py"), "gone.py: there is no such file"),
+        (("mcp", "--method", "gone.py"), "gone.py: there is no such file"),
+        *(
+            pytest.param((each, "--method", "gone.py"), "gone.py: there is no such file", marks=pytest.mark.slow)
+            for each in ("chat", "serve")
+        ),
+    ],
+)
+def test_what_is_wrong_is_one_line(run: Run, mine: Path, arguments: tuple[str, ...], told: str) -> None:
+    ran = run(*arguments)
+    assert ran.code == 2
+    assert told in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def started(*arguments: str, cwd: Path, **environment: str) -> str:
+    """Run the command line in a process of its own."""
+    command = [sys.executable, "-c", "from hopgraph.tools.apps.cli import script; script()", *arguments]
+    given = {**os.environ, **environment, "COLUMNS": "200"}
+    ran = subprocess.run(command, cwd=cwd, env=given, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+@pytest.mark.slow
+def test_the_installed_example_by_name_in_several_processes(tmp_path: Path, mine: Path) -> None:
+    installed = tmp_path / "installed"
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*pip, "--target", str(installed), str(mine)], check=True, capture_output=True)
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "plain.py").write_text(PLAIN, "utf-8")
+    found = {"PYTHONPATH": str(installed)}
+    assert "checked_answer" in started("methods", cwd=work, **found)
+    asked = started("ask", QUESTION, "--method", "checked_answer", cwd=work, **found)
+    assert "checked · first: " in asked
+    methods = "checked_answer,plain.py,one_step"
+    options = ("--out", "runs", "--limit", "4", "--processes", "2")
+    table = started("eval", str(SAMPLE), "--methods", methods, *options, cwd=work, **found)
+    assert [line.split()[:2] for line in table.splitlines()[-3:]] == [
+        [each, "4"] for each in ("checked_answer", "plain", "one_step")
+    ]
+    assert "checked_answer" in started("compare", "runs", cwd=work, **found)
+    assert "Checked answer ·" in started("show", "runs", "q01", "--method", "checked_answer", cwd=work, **found)
