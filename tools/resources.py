@@ -14,7 +14,6 @@ from langchain_core.retrievers import BaseRetriever
 from hopgraph.state import Context, EntailmentChecker, Reranker
 from hopgraph.state.context import DEFAULT_MODEL, DEFAULT_RETRIEVER
 from hopgraph.tools.models import ModelHandle, Sampling, model_name, resolve_model
-from hopgraph.tools.retrieval.resolve import resolve_retriever
 from hopgraph.tools.scoring.resolve import resolve_entailment, resolve_reranker
 
 OWN = "its own"
@@ -40,7 +39,13 @@ async def get_retriever(given: str | BaseRetriever | None) -> BaseRetriever:
     """Return a retriever; None is the sample corpus. CorpusError where an index cannot be opened."""
     if isinstance(given, BaseRetriever):
         return given
-    return await asyncio.to_thread(resolve_retriever, given or DEFAULT_RETRIEVER)
+    return await asyncio.to_thread(_open_retriever, given or DEFAULT_RETRIEVER)
+
+
+def _open_retriever(spec: str) -> BaseRetriever:
+    from hopgraph.tools.retrieval.resolve import resolve_retriever  # here in the thread, as it brings NumPy
+
+    return resolve_retriever(spec)
 
 
 async def get_reranker(settings: Context) -> Reranker:

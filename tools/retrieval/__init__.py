@@ -1,10 +1,17 @@
-"""BM25 indexes of corpora, and retrievers over them."""
+"""BM25 indexes of corpora, and retrievers over them.
 
-from hopgraph.tools.retrieval.index import Hit, Index, index_in_memory, open_index
-from hopgraph.tools.retrieval.index_builder import IndexReport, build_index, delete_passages, update_index
-from hopgraph.tools.retrieval.index_sources import FileChanges
-from hopgraph.tools.retrieval.passage_retriever import Bm25Retriever
-from hopgraph.tools.retrieval.resolve import resolve_retriever
+What is offered here is imported when it is first used, as it brings NumPy, which every graph would wait for.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hopgraph.tools.retrieval.index import Hit, Index, index_in_memory, open_index
+    from hopgraph.tools.retrieval.index_builder import IndexReport, build_index, delete_passages, update_index
+    from hopgraph.tools.retrieval.index_sources import FileChanges
+    from hopgraph.tools.retrieval.passage_retriever import Bm25Retriever
+    from hopgraph.tools.retrieval.resolve import resolve_retriever
 
 __all__ = [
     "Bm25Retriever",
@@ -19,3 +26,11 @@ __all__ = [
     "resolve_retriever",
     "update_index",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        for module in ("index", "index_sources", "passage_retriever", "resolve", "index_builder"):
+            if name in (found := vars(import_module(f"{__name__}.{module}"))):
+                return found[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
