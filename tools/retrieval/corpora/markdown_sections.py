@@ -25,7 +25,7 @@ _KINDS: dict[str, Literal["lines", "table"]] = {
     "table_open": "table",
 }
 _BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
-_PLAIN_BLOCKS = MarkdownIt("zero").enable(["table", "html_block"]).disable("inline")
+_PLAIN_BLOCKS = MarkdownIt("zero", {"html": True}).enable(["table", "html_block"]).disable("inline")
 _INLINE = MarkdownIt("commonmark")
 
 

@@ -11,11 +11,12 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from hopgraph.tools.io.document_conversion import UnreadableFileError
 from hopgraph.tools.io.guarded_files import open_source
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.retrieval.corpora.cutting import Block
 from hopgraph.tools.retrieval.corpora.markdown_sections import Section
-from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, UnreadableFileError
+from hopgraph.tools.retrieval.corpora.source_records import CorpusReading
 
 _CHUNK = 1 << 20
 _LONGEST_JSON = 1 << 26

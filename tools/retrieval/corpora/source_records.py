@@ -56,10 +56,6 @@ class CorpusReading:
             self.first_skipped.append(f"{file}:{line}: {reason}" if line else f"{file}: {reason}")
 
 
-class UnreadableFileError(ValueError):
-    """A document that cannot be read; the message says why. A folder's other documents are read all the same."""
-
-
 class MalformedError(ValueError):
     """A value that is valid JSON but no record; readers turn it into a bad record with its place."""
 

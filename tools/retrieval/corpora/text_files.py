@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hopgraph.state import CorpusError
+from hopgraph.tools.io.document_conversion import CONVERTED, DocumentConverter, UnreadableFileError, can_convert
 from hopgraph.tools.retrieval.corpora.cutting import Block, Cutting, cut_passages
-from hopgraph.tools.retrieval.corpora.document_conversion import CONVERTED, DocumentConverter, can_convert
 from hopgraph.tools.retrieval.corpora.markdown_sections import Section, read_markdown
 from hopgraph.tools.retrieval.corpora.plain_formats import (
     detect_encoding,
@@ -19,7 +19,7 @@ from hopgraph.tools.retrieval.corpora.plain_formats import (
     read_table,
     rst_to_markdown,
 )
-from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord, UnreadableFileError
+from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord
 from hopgraph.tools.retrieval.passage_metadata import plain_metadata
 
 PLAIN = frozenset({".txt", ".md", ".markdown", ".rst", ".csv", ".tsv", ".json", ".jsonl"})

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
@@ -16,7 +17,6 @@ from zipfile import BadZipFile, ZipFile
 
 from hopgraph.tools.io.guarded_files import open_source
 from hopgraph.tools.io.process_limits import limit_process
-from hopgraph.tools.retrieval.corpora.source_records import UnreadableFileError
 
 CONVERTED = frozenset({".pdf", ".docx", ".pptx", ".xlsx", ".html", ".htm", ".epub"})
 """The suffixes of files that are converted."""
@@ -28,6 +28,10 @@ _MOST_PAGES, _MOST_ENTRIES, _MOST_TIMES = 5000, 20_000, 200
 """Pages of a PDF, files in an archive, and how many times its own size it may unpack to, beyond 16 MiB."""
 _OLE = b"\xd0\xcf\x11\xe0"
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+class UnreadableFileError(ValueError):
+    """A document that cannot be read; the message says why. A folder's other documents are read all the same."""
 
 
 def can_convert() -> bool:
@@ -137,23 +141,30 @@ def _convert_pdf(file: BinaryIO) -> str:
         page.save(stream)
         page.close()
         stream.seek(0)
-        if text := _convert_stream(stream, ".pdf").replace("\f", "\n").strip():
+        text = _convert_stream(stream, ".pdf") if document[number].get_textpage().count_chars() else ""
+        if text := text.replace("\f", "\n").strip():
             parts.append(f"<!-- Page number: {number + 1} -->\n\n{text}")
     if not parts:
         raise UnreadableFileError("it has no text; scanned pages have to be recognised (OCR) first")
     return "\n\n".join(parts)
 
 
-def _convert_stream(file: BinaryIO, suffix: str) -> str:
-    """Convert by the converter of this suffix alone: none that would unpack, fetch or run anything else."""
-    from markitdown import MarkItDown, MarkItDownException, StreamInfo, converters
+@cache
+def _markitdown(suffix: str) -> Any:
+    """Make a MarkItDown with the converter of this suffix alone: none that would unpack or fetch anything else."""
+    from markitdown import MarkItDown, converters
 
-    library: Any = converters
     of = {".pdf": "Pdf", ".docx": "Docx", ".pptx": "Pptx", ".xlsx": "Xlsx", ".epub": "Epub"}
     made: Any = MarkItDown(enable_builtins=False, enable_plugins=False)
-    made.register_converter(getattr(library, f"{of.get(suffix, 'Html')}Converter")())
+    made.register_converter(getattr(cast("Any", converters), f"{of.get(suffix, 'Html')}Converter")())
+    return made
+
+
+def _convert_stream(file: BinaryIO, suffix: str) -> str:
+    from markitdown import MarkItDownException, StreamInfo
+
     try:
-        return str(made.convert_stream(file, stream_info=StreamInfo(extension=suffix)).markdown)
+        return str(_markitdown(suffix).convert_stream(file, stream_info=StreamInfo(extension=suffix)).markdown)
     except MarkItDownException as error:
         reason = " ".join(str(error).split("\n")[-1].split())[:200]
         raise UnreadableFileError(f"it cannot be converted: {reason}") from None

@@ -1,0 +1,176 @@
+"""Small documents of every type, as real programs write them."""
+
+import json
+from collections.abc import Callable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+from zipfile import ZIP_DEFLATED, ZipFile
+
+
+class Part(NamedTuple):
+    """A heading with a text below it; in a PDF, a page without the heading."""
+
+    heading: str
+    text: str
+
+
+def write_document(path: Path, title: str, parts: Sequence[Part]) -> Path:
+    """Write a document in the format of the path's suffix."""
+    _WRITERS[path.suffix](path, title, parts)
+    return path
+
+
+def _markdown(path: Path, title: str, parts: Sequence[Part]) -> None:
+    path.write_text(
+        "\n\n".join([f"# {title}", *(f"## {part.heading}\n\n{part.text}" for part in parts)]), encoding="utf-8"
+    )
+
+
+def _text(path: Path, title: str, parts: Sequence[Part]) -> None:
+    path.write_text("\n\n".join([title, *(f"{part.heading}. {part.text}" for part in parts)]), encoding="latin-1")
+
+
+def _rst(path: Path, title: str, parts: Sequence[Part]) -> None:
+    under = [f"{part.heading}\n{'-' * len(part.heading)}\n\n{part.text}" for part in parts]
+    path.write_text("\n\n".join([f"{title}\n{'=' * len(title)}", *under]), encoding="utf-8")
+
+
+def _html(path: Path, title: str, parts: Sequence[Part]) -> None:
+    body = "".join(f"<h2>{escape(part.heading)}</h2><p>{escape(part.text)}</p>" for part in parts)
+    page = f"<html><head><title>{title}</title><script>no()</script></head><body><h1>{title}</h1>{body}</body></html>"
+    path.write_text(page, encoding="utf-8")
+
+
+def _csv(path: Path, title: str, parts: Sequence[Part]) -> None:
+    rows = [f'"{part.heading}","{part.text}"' for part in parts]
+    path.write_text("\n".join(["subject,note", *rows]), encoding="utf-8")
+
+
+def _json(path: Path, title: str, parts: Sequence[Part]) -> None:
+    values = [{"title": part.heading, "text": part.text, "about": title} for part in parts]
+    lines = [json.dumps(value) for value in values] if path.suffix == ".jsonl" else [json.dumps(values)]
+    path.write_text("\n".join(lines), encoding="utf-8")
+
+
+def _docx(path: Path, title: str, parts: Sequence[Part]) -> None:
+    def paragraph(text: str, style: str = "") -> str:
+        styled = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>' if style else ""
+        return f"<w:p>{styled}<w:r><w:t>{escape(text)}</w:t></w:r></w:p>"
+
+    body = paragraph(title, "Heading1")
+    body += "".join(paragraph(part.heading, "Heading2") + paragraph(part.text) for part in parts)
+    word = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+    names = "".join(
+        f'<w:style w:type="paragraph" w:styleId="Heading{n}"><w:name w:val="heading {n}"/></w:style>' for n in (1, 2)
+    )
+    kind = "application/vnd.openxmlformats-officedocument.wordprocessingml"
+    relation = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    package = "http://schemas.openxmlformats.org/package/2006"
+    _zip(
+        path,
+        {
+            "[Content_Types].xml": f'<Types xmlns="{package}/content-types"><Default Extension="rels" '
+            'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+            f'<Override PartName="/word/document.xml" ContentType="{kind}.document.main+xml"/>'
+            f'<Override PartName="/word/styles.xml" ContentType="{kind}.styles+xml"/></Types>',
+            "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" '
+            f'Type="{relation}/officeDocument" Target="word/document.xml"/></Relationships>',
+            "word/_rels/document.xml.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" '
+            f'Type="{relation}/styles" Target="styles.xml"/></Relationships>',
+            "word/styles.xml": f"<w:styles {word}>{names}</w:styles>",
+            "word/document.xml": f"<w:document {word}><w:body>{body}</w:body></w:document>",
+        },
+    )
+
+
+def _epub(path: Path, title: str, parts: Sequence[Part]) -> None:
+    chapters = "".join(f"<h2>{escape(part.heading)}</h2><p>{escape(part.text)}</p>" for part in parts)
+    _zip(
+        path,
+        {
+            "mimetype": "application/epub+zip",
+            "META-INF/container.xml": '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
+            '<rootfile full-path="book.opf" media-type="application/oebps-package+xml"/></rootfiles></container>',
+            "book.opf": '<package xmlns="http://www.idpf.org/2007/opf"><manifest><item id="c" href="c.xhtml"/>'
+            '</manifest><spine><itemref idref="c"/></spine></package>',
+            "c.xhtml": f"<html><body><h1>{title}</h1>{chapters}</body></html>",
+        },
+    )
+
+
+def _zip(path: Path, files: dict[str, str]) -> None:
+    with ZipFile(path, "w", ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+
+
+def _pptx(path: Path, title: str, parts: Sequence[Part]) -> None:
+    from pptx import Presentation
+
+    slides: Any = Presentation()
+    for heading, text in (Part(title, ""), *parts):
+        slide = slides.slides.add_slide(slides.slide_layouts[1])
+        slide.shapes.title.text, slide.placeholders[1].text = heading, text
+    slides.save(str(path))
+
+
+def _xlsx(path: Path, title: str, parts: Sequence[Part]) -> None:
+    from openpyxl import Workbook
+
+    book: Any = Workbook()
+    book.active.title = "Contents"
+    book.active.append(["title", title])
+    for part in parts:
+        sheet = book.create_sheet(part.heading)
+        sheet.append(["note", "number"])
+        sheet.append([part.text, 1])
+    book.save(path)
+
+
+def _pdf(path: Path, title: str, parts: Sequence[Part]) -> None:
+    path.write_bytes(make_pdf([f"{title}. {part.text}" for part in parts]))
+
+
+def make_pdf(pages: Sequence[str], trailer: str = "") -> bytes:
+    """Return a PDF with a text on each page, in lines of 80 characters; an empty text is an empty page."""
+    kids = " ".join(f"{4 + 2 * number} 0 R" for number in range(len(pages)))
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    for number, text in enumerate(pages):
+        lines = [text[start : start + 80] for start in range(0, len(text), 80)]
+        drawn = " ".join(f"({line.replace('(', '').replace(')', '')}) Tj T*" for line in lines)
+        stream = f"BT /F1 11 Tf 14 TL 50 780 Td {drawn} ET"
+        objects.append(
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents {5 + 2 * number} 0 R "
+            "/Resources << /Font << /F1 3 0 R >> >> >>"
+        )
+        objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
+    content, places = b"%PDF-1.4\n", list[int]()
+    for number, each in enumerate(objects, 1):
+        places.append(len(content))
+        content += f"{number} 0 obj\n{each}\nendobj\n".encode("latin-1")
+    table = "".join(f"{place:010} 00000 n \n" for place in places)
+    size = len(objects) + 1
+    end = f"trailer\n<< /Size {size} /Root 1 0 R {trailer} >>\nstartxref\n{len(content)}\n%%EOF\n"
+    return content + f"xref\n0 {size}\n0000000000 65535 f \n{table}{end}".encode("latin-1")
+
+
+_WRITERS: dict[str, Callable[[Path, str, Sequence[Part]], None]] = {
+    ".csv": _csv,
+    ".docx": _docx,
+    ".epub": _epub,
+    ".html": _html,
+    ".json": _json,
+    ".jsonl": _json,
+    ".md": _markdown,
+    ".pdf": _pdf,
+    ".pptx": _pptx,
+    ".rst": _rst,
+    ".txt": _text,
+    ".xlsx": _xlsx,
+}
+SUFFIXES = tuple(_WRITERS)
