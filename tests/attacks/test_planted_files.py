@@ -220,13 +220,13 @@ def test_what_is_read_once_may_be_a_pipe_of_the_shells(tmp_path: Path, capsys: p
 def test_files_that_are_left_out_are_counted(
     documents: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in ("b.pdf", "c.PDF", "README", ".hidden.pdf", "inner/d.docx"):
+    for name in ("b.png", "c.PNG", "README", ".hidden.png", "inner/d.gif"):
         (documents / name).parent.mkdir(exist_ok=True)
         (documents / name).write_bytes(b"x")
     assert main(["index", str(documents), "--out", str(tmp_path / "index")]) == 0
-    line = "left out files that are not .txt or .md: 2 with .pdf, 1 with no suffix, 1 with .docx"
+    line = "4 files not read: .png ×2, no suffix ×1, .gif ×1"
     assert line in " ".join(capsys.readouterr().err.split())
     (documents / "a.txt").unlink()
-    assert "no text in this folder (files: 2 with .pdf," in refused(
+    assert "no text in this folder (4 files not read: .png ×2," in refused(
         ["index", documents, "--out", tmp_path / "i"], capsys
     )

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, open_corpus
+from hopgraph.tools.retrieval.corpora.text_files import describe_unread, readable_suffixes
 from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 
-SUFFIXES = (".txt", ".md", ".json", ".jsonl", ".tsv")
-"""Of the files that can be read."""
+SUFFIXES = readable_suffixes()
+"""Of the files that can be read here."""
 _MAX_NAME = 100
 _BLOCK = 4096
 """Bytes that even an empty file takes."""
@@ -44,7 +45,8 @@ def name_files(files: Sequence[Path], max_bytes: int) -> dict[str, Path]:
             raise CorpusError(f"{name}: the file is empty")
         total += status.st_size
         if path.suffix.lower() not in SUFFIXES:
-            raise CorpusError(f"{name}: this kind of file cannot be read; upload files of {', '.join(SUFFIXES)}")
+            unread = describe_unread([path]) or "this kind of file cannot be read"
+            raise CorpusError(f"{name}: {unread}; upload files of {', '.join(SUFFIXES)}")
         found[name] = path
     if not found:
         raise CorpusError("no file was uploaded; choose one or more")

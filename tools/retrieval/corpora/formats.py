@@ -21,6 +21,7 @@ from hopgraph.tools.retrieval.corpora.text_files import (
     describe_unread,
     list_files,
     read_text_files,
+    readable_suffixes,
     refuse_link,
 )
 
@@ -55,7 +56,6 @@ FORMATS: dict[str, CorpusFormat] = {
 RECORDS = frozenset({".json", ".jsonl", ".tsv"})
 """Suffixes of files by themselves that are recognised by their content."""
 DOCUMENTS = SUFFIXES - RECORDS
-READABLE = tuple(sorted(SUFFIXES))
 _BEIR_FILE = "corpus.jsonl"
 
 
@@ -146,7 +146,9 @@ def _open_folder(folder: Path, format_name: str | None, follow_links: bool) -> C
     size = sum(file.stat().st_size for file in texts)
     if not size:
         has = f"no text in this folder{left_out and f' ({left_out})'}"
-        raise CorpusError(f"{folder}: {has}; it needs {_BEIR_FILE}, or documents with text ({', '.join(READABLE)})")
+        raise CorpusError(
+            f"{folder}: {has}; it needs {_BEIR_FILE}, or documents with text ({', '.join(readable_suffixes())})"
+        )
     return Corpus(folder, TEXT, texts, size, left_out=left_out)
 
 
@@ -171,7 +173,7 @@ def _detect_format(path: Path) -> str:
     if path.suffix.lower() in RECORDS and not first.keys().isdisjoint(TEXT_KEYS):
         return TEXT
     if path.suffix.lower() not in RECORDS and not first:
-        raise CorpusError(f"{path}: {describe_unread([path])}; what can be: {', '.join(READABLE)}")
+        raise CorpusError(f"{path}: {describe_unread([path])}; what can be: {', '.join(readable_suffixes())}")
     found = f"its first object has the keys {', '.join(list(first)[:12])}" if first else why
     tried = "; ".join(f"{name}: {', '.join(form.keys)}" for name, form in FORMATS.items() if form.keys)
     raise CorpusError(

@@ -38,8 +38,12 @@ _INSTALL = "pip install 'hopgraph[documents]'"
 
 def can_read(path: Path) -> bool:
     """Whether files of this suffix can be read here."""
-    suffix = path.suffix.lower()
-    return suffix in PLAIN or (suffix in CONVERTED and can_convert())
+    return path.suffix.lower() in readable_suffixes()
+
+
+def readable_suffixes() -> tuple[str, ...]:
+    """Return the suffixes of documents that can be read here, in order."""
+    return tuple(sorted(SUFFIXES if can_convert() else PLAIN))
 
 
 def describe_unread(files: Iterable[Path]) -> str:
