@@ -38,7 +38,7 @@ from hopgraph.nodes.chat.reply import reply
 from hopgraph.nodes.chat.route import route
 from hopgraph.nodes.chat.run_method import method_node
 from hopgraph.nodes.core.method_graph import CompiledMethod, MethodGraph
-from hopgraph.state.chat import ChatContext, ChatInput, ChatState, ChosenMethod, LookUpState, TurnResult
+from hopgraph.state.chat import AUTO, ChatContext, ChatInput, ChatState, ChosenMethod, LookUpState, TurnResult
 
 Context = ChatContext
 
@@ -69,6 +69,7 @@ def look_up() -> CompiledMethod:
     """Draw all methods side by side; a question takes one of them."""
     builder = MethodGraph(LookUpState, Context, input_schema=ChosenMethod, output_schema=TurnResult)
     methods = chat_methods()
+    Context.choices = (AUTO, *methods)
     for name, method in methods.items():
         builder.add_node(name, method_node(method.graph))
         builder.add_edge(name, END)

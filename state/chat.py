@@ -4,8 +4,10 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 
 from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
-from pydantic import Field, JsonValue, field_validator
-from typing_extensions import TypedDict
+from pydantic import Field, GetJsonSchemaHandler, JsonValue, field_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+from typing_extensions import TypedDict, override
 
 from hopgraph.state.context import Context, ContextT, Presets, explicit_settings, make_settings, setting
 from hopgraph.state.environment import with_environment
@@ -73,6 +75,8 @@ class ChatContext(Context):
     method = "chat"
     steps = ("contextualise", "route")
     presets: ClassVar[Presets] = {}
+    choices: ClassVar[tuple[str, ...]] = ()
+    """What a form offers for `use_method`; written by the chat graph, which knows the methods."""
 
     use_method: str = setting(
         "Chat",
@@ -92,6 +96,14 @@ class ChatContext(Context):
         description='settings of single methods: method → {setting: value}, as {"migres": {"max_iterations": 3}}',
         json_schema_extra={"group": "Chat"},
     )
+
+    @classmethod
+    @override
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Add the choices of `use_method`."""
+        schema = handler.resolve_ref_schema(handler(core_schema))
+        schema["properties"]["use_method"]["enum"] = list(cls.choices or [AUTO])
+        return schema
 
     @field_validator("use_method", mode="before")
     @classmethod

@@ -14,7 +14,7 @@ from uuid import UUID, uuid5
 
 from langgraph_sdk import Auth
 
-from hopgraph.graphs import METHODS
+from hopgraph.graphs import list_methods
 from hopgraph.state import Context, SettingsError
 from hopgraph.state.chat import ChatContext
 from hopgraph.state.context import describe_unknown
@@ -132,7 +132,7 @@ def _check_settings(given: Mapping[str, Any]) -> None:
 def _contexts() -> dict[UUID, type[Context]]:
     """Map the assistants that the server makes of its graphs to their settings."""
     namespace: UUID = import_module("langgraph_api.graph").NAMESPACE_GRAPH
-    settings = {"chat": ChatContext, **{name: module.Context for name, module in METHODS.items()}}
+    settings = {"chat": ChatContext, **{name: method.Context for name, method in list_methods().items()}}
     return {uuid5(namespace, name): each for name, each in settings.items()}
 
 

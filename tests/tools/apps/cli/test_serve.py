@@ -18,6 +18,7 @@ from langgraph_sdk import get_sync_client
 
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.tools.apps.cli.serve_command import packaged_graphs
+from support.own_methods import PLAIN
 from support.waiting import PATIENCE
 
 Run = Callable[..., Any]
@@ -31,6 +32,9 @@ PICKLES = {
     *(f".langgraph_checkpoint.{number}.pckl" for number in (1, 2, 3)),
 }
 """Files that the server would load from its working directory."""
+
+
+SAID: Any = {"messages": [{"type": "human", "content": "Who?"}]}
 
 
 class Hostile:
@@ -52,12 +56,14 @@ class Served:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("elsewhere")
     (folder / ".langgraph_api").mkdir()
+    own = tmp_path_factory.mktemp("own") / "plain.py"
+    own.write_text(PLAIN, "utf-8")
     for name in PICKLES:
         (folder / ".langgraph_api" / name).write_bytes(pickle.dumps(Hostile()))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     log = folder / "log"
-    script = [str(Path(sys.executable).parent / "hopgraph"), "serve", "--port", str(port)]
+    script = [str(Path(sys.executable).parent / "hopgraph"), "serve", "--port", str(port), "--method", str(own)]
     environment = {**os.environ, "LANGSMITH_TRACING": "false", "NO_COLOR": "1"}
     with log.open("wb") as written:
         process = subprocess.Popen(
@@ -87,13 +93,17 @@ def _wait(process: "subprocess.Popen[bytes]", url: str, log: Path) -> None:
 def test_every_graph_is_served_from_any_folder_with_its_description(served: Served) -> None:
     with get_sync_client(url=served.url) as client:
         listed = {each["graph_id"]: each for each in client.assistants.search(limit=100)}
-        assert set(listed) == {"chat", *(METHODS.keys() - ALIASES.keys())}
+        assert set(listed) == {"chat", "plain", *(METHODS.keys() - ALIASES.keys())}
         assert all(each.get("description") for each in listed.values())
         thread = client.threads.create()["thread_id"]
         answer: Any = client.runs.wait(thread, "one_step", input={"question": "Who painted Guernica?"})
+        own: Any = client.runs.wait(None, "plain", input={"question": "Who?"}, context={"tone": "rude", "times": 3})
+        by_chat: Any = client.runs.wait(None, "chat", input=SAID, context={"use_method": "plain"})
         said: Any = {"messages": [{"type": "human", "content": [{"type": "text", "text": "Who painted Guernica?"}]}]}
         talk: Any = client.runs.wait(client.threads.create()["thread_id"], "chat", input=said)
     assert answer["answer"] == "Pablo Picasso"
+    assert own["answer"] == "rude answer to Who? x3"
+    assert by_chat["messages"][-1]["content"].startswith("mild answer to Who? x2")
     assert talk["messages"][-1]["content"].startswith("Pablo Picasso [1]")
     assert "BlockingError" not in served.log.read_text(errors="replace")
 

@@ -1,0 +1,101 @@
+"""A method that the owner named by its place: callers have it by its name, and can name no place themselves."""
+
+import os
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+from hopgraph.graphs import METHODS, chat, find_method
+from hopgraph.state import SettingsError
+from hopgraph.state.chat import settings_for_method
+from support.own_methods import PLAIN
+from support.paths import ROOT
+from support.servers.web_app import WebApp, chat_process, open_app, without_page
+
+EVIL = "from pathlib import Path\nPath(__file__).with_name('ran').touch()\n"
+
+
+@pytest.fixture(autouse=True)
+def as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget what a test adds."""
+    for name in ("_places", "_loaded"):
+        monkeypatch.setattr(METHODS, name, dict(METHODS.__dict__[name]))
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+
+@pytest.fixture
+def evil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Places of code that must not run."""
+    (tmp_path / "evil.py").write_text(EVIL, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    yield ["evil.py", str(tmp_path / "evil.py"), "evil:graph", "evil.py:graph", "hopgraph.graphs.migres:graph"]
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.fixture
+async def app(tmp_path: Path) -> AsyncIterator[WebApp]:
+    (tmp_path / "plain.py").write_text(PLAIN, "utf-8")
+    find_method(str(tmp_path / "plain.py"))
+    async with open_app(without_page(tmp_path, settings={"use_method": "plain"})) as opened:
+        yield opened
+
+
+def asked(model: str) -> dict[str, Any]:
+    return {"model": model, "messages": [{"role": "user", "content": "Who?"}]}
+
+
+async def test_callers_have_it_by_its_name(app: WebApp) -> None:
+    async with httpx.AsyncClient(base_url=app.url, timeout=60) as http, Client(f"{app.url}/mcp") as tools:
+        assert "plain" in [each["id"] for each in (await http.get("/v1/models")).json()["data"]]
+        for model in ("auto", "plain"):
+            said = (await http.post("/v1/chat/completions", json=asked(model))).json()
+            assert said["choices"][0]["message"]["content"].startswith("mild answer to Who? x2")
+        found: Any = await tools.call_tool("plain", {"question": "Who?"})
+        assert found.structured_content["answer"] == "mild answer to Who? x2"
+    settings = app.service.settings("plain", {"tone": "rude"})
+    assert settings_for_method(settings, METHODS["plain"].Context).tone == "rude"
+
+
+async def test_callers_can_name_no_place(app: WebApp, evil: list[str]) -> None:
+    async with httpx.AsyncClient(base_url=app.url, timeout=60) as http, Client(f"{app.url}/mcp") as tools:
+        for place in evil:
+            assert (await http.post("/v1/chat/completions", json=asked(place))).status_code == 404
+            assert (await http.get(f"/v1/models/{place.replace('/', '%2F')}")).status_code == 404
+            assert (await tools.call_tool(place, {"question": "Who?"})).is_error
+    for place in evil:
+        for name, changes in ((place, {}), ("auto", {"use_method": place}), ("auto", {"methods": {place: {}}})):
+            with pytest.raises(SettingsError):
+                app.service.settings(name, changes)
+        contexts: list[dict[str, Any]] = [{"use_method": place}, {"methods": {place: {}}}]
+        for given in contexts:
+            with pytest.raises(SettingsError, match="is unknown; a chat has: migres"):
+                await chat.graph.ainvoke({"messages": [("user", "Who?")]}, context=chat.Context(**given))
+
+
+def test_no_server_and_no_node_can_load_a_place() -> None:
+    for folder in ("state", "nodes", "tools/apps/server", "tools/apps/runs"):
+        for path in (ROOT / folder).rglob("*.py"):
+            text = path.read_text("utf-8")
+            assert "find_method" not in text, path
+            assert "code_objects" not in text, path
+
+
+@pytest.mark.slow
+async def test_mcp_and_chat_offer_it(tmp_path: Path) -> None:
+    place = tmp_path / "plain.py"
+    place.write_text(PLAIN, "utf-8")
+    command = ["-c", "from hopgraph.tools.apps.cli import script; script()", "mcp", "--method", str(place)]
+    started = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
+    async with Client(stdio_client(started)) as client:
+        found: Any = await client.call_tool("plain", {"question": "Who?"})
+    assert found.structured_content["answer"] == "mild answer to Who? x2"
+    with chat_process(tmp_path, "--method", str(place)) as running:
+        async with httpx.AsyncClient(base_url=running.url, timeout=60) as http:
+            said = (await http.post("/v1/chat/completions", json=asked("auto"))).json()
+    assert said["choices"][0]["message"]["content"].startswith("mild answer to Who? x2")
