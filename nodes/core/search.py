@@ -2,10 +2,8 @@
 
 import asyncio
 import hashlib
-import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from langchain_core.documents import Document
@@ -18,6 +16,7 @@ from hopgraph.nodes.core.reply_text import MODEL_SOURCE
 from hopgraph.state import Passage
 from hopgraph.tools.io.background import gather_or_cancel
 from hopgraph.tools.prompts import clean
+from hopgraph.tools.retrieval.joined_retriever import fetch_documents
 from hopgraph.tools.retrieval.passage_metadata import INDEX, find_origin, name_source, plain_metadata
 from hopgraph.tools.text import contains
 
@@ -61,7 +60,7 @@ async def _search(retriever: BaseRetriever, search: SearchRequest) -> SearchResu
     wanted = search.limit + len(search.excluded)
     found = SearchResult([], 0)
     for _ in range(_ROUNDS):
-        documents = await _documents(retriever, search.query, wanted)
+        documents = await fetch_documents(retriever, search.query, wanted)
         name = type(retriever).__name__
         if search.question or sum(len(document.page_content) for document in documents) > LONG_WORK:
             found = await asyncio.to_thread(_found_in, documents, name, search)
@@ -87,28 +86,6 @@ def _found_in(documents: Sequence[Document], retriever: str, search: SearchReque
         else:
             kept.append(passage)
     return SearchResult(kept, left_out)
-
-
-async def _documents(retriever: BaseRetriever, query: str, count: int) -> list[Document]:
-    """Call any LangChain retriever; its own number of passages counts where it does not take `k`."""
-    own_async = _own_method(type(retriever), "_aget_relevant_documents")
-    method = own_async or _own_method(type(retriever), "_get_relevant_documents")
-    options: dict[str, Any] = {"k": count} if method and _takes_k(method) else {}
-    if own_async:
-        return await retriever.ainvoke(query, **options)
-    # The inherited async method would not pass `k` on to the sync one.
-    return await asyncio.to_thread(retriever.invoke, query, **options)
-
-
-def _own_method(cls: type[BaseRetriever], name: str) -> Callable[..., Any] | None:
-    method = getattr(cls, name)
-    return None if method is getattr(BaseRetriever, name) else method
-
-
-@cache
-def _takes_k(method: Callable[..., Any]) -> bool:
-    parameters = inspect.signature(method).parameters.values()
-    return any(each.name == "k" or each.kind is each.VAR_KEYWORD for each in parameters)
 
 
 def to_passages(documents: Sequence[Document], retriever: str, hop: int) -> list[Passage]:

@@ -8,13 +8,14 @@ import asyncio
 import os
 import sys
 import time
+import uuid
 from asyncio import StreamReader, StreamWriter
 from asyncio.subprocess import PIPE
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict
@@ -22,14 +23,15 @@ from typing_extensions import TypedDict
 from hopgraph.state import CorpusError, HopgraphError
 from hopgraph.tools.apps.server.uploaded_files import write_corpus
 from hopgraph.tools.io.process_limits import limit_process, yield_to_others
-from hopgraph.tools.retrieval import build_index
+from hopgraph.tools.retrieval import delete_passages, open_index, update_index
+from hopgraph.tools.retrieval.corpora import CorpusReading
 from hopgraph.tools.text.sanitize import sanitize_line
 
 MAX_SECONDS = 900
 """Of one upload: 100 MB of plain text take about a third of it on one core."""
 MAX_MEMORY = 4 << 30
 """Bytes of address space."""
-_PASSAGES, INDEX = "passages.jsonl", "index"
+_PASSAGES, INDEX = "-passages.jsonl", "index"
 _STAGES = {"read": "indexing", "score": "scoring", "save": "saving"}
 
 
@@ -66,11 +68,15 @@ class UploadJob(TypedDict):
     """What the process is to index."""
 
     folder: Path
-    """Of the new corpus; it exists, its name becomes the corpus's id, and it is left for the caller to remove."""
+    """Of the corpus; it exists, its name is the corpus's id, and that of a new one is left for the caller to remove."""
     name: str
     files: dict[str, Path]
-    """As `name_files` returns them."""
+    """As `name_files` returns them; they take the place of files of the same name."""
     language: str | None
+    changed: UserCorpus | None
+    """The corpus that is changed; None for a new one."""
+    removed: list[str]
+    """The names of its files that are removed."""
     max_seconds: int
     max_memory: int
 
@@ -131,30 +137,51 @@ def _too_much(job: UploadJob) -> str:
 
 def build_corpus(job: UploadJob, report: Callable[[IndexingStage], None]) -> UserCorpus:
     """Index the files of a job here and now; a CorpusError where none can be used."""
-    passages = job["folder"] / _PASSAGES
+    before, index = job["changed"], job["folder"] / INDEX
+    gone = {*job["removed"], *job["files"]}
+    kept = [name for name in before["files"] if name not in gone] if before else []
+    for left in job["folder"].glob(f"*{_PASSAGES}"):  # by a process that was killed
+        left.unlink()
+    passages, read = job["folder"] / f"{uuid.uuid4().hex}{_PASSAGES}", CorpusReading()
+
+    def progress(stage: str, done: int, total: int | None) -> None:
+        report(IndexingStage(_STAGES[stage], done, total))
+
     try:
-        skipped = write_corpus(
-            job["files"], passages, lambda done, total: report(IndexingStage("reading", done, total))
-        )
-        built = build_index(
-            passages,
-            job["folder"] / INDEX,
-            format="beir",
-            language=job["language"],
-            progress=lambda stage, done, total: report(IndexingStage(_STAGES[stage], done, total)),
-        )
+        old = _passages_of(index, before["files"], gone) if before else []
+        if job["files"]:
+            read = write_corpus(
+                job["files"], passages, lambda done, total: report(IndexingStage("reading", done, total))
+            )
+            how: dict[str, Any] = {"add": True, "delete": old} if before else {"language": job["language"]}
+            count = update_index(passages, index, format="beir", progress=progress, **how).passages
+        else:
+            delete_passages(index, old, progress=progress)
+            count = len(open_index(index))
     except CorpusError as error:
         raise CorpusError(sanitize_line(str(error).replace(str(passages), job["name"]))) from None
-    passages.unlink()
+    finally:
+        passages.unlink(missing_ok=True)
     return UserCorpus(
         id=job["folder"].name,
         name=job["name"],
-        files=list(job["files"]),
-        passages=built.passages,
-        skipped=skipped.skipped,
-        first_skipped=skipped.first_skipped,
-        created=time.time(),
+        files=[*kept, *job["files"]],
+        passages=count,
+        skipped=read.skipped,
+        first_skipped=read.first_skipped,
+        created=before["created"] if before else time.time(),
     )
+
+
+def _passages_of(index: Path, files: Sequence[str], gone: Container[str]) -> list[str]:
+    """Return the ids of the passages of some of a corpus's files."""
+    stored = open_index(index).passages
+    return [key for row in range(len(stored)) if _file_of(key := stored[row].id, files) in gone]
+
+
+def _file_of(passage: str, files: Sequence[str]) -> str:
+    """Return which file a passage's id names; the first where it names none, as in corpora of a single file."""
+    return max((name for name in files if passage.startswith(f"{name}#")), key=len, default=files[0])
 
 
 def main() -> None:

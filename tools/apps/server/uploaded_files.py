@@ -81,7 +81,7 @@ def folder_size(folder: Path) -> int:
 def write_corpus(files: dict[str, Path], out: Path, progress: Callable[[int, int], None]) -> CorpusReading:
     """Write the passages of all files, as `name_files` returns them, as one corpus in BEIR's format, a few at a time.
 
-    Where there are several files, a passage's id begins with its file's name. `progress` is called now and then with
+    A passage's id begins with its file's name. `progress` is called now and then with
     the bytes that were read, and of how many. Returns what was skipped: records that are no passage, have no text, or
     repeat an id.
 
@@ -101,10 +101,8 @@ def write_corpus(files: dict[str, Path], out: Path, progress: Callable[[int, int
                         continue
                     seen.add(record.id)
                     # The id of a passage of plain text begins with the file's name already.
-                    key = f"{name}#{record.id.removeprefix(f'{path.name}#')}" if len(files) > 1 else record.id
+                    key = f"{name}#{record.id.removeprefix(f'{path.name}#')}"
                     metadata = {"source": name, **record.metadata}
-                    if metadata["source"] == path.name:
-                        metadata["source"] = name
                     fields = {"_id": key, "title": record.title, "text": record.text, "metadata": metadata}
                     written.write(json.dumps(fields, ensure_ascii=False) + "\n")
             except CorpusError as error:

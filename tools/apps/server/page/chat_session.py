@@ -17,8 +17,9 @@ from pydantic import JsonValue
 from hopgraph.graphs import METHODS
 from hopgraph.state import HopgraphError
 from hopgraph.state.chat import AUTO, ChatContext, settings_for_method
+from hopgraph.state.context import DEFAULT_RETRIEVER
 from hopgraph.tools.apps.runs.narration import run_header
-from hopgraph.tools.apps.server.page.document_store import UserDocuments, documents_folder
+from hopgraph.tools.apps.server.page.document_store import JOINED, UserDocuments, corpus_id, documents_folder
 from hopgraph.tools.apps.server.page.page_turns import PageTurn, RunningTurns, TurnStore
 from hopgraph.tools.apps.server.page.review_form import ReviewRequest
 from hopgraph.tools.apps.server.page.settings_panel import effective_settings, list_settings
@@ -26,6 +27,7 @@ from hopgraph.tools.apps.server.refusal import BusyError
 from hopgraph.tools.apps.server.service import MAX_FIRST_TITLE, Service
 from hopgraph.tools.apps.server.threads import thread_key
 from hopgraph.tools.apps.server.turn import error_line, hide_places
+from hopgraph.tools.retrieval.joined_retriever import JoinedRetriever
 from hopgraph.tools.text.sanitize import truncate_line
 
 _CLOSE_POLLS = 40
@@ -39,7 +41,7 @@ class TurnOptions:
     method: str = AUTO
     changes: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     corpus: str = ""
-    """The id of one of the user's own corpora; empty for the app's."""
+    """As `corpus_choices` names one of the user's own corpora, alone or with the app's; empty for the app's alone."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +103,10 @@ class ChatSession:
         settings = service.settings(options.method, changes, owner=self.is_owner)
         if options.corpus:
             # A user's own corpus may be chosen without being the owner.
-            chosen = {**changes, "retriever": self.documents.spec(user, options.corpus)}
-            settings = service.settings(options.method, chosen, owner=True)
+            own: str | JoinedRetriever = self.documents.spec(user, corpus_id(options.corpus))
+            if options.corpus.endswith(JOINED):
+                own = JoinedRetriever(retrievers={"own/": own, "": settings.retriever or DEFAULT_RETRIEVER})
+            settings = settings.model_copy(update={"retriever": own})
         if options.method != AUTO:
             settings_for_method(settings, METHODS[options.method].Context)  # invalid ones are reported up front
         return settings
@@ -112,12 +116,16 @@ class ChatSession:
         names = {each["id"]: each["name"] for each in await self.documents.list_for(user)}
         try:
             title = "Method by the question" if options.method == AUTO else METHODS[options.method].graph.get_name()
-            line, stand_in = run_header(title, self.settings(user, options))
-            spec = self.documents.spec(user, options.corpus) if options.corpus else ""
+            settings = self.settings(user, options)
         except HopgraphError as error:
             return error_line(error), ""
-        # The path where the app stores it is not shown.
-        line = line.replace(spec, f"“{names.get(options.corpus, '')}”") if spec else line
+        if options.corpus:  # the path where the app stores it is not shown
+            shown, own = f"“{names.get(corpus_id(options.corpus), '')}”", settings.retriever
+            if isinstance(own, JoinedRetriever):
+                apps = own.retrievers[""]
+                shown += f" + {apps if isinstance(apps, str) else type(apps).__name__}"
+            settings = settings.model_copy(update={"retriever": shown})
+        line, stand_in = run_header(title, settings)
         return line if self.is_owner else hide_places(line), stand_in
 
     async def open(self, user: str, thread: str) -> ThreadView:

@@ -14,7 +14,7 @@ import shutil
 import time
 import uuid
 from collections import Counter
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -45,6 +45,8 @@ MAX_CORPORA = 20
 """Of one user, so that the disk is not filled; then one has to be deleted first."""
 UPLOADS = "hopgraph-uploads"
 """The name of the folder of uploads."""
+JOINED = "+"
+"""What follows a corpus's id where it is asked together with the app's documents."""
 _MAX_CONCURRENT = 2
 """Corpora that are indexed at the same time; others wait."""
 _ID = re.compile(r"[0-9a-f]{12}")
@@ -55,6 +57,11 @@ _STALE_SECONDS = 24 * 3600
 
 
 _CORPUS = TypeAdapter(UserCorpus)
+
+
+def corpus_id(choice: str) -> str:
+    """Return the id of the corpus that was chosen, alone or with the app's; empty for the app's alone."""
+    return choice.removesuffix(JOINED)
 
 
 def documents_folder(options: ServingOptions) -> Path:
@@ -90,6 +97,8 @@ class UserDocuments:
     _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MAX_CONCURRENT))
     _adding: Counter[str] = field(default_factory=Counter[str])
     """Corpora of each user that wait or are being indexed."""
+    _changing: set[Path] = field(default_factory=set[Path])
+    """Folders of corpora that are being changed."""
 
     async def list_for(self, user: str) -> list[UserCorpus]:
         """Return a user's corpora, the newest first; empty for none."""
@@ -125,28 +134,69 @@ class UserDocuments:
                 disk.
             SettingsError: the user has too many corpora, or the language is unknown.
         """
-        of_user = self._folder_of(user)
         get_analyser(language or "en")
         named_files = name_files(files, self.max_bytes)
-        size = await asyncio.to_thread(folder_size, of_user) + sum(each.stat().st_size for each in named_files.values())
-        corpora = await self.list_for(user)  # the last to be waited for: those under way are counted below
+        corpora = await self._check_quota(user, named_files)
         if len(corpora) + self._adding[user] >= MAX_CORPORA:
             raise SettingsError(f"you have {MAX_CORPORA} corpora of your own; delete one before you add another")
-        if size > self.quota_bytes or len(named_files) + sum(len(each["files"]) for each in corpora) > self.quota_files:
+        title = truncate_line(name, _MAX_NAME) or _name_after(list(named_files))
+        job = self._job(self._folder_of(user) / uuid.uuid4().hex[:12], title, named_files)
+        job["language"] = language
+        self._adding[user] += 1
+        async with aclosing(self._run(job, lambda: self._adding.subtract([user]))) as stages:
+            async for each in stages:
+                yield each
+
+    async def change(
+        self, user: str, corpus: str, *, add: Sequence[Path] = (), remove: Collection[str] = ()
+    ) -> AsyncGenerator[IndexingStage | UserCorpus]:
+        """Add files to a corpus, in the place of those of the same name, and remove others by name; yield as `add`.
+
+        Until the end, and when it fails or is stopped, questions are answered from what was there.
+
+        Raises:
+            CorpusError: as `add`. SettingsError: no file would be left, or the documents would be too many.
+        """
+        folder = self._find(user, corpus)
+        before = _CORPUS.validate_json((folder / _RECORD).read_bytes())
+        named_files = name_files(add, self.max_bytes) if add else {}
+        if not named_files and not set(before["files"]) - {*remove}:
+            raise SettingsError("these are all files; delete the documents instead")
+        await self._check_quota(user, named_files)
+        if folder in self._changing:
+            raise SettingsError("these documents are being changed already; wait until that is done")
+        job = self._job(folder, before["name"], named_files)
+        job["changed"], job["removed"] = before, [*remove]
+        self._changing.add(folder)
+        async with aclosing(self._run(job, lambda: self._changing.discard(folder))) as stages:
+            async for each in stages:
+                yield each
+
+    async def _check_quota(self, user: str, files: Mapping[str, Path]) -> list[UserCorpus]:
+        """Return the user's corpora, read last; a SettingsError where no more files may be added."""
+        of_user = self._folder_of(user)
+        size = await asyncio.to_thread(folder_size, of_user) + sum(each.stat().st_size for each in files.values())
+        corpora = await self.list_for(user)  # the last to be waited for: those under way are counted by the caller
+        if size > self.quota_bytes or len(files) + sum(len(each["files"]) for each in corpora) > self.quota_files:
             most = f"{self.quota_files:,} files and {self.quota_bytes:,} bytes with their indexes"
             raise SettingsError(f"your documents may have {most}; delete some before you add these")
-        title = truncate_line(name, _MAX_NAME) or _name_after(list(named_files))
-        key = uuid.uuid4().hex[:12]
-        job = UploadJob(
-            folder=of_user / key,
-            name=title,
-            files=named_files,
-            language=language,
+        return corpora
+
+    def _job(self, folder: Path, name: str, files: dict[str, Path]) -> UploadJob:
+        return UploadJob(
+            folder=folder,
+            name=name,
+            files=files,
+            language=None,
+            changed=None,
+            removed=[],
             max_seconds=self.max_seconds,
             max_memory=self.max_memory,
         )
+
+    async def _run(self, job: UploadJob, done: Callable[[], None]) -> AsyncGenerator[IndexingStage | UserCorpus]:
+        """Do a job when it is its turn; `done` is called in any case, before the corpus is yielded."""
         corpus: UserCorpus | None = None
-        self._adding[user] += 1
         try:
             if self._slots.locked():
                 yield IndexingStage("waiting")
@@ -157,7 +207,7 @@ class UserDocuments:
                     else:
                         corpus = each
         finally:
-            self._adding[user] -= 1
+            done()
         if corpus:
             yield corpus
 
@@ -175,13 +225,13 @@ class UserDocuments:
 
 
 async def _index(job: UploadJob) -> AsyncGenerator[IndexingStage | UserCorpus]:
-    """Index files into the new folder of the job; on any failure it is removed."""
+    """Index files into the folder of the job; on any failure a new one is removed."""
     folder = job["folder"]
     try:
         try:
             folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             _remove_stale(folder.parent)
-            folder.mkdir()
+            folder.mkdir(exist_ok=job["changed"] is not None)
             async with aclosing(index_in_process(job)) as stages:
                 async for each in stages:
                     if not isinstance(each, IndexingStage):

@@ -1,4 +1,4 @@
-"""The panel for choosing the documents that are asked, and for adding one's own."""
+"""The panel for choosing the documents that are asked, and for adding, changing and deleting one's own."""
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
@@ -9,7 +9,7 @@ from gradio import Request
 
 from hopgraph.state import HopgraphError
 from hopgraph.tools.apps.server.index_upload import IndexingStage, UserCorpus
-from hopgraph.tools.apps.server.page.document_store import UserDocuments
+from hopgraph.tools.apps.server.page.document_store import JOINED, UserDocuments, corpus_id
 from hopgraph.tools.apps.server.page.html_text import inline_html, problem_html
 from hopgraph.tools.apps.server.uploaded_files import SUFFIXES
 from hopgraph.tools.text.languages import list_language_names
@@ -17,11 +17,21 @@ from hopgraph.tools.text.sanitize import pluralize
 
 _APP_CORPUS = ("The app's documents", "")
 _DELETE, _CONFIRM = "Delete the chosen documents", "Press again to delete them for good"
+_WHOSE = (
+    "<p>Only you can search what you add here. To share documents with everyone, ask whoever runs this app to add them"
+    " to its own: <code>hopgraph index FILES --out INDEX --add</code></p>"
+)
+_Updates = Mapping[Any, Any]
+_Stages = AsyncGenerator[IndexingStage | UserCorpus]
 
 
 def corpus_choices(own: Iterable[UserCorpus]) -> list[tuple[str, str]]:
-    """Return the labels and ids of the corpora that can be chosen; the app's own first."""
-    return [_APP_CORPUS, *((f"{each['name']} ({pluralize(each['passages'], 'passage')})", each["id"]) for each in own)]
+    """Return the labels and values of what can be asked: the app's documents, then each corpus alone and with them."""
+    choices: list[tuple[str, str]] = [_APP_CORPUS]
+    for each in own:
+        label = f"{each['name']} ({pluralize(each['passages'], 'passage')})"
+        choices += [(label, each["id"]), (f"{label} and the app's documents", f"{each['id']}{JOINED}")]
+    return choices
 
 
 class DocumentsPanel:
@@ -36,57 +46,88 @@ class DocumentsPanel:
             languages = [(each.capitalize(), each) for each in list_language_names()]
             self._language = gr.Dropdown(languages, value="english", label="Their language", elem_id="hg-language")
             self._index = gr.Button("Index them", variant="primary", size="sm", elem_id="hg-index")
+            with gr.Column(visible=False) as self._own:
+                self._extend = gr.Button("Add them to the chosen documents", size="sm", elem_id="hg-extend")
+                self._gone = gr.Dropdown([], multiselect=True, label="Files of the chosen documents", elem_id="hg-gone")
+                self._remove = gr.Button("Remove the files picked above", size="sm", elem_id="hg-remove")
+                self._delete = gr.Button(_DELETE, size="sm", elem_id="hg-forget")
             self._result = gr.HTML(elem_id="hg-indexed")
-            self._delete = gr.Button(_DELETE, size="sm", visible=False, elem_id="hg-forget")
+            gr.HTML(_WHOSE)
 
     def connect(self, documents: Callable[[], UserDocuments], user_of: Callable[[Request], str]) -> None:
         """Connect the buttons."""
+        self._documents, self._user_of = documents, user_of
+        none, quiet = self._gr.State([]), {"show_progress": "hidden", "api_visibility": "private"}
+        filled = [*self._busy, self._result, self.corpus, self._gone, self._files, self._name]
+        self._index.click(self._add, [self._files, self._name, self._language], filled, **quiet)
+        self._extend.click(self._change, [self.corpus, self._files, none], filled, **quiet)
+        self._remove.click(self._change, [self.corpus, none, self._gone], filled, **quiet)
+        self._delete.click(
+            self._forget, [self.corpus, self._delete], [self.corpus, self._result, self._delete], **quiet
+        )
+        self.corpus.change(self._choose, [self.corpus], [self._own, self._gone, self._delete], **quiet)
+
+    @property
+    def _busy(self) -> list[Any]:
+        return [self._index, self._extend, self._remove]
+
+    async def _add(
+        self, request: Request, files: Sequence[str] | None, name: str, language: str
+    ) -> AsyncGenerator[_Updates]:
+        user, paths = self._user_of(request), [Path(each) for each in files or ()]
+        async with aclosing(self._documents().add(user, paths, name, language=language)) as stages:
+            async for updates in self._show(user, stages, paths, ""):
+                yield updates
+
+    async def _change(
+        self, request: Request, corpus: str, files: Sequence[str] | None, gone: Sequence[str]
+    ) -> AsyncGenerator[_Updates]:
+        user, paths, key = self._user_of(request), [Path(each) for each in files or ()], corpus_id(corpus)
+        async with aclosing(self._documents().change(user, key, add=paths, remove=gone)) as stages:
+            async for updates in self._show(user, stages, paths, corpus.removeprefix(key)):
+                yield updates
+
+    async def _show(self, user: str, stages: _Stages, paths: Sequence[Path], joined: str) -> AsyncGenerator[_Updates]:
+        """Show how a corpus is made or changed, then choose it, and delete the uploads."""
         gr = self._gr
+        yield {each: gr.update(interactive=False) for each in self._busy}
+        try:
+            async for stage in stages:
+                if isinstance(stage, IndexingStage):
+                    yield {self._result: _stage_html(stage)}
+                    continue
+                choices = corpus_choices(await self._documents().list_for(user))
+                for path in paths:
+                    path.unlink(missing_ok=True)
+                yield {
+                    self._result: _corpus_html(stage),
+                    self.corpus: gr.update(choices=choices, value=f"{stage['id']}{joined}"),
+                    self._gone: gr.update(choices=stage["files"], value=[]),
+                    self._files: None,
+                    self._name: "",
+                }
+        except HopgraphError as error:
+            yield {self._result: problem_html(str(error))}
+        yield {each: gr.update(interactive=True) for each in self._busy}
 
-        async def index(
-            request: Request, files: Sequence[str] | None, name: str, language: str
-        ) -> AsyncGenerator[Mapping[Any, Any]]:
-            user, paths = user_of(request), [Path(each) for each in files or ()]
-            yield {self._index: gr.update(interactive=False)}
-            try:
-                async with aclosing(documents().add(user, paths, name, language=language)) as stages:
-                    async for stage in stages:
-                        if isinstance(stage, IndexingStage):
-                            yield {self._result: _stage_html(stage)}
-                            continue
-                        choices = corpus_choices(await documents().list_for(user))
-                        for path in paths:
-                            path.unlink(missing_ok=True)
-                        chosen = gr.update(choices=choices, value=stage["id"])
-                        yield {
-                            self._result: _corpus_html(stage),
-                            self.corpus: chosen,
-                            self._files: None,
-                            self._name: "",
-                        }
-            except HopgraphError as error:
-                yield {self._result: problem_html(str(error))}
-            yield {self._index: gr.update(interactive=True)}
+    async def _forget(self, request: Request, corpus: str, label: str) -> _Updates:
+        if label != _CONFIRM:
+            return {self._delete: self._gr.update(value=_CONFIRM, variant="stop")}
+        user, result = self._user_of(request), "<p>Deleted.</p>"
+        try:
+            await self._documents().delete(user, corpus_id(corpus))
+        except HopgraphError as error:
+            result = problem_html(str(error))
+        choices = corpus_choices(await self._documents().list_for(user))
+        return {self.corpus: self._gr.update(choices=choices, value=""), self._result: result}
 
-        async def delete(request: Request, corpus: str, label: str) -> Mapping[Any, Any]:
-            if label != _CONFIRM:
-                return {self._delete: gr.update(value=_CONFIRM, variant="stop")}
-            result = "<p>Deleted.</p>"
-            try:
-                await documents().delete(user_of(request), corpus)
-            except HopgraphError as error:
-                result = problem_html(str(error))
-            choices = corpus_choices(await documents().list_for(user_of(request)))
-            return {self.corpus: gr.update(choices=choices, value=""), self._result: result}
-
-        def choose(corpus: str) -> Any:
-            return gr.update(visible=bool(corpus), value=_DELETE, variant="secondary")
-
-        quiet = {"show_progress": "hidden", "api_visibility": "private"}
-        filled = [self._index, self._result, self.corpus, self._files, self._name]
-        self._index.click(index, [self._files, self._name, self._language], filled, **quiet)
-        self._delete.click(delete, [self.corpus, self._delete], [self.corpus, self._result, self._delete], **quiet)
-        self.corpus.change(choose, [self.corpus], [self._delete], **quiet)
+    async def _choose(self, request: Request, corpus: str) -> _Updates:
+        own = {each["id"]: each["files"] for each in await self._documents().list_for(self._user_of(request))}
+        return {
+            self._own: self._gr.update(visible=bool(corpus)),
+            self._gone: self._gr.update(choices=own.get(corpus_id(corpus), []), value=[]),
+            self._delete: self._gr.update(value=_DELETE, variant="secondary"),
+        }
 
 
 def _stage_html(stage: IndexingStage) -> str:

@@ -1,0 +1,75 @@
+"""Several corpora searched as one, by any LangChain retrievers."""
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from pydantic import ConfigDict, InstanceOf
+
+from hopgraph.tools.io.background import gather_or_cancel, run_in_background
+from hopgraph.tools.retrieval.resolve import resolve_retriever
+
+
+class JoinedRetriever(BaseRetriever):
+    """Searches corpora that have nothing to do with each other, and takes from each in turn, best first.
+
+    The first of each comes before the second of any, as the scores of two corpora cannot be compared.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True)
+
+    retrievers: dict[str, str | InstanceOf[BaseRetriever]]
+    """Specs or objects by what the ids of their documents get in front, so that equal ids stay apart."""
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int = 50
+    ) -> list[Document]:
+        return run_in_background(self._search(query, k))
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int = 50
+    ) -> list[Document]:
+        return await self._search(query, k)
+
+    async def _search(self, query: str, k: int) -> list[Document]:
+        found = await gather_or_cancel(_search_one(mark, each, query, k) for mark, each in self.retrievers.items())
+        ranks = range(max(map(len, found), default=0))
+        documents = [documents[rank] for rank in ranks for documents in found if rank < len(documents)][:k]
+        for rank, document in enumerate(documents, start=1):
+            document.metadata["score"] = 1 / rank
+        return documents
+
+
+async def _search_one(mark: str, given: str | BaseRetriever, query: str, k: int) -> list[Document]:
+    retriever = given if isinstance(given, BaseRetriever) else await asyncio.to_thread(resolve_retriever, given)
+    return [
+        document.model_copy(update={"id": document.id and f"{mark}{document.id}", "metadata": dict(document.metadata)})
+        for document in await fetch_documents(retriever, query, k)
+    ]
+
+
+async def fetch_documents(retriever: BaseRetriever, query: str, count: int) -> list[Document]:
+    """Call any LangChain retriever; its own number of passages counts where it does not take `k`."""
+    own_async = _own_method(type(retriever), "_aget_relevant_documents")
+    method = own_async or _own_method(type(retriever), "_get_relevant_documents")
+    options: dict[str, Any] = {"k": count} if method and _takes_k(method) else {}
+    if own_async:
+        return await retriever.ainvoke(query, **options)
+    # The inherited async method would not pass `k` on to the sync one.
+    return await asyncio.to_thread(retriever.invoke, query, **options)
+
+
+def _own_method(cls: type[BaseRetriever], name: str) -> Callable[..., Any] | None:
+    method = getattr(cls, name)
+    return None if method is getattr(BaseRetriever, name) else method
+
+
+@cache
+def _takes_k(method: Callable[..., Any]) -> bool:
+    parameters = inspect.signature(method).parameters.values()
+    return any(each.name == "k" or each.kind is each.VAR_KEYWORD for each in parameters)
