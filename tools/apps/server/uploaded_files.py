@@ -103,6 +103,8 @@ def write_corpus(files: dict[str, Path], out: Path, progress: Callable[[int, int
                     # The id of a passage of plain text begins with the file's name already.
                     key = f"{name}#{record.id.removeprefix(f'{path.name}#')}"
                     metadata = {"source": name, **record.metadata}
+                    if metadata["source"] == path.name:
+                        metadata["source"] = name
                     fields = {"_id": key, "title": record.title, "text": record.text, "metadata": metadata}
                     written.write(json.dumps(fields, ensure_ascii=False) + "\n")
             except CorpusError as error:

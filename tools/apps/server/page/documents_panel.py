@@ -30,7 +30,7 @@ def corpus_choices(own: Iterable[UserCorpus]) -> list[tuple[str, str]]:
     choices: list[tuple[str, str]] = [_APP_CORPUS]
     for each in own:
         label = f"{each['name']} ({pluralize(each['passages'], 'passage')})"
-        choices += [(label, each["id"]), (f"{label} and the app's documents", f"{each['id']}{JOINED}")]
+        choices += [(label, each["id"]), (f"{label} + the app's", f"{each['id']}{JOINED}")]
     return choices
 
 
@@ -48,8 +48,8 @@ class DocumentsPanel:
             self._index = gr.Button("Index them", variant="primary", size="sm", elem_id="hg-index")
             with gr.Column(visible=False) as self._own:
                 self._extend = gr.Button("Add them to the chosen documents", size="sm", elem_id="hg-extend")
-                self._gone = gr.Dropdown([], multiselect=True, label="Files of the chosen documents", elem_id="hg-gone")
-                self._remove = gr.Button("Remove the files picked above", size="sm", elem_id="hg-remove")
+                self._gone = gr.Dropdown([], multiselect=True, label="Files to remove from them", elem_id="hg-gone")
+                self._remove = gr.Button("Remove these files", size="sm", elem_id="hg-remove")
                 self._delete = gr.Button(_DELETE, size="sm", elem_id="hg-forget")
             self._result = gr.HTML(elem_id="hg-indexed")
             gr.HTML(_WHOSE)
@@ -58,7 +58,16 @@ class DocumentsPanel:
         """Connect the buttons."""
         self._documents, self._user_of = documents, user_of
         none, quiet = self._gr.State([]), {"show_progress": "hidden", "api_visibility": "private"}
-        filled = [*self._busy, self._result, self.corpus, self._gone, self._files, self._name]
+        filled = [
+            self._index,
+            self._extend,
+            self._remove,
+            self._result,
+            self.corpus,
+            self._gone,
+            self._files,
+            self._name,
+        ]
         self._index.click(self._add, [self._files, self._name, self._language], filled, **quiet)
         self._extend.click(self._change, [self.corpus, self._files, none], filled, **quiet)
         self._remove.click(self._change, [self.corpus, none, self._gone], filled, **quiet)
@@ -66,10 +75,6 @@ class DocumentsPanel:
             self._forget, [self.corpus, self._delete], [self.corpus, self._result, self._delete], **quiet
         )
         self.corpus.change(self._choose, [self.corpus], [self._own, self._gone, self._delete], **quiet)
-
-    @property
-    def _busy(self) -> list[Any]:
-        return [self._index, self._extend, self._remove]
 
     async def _add(
         self, request: Request, files: Sequence[str] | None, name: str, language: str
@@ -89,16 +94,14 @@ class DocumentsPanel:
 
     async def _show(self, user: str, stages: _Stages, paths: Sequence[Path], joined: str) -> AsyncGenerator[_Updates]:
         """Show how a corpus is made or changed, then choose it, and delete the uploads."""
-        gr = self._gr
-        yield {each: gr.update(interactive=False) for each in self._busy}
+        gr, indexed = self._gr, False
+        yield {self._index: gr.update(interactive=False)}
         try:
             async for stage in stages:
                 if isinstance(stage, IndexingStage):
                     yield {self._result: _stage_html(stage)}
                     continue
-                choices = corpus_choices(await self._documents().list_for(user))
-                for path in paths:
-                    path.unlink(missing_ok=True)
+                choices, indexed = corpus_choices(await self._documents().list_for(user)), True
                 yield {
                     self._result: _corpus_html(stage),
                     self.corpus: gr.update(choices=choices, value=f"{stage['id']}{joined}"),
@@ -108,7 +111,9 @@ class DocumentsPanel:
                 }
         except HopgraphError as error:
             yield {self._result: problem_html(str(error))}
-        yield {each: gr.update(interactive=True) for each in self._busy}
+        yield {self._index: gr.update(interactive=True)}
+        for path in paths if indexed else ():  # last, as Gradio sends the same files at each step
+            path.unlink(missing_ok=True)
 
     async def _forget(self, request: Request, corpus: str, label: str) -> _Updates:
         if label != _CONFIRM:

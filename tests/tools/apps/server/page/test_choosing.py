@@ -15,6 +15,48 @@ HOPS = "Where was the painter of Guernica born?"
 
 
 @pytest.mark.slow
+def test_own_documents_join_the_apps_and_are_changed(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
+    for name, text in {
+        "zorbia": "Zorbia is an island. Its capital is Plim.",
+        "plim": "Plim lies on the river Quon.",
+        "quon": "The river Quon is 40 km long. It begins in the Blue Hills.",
+    }.items():
+        (tmp_path / f"{name}.txt").write_text(text)
+    chat = open_chat(serve())
+    panel, notice = chat.page.locator("#hg-documents"), chat.page.locator("#hg-notice")
+    chat.unfold("Add your own documents")
+    panel.get_by_text("Only you can search what you add here.").wait_for()
+    assert not panel.locator("#hg-extend").is_visible()
+    panel.locator("input[type=file]").set_input_files([tmp_path / "zorbia.txt", tmp_path / "plim.txt"])
+    chat.page.get_by_label("What to call them").fill("Islands")
+    chat.page.get_by_role("button", name="Index them").click()
+    chat.page.get_by_text("“Islands”: 2 passages indexed.").wait_for()
+    assert "Pablo Picasso" not in chat.ask("Who painted Guernica?")
+    chat.choose("Documents", "Islands (2 passages) + the app's")
+    notice.get_by_text("corpus “Islands” + sample").wait_for()
+    assert "Pablo Picasso" in chat.ask("Who painted Guernica?")
+    assert "Plim" in chat.ask("What is the capital of Zorbia?")
+    # A file more, one less; the choice stays.
+    panel.locator("input[type=file]").set_input_files([tmp_path / "quon.txt"])
+    panel.locator("#hg-extend").click()
+    chat.page.get_by_text("“Islands”: 3 passages indexed.").wait_for()
+    notice.get_by_text("corpus “Islands” + sample").wait_for()
+    assert "Blue Hills" in chat.ask("Where does the river Quon begin?")
+    panel.locator("#hg-gone input").click()
+    chat.page.get_by_role("option", name="zorbia.txt").click()
+    chat.page.keyboard.press("Escape")
+    panel.locator("#hg-remove").click()
+    chat.page.get_by_text("“Islands”: 2 passages indexed.").wait_for()
+    assert "Plim" not in chat.ask("What is the capital of Zorbia?")
+    assert chat.page.get_by_role("alert").filter(has_text="Error").count() == 0
+    assert chat.page.get_by_role("button", name="Index them").is_enabled()
+    chat.page.reload()
+    chat.ready()
+    notice.get_by_text("corpus “Islands” + sample").wait_for()
+    assert str(tmp_path) not in chat.page.locator("body").inner_text()
+
+
+@pytest.mark.slow
 def test_method_and_settings(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve())
     chat.choose("Method", "migres")

@@ -228,6 +228,51 @@ async def test_records_that_cannot_be_used_are_counted_and_told(documents: UserD
     ]
 
 
+async def changed(documents: UserDocuments, corpus: UserCorpus, **how: Any) -> UserCorpus:
+    done = [each async for each in documents.change("anna", corpus["id"], **how) if not isinstance(each, IndexingStage)]
+    return done[0]
+
+
+async def test_files_are_added_to_a_corpus_replaced_and_removed(documents: UserDocuments, uploads: Path) -> None:
+    line = json.dumps({"_id": "1", "title": "", "text": "Hail is frozen rain."}) + "\n"
+    _, first = await added(documents, "anna", written(uploads, a__jsonl=line, b__md="Snow falls."), "Weather")
+    more = written(uploads, c__jsonl=line.replace("Hail", "Sleet"), b__md="Wind blows.\n\n# Gales\n\nGales howl.")
+    second = await changed(documents, first, add=more)
+    assert {**second, "passages": 0} == {**first, "files": ["a.jsonl", "c.jsonl", "b.md"], "passages": 0}
+    assert second["passages"] == 4
+    retriever = resolve_retriever(documents.spec("anna", first["id"]))
+    assert {each.id for each in retriever.invoke("hail sleet frozen")} == {"a.jsonl#1", "c.jsonl#1"}
+    assert (retriever.invoke("snow"), len(retriever.invoke("wind gales"))) == ([], 2)
+    third = await changed(documents, second, add=written(uploads, d__txt="Fog hides."), remove=["a.jsonl", "b.md"])
+    assert (third["files"], third["passages"]) == (["c.jsonl", "d.txt"], 2)
+    assert await documents.list_for("anna") == [third]
+    assert (await changed(documents, third, remove=["c.jsonl"]))["files"] == ["d.txt"]
+    with pytest.raises(SettingsError, match="these are all files; delete the documents instead"):
+        await changed(documents, third, remove=["d.txt"])
+    assert [name for name in kept_in(documents.folder) if name.endswith("jsonl")] == ["passages.jsonl"]
+    with pytest.raises(SettingsError, match="may have been deleted"):
+        await anext(documents.change("bob", first["id"], add=more))
+
+
+async def test_a_change_that_fails_leaves_everything_as_it_was(
+    documents: UserDocuments, uploads: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, corpus = await added(documents, "anna", written(uploads, a__txt="Rain."))
+    before = kept_in(documents.folder)
+    with pytest.raises(CorpusError, match="b"):
+        await changed(documents, corpus, add=written(uploads, b__jsonl="no JSON\n"))
+    first = documents.change("anna", corpus["id"], add=written(uploads, c__txt="Snow."))
+    await anext(first)
+    with pytest.raises(SettingsError, match="are being changed already"):
+        await changed(documents, corpus, remove=["none"])
+    await first.aclose()
+    with pytest.raises(SettingsError, match="your documents may have 1 files"):
+        await changed(replace(documents, quota_files=1), corpus, add=written(uploads, c__txt="Snow."))
+    assert await documents.list_for("anna") == [corpus]
+    assert resolve_retriever(documents.spec("anna", corpus["id"])).invoke("rain")
+    assert kept_in(documents.folder) == before
+
+
 async def test_deleting_leaves_nothing(documents: UserDocuments, uploads: Path) -> None:
     files = written(uploads, a__txt="Rain.")
     _, corpus = await added(documents, "anna", files)
