@@ -8,6 +8,7 @@ import pytest
 from hopgraph.state import BadRecordError, CorpusError, SettingsError
 from hopgraph.tools.retrieval import build_index, open_index
 from hopgraph.tools.text import DEFAULT_ANALYSER
+from support.paths import ROOT
 
 
 def corpus(path: Path, *passages: tuple[str, str]) -> Path:
@@ -26,6 +27,17 @@ def ids(index: Path, query: str = "fox hen") -> list[str]:
 
 def left_behind(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.name.startswith("."))
+
+
+def test_what_carries_nothing_is_stored_as_before(tmp_path: Path) -> None:
+    sample = ROOT / "tools" / "retrieval" / "sample" / "corpus.jsonl"
+    out = build_index(sample, tmp_path / "index").path
+    assert (out / "passages.jsonl").read_bytes() == sample.read_bytes()
+    assert json.loads((out / "manifest.json").read_text())["format_version"] == 1
+    (tmp_path / "a.txt").write_text("A fox.")
+    out = build_index(tmp_path / "a.txt", tmp_path / "own").path
+    assert json.loads((out / "manifest.json").read_text())["format_version"] == 2
+    assert open_index(out).passages[0].metadata == {"source": "a.txt"}
 
 
 def test_a_build_reports_what_it_did(source: Path, tmp_path: Path) -> None:

@@ -8,8 +8,6 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
-from hopgraph.tools.retrieval.corpora.cutting import PASSAGE_WORDS
-
 OptionsT = TypeVar("OptionsT")
 
 
@@ -146,7 +144,7 @@ class IndexOptions:
     ] = None
     passage_words: Annotated[
         int, typer.Option(metavar="N", help="About how many words of a document a passage has.")
-    ] = PASSAGE_WORDS
+    ] = 100
     overlap: Annotated[
         int, typer.Option(metavar="N", help="Up to how many words of one passage the next one begins with.")
     ] = 0

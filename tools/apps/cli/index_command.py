@@ -97,7 +97,9 @@ def run_index_into(options: IndexOptions, target: str) -> None:
     print_line(console, f"{_count_changes(report.changes)}.")
     sent = f"Sent {pluralize(report.passages, 'passage')}{before} ({report.format} format) in {report.seconds:.1f} s"
     total = f"{report.target} has {pluralize(report.total, 'passage')} now"
-    print_line(console, f"{sent}; {pluralize(report.skipped, 'bad record')} skipped. {total}.")
+    print_line(
+        console, f"{sent}; {pluralize(report.skipped, 'bad file or record', 'bad files or records')} skipped. {total}."
+    )
     _print_end(errors, report, report.target)
 
 
@@ -134,7 +136,7 @@ def _index_summary(report: IndexReport) -> str:
         passages = f"{pluralize(report.passages, 'passage')}, {report.before:,} before"
         done = f"{_count_changes(report.changes)} ({passages}) in {report.seconds:.1f} s"
     known = f"; {report.known:,} were there already" if report.known else ""
-    return f"{done}{known}; {pluralize(report.skipped, 'bad record')} skipped."
+    return f"{done}{known}; {pluralize(report.skipped, 'bad file or record', 'bad files or records')} skipped."
 
 
 def _count_changes(changes: FileChanges) -> str:

@@ -473,3 +473,7 @@ def test_offsets_are_those_of_the_marks_whatever_the_answer_holds() -> None:
     assert citation_annotations(text, cited)[0]["url_citation"]["url"] == "passage:p%201%2F%C3%BC"
     assert citation_annotations(text, cited)[11]["url_citation"]["url"] == "https://example.org/a"
     assert citation_annotations("Nothing.", []) == []
+    placed: Citation = {**citation("a#1"), "source": "a.pdf", "page": 3, "url": "https://example.org/a.pdf"}
+    [written] = citation_annotations("A [1]", [placed])
+    assert written["url_citation"]["url"] == "https://example.org/a.pdf"
+    assert (written["source"], written["page"], "section" in written) == ("a.pdf", 3, False)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from support.made_documents import Part, write_document
 from support.servers.browsing import Chat
 from support.servers.web_app import WebApp
 
@@ -187,6 +188,24 @@ def test_own_documents(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
     chat.page.get_by_role("button", name="Press again to delete them for good").click()
     chat.page.locator("#hg-notice").get_by_text("bundled sample").wait_for()
     assert "Pablo Picasso" in chat.ask("Who painted Guernica?")
+
+
+@pytest.mark.slow
+def test_a_word_document_is_cited_with_its_heading_and_file(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
+    pytest.importorskip("markitdown")
+    parts = [Part("Vacation", "All employees get 30 days per year."), Part("Sick leave", "Call Maria before nine.")]
+    chat = open_chat(serve())
+    chat.unfold("Add your own documents")
+    chat.page.locator("#hg-documents input[type=file]").set_input_files(
+        [write_document(tmp_path / "handbook.docx", "Employee handbook", parts)]
+    )
+    chat.page.get_by_role("button", name="Index them").click()
+    chat.page.get_by_text("“handbook.docx”: 2 passages indexed.").wait_for()
+    assert "30" in chat.ask("How many vacation days do employees get?")
+    chat.last.get_by_role("button", name="Source 1", exact=True).click()
+    opened = chat.page.get_by_role("dialog").filter(visible=True)
+    assert "Employee handbook > Vacation" in opened.locator(".hg-head").inner_text()
+    assert opened.locator(".hg-place").inner_text() == "handbook.docx"
 
 
 @pytest.mark.slow
