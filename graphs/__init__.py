@@ -18,8 +18,7 @@ How to write another method (`examples/checked_answer` is one, with its prompt, 
    A part of another method's figure can be a node too, as `tree_of_reviews.build_grow`, with a step replaced.
 
 Name it by its place, `--method my_method.py`, or offer it from a package by the entry-point group `hopgraph.methods`.
-Events, citations, budgets and resuming come with the nodes. Any other compiled LangGraph graph with `question` in and
-`answer` out will do, too (`hopgraph.nodes.core.hosted_graph`).
+Any other compiled LangGraph graph with `question` in and `answer` out will do (`hopgraph.nodes.core.hosted_graph`).
 """
 
 import logging

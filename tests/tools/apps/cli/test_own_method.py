@@ -48,7 +48,7 @@ def test_the_example_by_its_place(run: Run, mine: Path) -> None:
     assert "checked_answer/verify" in shown
     assert "try again" in run("draw", "checked_answer.py").out
     assert run("prompts", "checked_answer.py", "--out", "copies").code == 0
-    assert {path.name for path in Path("copies").rglob("*.md")} == {"answer.md", "verify.md"}
+    assert {path.name for path in Path("copies").rglob("*.md")} >= {"answer.md", "verify.md"}
     assert run("ask", QUESTION, "--method", "checked_answer.py", "--set", "prompts_dir=copies", "--quiet").code == 0
 
 
