@@ -98,10 +98,12 @@ class IndexWriter:
         return written
 
     def _note_old_passages(self, files: Iterable[FilePlan]) -> None:
-        copied = {row for each in files for row in each.rows}
+        copied = np.zeros(len(self.old), dtype=bool)
+        for each in files:
+            copied[each.rows.start : each.rows.stop] = True
         for row in range(len(self.old)):
             passage = self.old[row]
-            if row in copied and passage.id not in self.deleted:
+            if copied[row] and passage.id not in self.deleted:
                 self._copied[passage.id] = row
             else:
                 self._dropped[_digest(passage)] = row

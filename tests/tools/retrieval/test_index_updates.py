@@ -230,7 +230,7 @@ update_index(Path(sys.argv[1]), Path(sys.argv[2]), progress=stop)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("at", ["read", "score", "save", "rename0", "rename1"])
+@pytest.mark.parametrize("at", ["read", "save", "rename0", "rename1"])
 def test_a_killed_update_leaves_the_old_index_or_the_new_one(docs: Path, tmp_path: Path, at: str) -> None:
     out = build_index(docs, tmp_path / "index").path
     before = files_of(out)
