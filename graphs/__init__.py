@@ -192,7 +192,8 @@ def find_method(given: str) -> Method:
         return METHODS[name.lower()]
     if place := parse_place(name, _GRAPH):
         return METHODS.add(place)
-    raise SettingsError(f"method {given!r:.80} is unknown{did_you_mean(name, METHODS)}")
+    hint = f"; did you mean the file {name}.py?" if Path(f"{name}.py").is_file() else did_you_mean(name, METHODS)
+    raise SettingsError(f"method {given!r:.80} is unknown{hint}")
 
 
 def list_methods() -> dict[str, Method]:

@@ -71,8 +71,8 @@ def _from_mapping(given: Mapping[str, Any], cls: type[ContextT]) -> ContextT | C
 
 @cache
 def _variables(cls: type[Context]) -> tuple[tuple[str, str], ...]:
-    """List the fields with their environment variables; made once, as every node of a run asks."""
-    return tuple((name, f"HOPGRAPH_{name.upper()}") for name in cls.model_fields)
+    """List the fields that are read with their environment variables; made once, as every node of a run asks."""
+    return tuple((name, f"HOPGRAPH_{name.upper()}") for name in cls.model_fields if name not in cls.ignored)
 
 
 def with_environment(settings: ContextT) -> ContextT:

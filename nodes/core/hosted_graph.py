@@ -44,6 +44,8 @@ AnyGraph = CompiledStateGraph[Any, Any, Any, Any]
 
 RUN_GRAPH = "run_graph"
 """The node that runs the graph."""
+_NO_NAME = "LangGraph"
+"""What LangGraph calls a graph that was compiled without a name."""
 _GRAPH_LIMIT = 25
 """LangGraph's own limit of steps, which holds for a graph that sets none."""
 
@@ -122,7 +124,8 @@ def host_graph(graph: AnyGraph, name: str) -> CompiledMethod:
     builder.add_node("prepare", prepare_for(MethodState))
     builder.add_node(RUN_GRAPH, _run(graph, name))
     builder.add_path(START, "prepare", RUN_GRAPH, END)
-    return builder.compile(name=str(graph.get_name()))
+    title = str(graph.get_name())
+    return builder.compile(name=name if title == _NO_NAME else title)
 
 
 def _settings_of(schema: type[Any] | None, name: str) -> type[HostedContext]:

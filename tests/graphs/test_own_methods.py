@@ -88,6 +88,22 @@ def test_any_graph_takes_a_question_and_gives_an_answer(tmp_path: Path) -> None:
         answer(place, times="many")
 
 
+def test_settings_that_its_graph_does_not_read_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = written(tmp_path, PLAIN)
+    monkeypatch.setenv("HOPGRAPH_MODEL", "no-such:model")
+    monkeypatch.setenv("HOPGRAPH_PROMPTS_DIR", "/nowhere")
+    monkeypatch.setenv("HOPGRAPH_TONE", "rude")
+    assert answer(place)["answer"] == "rude answer to Who? x2"
+    assert find_method(place).graph.get_name() == "mine"
+
+
+def test_a_file_without_its_ending_is_recognized(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path, PLAIN)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SettingsError, match=r"method 'mine' is unknown; did you mean the file mine\.py\?"):
+        find_method("mine")
+
+
 def test_what_a_graph_of_others_finds_is_kept(tmp_path: Path) -> None:
     found = answer(written(tmp_path, PLAIN) + ":rich")
     assert [(each["title"], each["text"]) for each in found["passages"]] == [("T", "A text.")]

@@ -31,8 +31,8 @@ def run_draw(method: str | None, *, run: Path | None, format_name: PictureFormat
 
 
 def _draw_method(method: str, format_name: PictureFormat | None) -> bytes:
-    compiled = find_method(method).figure
-    graph, title = compiled.get_graph(), str(compiled.get_name())
+    found = find_method(method)
+    graph, title = found.figure.get_graph(), str(found.graph.get_name())
     if format_name in ("svg", "png"):
         svg = draw_svg(graph, title)
         return render_png(svg) if format_name == "png" else svg.encode()
