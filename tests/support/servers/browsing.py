@@ -83,6 +83,10 @@ class Chat:
         """The conversations in the list."""
         return self.page.locator(".hg-threads label")
 
+    def manage(self) -> None:
+        """Open the menu of the chosen conversation."""
+        self.page.get_by_role("button", name="Rename or delete this conversation").click()
+
     def write(self, text: str) -> None:
         """Ask with the keyboard, without waiting."""
         self.box.fill(text)
@@ -102,11 +106,11 @@ class Chat:
         self.page.wait_for_function("!document.querySelector('.hg-running')")
 
     def choose(self, label: str, value: str) -> None:
-        """Choose from a list with the keyboard."""
+        """Choose what begins so from a list with the keyboard."""
         field = self.page.get_by_role("combobox", name=label)
         field.scroll_into_view_if_needed()
         field.fill(value)
-        self.page.get_by_role("option", name=value, exact=True).click()
+        self.page.get_by_role("option", name=re.compile(rf"^(?:✓ ?)?{re.escape(value)}(?::|$)")).click()
 
     def settled(self, notice: str) -> None:
         """Wait until what was entered is told below the box, so that the next question is asked with it."""

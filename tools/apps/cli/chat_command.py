@@ -36,6 +36,9 @@ def run_chat(given: ChatOptions) -> None:
         origins=given.origins or (),
         hosts=given.hosts or (),
         threads=given.threads,
+        title=given.title,
+        logo=given.logo,
+        examples=tuple(given.page_examples or ()),
     )
     with open_listener(options.host, options.port) as listener:
         address = address_of(options.host, listener.getsockname()[1])

@@ -222,4 +222,11 @@ class ChatOptions:
         list[str] | None,
         typer.Option("--allow-host", metavar="NAME", help="A host name under which a proxy forwards requests."),
     ] = None
+    title: Annotated[str, typer.Option(help="What the page is called.")] = "hopgraph"
+    logo: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="An image before the title: SVG, PNG, JPEG or WebP.")
+    ] = None
+    page_examples: Annotated[
+        list[str] | None, typer.Option("--example", metavar="QUESTION", help="A question that the page offers.")
+    ] = None
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True

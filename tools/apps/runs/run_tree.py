@@ -155,6 +155,19 @@ def tree_depth(root: RunNode) -> int:
     return max(depth for _, depth in walk_tree(root))
 
 
+def tree_size(root: RunNode) -> int:
+    """Count the nodes of a tree."""
+    return sum(1 for _ in walk_tree(root))
+
+
+def keep_evidence(root: RunNode) -> RunNode:
+    """Return the root with those nodes below it that the run's answer rests on; their parents are among them."""
+    made: dict[str, RunNode] = {}
+    for node, _ in reversed(list(walk_tree(root))):
+        made[node.id] = replace(node, children=[made[child.id] for child in node.children if child.evidence])
+    return made[root.id]
+
+
 def group_paragraphs(root: RunNode, titles: int | None = 3) -> RunNode:
     """Return the tree with sibling paragraphs of one fate, and nothing more to say of them, joined into one node.
 

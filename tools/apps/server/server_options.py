@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import ChatContext
-from hopgraph.state.context import make_settings
+from hopgraph.state.context import DEFAULT_RETRIEVER, make_settings
 from hopgraph.state.environment import with_environment
 from hopgraph.tools.apps.server.caller_settings import read_limit
 from hopgraph.tools.apps.server.threads import USER
@@ -25,6 +25,11 @@ OWNER = "local"
 
 _KEYS = "HOPGRAPH_API_KEY"
 _MIN_KEY_LENGTH = 16
+_SAMPLE_QUESTIONS = (
+    "In which city was the director of the film Pan's Labyrinth born?",
+    "Where was the painter of Guernica born?",
+    "Who wrote Frankenstein?",
+)
 _HOSTS, _ORIGINS, _PROXIES = "HOPGRAPH_HOSTS", "HOPGRAPH_ORIGINS", "HOPGRAPH_PROXIES"
 
 
@@ -48,6 +53,12 @@ class ServingOptions:
     """Where threads are stored, as for `open_threads`; a file becomes a path, with `~` expanded."""
     page: bool = True
     """Serve the chat page, too."""
+    title: str = "hopgraph"
+    """What the page is called."""
+    logo: Path | None = None
+    """An image before the page's title: SVG, PNG, JPEG or WebP."""
+    examples: tuple[str, ...] = ()
+    """Questions that the page offers; none: some on the sample corpus, where that is what is asked."""
     max_body_bytes: int = 2_000_000
     max_upload_bytes: int = 100_000_000
     """Of the documents uploaded at once."""
@@ -80,6 +91,12 @@ class ServingOptions:
     def is_local(self) -> bool:
         """Whether only this machine can reach the app."""
         return is_loopback(self.host)
+
+    @property
+    def example_questions(self) -> tuple[str, ...]:
+        """The questions that the page offers."""
+        asked = with_environment(make_settings(ChatContext, self.settings)).retriever or DEFAULT_RETRIEVER
+        return self.examples or (_SAMPLE_QUESTIONS if asked == DEFAULT_RETRIEVER else ())
 
     @property
     def initial_method(self) -> str:

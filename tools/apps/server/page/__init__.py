@@ -64,7 +64,7 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
     login = f"The user is {OWNER}, the password is the key." if alone else "Your name, and your key as the password"
     return gradio.mount_gradio_app(
         app,
-        build_page(app.state.chat_session, options.initial_method, by_session),
+        build_page(app.state.chat_session, options, by_session),
         PAGE_PATH,
         footer_links=[],
         auth=authenticate if options.keys else None,

@@ -4,11 +4,12 @@ Each function returns or yields a `ThreadView`, which replaces what is shown; `p
 """
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.types import Command, Interrupt
@@ -20,7 +21,7 @@ from hopgraph.state.chat import AUTO, ChatContext, settings_for_method
 from hopgraph.state.context import DEFAULT_RETRIEVER
 from hopgraph.tools.apps.runs.narration import run_header
 from hopgraph.tools.apps.server.page.document_store import JOINED, UserDocuments, corpus_id, documents_folder
-from hopgraph.tools.apps.server.page.page_turns import PageTurn, RunningTurns, TurnStore
+from hopgraph.tools.apps.server.page.page_turns import LiveTurn, PageTurn, TurnStore, record_run
 from hopgraph.tools.apps.server.page.review_form import ReviewRequest
 from hopgraph.tools.apps.server.page.settings_panel import effective_settings, list_settings
 from hopgraph.tools.apps.server.refusal import BusyError
@@ -29,9 +30,6 @@ from hopgraph.tools.apps.server.threads import thread_key
 from hopgraph.tools.apps.server.turn import error_line, hide_places
 from hopgraph.tools.retrieval.joined_retriever import JoinedRetriever
 from hopgraph.tools.text.sanitize import truncate_line
-
-_CLOSE_POLLS = 40
-"""How often, at 50 ms, the closing page checks whether all watchers have ended."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +65,8 @@ class ChatSession:
 
     service: Callable[[], Service]
     """Returns the open service, once the app has started."""
-    running: RunningTurns = field(default_factory=RunningTurns)
-    _open: dict[str, tuple[str, str, PageTurn]] = field(default_factory=dict[str, tuple[str, str, PageTurn]])
-    """The running turns, by id, with their user and thread; empty once the page has closed."""
+    _live: dict[str, LiveTurn] = field(default_factory=dict[str, LiveTurn])
+    """The turns that run, by the key of their thread."""
 
     @property
     def turn_store(self) -> TurnStore:
@@ -130,6 +127,8 @@ class ChatSession:
 
     async def open(self, user: str, thread: str) -> ThreadView:
         """Show a thread; a new one where the user has none of this id."""
+        if live := self._live_turn(user, thread):
+            return ThreadView(live.thread, live.turns)
         service = self.service()
         if thread not in [each["id"] for each in await service.threads.list_for(user)]:
             return ThreadView("", [])
@@ -149,26 +148,44 @@ class ChatSession:
 
     async def close(self) -> None:
         """Stop every turn and store it; afterwards nothing is written any more."""
-        await self.running.stop_all()
-        for _ in range(_CLOSE_POLLS):
-            if not self._open:
-                break
-            await asyncio.sleep(0.05)  # watchers store the last steps
-        left = list(self._open.values())
-        self._open.clear()
-        for user, thread, turn in left:
-            turn.ended = turn.ended or "stopped"
+        tasks = [live.task for live in self._live.values() if live.task]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def stop(self, user: str, thread: str) -> None:
+        """Stop the turn that runs on a thread; nothing happens if none does."""
+        live = self._live_turn(user, thread)
+        if live and live.task:
+            live.task.cancel()
+
+    async def rate(self, user: str, thread: str, turn_id: str, feedback: Literal["", "good", "bad"]) -> None:
+        """Keep what a person says of a reply with its turn; nothing happens if there is no such turn."""
+        live = self._live_turn(user, thread)
+        turns = {each.id: each for each in live.turns} if live else await self.turn_store.load(user, thread)
+        if turn := turns.get(turn_id):
+            turn.feedback = feedback
             await self.turn_store.save(user, thread, turn)
 
-    async def ask(
-        self, session: str, user: str, thread: str, text: str, options: TurnOptions
-    ) -> AsyncGenerator[ThreadView]:
+    async def follow(self, user: str, thread: str) -> AsyncGenerator[ThreadView]:
+        """Show a thread's running turn until it is over; nothing comes where none runs."""
+        if live := self._live_turn(user, thread):
+            async with aclosing(live.follow()) as news:
+                async for _ in news:
+                    yield ThreadView(live.thread, live.turns)
+            yield ThreadView(live.thread, live.turns, _requests(live.asked))
+
+    def _live_turn(self, user: str, thread: str) -> LiveTurn | None:
+        return self._live.get(thread_key(user, thread)) if thread else None
+
+    async def ask(self, user: str, thread: str, text: str, options: TurnOptions) -> AsyncGenerator[ThreadView]:
         """Ask a question in a thread; an empty id creates one."""
         before = ThreadView("", [])
         try:
             before = await self.open(user, thread)
             if before.thread and self.service().admission.is_busy(thread_key(user, before.thread)):
-                raise BusyError("this conversation is still being answered elsewhere; ask again when it has ended")
+                raise BusyError("this conversation is still being answered; ask again when it has ended")
             turn = PageTurn(text, method=options.method, changes=dict(options.changes), corpus=options.corpus)
             settings = self.settings(user, options)
             turn.about, stand_in = await self.describe(user, options)
@@ -178,12 +195,38 @@ class ChatSession:
             yield replace(before, problem=error_line(error))
             return
         given = {"messages": [HumanMessage(text, id=turn.id)]}
-        async for view in self._run(session, user, ThreadView(opened, [*before.turns, turn]), given, settings):
+        async for view in self._run(user, ThreadView(opened, [*before.turns, turn]), given, settings):
             yield view
 
-    async def review(
-        self, session: str, user: str, thread: str, asked: Sequence[ReviewRequest]
-    ) -> AsyncGenerator[ThreadView]:
+    async def resume(self, user: str, thread: str) -> AsyncGenerator[ThreadView]:
+        """Continue a thread's last turn where it was stopped or failed; what it had found and paid for stays.
+
+        It begins anew where it was stopped before the thread had its question. Its time limit begins anew.
+        """
+        before = await self.open(user, thread)
+        if not before.turns or before.turns[-1].ended not in ("stopped", "failed"):
+            yield before
+            return
+        service, turn = self.service(), before.turns[-1]
+        state = await service.chat.aget_state(service.threads.config(user, thread))
+        asked = [each.id for each in state.values.get("messages", ()) if isinstance(each, HumanMessage)][-1:]
+        given = None
+        if not state.next or asked != [turn.id]:
+            given = {"messages": [HumanMessage(turn.asked, id=turn.id)]}
+            turn.lines, turn.events = [], []
+        try:
+            settings = self.settings(user, TurnOptions(turn.method, turn.changes, turn.corpus))
+        except HopgraphError as error:
+            yield replace(before, problem=error_line(error))
+            return
+        if given is None and settings.deadline_seconds is not None:
+            passed = time.time() - state.values["started_at"]
+            settings = settings.model_copy(update={"deadline_seconds": settings.deadline_seconds + passed})
+        turn.ended, turn.problem, turn.said = "", "", ""
+        async for view in self._run(user, ThreadView(before.thread, before.turns), given, settings):
+            yield view
+
+    async def review(self, user: str, thread: str, asked: Sequence[ReviewRequest]) -> AsyncGenerator[ThreadView]:
         """Resume a paused turn when all its requests are answered; else show the next one."""
         before = await self.open(user, thread)
         if not before.asked or any(each.answer is None for each in asked):
@@ -198,32 +241,32 @@ class ChatSession:
             turn.ended, turn.problem = "failed", error_line(error)
             yield answered
             return
-        async for view in self._run(session, user, answered, given, settings):
+        async for view in self._run(user, answered, given, settings):
             yield view
 
-    async def _run(
-        self, session: str, user: str, view: ThreadView, given: Any, settings: ChatContext
-    ) -> AsyncGenerator[ThreadView]:
-        service, turn = self.service(), view.turns[-1]
-        await self.turn_store.save(user, view.thread, turn)
-        self._open[turn.id] = user, view.thread, turn
-        yield view
-        steps = service.run_on_thread(user, view.thread, given, settings)
-        interrupts: Sequence[Interrupt] = ()
-        try:
-            async with aclosing(self.running.watch(session, steps, service.options.turn_seconds, turn)) as watched:
-                async for asked in watched:
-                    interrupts = asked or interrupts
-                    if not turn.ended:  # the end is shown once it is stored: from then on the next question may come
-                        yield view
-        finally:
-            # Also when the page was closed, so that the thread comes back as it was left.
-            if turn.id in self._open:
+    async def _run(self, user: str, view: ThreadView, given: Any, settings: ChatContext) -> AsyncGenerator[ThreadView]:
+        """Start the last turn in a task of its own, and show it while somebody looks."""
+        service, turn, key = self.service(), view.turns[-1], thread_key(user, view.thread)
+        live = self._live[key] = LiveTurn(view.thread, view.turns)
+
+        async def run() -> None:
+            try:
+                await self.turn_store.save(user, view.thread, turn)
+                steps = service.run_on_thread(user, view.thread, given, settings)
+                live.asked = await record_run(steps, service.options.turn_seconds, turn, live.tell)
+            finally:
+                turn.ended = turn.ended or "stopped"
                 try:
+                    # The end is shown once it is stored: from then on the next question may come.
                     await self.turn_store.save(user, view.thread, turn)
                 finally:
-                    self._open.pop(turn.id, None)  # only now: the database is closed when none is left
-        yield ThreadView(view.thread, view.turns, _requests(interrupts))
+                    del self._live[key]
+                    live.tell(over=True)
+
+        live.task = asyncio.create_task(run())
+        async with aclosing(self.follow(user, view.thread)) as views:
+            async for each in views:
+                yield each
 
 
 def _requests(interrupts: Sequence[Interrupt]) -> list[ReviewRequest]:

@@ -6,7 +6,7 @@ from html import escape
 from hopgraph.state import Passage, StepEvent
 from hopgraph.tools.apps.runs.lines import Line
 from hopgraph.tools.apps.runs.run_svg import CardSizes, draw_cards, summarize_tree
-from hopgraph.tools.apps.runs.run_tree import RunNode, group_paragraphs, limit_nodes
+from hopgraph.tools.apps.runs.run_tree import RunNode, group_paragraphs, keep_evidence, limit_nodes, tree_size
 from hopgraph.tools.apps.runs.tree_builder import build_tree
 from hopgraph.tools.apps.server.page.answer_html import answer_html
 from hopgraph.tools.apps.server.page.html_text import inline_html, multiline_html, problem_html
@@ -24,8 +24,9 @@ _UNTITLED = 80
 _WELCOME = (
     '<div class="hg-welcome"><h2>Ask your documents</h2><p>A question may take several steps: what is found for one'
     " tells what to look for next. Each step is shown while it happens, and each answer names the sentences that it"
-    " rests on.</p></div>"
+    " rests on.</p>{}</div>"
 )
+_RATINGS = {"good": "Good", "bad": "Bad"}
 _STAND_IN = "by the stand-in, no language model"
 _STATUS_NOTES = {
     "stopped": "Stopped before there was an answer.",
@@ -34,10 +35,12 @@ _STATUS_NOTES = {
 }
 
 
-def conversation_html(turns: Iterable[PageTurn], *, welcome: bool = False) -> str:
-    """Draw turns, the oldest first; for none a greeting if `welcome`, else nothing."""
+def conversation_html(turns: Iterable[PageTurn], *, welcome: bool = False, examples: Iterable[str] = ()) -> str:
+    """Draw turns, the oldest first; for none a greeting with example questions if `welcome`, else nothing."""
     drawn = "".join(_turn_html(turn) for turn in turns)
-    return replace_surrogates(drawn or (_WELCOME if welcome else ""))
+    offered = "".join(f"<li>{_button('ask', inline_html(each))}</li>" for each in examples)
+    greeting = _WELCOME.format(f'<ul class="hg-examples">{offered}</ul>' if offered else "")
+    return replace_surrogates(drawn or (greeting if welcome else ""))
 
 
 def picture_html(turn: PageTurn | None) -> str:
@@ -49,11 +52,28 @@ def picture_html(turn: PageTurn | None) -> str:
 def _turn_html(turn: PageTurn) -> str:
     return (
         f'<article class="hg-turn" data-turn="{inline_html(turn.id)}">'
-        f'<div class="hg-asked"><span class="hg-unseen">You: </span>{multiline_html(turn.asked)}</div>'
+        f'<div class="hg-asked"><span class="hg-unseen">You: </span>'
+        f'<span class="hg-question">{multiline_html(turn.asked)}</span></div>'
         f"{_steps_html(turn)}"
         f'<div class="hg-reply" aria-live="polite">{_reply_html(turn)}</div>'
-        "</article>"
+        f"{_actions_html(turn) if turn.ended else ''}</article>"
     )
+
+
+def _button(act: str, label: str, more: str = "") -> str:
+    return f'<button type="button" data-act="{act}"{more}>{label}</button>'
+
+
+def _actions_html(turn: PageTurn) -> str:
+    """Draw what can be done with a turn that has ended; `page.js` does it."""
+    shown = [_button("resume", "Continue")] if turn.ended in ("stopped", "failed") else []
+    shown += [_button("copy", "Copy")] if turn.told or turn.said else []
+    shown += [_button("again", "Ask again"), _button("edit", "Edit")]
+    for value, label in _RATINGS.items() if turn.told else ():
+        shown.append(
+            _button("rate", label, f' data-value="{value}" aria-pressed="{str(turn.feedback == value).lower()}"')
+        )
+    return f'<div class="hg-actions" role="group" aria-label="This turn">{"".join(shown)}</div>'
 
 
 def _reply_html(turn: PageTurn) -> str:
@@ -128,9 +148,10 @@ def _line_html(line: Line) -> str:
 def picture(question: str, events: Sequence[StepEvent], passages: Mapping[str, Passage]) -> str:
     """Draw the tree or chain of reasoning of a run so far, narrow enough for a phone; empty for a run without events.
 
-    All texts in it are escaped and cut to what a card has room for; a run of 500 nodes takes some 65 kB. It is drawn
-    anew from all events, in any order, each time: in about 0.1 s for such a run. Of the passages that the events name
-    any may be unknown. Colours are left to the page's style, which has them for light and dark.
+    Once there is an answer, the nodes that it rests on come first, and the whole is folded below them. All texts are
+    escaped and cut to what a card has room for; a run of 500 nodes takes some 65 kB. It is drawn anew from all
+    events, in any order, each time: in about 0.1 s for such a run. Of the passages that the events name any may be
+    unknown. Colours are left to the page's style, which has them for light and dark.
     """
     if not events:
         return ""
@@ -138,12 +159,24 @@ def picture(question: str, events: Sequence[StepEvent], passages: Mapping[str, P
     for node in tree.nodes:
         if node.kind == "paragraph":
             node.text = _titles(node, passages)
-    cards, bottom = draw_cards(limit_nodes(group_paragraphs(tree.root), _MOST), _SIZES, _SIZES.margin)
     about = truncate_line(f"The run as a tree. {summarize_tree(tree)}", _SUMMARY)
+    whole = _svg(group_paragraphs(tree.root), about)
+    path = keep_evidence(tree.root)
+    left_out = len(tree.nodes) - tree_size(path)
+    if not tree.answer or not path.children or not left_out:
+        return f'<div class="hg-tree">{whole}</div>'
+    return (
+        f'<div class="hg-tree">{_svg(group_paragraphs(path), about)}<details class="hg-whole">'
+        f"<summary>The whole search: {left_out:,} more</summary>{whole}</details></div>"
+    )
+
+
+def _svg(root: RunNode, about: str) -> str:
+    cards, bottom = draw_cards(limit_nodes(root, _MOST), _SIZES, _SIZES.margin)
     width, height = _SIZES.width, round(bottom + _SIZES.margin)
     return (
-        f'<div class="hg-tree"><svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" '
-        f'style="max-width:{1.25 * width:.0f}px" role="img" aria-label="{escape(about)}">{"".join(cards)}</svg></div>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" '
+        f'style="max-width:{1.25 * width:.0f}px" role="img" aria-label="{escape(about)}">{"".join(cards)}</svg>'
     )
 
 

@@ -62,3 +62,74 @@ new MutationObserver(() => {
     if (each.name !== "hg-thread") each.name = "hg-thread";
 }).observe(document.getElementById("hg-left"), {subtree: true, childList: true, attributeFilter: ["name"]});
 }
+
+/* What the buttons below a turn and the example questions do; what changes something on the server is told it. */
+{
+const write = (text) => {
+  const field = document.querySelector("#hg-box textarea");
+  field.value = text;
+  field.dispatchEvent(new Event("input", {bubbles: true}));
+  field.focus();
+};
+const ask = (text) => {
+  write(text);
+  setTimeout(() => document.getElementById("hg-send")?.click(), 50);  // once Gradio has read the box
+};
+const copy = async (button, turn) => {
+  const sources = [...turn.querySelectorAll(".hg-sources li")].map((each, at) => `[${at + 1}] ${each.innerText}`);
+  const marked = [...turn.querySelector(".hg-said").childNodes].map(
+    (each) => each.matches?.(".hg-cite") ? `[${each.innerText}]` : each.textContent).join("");
+  await navigator.clipboard?.writeText([marked, ...sources].join("\n\n"));
+  const label = button.textContent;
+  button.textContent = navigator.clipboard ? "Copied" : "Only over HTTPS";
+  setTimeout(() => { button.textContent = label; }, 1500);
+};
+const rate = (button, turn) => {
+  const on = button.getAttribute("aria-pressed") !== "true";
+  for (const each of turn.querySelectorAll("[data-act=rate]"))
+    each.setAttribute("aria-pressed", String(on && each === button));
+  trigger("like", {turn: turn.dataset.turn, feedback: on ? button.dataset.value : ""});
+};
+talk.addEventListener("click", ({target}) => {
+  const button = target.closest("button[data-act]"), turn = button?.closest(".hg-turn");
+  if (!button) return;
+  const acts = {
+    ask: () => ask(button.textContent),
+    again: () => ask(turn.querySelector(".hg-question").textContent),
+    edit: () => write(turn.querySelector(".hg-question").textContent),
+    copy: () => copy(button, turn),
+    rate: () => rate(button, turn),
+    resume: () => trigger("submit"),
+  };
+  if (button.dataset.act === "copy" || button.dataset.act === "rate" || !document.querySelector(".hg-running"))
+    acts[button.dataset.act]();
+});
+}
+
+/* The chosen conversation has a menu of its own, to rename or delete it. */
+{
+const side = document.getElementById("hg-left");
+const more = Object.assign(document.createElement("button"), {type: "button", className: "hg-more", textContent: "⋯"});
+more.setAttribute("aria-label", "Rename or delete this conversation");
+const fold = (open) => {
+  side.toggleAttribute("data-managing", open);
+  more.setAttribute("aria-expanded", String(open));
+};
+fold(false);
+more.addEventListener("click", (event) => {
+  event.preventDefault();
+  fold(!side.hasAttribute("data-managing"));
+  side.querySelector(".hg-manage input")?.focus();
+});
+side.addEventListener("click", ({target}) => { if (target.closest(".hg-done, #hg-new")) fold(false); });
+side.addEventListener("keydown", ({key, target}) => {
+  if (key === "Escape" || (key === "Enter" && target.matches(".hg-manage input"))) fold(false);
+});
+side.addEventListener("change", ({target}) => { if (target.matches("[type=radio]")) fold(false); });
+new MutationObserver(() => {
+  const row = side.querySelector(".hg-threads label.selected");
+  if (row && more.parentElement !== row.parentElement) row.after(more);
+  else if (row && more.previousElementSibling !== row) row.after(more);
+  if (!row) more.remove();
+}).observe(side, {subtree: true, childList: true, attributes: true, attributeFilter: ["class"]});
+}

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gradio import Request
+from gradio import EventData, Request
 from pydantic import JsonValue
 
 from hopgraph.state import HopgraphError
@@ -20,7 +20,7 @@ from hopgraph.tools.apps.server.page.page_turns import PageTurn
 from hopgraph.tools.apps.server.page.review_form import REVIEW_SETTINGS, ReviewRequest, answer_next, review_form
 from hopgraph.tools.apps.server.page.settings_panel import settings_panel
 from hopgraph.tools.apps.server.page.upload_guard import make_guarded_blocks
-from hopgraph.tools.apps.server.server_options import OWNER
+from hopgraph.tools.apps.server.server_options import OWNER, ServingOptions
 from hopgraph.tools.apps.server.service import model_names
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.text.sanitize import sanitize_line
@@ -31,11 +31,11 @@ Updates = Mapping[Any, Any]
 _QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 
 
-def build_page(session: ChatSession, initial_method: str, uploads: Mapping[str, set[str]]) -> Any:
+def build_page(session: ChatSession, options: ServingOptions, uploads: Mapping[str, set[str]]) -> Any:
     """Return the page as Gradio's Blocks; its session's service is asked for only once the app has started."""
     gr: Any = require("gradio", "chat")
-    with make_guarded_blocks(gr, uploads)(title="hopgraph", fill_width=True, analytics_enabled=False) as blocks:
-        _PageEvents(session, PageComponents(gr, initial_method), initial_method).connect(blocks)
+    with make_guarded_blocks(gr, uploads)(title=options.title, fill_width=True, analytics_enabled=False) as blocks:
+        _PageEvents(session, PageComponents(gr, options), options).connect(blocks)
     blocks.queue(default_concurrency_limit=None, api_open=False)
     # Only then Gradio checks where a file lies that a browser names; `launch` would set it.
     blocks.has_launched = True
@@ -43,25 +43,29 @@ def build_page(session: ChatSession, initial_method: str, uploads: Mapping[str, 
 
 
 class _PageEvents:
-    def __init__(self, session: ChatSession, parts: PageComponents, initial_method: str) -> None:
-        self.session, self.parts, self.initial_method = session, parts, initial_method
+    def __init__(self, session: ChatSession, parts: PageComponents, options: ServingOptions) -> None:
+        self.session, self.parts, self.initial_method = session, parts, options.initial_method
+        self.examples = options.example_questions
         self.gr = parts.gr
 
     def connect(self, blocks: Any) -> None:
         parts = self.parts
 
-        async def load(request: Request, thread: str | None) -> Updates:
+        async def load(request: Request, thread: str | None) -> AsyncGenerator[Updates]:
             updates, options = await self._open(_user(request), thread or "")
-            return {**updates, parts.notice: await self._notice(_user(request), options)}
+            yield {**updates, parts.notice: await self._notice(_user(request), options)}
+            async for each in self._follow(_user(request), thread or ""):
+                yield each
 
         blocks.load(load, [parts.last_opened], [*parts.view, *parts.options, parts.fields, parts.notice], **_QUIET)
-        self._connect_asking(blocks)
+        self._connect_asking()
+        self._connect_running()
         self._connect_threads()
         self._connect_review()
         self._connect_options()
         parts.documents.connect(lambda: self.session.documents, _user)
 
-    def _connect_asking(self, blocks: Any) -> None:
+    def _connect_asking(self) -> None:
         parts = self.parts
         asking = set[str]()  # the sessions whose question runs
 
@@ -79,7 +83,7 @@ class _PageEvents:
             asking.add(session)
             first = runs = True
             try:
-                async for view in self.session.ask(session, user, thread, text, options):
+                async for view in self.session.ask(user, thread, text, options):
                     updates = await self._show(user, view, complete=first or not view.runs)
                     if runs and not view.runs:
                         runs = False
@@ -90,23 +94,43 @@ class _PageEvents:
                 if runs:
                     asking.remove(session)
 
-        async def stop(request: Request) -> None:
-            self.session.running.stop(str(request.session_hash))
-
         # Gradio's default trigger mode silently drops what comes between an event's last update and its end.
         triggers, inputs = [parts.box.submit, parts.send.click], [parts.opened, parts.box, *parts.options]
         self.gr.on(triggers, ask, inputs, [*parts.view, parts.box], trigger_mode="multiple", **_QUIET)
-        parts.stop.click(stop, None, None, **_QUIET)
-        blocks.unload(stop)
+
+    def _connect_running(self) -> None:
+        """Connect what is done to a turn: stopping, continuing and rating it."""
+        parts = self.parts
+
+        async def stop(request: Request, thread: str) -> None:
+            self.session.stop(_user(request), thread)
+
+        async def resume(request: Request, thread: str) -> AsyncGenerator[Updates]:
+            user, first = _user(request), True
+            async for view in self.session.resume(user, thread):
+                yield await self._show(user, view, complete=first or not view.runs)
+                first = False
+
+        async def rate(request: Request, thread: str, told: EventData) -> None:
+            said: Any = told._data
+            turn, feedback = (str(said.get(name, "")) for name in ("turn", "feedback"))
+            if feedback in ("", "good", "bad"):
+                await self.session.rate(_user(request), thread, turn, feedback)
+
+        parts.stop.click(stop, [parts.opened], None, **_QUIET)
+        parts.last.submit(resume, [parts.opened], parts.view, **_QUIET)
+        parts.last.like(rate, [parts.opened], None, **_QUIET)
 
     def _connect_threads(self) -> None:
         gr, parts = self.gr, self.parts
 
-        async def choose(request: Request, thread: str | None) -> Updates:
+        async def choose(request: Request, thread: str | None) -> AsyncGenerator[Updates]:
             updates, _ = await self._open(_user(request), thread or "")
             if updates[parts.opened] == thread:
                 del updates[parts.threads]["value"]  # another may be chosen by now
-            return updates
+            yield updates
+            async for each in self._follow(_user(request), thread or ""):
+                yield each
 
         async def new(request: Request) -> Updates:
             return await self._show(_user(request), ThreadView("", []))
@@ -142,7 +166,7 @@ class _PageEvents:
             ) -> AsyncGenerator[Updates]:
                 user, first = _user(request), True
                 answered = answer_next(asked, make(*values))
-                async for view in self.session.review(str(request.session_hash), user, thread, answered):
+                async for view in self.session.review(user, thread, answered):
                     yield await self._show(user, view, complete=first or not view.runs)
                     first = False
 
@@ -205,10 +229,15 @@ class _PageEvents:
             parts.corpus: self.gr.update(choices=choices, value=corpus),
         }, _options(method, changes, corpus, kinds)
 
+    async def _follow(self, user: str, thread: str) -> AsyncGenerator[Updates]:
+        """Give the page's updates for a turn that runs already, as after a reload."""
+        async for view in self.session.follow(user, thread):
+            yield await self._show(user, view, complete=not view.runs)
+
     async def _show(self, user: str, view: ThreadView, *, complete: bool = True) -> Updates:
         """Return the page's updates for a view; unless `complete` only those that change while a turn runs."""
         gr, parts, last = self.gr, self.parts, view.turns[-1:]
-        html = conversation_html(last, welcome=not view.problem) + problem_html(view.problem)
+        html = conversation_html(last, welcome=not view.problem, examples=self.examples) + problem_html(view.problem)
         changing = {parts.last: html, parts.picture: picture_html(last[0] if last else None)}
         if not complete:
             return changing

@@ -9,7 +9,7 @@ import json
 import time
 import uuid
 import zlib
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, cast
 
@@ -34,8 +34,8 @@ _PAUSE_SECONDS = 0.05
 """After what is new was shown; steps that arrive meanwhile are shown together, as drawing each would cost more."""
 
 TurnStatus = Literal["", "done", "stopped", "failed", "paused", "elsewhere"]
-"""`""`: it runs, and its tab watches. `stopped`: by the person, or because the page or the app was closed. `paused`: it
-waits for a review. `elsewhere`: it runs, watched by another tab or started at another endpoint of the app."""
+"""`""`: it runs. `stopped`: by the person, or because the app ended. `paused`: it waits for a review. `elsewhere`: it
+runs at another endpoint of the app."""
 
 
 @dataclass
@@ -69,6 +69,8 @@ class PageTurn:
     """The reply's text where nothing was looked up, and while it is written."""
     problem: str = ""
     """Why it failed, in one line."""
+    feedback: Literal["", "good", "bad"] = ""
+    """What the person says of the reply."""
     ended: TurnStatus = ""
 
     def record_end(self, end: TurnEnd | None, error: BaseException | None, seconds: float) -> None:
@@ -128,50 +130,58 @@ class TurnStore:
         await self.database.rows("DELETE FROM hopgraph_turns WHERE owner = ? AND thread = ?", (owner, thread))
 
 
-class RunningTurns:
-    """The turns that run, by browser session; a session has one at a time."""
+async def record_run(
+    steps: AsyncGenerator[TurnStep], seconds: float, turn: PageTurn, news: Callable[[], None]
+) -> Sequence[Interrupt]:
+    """Run a turn to its end, record it, and call `news` whenever there is something new; being cancelled stops it.
 
-    def __init__(self) -> None:
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-
-    def stop(self, session: str) -> None:
-        """Cancel the session's turn; nothing happens if none runs."""
-        if task := self._tasks.get(session):
-            task.cancel()
-
-    async def stop_all(self) -> None:
-        """Cancel every turn, and wait until none runs."""
-        for task in (tasks := list(self._tasks.values())):
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
-
-    async def watch(
-        self, session: str, steps: AsyncGenerator[TurnStep], seconds: float, turn: PageTurn
-    ) -> AsyncGenerator[Sequence[Interrupt]]:
-        """Run a turn and record it; whenever something is new yield what a person is asked: none until it pauses."""
-        narrator = Narrator(passages=turn.passages)
+    Returns:
+        What a person is asked, where it pauses; else none.
+    """
+    narrator = Narrator(passages=turn.passages)
+    try:
         async with run_in_task(steps, seconds) as (task, arrived):
-            self._tasks[session] = task
-            try:
-                end: TurnEnd | None = None
-                while (step := await arrived.get()) is not None:
-                    turn.lines += step_lines(step, narrator)
-                    if isinstance(step, TurnEnd):
-                        end = step
-                    elif isinstance(step, WrittenText):
-                        turn.said += unescape_markup(step.text)
-                    elif not isinstance(step, PassagesRead) and step["event"] in TREE_EVENTS:
-                        turn.events.append(step)
-                    if arrived.empty():
-                        yield ()
-                        await asyncio.sleep(_PAUSE_SECONDS)
-                turn.lines += narrator.flush()
-                # Only once the task has ended: until then the thread takes no other question.
-                turn.record_end(end, None if task.cancelled() else task.exception(), seconds)
-                yield end.paused if end else ()
-            finally:
-                # Also when the tab that watches was closed: then the turn has no reader left.
-                turn.ended = turn.ended or "stopped"
-                if self._tasks.get(session) is task:
-                    del self._tasks[session]
+            end: TurnEnd | None = None
+            while (step := await arrived.get()) is not None:
+                turn.lines += step_lines(step, narrator)
+                if isinstance(step, TurnEnd):
+                    end = step
+                elif isinstance(step, WrittenText):
+                    turn.said += unescape_markup(step.text)
+                elif not isinstance(step, PassagesRead) and step["event"] in TREE_EVENTS:
+                    turn.events.append(step)
+                if arrived.empty():
+                    news()
+            turn.lines += narrator.flush()
+            # Only once the task has ended: until then the thread takes no other question.
+            turn.record_end(end, None if task.cancelled() else task.exception(), seconds)
+            return end.paused if end else ()
+    finally:
+        turn.ended = turn.ended or "stopped"
+
+
+class LiveTurn:
+    """A turn that runs, whoever watches it: closing or reloading a page does not stop it."""
+
+    def __init__(self, thread: str, turns: Sequence[PageTurn]) -> None:
+        """Begin with the thread's turns, of which the last one runs."""
+        self.thread, self.turns = thread, turns
+        self.asked: Sequence[Interrupt] = ()
+        """What a person is asked once it has paused."""
+        self.task: asyncio.Task[None] | None = None
+        self._news, self._over = asyncio.Event(), False
+
+    def tell(self, *, over: bool = False) -> None:
+        """Wake those that follow; the turn is over once it is stored."""
+        self._over = self._over or over
+        self._news.set()
+        self._news = asyncio.Event()
+
+    async def follow(self) -> AsyncGenerator[None]:
+        """Yield at once and whenever something is new, until the turn is over."""
+        while not self._over:
+            news = self._news
+            yield
+            if not self._over:
+                await news.wait()
+                await asyncio.sleep(_PAUSE_SECONDS)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -63,8 +64,8 @@ def test_follow_up_and_coming_back(serve: Serve, open_chat: Open) -> None:
     assert chat.ask("Who painted Guernica?").startswith("Pablo Picasso")
     assert chat.ask("Where was he born?").startswith("Málaga")
     steps = chat.last.locator(".hg-steps").text_content()
-    chat.page.locator("#hg-picture svg").wait_for()
-    picture = chat.page.locator("#hg-picture svg").text_content()
+    chat.page.locator("#hg-picture svg").first.wait_for()
+    picture = chat.page.locator("#hg-picture svg").first.text_content()
     assert "Málaga" in (picture or "")
     chat.page.reload()
     chat.ready()
@@ -72,7 +73,7 @@ def test_follow_up_and_coming_back(serve: Serve, open_chat: Open) -> None:
     assert chat.turns.count() == 2
     assert chat.last.locator(".hg-reply").inner_text().startswith("Málaga")
     assert chat.last.locator(".hg-steps").text_content() == steps
-    assert chat.page.locator("#hg-picture svg").text_content() == picture
+    assert chat.page.locator("#hg-picture svg").first.text_content() == picture
     assert chat.ask("When was he born?").startswith("25 October 1881")
 
 
@@ -178,15 +179,50 @@ def test_stop_cancels_the_run(serve: Serve, open_chat: Open) -> None:
         until_idle(app)
         chat.ended()
         assert "Stopped" in chat.last.inner_text()
-        # A tab that is closed is nobody's: its turn is cancelled, too.
+
+
+@pytest.mark.slow
+def test_a_turn_goes_on_through_a_reload_and_a_stopped_one_is_continued(serve: Serve, open_chat: Open) -> None:
+    with OpenAIServer(OfflineExtractive(), latency=0.7) as model:
+        app = serve(settings={"model": f"openai:m?base_url={model.base_url}"})
+        chat = open_chat(app)
         chat.write(HOPS)
-        chat.page.get_by_role("button", name="Stop").wait_for()
-        assert app.service.admission.active == 1
+        chat.last.locator(".hg-step").nth(2).wait_for()
         chat.page.reload()
-        until_idle(app)
-        chat.ready()
-        chat.turns.nth(1).wait_for()
-        assert chat.turns.all_inner_texts()[1].endswith("Stopped before there was an answer.")
+        chat.last.locator(".hg-running").wait_for()
+        chat.page.get_by_role("button", name="Stop").wait_for()
+        chat.ended()
+        assert chat.last.locator(".hg-answer").inner_text().startswith("Málaga")
+        whole = len(model.requests)
+        chat.last.get_by_role("button", name="Ask again").click()
+        chat.last.locator(".hg-running .hg-step").nth(2).wait_for()
+        chat.page.get_by_role("button", name="Stop").click()
+        chat.ended()
+        assert "Stopped" in chat.last.inner_text()
+        chat.last.get_by_role("button", name="Continue").click()
+        chat.last.locator(".hg-answer").wait_for()
+        assert chat.last.locator(".hg-answer").inner_text().startswith("Málaga")
+        assert len(model.requests) <= 2 * whole + 2  # what was paid for is not asked again
+    chat.last.get_by_role("button", name="Good").click()
+    chat.last.get_by_role("button", name="Edit").click()
+    assert chat.box.input_value() == HOPS
+    chat.page.reload()
+    chat.ready()
+    assert chat.last.get_by_role("button", name="Good").get_attribute("aria-pressed") == "true"
+
+
+@pytest.mark.slow
+def test_example_questions_title_and_logo_are_the_apps_own(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
+    logo = tmp_path / "logo.svg"
+    logo.write_text("<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'/>")
+    own = {"title": "Acme <answers>", "logo": logo, "examples": ("Who painted Guernica?", "<b>?")}
+    chat = open_chat(serve(**own, settings={"answer_type": "sentence"}))
+    assert chat.page.get_by_role("heading", level=1).inner_text() == "Acme <answers>"
+    assert str(chat.page.locator("#hg-top img").get_attribute("src")).startswith("data:image/svg+xml;base64,")
+    assert chat.page.locator(".hg-examples button").all_inner_texts() == ["Who painted Guernica?", "<b>?"]
+    chat.page.locator(".hg-examples button").first.click()
+    chat.last.locator(".hg-answer").wait_for()
+    assert chat.last.locator(".hg-said").inner_text() == "The answer is Pablo Picasso 1."  # the mark is in the sentence
 
 
 @pytest.mark.slow

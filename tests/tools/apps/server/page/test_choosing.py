@@ -60,7 +60,7 @@ def test_own_documents_join_the_apps_and_are_changed(serve: Serve, open_chat: Op
 @pytest.mark.slow
 def test_method_and_settings(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve())
-    chat.choose("Method", "migres")
+    chat.choose("Method", "MIGRES")
     chat.settled("MIGRES · model offline:extractive")
     chat.unfold("Settings")
     limit = chat.page.locator("#hg-setting-max_iterations input[type=number]")
@@ -72,7 +72,7 @@ def test_method_and_settings(serve: Serve, open_chat: Open) -> None:
     assert "migres" in steps.locator("summary").first.inner_text()
     assert steps.locator(".hg-group > summary").count() == 1
     # Another method begins with its own settings.
-    chat.choose("Method", "ircot")
+    chat.choose("Method", "IRCoT")
     chat.settled("IRCoT · model")
     chat.ask("Who painted Guernica?")
     assert "ircot" in chat.last.locator(".hg-steps summary").first.inner_text()
@@ -81,7 +81,7 @@ def test_method_and_settings(serve: Serve, open_chat: Open) -> None:
 @pytest.mark.slow
 def test_a_conversation_comes_back_with_its_settings(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve())
-    chat.choose("Method", "tree_of_reviews")
+    chat.choose("Method", "Tree of Reviews (ToR)")
     chat.unfold("Settings")
     field = chat.page.get_by_label("Widths")
     field.fill("4, 2")
@@ -90,13 +90,13 @@ def test_a_conversation_comes_back_with_its_settings(serve: Serve, open_chat: Op
     chat.ask("Who painted Guernica?")
     chat.page.get_by_role("button", name="New conversation").click()
     chat.page.get_by_text("Ask your documents").wait_for()
-    chat.choose("Method", "one_step")
+    chat.choose("Method", "OneR-Direct")
     chat.settled("OneR-Direct · model")
     chat.ask("Who wrote Frankenstein?")
     chat.threads.nth(1).click()
     chat.settled("changed: widths")
     chat.page.wait_for_function("document.querySelector('#hg-setting-widths textarea')?.value === '[4, 2]'")
-    assert chat.page.get_by_label("Method").input_value() == "tree_of_reviews"
+    assert chat.page.get_by_label("Method").input_value().startswith("Tree of Reviews (ToR)")
     # Changed by hand, another one's do not stay behind.
     field.fill("[1]")
     field.press("Tab")
@@ -133,7 +133,7 @@ def test_a_method_that_cannot_be_had_is_told_and_another_one_works(
     monkeypatch.setenv("HOPGRAPH_MAX_DEPTH", "deep")
     chat = open_chat(serve(settings={"use_method": "tree_of_reviews"}))
     chat.settled("HOPGRAPH_MAX_DEPTH")
-    chat.choose("Method", "one_step")
+    chat.choose("Method", "OneR-Direct")
     chat.settled("OneR-Direct · model")
     chat.unfold("Settings")
     chat.page.locator("#hg-setting-passages_per_query").wait_for(state="attached")
@@ -143,7 +143,7 @@ def test_a_method_that_cannot_be_had_is_told_and_another_one_works(
 @pytest.mark.slow
 def test_what_is_wrong_with_a_setting_is_told_at_its_field(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve())
-    chat.choose("Method", "tree_of_reviews")
+    chat.choose("Method", "Tree of Reviews (ToR)")
     chat.unfold("Settings")
     field = chat.page.get_by_label("Widths")
     field.fill("[5,")
@@ -224,7 +224,7 @@ def test_an_upload_that_cannot_be_read_is_one_line(serve: Serve, open_chat: Open
 @pytest.mark.slow
 def test_review_of_queries(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve())
-    chat.choose("Method", "migres")
+    chat.choose("Method", "MIGRES")
     chat.page.get_by_label("queries").check()
     chat.settled("review_queries")
     chat.write(HOPS)
@@ -249,7 +249,7 @@ def test_review_of_queries(serve: Serve, open_chat: Open) -> None:
 def test_a_review_uses_what_is_ticked_on_a_phone(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve(), viewport={"width": 390, "height": 844})
     chat.page.get_by_role("button", name="Picture and settings").click()
-    chat.choose("Method", "one_step")
+    chat.choose("Method", "OneR-Direct")
     chat.page.get_by_label("evidence").check()
     chat.page.keyboard.press("Escape")
     chat.settled("review_evidence")
@@ -274,7 +274,7 @@ def test_a_review_uses_what_is_ticked_on_a_phone(serve: Serve, open_chat: Open) 
 @pytest.mark.slow
 def test_review_of_evidence(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve())
-    chat.choose("Method", "one_step")
+    chat.choose("Method", "OneR-Direct")
     chat.page.get_by_label("evidence").check()
     chat.settled("review_evidence")
     chat.write("Who painted Guernica?")
@@ -292,7 +292,7 @@ def test_review_of_evidence(serve: Serve, open_chat: Open) -> None:
 def test_settings_and_conversations_of_two_tabs_stay_apart(serve: Serve, open_chat: Open) -> None:
     app = serve()
     one, other = open_chat(app), open_chat(app)
-    one.choose("Method", "ircot")
+    one.choose("Method", "IRCoT")
     one.settled("IRCoT · model")
     one.ask("Who painted Guernica?")
     other.ask("Who wrote Frankenstein?")

@@ -81,9 +81,10 @@ def test_everything_is_reached_by_tab_and_is_seen_to_be(serve: Serve, open_chat:
     for title in ("Add your own documents", "Settings", "Chat"):
         chat.unfold(title)
     chat.page.get_by_label("number input for History turns").wait_for()
+    chat.manage()
     chat.page.evaluate("document.activeElement.blur()")
     reached, unseen = set[str](), set[str]()
-    for _ in range(60):
+    for _ in range(68):
         chat.page.keyboard.press("Tab")
         if (found := chat.page.evaluate(FOCUSED)) is None:
             continue
@@ -98,6 +99,8 @@ def test_everything_is_reached_by_tab_and_is_seen_to_be(serve: Serve, open_chat:
     assert not unseen, unseen
     wanted = {
         "New conversation",
+        "Copy",
+        "Rename or delete this conversation",
         "Title",
         "Rename",
         "Delete",

@@ -26,10 +26,13 @@ SIZES = {
 }
 
 
+def drawn(html: str) -> list[ET.Element]:
+    """Give the way to the answer, where there is one, and the whole."""
+    return list(ET.fromstring(html).iter(f"{SVG}svg"))  # noqa: S314 - what we wrote ourselves
+
+
 def parsed(html: str) -> ET.Element:
-    found = ET.fromstring(html).find(f"{SVG}svg")  # noqa: S314 - what we wrote ourselves
-    assert found is not None
-    return found
+    return drawn(html)[-1]
 
 
 def event(kind: str, step: int, **data: Any) -> StepEvent:
@@ -59,7 +62,11 @@ def large_run(count: int) -> list[StepEvent]:
 @pytest.mark.parametrize(("method", "variant"), all_runs())
 def test_every_method_has_a_narrow_picture_with_each_text_in_its_card(method: str, variant: int) -> None:
     events, passages, answer = recorded(method, variant)
-    svg = parsed(picture(QUESTION, events, {each["id"]: each for each in passages}))
+    for svg in drawn(picture(QUESTION, events, {each["id"]: each for each in passages})):
+        assert_narrow_and_whole(svg, answer)
+
+
+def assert_narrow_and_whole(svg: ET.Element, answer: str) -> None:
     width, height = (float(value) for value in svg.get("viewBox", "").split()[2:])
     assert width <= 340
     assert svg.get("role") == "img"
@@ -129,6 +136,15 @@ def test_a_large_run_is_folded_and_keeps_the_way_to_its_answer() -> None:
     stars = len(list(svg.iter(f"{SVG}polygon")))
     assert stars == 7  # 499 and what it hangs from: 166, 55, 18, 5, 1, 0
     assert re.search(r">\d+ more<", html)
+
+
+def test_the_way_to_the_answer_comes_first_and_the_rest_is_folded() -> None:
+    html = picture("Q?", large_run(500), {})
+    way, _ = drawn(html)
+    assert len(list(way.iter(f"{SVG}rect"))) == 8  # the question, and 7 on the way
+    assert html.index("Title 499") < html.index("<summary>The whole search: 493 more</summary>")
+    unfinished = picture("Q?", large_run(500)[:-1], {})
+    assert "<details" not in unfinished
 
 
 def test_a_large_text_is_cut() -> None:

@@ -31,10 +31,13 @@ def test_new_choose_rename_delete(serve: Serve, open_chat: Open) -> None:
     chat.last.locator(".hg-answer", has_text="Pablo Picasso").wait_for()
     title = chat.page.get_by_label("Title", exact=True)
     assert title.input_value() == "Who painted Guernica?"
+    chat.manage()
     title.fill("The painter")
     title.press("Enter")
     chat.page.locator(".hg-threads label", has_text="The painter").wait_for()
     assert titles(chat, 2) == ["The painter", "Who wrote Frankenstein?"]
+    assert not chat.page.get_by_role("button", name="Delete", exact=True).is_visible()
+    chat.manage()
     chat.page.get_by_role("button", name="Delete", exact=True).click()
     chat.page.get_by_role("button", name="Keep it").click()
     chat.page.get_by_role("button", name="Delete", exact=True).click()
@@ -54,6 +57,7 @@ def test_many_conversations_scroll_and_are_one_stop_of_tab(serve: Serve, open_ch
         chat.page.get_by_text("Ask your documents").wait_for()
         chat.ask(f"Who painted Guernica, number {number}?")
     titles(chat, 10)
+    chat.manage()
     held = chat.page.locator("#hg-left").evaluate("left => left.scrollHeight - left.clientHeight")
     assert held == 0
     for name in ("Rename", "Delete"):
@@ -72,6 +76,7 @@ def test_many_conversations_scroll_and_are_one_stop_of_tab(serve: Serve, open_ch
     chat.last.get_by_text("number 4?").first.wait_for()
     assert chat.threads.nth(5).locator("input").is_checked()
     chat.page.keyboard.press("Tab")
+    chat.page.keyboard.press("Enter")
     assert chat.page.get_by_label("Title", exact=True).evaluate("each => each === document.activeElement")
 
 
