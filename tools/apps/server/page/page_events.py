@@ -112,8 +112,7 @@ class _PageEvents:
                 first = False
 
         async def rate(request: Request, thread: str, told: EventData) -> None:
-            said: Any = told._data
-            turn, feedback = (str(said.get(name, "")) for name in ("turn", "feedback"))
+            turn, feedback = str(getattr(told, "turn", "")), str(getattr(told, "feedback", ""))
             if feedback in ("", "good", "bad"):
                 await self.session.rate(_user(request), thread, turn, feedback)
 

@@ -107,7 +107,7 @@ def test_a_turn_is_followed_unless_somebody_scrolls_up(serve: Serve, open_chat: 
         app = serve(settings={"model": f"openai:m?base_url={model.base_url}"})
         chat = open_chat(app, viewport={"width": 390, "height": 500})
         chat.page.get_by_role("button", name="Picture and settings").click()
-        chat.choose("Method", "migres")
+        chat.choose("Method", "MIGRES")
         chat.settled("MIGRES")
         chat.page.keyboard.press("Escape")
         chat.write(HOPS)

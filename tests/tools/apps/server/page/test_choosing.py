@@ -96,7 +96,7 @@ def test_a_conversation_comes_back_with_its_settings(serve: Serve, open_chat: Op
     chat.threads.nth(1).click()
     chat.settled("changed: widths")
     chat.page.wait_for_function("document.querySelector('#hg-setting-widths textarea')?.value === '[4, 2]'")
-    assert chat.page.get_by_label("Method").input_value().startswith("Tree of Reviews (ToR)")
+    assert chat.page.get_by_role("combobox", name="Method").input_value().startswith("Tree of Reviews (ToR)")
     # Changed by hand, another one's do not stay behind.
     field.fill("[1]")
     field.press("Tab")

@@ -42,7 +42,7 @@ def test_in_question_title_passage_and_file(serve: Serve, open_chat: Open, tmp_p
     chat.page.get_by_role("button", name="Index them").click()
     chat.page.get_by_text("passages indexed").wait_for()
     harmless(chat)
-    chat.choose("Method", "migres")
+    chat.choose("Method", "MIGRES")
     for kind in ("queries", "evidence"):
         chat.page.get_by_label(kind).check()
     chat.settled("review_evidence")
@@ -75,7 +75,7 @@ def test_in_what_a_model_says(serve: Serve, open_chat: Open) -> None:
 
     with OpenAIServer(ScriptedChatModel(replies=reply)) as model:
         chat = open_chat(serve(settings={"model": f"openai:m?base_url={model.base_url}", "use_method": "one_step"}))
-        chat.choose("Method", "one_step")
+        chat.choose("Method", "OneR-Direct")
         said = chat.ask("Who painted Guernica?")
         assert "<img src=x onerror=window.hit=1>" in said
         harmless(chat)
