@@ -129,7 +129,7 @@ def test_skipped_records_are_counted_and_named(run: Run, tmp_path: Path) -> None
     ran = run("index", str(source), "--out", str(tmp_path / "i"), "--skip-bad")
     assert ran.code == 0
     assert "Indexed 1 passage (" in ran.out
-    assert "2 bad records skipped" in " ".join(ran.out.split())
+    assert "2 bad files or records skipped" in " ".join(ran.out.split())
     skipped = "".join(ran.err.split())  # a long path is parted over lines
     assert f"skipped{source}:2" in skipped
     assert f"skipped{source}:3" in skipped
