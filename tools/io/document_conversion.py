@@ -20,8 +20,8 @@ from hopgraph.tools.io.process_limits import limit_process
 
 CONVERTED = frozenset({".pdf", ".docx", ".pptx", ".xlsx", ".html", ".htm", ".epub"})
 """The suffixes of files that are converted."""
-MAX_SECONDS, MAX_MEMORY = 300, 4 << 30
-"""Of one file; bytes of address space."""
+MAX_SECONDS, MAX_MEMORY = 900, 4 << 30
+"""Of one file (a dense PDF page takes a fifth of a second); bytes of address space."""
 _LARGEST_FILE, _LARGEST_ARCHIVE, _LARGEST_TEXT = 256 << 20, 512 << 20, 64 << 20
 """Bytes of a file, of everything that is packed in it, and characters that it may become."""
 _MOST_PAGES, _MOST_ENTRIES, _MOST_TIMES = 5000, 20_000, 200
