@@ -84,7 +84,7 @@ def test_copied_prompts_are_the_built_in_ones_and_work(
     assert ran.code == 0
     assert "--set prompts_dir='my prompts'" in ran.out
     assert "--set demonstrations=multi_hop or" in " ".join(ran.out.split())
-    built_in = dict(list_prompt_files("migres", migres.Context.steps))
+    built_in = dict(list_prompt_files("migres", migres.Context.all_steps()))
     copied = {path.relative_to(out).as_posix(): path for path in out.rglob("*") if path.is_file()}
     assert copied.keys() == built_in.keys()
     assert all(path.read_bytes() == built_in[name].read_bytes() for name, path in copied.items())
