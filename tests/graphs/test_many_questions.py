@@ -1,6 +1,6 @@
 """Every method on real training questions with the offline model: all finish, and again in the same way.
 
-The papers' methods are asked 40, or as many as HOPGRAPH_QUESTIONS says, the others a fourth of them.
+The papers' methods are asked 16, or as many as HOPGRAPH_QUESTIONS says, the others a fourth of them.
 
 The second run asks a fourth of them in another order, eight at a time and in another process, where strings hash
 differently.
@@ -28,7 +28,7 @@ from support.many_questions import ask_in
 pytestmark = pytest.mark.slow
 
 FILE = "hotpotqa/train_100.json"
-QUESTIONS = int(os.environ.get("HOPGRAPH_QUESTIONS", "40"))
+QUESTIONS = int(os.environ.get("HOPGRAPH_QUESTIONS", "16"))
 PAPERS = {"migres", "blendfilter", "genground", "ra_isf", "tree_of_reviews"}
 
 

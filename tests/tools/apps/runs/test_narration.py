@@ -62,7 +62,7 @@ KINDS = sorted({kind.event for kind in get_args(AnyEvent)})
     st.dictionaries(st.sampled_from(KEYS) | ANY_TEXT, JSON, max_size=6),
     st.booleans(),
 )
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_no_event_of_whatever_shape_breaks_the_narration(kind: str, data: dict[str, Any], verbose: bool) -> None:
     event = StepEvent(event=kind, node="node", step=1, path="node", number=0, data={"query": "q", **data})
     for line in lines_of([event], verbose=verbose):

@@ -133,14 +133,17 @@ def test_events_of_whatever_shape_make_a_tree(drawn: list[tuple[str, dict[str, A
 
 KINDS: tuple[type[Event], ...] = get_args(AnyEvent)
 IDS = st.sampled_from(["", "0", "0.1", "0.1.1", "q1", "0/a", "a", "b"])
+ANY_EVENTS = st.lists(
+    st.one_of([st.from_type(kind).map(lambda event: dict(vars(event)) | {"": event.event}) for kind in KINDS]),
+    max_size=8,
+)
 
 
 @given(st.data())
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_events_of_any_content_make_a_tree(data: st.DataObject) -> None:
-    with_ids = [st.from_type(kind).map(lambda event: dict(vars(event)) | {"": event.event}) for kind in KINDS]
     events = list[StepEvent]()
-    for number, drawn in enumerate(data.draw(st.lists(st.one_of(with_ids), max_size=8))):
+    for number, drawn in enumerate(data.draw(ANY_EVENTS)):
         kind = drawn.pop("")
         drawn |= {key: data.draw(IDS) for key in ("id", "parent", "query", "question") if key in drawn}
         events.append(StepEvent(event=kind, node="node", step=number, path="node", number=0, data=drawn))

@@ -14,6 +14,8 @@ import httpx
 import pytest
 
 from hopgraph.tools.apps.cli import main
+from hopgraph.tools.apps.server.server_options import ServingOptions
+from hopgraph.tools.apps.server.service import open_service
 from hopgraph.tools.models.offline import OfflineExtractive
 from support.servers.endpoints import QUESTION, asked
 from support.servers.langgraph_server import ROOT, langgraph_server
@@ -181,15 +183,19 @@ def test_the_module_for_a_server_makes_nothing_when_it_is_imported() -> None:
     assert ended.stdout.strip() == "nothing made", ended.stderr
 
 
-def test_a_second_process_on_the_same_threads_does_not_start(tmp_path: Path) -> None:
+def test_a_second_process_on_the_same_threads_does_not_start(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """It could answer on a thread that the first is answering on; once that has died it starts."""
-    command = [sys.executable, "-c", "from hopgraph.tools.apps.cli import main; raise SystemExit(main())"]
-    command += ["chat", "--no-browser", "--port", "0", "--threads", str(tmp_path / "threads.sqlite")]
+    threads = tmp_path / "threads.sqlite"
     with chat_process(tmp_path) as first:
-        second = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
-        assert second.returncode == 2
-        assert "are in use by another process; end it, or name another file" in " ".join(second.stderr.split())
-        assert "Traceback" not in second.stderr
+        assert main(("chat", "--no-browser", "--port", "0", "--threads", str(threads))) == 2
+        said = " ".join(capsys.readouterr().err.split())
+        assert "are in use by another process; end it, or name another file" in said
         assert first.stop(signal.SIGKILL) == -signal.SIGKILL
-    with chat_process(tmp_path) as third:
-        assert httpx.get(f"{third.url}/health").is_success
+
+    async def open_again() -> None:
+        async with open_service(ServingOptions(threads=threads)) as service:
+            assert await service.threads.list_for("local") == []
+
+    asyncio.run(open_again())

@@ -25,8 +25,8 @@ def asked_by(method: str, player: str) -> list[dict[str, Any]]:
     runs = {repr(way.settings): way for way in ways(method).values()}
     model = make_rehearsal(f"{SAMPLE}{player}")
     told: list[dict[str, Any]] = []
-    for way in runs.values():
-        for question in QUESTIONS:
+    for number, way in enumerate(runs.values()):
+        for question in QUESTIONS[: 1 if number else None]:  # another way asks the same roles in another order
             ran = walk(METHODS[method].graph, input_for(method, question), way.context(model=model))
             told += [event["data"] for event in ran.events if event["event"] == "asked"]
     return told

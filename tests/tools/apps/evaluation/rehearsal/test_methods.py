@@ -66,7 +66,7 @@ def test_on_musique_later_retrievals_find_what_one_retrieval_does_not(shared_dat
     dataset, out = shared_data / "musique" / "train_100.jsonl", tmp_path / "run"
     methods = ["genground", "ircot"]
     as_many = ["one_step.passages_per_query=15"]
-    evaluated(dataset, out, ",".join(["one_step", *methods]), assignments=as_many)
+    evaluated(dataset, out, ",".join(["one_step", *methods]), assignments=as_many, limit=50)
     reader = RunReader(out)
     questions = {each.id: each for each in reader.questions()}
     once = score_questions(reader, "one_step", questions)

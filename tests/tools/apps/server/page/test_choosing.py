@@ -160,6 +160,7 @@ def test_what_is_wrong_with_a_setting_is_told_at_its_field(serve: Serve, open_ch
     chat.settled("changed: widths")
 
 
+@pytest.mark.slow
 def test_own_documents(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
     (tmp_path / "zorbia.txt").write_text("Zorbia is an island. Its capital is Plim, a town of 900 people.")
     (tmp_path / "plim.txt").write_text("Plim lies on the river Quon. The mayor of Plim is Anna Berg.")

@@ -67,6 +67,7 @@ def test_in_question_title_passage_and_file(serve: Serve, open_chat: Open, tmp_p
     harmless(chat)
 
 
+@pytest.mark.slow
 def test_in_what_a_model_says(serve: Serve, open_chat: Open) -> None:
     def reply(role: str, _: object) -> str:
         return (
@@ -83,6 +84,7 @@ def test_in_what_a_model_says(serve: Serve, open_chat: Open) -> None:
         harmless(chat)
 
 
+@pytest.mark.slow
 def test_the_browser_is_told_to_fetch_nothing_from_elsewhere(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve())
     blocked = chat.page.evaluate(

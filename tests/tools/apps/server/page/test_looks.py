@@ -46,8 +46,11 @@ def ring_drawn(chat: Chat, focused: Mapping[str, Any]) -> float:
     if len(focused["colour"]) != 3:  # none, or one that is partly transparent
         return 0.0
     x, y, width, height = (round(each) for each in focused["box"])
-    picture = np.asarray(Image.open(BytesIO(chat.page.screenshot())).convert("RGB"), dtype=np.int16)
-    around = picture[max(0, y - 6) : y + height + 6, max(0, x - 6) : x + width + 6]
+    left, top, right, bottom = max(0, x - 6), max(0, y - 6), min(1280, x + width + 6), min(800, y + height + 6)
+    if left >= right or top >= bottom:
+        return 0.0
+    clip: Any = {"x": left, "y": top, "width": right - left, "height": bottom - top}
+    around = np.asarray(Image.open(BytesIO(chat.page.screenshot(clip=clip))).convert("RGB"), dtype=np.int16)
     alike = np.abs(around - np.array(focused["colour"])).max(axis=2) < 25
     return float(alike.sum()) / (4 * (width + height))
 

@@ -2,9 +2,14 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from hopgraph.tools.apps.server.page.chat_session import ChatSession, TurnOptions
+from hopgraph.tools.apps.server.server_options import OWNER, ServingOptions
+from hopgraph.tools.apps.server.service import open_service
+from hopgraph.tools.io.background import run_in_background
 from support.servers.browsing import Chat
 from support.servers.web_app import WebApp
 
@@ -49,14 +54,26 @@ def test_new_choose_rename_delete(serve: Serve, open_chat: Open) -> None:
     assert titles(chat, 1) == ["Who wrote Frankenstein?"]
 
 
+async def ask_in_ten_conversations(options: ServingOptions) -> None:
+    """Ask as the page does, without a browser."""
+    async with open_service(options) as service:
+        session = ChatSession(lambda: service)
+        await session.turn_store.prepare()
+        for number in range(10):
+            asked = session.ask(
+                "", OWNER, "", f"Who painted Guernica, number {number}?", TurnOptions(method="one_step")
+            )
+            async for _ in asked:
+                pass
+
+
 @pytest.mark.slow
-def test_many_conversations_scroll_and_are_one_stop_of_tab(serve: Serve, open_chat: Open) -> None:
+def test_many_conversations_scroll_and_are_one_stop_of_tab(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
+    run_in_background(ask_in_ten_conversations(ServingOptions(threads=tmp_path / "threads.sqlite")))
     chat = open_chat(serve(), viewport={"width": 1280, "height": 540})
-    for number in range(10):
-        chat.page.get_by_role("button", name="New conversation").click()
-        chat.page.get_by_text("Ask your documents").wait_for()
-        chat.ask(f"Who painted Guernica, number {number}?")
     titles(chat, 10)
+    chat.threads.first.click()
+    chat.last.get_by_text("number 9?").first.wait_for()
     chat.manage()
     held = chat.page.locator("#hg-left").evaluate("left => left.scrollHeight - left.clientHeight")
     assert held == 0
