@@ -60,10 +60,8 @@ async def ask_in_ten_conversations(options: ServingOptions) -> None:
         session = ChatSession(lambda: service)
         await session.turn_store.prepare()
         for number in range(10):
-            asked = session.ask(
-                "", OWNER, "", f"Who painted Guernica, number {number}?", TurnOptions(method="one_step")
-            )
-            async for _ in asked:
+            question = f"Who painted Guernica, number {number}?"
+            async for _ in session.ask(OWNER, "", question, TurnOptions(method="one_step")):
                 pass
 
 
