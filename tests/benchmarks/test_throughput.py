@@ -129,6 +129,17 @@ def test_call_rate_beside_the_bare_client(
     assert share >= SHARE
 
 
+def test_two_processes_answer_more_than_one(server: MemoServer, dataset: Path, tmp_path: Path) -> None:
+    """Without latency the processor is the limit; the server and the driver need some of the two cores, too."""
+    rates: list[float] = []
+    for name, fields in (("fill", {}), ("one", {"repeats": 5}), ("two", {"repeats": 5, "processes": 2})):
+        server.begin(0.0)
+        evaluated(server, dataset, tmp_path / name, "self_ask", concurrency=64, **fields)
+        rates.append(rate(server.seen()["times"]))
+    sys.stdout.write(f"\none process {rates[1]:.0f} calls/s, two {rates[2]:.0f} ({rates[2] / rates[1]:.2f})\n")
+    assert rates[2] >= 1.7 * rates[1]
+
+
 def test_memory_does_not_grow_with_the_questions(server: MemoServer, dataset: Path, tmp_path: Path) -> None:
     server.begin(0.0)
     evaluated(server, dataset, tmp_path / "warm", "ircot", limit=20)
