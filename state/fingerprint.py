@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from hopgraph.state.context import Context, SettingGroup
 from hopgraph.state.errors import SettingsError
+from hopgraph.state.run_settings import once_per_run
 
 UNRECORDED: Final[tuple[SettingGroup, ...]] = ("Limits", "Operation")
 """The groups of settings that may change when a run is resumed."""
@@ -17,10 +18,14 @@ _PASSWORD = re.compile(r"://[^/@\s]*@")
 
 
 def record_settings(settings: Context, without: Sequence[SettingGroup] = UNRECORDED) -> dict[str, JsonValue]:
-    """Write down the settings that shape a result, as plain data; without those of some groups.
+    """Write down the settings that shape a result, as plain data, not to be changed; without those of some groups.
 
     Objects are written as their class name. Order: the order of the fields.
     """
+    return once_per_run(settings, ("record", *without), lambda: _record(settings, without))
+
+
+def _record(settings: Context, without: Sequence[SettingGroup]) -> dict[str, JsonValue]:
     skipped = [{"group": group} for group in without]
     fields = type(settings).model_fields.items()
     return {name: _plain(getattr(settings, name)) for name, field in fields if field.json_schema_extra not in skipped}
@@ -45,7 +50,10 @@ def check_same_settings(recorded: Mapping[str, JsonValue], settings: Context) ->
     Raises:
         SettingsError: names the first setting that differs. Nothing recorded: passes.
     """
-    for name, now in record_settings(settings).items():
+    current = record_settings(settings)
+    if recorded == current:
+        return
+    for name, now in current.items():
         if name in recorded and recorded[name] != now:
             raise SettingsError(
                 f"this run began with {name} = {recorded[name]!r} and was resumed with {now!r}; "

@@ -13,6 +13,7 @@ from langchain_core.retrievers import BaseRetriever
 
 from hopgraph.state import Context, EntailmentChecker, Reranker
 from hopgraph.state.context import DEFAULT_MODEL, DEFAULT_RETRIEVER
+from hopgraph.state.run_settings import once_per_run
 from hopgraph.tools.models import ModelHandle, Sampling, model_name, resolve_model
 from hopgraph.tools.scoring.resolve import resolve_entailment, resolve_reranker
 
@@ -25,8 +26,11 @@ _checkers: dict[str, EntailmentChecker] = {}
 
 async def get_model(settings: Context, role: str) -> ModelHandle:
     """Return the model of a role: bound to the role itself, else to its longest prefix, else the general one."""
-    sampling = Sampling(settings.temperature, settings.seed, settings.request_timeout)
-    return await resolve_model(find_model_spec(settings, role), sampling)
+    known = once_per_run(settings, "models", dict[str, ModelHandle])
+    if role not in known:
+        sampling = Sampling(settings.temperature, settings.seed, settings.request_timeout)
+        known[role] = await resolve_model(find_model_spec(settings, role), sampling)
+    return known[role]
 
 
 def find_model_spec(settings: Context, role: str) -> str | BaseChatModel:

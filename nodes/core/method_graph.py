@@ -22,10 +22,10 @@ from typing_extensions import TypedDict
 
 from hopgraph.nodes.core.step_events import node_place, outer_place_metadata
 from hopgraph.state.context import Context
-from hopgraph.state.environment import resolve_settings
 from hopgraph.state.errors import HopgraphError, SettingsError
 from hopgraph.state.fingerprint import check_same_settings
 from hopgraph.state.reducers import merge_ids
+from hopgraph.state.run_settings import begin_run, settings_of_run
 from hopgraph.tools.io.background import run_in_background
 
 Node = Callable[[Any, Runtime[Any]], Awaitable[Mapping[str, Any]]]
@@ -118,13 +118,20 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
         return self
 
     def add_conditional_edges(self, source: str, path: Any, path_map: Any = None) -> Self:
-        """Add edges as `StateGraph` does; a router may take the `settings` that the run began with, too."""
+        """Add edges as `StateGraph` does; a router may take the `settings` that the run began with, too.
+
+        A router that is a plain function runs on the event loop, where `StateGraph` would take a thread for it.
+        """
         if inspect.isfunction(path) and "settings" in inspect.signature(path).parameters:
             path = _with_settings(path, self._context)
         super().add_conditional_edges(source, path, path_map)
         name, branch = self.branches[source].popitem()
         if self._reviews.keys() & (branch.ends or {}).values():
-            return super().add_conditional_edges(source, *_with_reviews(path, branch.ends or {}, self._reviews))
+            super().add_conditional_edges(source, *_with_reviews(path, branch.ends or {}, self._reviews))
+            name, branch = self.branches[source].popitem()
+        if inspect.isfunction(path) and not inspect.iscoroutinefunction(path):
+            route = cast("Any", branch.path)
+            route.afunc = _as_coroutine(route.func)
         self.branches[source][name] = branch
         return self
 
@@ -141,6 +148,14 @@ def _with_settings(router: Callable[[Any, Any], Any], cls: type[Context]) -> Cal
     @wraps(router)
     def route(state: Mapping[str, Any]) -> Any:
         return router(state, cls.model_construct(**state["settings"]))
+
+    return route
+
+
+def _as_coroutine(router: Callable[[Any], Any]) -> Callable[[Any], Awaitable[Any]]:
+    @wraps(router)
+    async def route(state: Any) -> Any:
+        return router(state)
 
     return route
 
@@ -183,14 +198,14 @@ class CompiledMethod(CompiledStateGraph[Any, Any, Any, Any]):
     As a node of another graph it passes its task's place on to its own tasks, so that a trace has one order.
     `batch`, a chain, a tool or an agent around the graph passes that default on as if it had been chosen, and
     five iterations take more steps. Every loop of a method ends on a counter in its state. Any other
-    `recursion_limit` of the caller's holds.
+    `recursion_limit` of the caller's holds. The settings are resolved as a run begins, so that one that is resumed
+    finds the environment of today.
     """
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:  # noqa: A002
         """Run the graph and give its steps; `invoke` and `batch` come through here too."""
-        _refuse_misplaced_settings(config, options.get("context"), self.context_schema)
         try:
-            yield from super().stream(input, _own_config(config), **options)
+            yield from super().stream(input, _own_config(config), **self._resolved(config, options))
         except HopgraphError as error:
             raise _without_frames(error) from error.__cause__
 
@@ -201,14 +216,20 @@ class CompiledMethod(CompiledStateGraph[Any, Any, Any, Any]):
         **options: Any,
     ) -> AsyncIterator[Any]:
         """Run the graph and give its steps; `ainvoke` and `abatch` come through here too."""
-        _refuse_misplaced_settings(config, options.get("context"), self.context_schema)
         try:
-            stream = cast("AsyncGenerator[Any]", super().astream(input, _own_config(config), **options))
+            resolved = self._resolved(config, options)
+            stream = cast("AsyncGenerator[Any]", super().astream(input, _own_config(config), **resolved))
             async with aclosing(stream) as steps:
                 async for step in steps:
                     yield step
         except HopgraphError as error:
             raise _without_frames(error) from error.__cause__
+
+    def _resolved(self, config: RunnableConfig | None, options: dict[str, Any]) -> dict[str, Any]:
+        given, cls = options.get("context"), cast("type[Context]", self.context_schema)
+        _refuse_misplaced_settings(config, given, cls)
+        inherited = given is None and _host_context() is not None
+        return options if inherited else {**options, "context": begin_run(given, cls)}
 
 
 def _without_frames(error: HopgraphError) -> HopgraphError:
@@ -231,6 +252,15 @@ def _refuse_misplaced_settings(config: RunnableConfig | None, context: object, c
             f"config['configurable'] has the setting {misplaced[0]!r}, which is not read there; "
             f"give settings as context={cls.__name__}({misplaced[0]}=…)"
         )
+
+
+def _host_context() -> object:
+    """Return the context of the graph in whose node this runs; None where there is none."""
+    try:
+        host = cast("Runtime[Any] | None", get_runtime())
+    except RuntimeError:  # not inside a graph
+        return None
+    return host and host.context
 
 
 def _own_config(config: RunnableConfig | None) -> RunnableConfig:
@@ -274,7 +304,7 @@ class _AsyncNode(Runnable[Any, Any]):
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
         runtime: Runtime[Any] = get_runtime()
-        settings = resolve_settings(runtime.context, self.context)
+        settings = settings_of_run(runtime.context, self.context)
         if self.name != FIRST:
             check_same_settings(input.get("settings") or {}, settings)
         review = self.review
@@ -283,7 +313,8 @@ class _AsyncNode(Runnable[Any, Any]):
         own = {key: value for key, value in input.items() if key not in ("settings", "reviewed")}
         with node_place(self.reserve_calls) as here:
             try:
-                return await self.node(own, runtime.override(context=settings))
+                given = runtime if runtime.context is settings else runtime.override(context=settings)
+                return await self.node(own, given)
             finally:
                 if here.listeners is not None:
                     await here.listeners.drain()

@@ -80,10 +80,12 @@ async def gather_or_cancel(work: Iterable[Coroutine[Any, Any, ResultT]]) -> list
     Returns:
         Their results, in order.
     """
-    tasks: list[asyncio.Task[ResultT]] = []
+    coroutines, tasks = list(work), list[asyncio.Task[ResultT]]()
+    if len(coroutines) == 1:
+        return [await coroutines[0]]
     try:
         async with asyncio.TaskGroup() as group:
-            tasks.extend(group.create_task(each) for each in work)
+            tasks.extend(group.create_task(each) for each in coroutines)
     except BaseExceptionGroup:
         for task in tasks:
             if task.done() and not task.cancelled() and (error := task.exception()):

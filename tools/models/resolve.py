@@ -1,8 +1,8 @@
 """Resolve a model's spec.
 
-A model that was made from a spec lives on the background loop, with its HTTP client and its limit of
-parallel requests, so that every event loop of the process shares both. So does a ready object of the openai
-package; any other is used on its caller's loop.
+langchain-openai's models send their requests on the loop that asks (`loop_clients.py`). Other providers' models that
+were made from a spec, and a ChatOpenAI with an HTTP client of its caller's, live on the background loop, as their one
+client does; any other ready object is used on its caller's loop. The limit of parallel requests holds for all loops.
 """
 
 import asyncio
@@ -25,7 +25,9 @@ from hopgraph.state import HopgraphError, SpecError
 from hopgraph.state.errors import describe_problem
 from hopgraph.tools.io.background import background_loop
 from hopgraph.tools.io.redact import redact
+from hopgraph.tools.io.shared_limit import SharedLimit
 from hopgraph.tools.models.gguf_server import serve_gguf
+from hopgraph.tools.models.loop_clients import LoopClients, LoopModel, takes_clients
 from hopgraph.tools.models.reply_schema import reply_tokens
 from hopgraph.tools.models.structured import Mode, bind, is_openai, limit_reply, own_limit
 
@@ -52,7 +54,6 @@ Options = tuple[tuple[str, float], ...]
 _READ_BY_CLIENTS = ("_KEY", "_BASE_URL", "_API_BASE", "_ENDPOINT", "_ORGANIZATION")
 _REASONING_TOKENS = 8000
 """What a model that reasons before it replies may take beside the reply."""
-_BoundKey = tuple[type[BaseModel], Mode, Options, int, bool]
 
 
 @dataclass(frozen=True)
@@ -86,17 +87,13 @@ class SharedModelState:
     """Whether a server refused `max_tokens` for OpenAI's newer name of it."""
     reasons: bool = False
     """Whether a reply was cut off while the model was still reasoning."""
-    limits: dict[tuple[asyncio.AbstractEventLoop, int], asyncio.Semaphore] = field(
-        default_factory=dict[tuple[asyncio.AbstractEventLoop, int], asyncio.Semaphore]
-    )
+    limits: dict[int, SharedLimit] = field(default_factory=dict[int, SharedLimit])
+    clients: LoopClients = field(default_factory=LoopClients)
 
-    def limit(self, parallel: int) -> asyncio.Semaphore:
-        """Return the running loop's semaphore for `parallel` requests at a time, or as many as the model takes."""
+    def limit(self, parallel: int) -> SharedLimit:
+        """Return the limit of `parallel` requests at a time, or as many as the model takes."""
         parallel = min(parallel, self.most_at_once or parallel)
-        for loop, most in list(self.limits):
-            if loop.is_closed():
-                del self.limits[loop, most]
-        return self.limits.setdefault((asyncio.get_running_loop(), parallel), asyncio.Semaphore(parallel))
+        return self.limits.setdefault(parallel, SharedLimit(parallel))
 
 
 @dataclass
@@ -108,12 +105,13 @@ class ModelHandle:
     model: BaseChatModel
     is_spec: bool
     """True when it was made from a spec, and so samples as the settings say."""
-    in_background: bool
-    """True when its HTTP client lives on the background loop."""
     shared: SharedModelState
-    _bound: dict[_BoundKey, Bound] = field(default_factory=dict[_BoundKey, Bound])
 
-    def bound(
+    def __post_init__(self) -> None:
+        self._own_model = LoopModel(self.model)
+        self._takes_clients = takes_clients(self.model)
+
+    async def bound(
         self, schema: type[BaseModel], mode: Mode, sampling: Options = (), max_reply_tokens: int | None = None
     ) -> Bound:
         """Return the model with a mode's request options, sampling options and limit, built once for each.
@@ -123,14 +121,16 @@ class ModelHandle:
         derived = reply_tokens(schema) + (_REASONING_TOKENS if self.shared.reasons else 0)
         limit = max_reply_tokens or own_limit(self.model) or derived
         key = (schema, mode, sampling, limit, self.shared.newest_limit)
-        if key not in self._bound:
-            model = bind(limit_reply(self.model, limit, newest=self.shared.newest_limit), schema, mode)
-            self._bound[key] = model.bind(**dict(sampling)) if sampling else model
-        return self._bound[key]
+        here = await self.shared.clients.here(self.model) if self._takes_clients else self._own_model
+        if key not in here.bound:
+            model = bind(limit_reply(here.model, limit, newest=self.shared.newest_limit), schema, mode)
+            here.bound[key] = model.bind(**dict(sampling)) if sampling else model
+        return here.bound[key]
 
     def loop(self) -> asyncio.AbstractEventLoop:
-        """Return the event loop on which its requests are made."""
-        return background_loop() if self.in_background else asyncio.get_running_loop()
+        """Return the event loop on which its requests are made: the one that its only HTTP client lives on."""
+        has_one = not self._takes_clients and (self.is_spec or is_openai(self.model))
+        return background_loop() if has_one else asyncio.get_running_loop()
 
 
 _by_spec: dict[object, ModelHandle] = {}
@@ -159,8 +159,7 @@ async def resolve_model(given: str | BaseChatModel, sampling: Sampling) -> Model
         SpecError: an unknown spec, a missing package or a missing key; it names the valid specs.
     """
     if isinstance(given, BaseChatModel):
-        # A client of the openai package is bound to the loop of its first request, so it gets the permanent one.
-        return ModelHandle(model_name(given), given, False, is_openai(given), _state_of(given))
+        return ModelHandle(model_name(given), given, False, _state_of(given))
     # What clients read from the environment is a part of it, so that a corrected key gives a new client.
     read = frozenset((name, value) for name, value in os.environ.items() if name.endswith(_READ_BY_CLIENTS))
     key = (given, sampling, hash(read))
@@ -182,7 +181,7 @@ def _build_once(key: object, given: str, sampling: Sampling) -> None:
     with _building:
         if key not in _by_spec:
             shared = SharedModelState(most_at_once=1 if given.startswith("gguf:") else None)
-            _by_spec[key] = ModelHandle(redact(given), _build(given, sampling), True, True, shared)
+            _by_spec[key] = ModelHandle(redact(given), _build(given, sampling), True, shared)
 
 
 def model_name(given: str | BaseChatModel) -> str:
@@ -243,9 +242,10 @@ def _gguf(rest: str, sampling: Sampling) -> BaseChatModel:
 
 def _client(name: str, base_url: str | None, key: str, sampling: Sampling, options: Mapping[str, Any]) -> BaseChatModel:
     import openai
-    from langchain_openai import ChatOpenAI
 
-    return ChatOpenAI(
+    from hopgraph.tools.models.openai_chat import LeanChatOpenAI
+
+    return LeanChatOpenAI(
         model=name,
         base_url=base_url,
         api_key=SecretStr(key),

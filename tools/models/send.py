@@ -165,7 +165,7 @@ async def _send_with_retries(
             options.on_retry(_failed_request(handle, error, state.attempt_number, state.upcoming_sleep))
 
     attempt = retrying(options.retries + 1, options.first_wait, _MAX_WAIT_SECONDS, before_sleep=report)
-    model = handle.bound(schema, mode, options.sampling, options.max_reply_tokens)
+    model = await handle.bound(schema, mode, options.sampling, options.max_reply_tokens)
     reply: ModelReply = await attempt(_request, handle, model, messages, options.on_text)
     if reply.problem == _TRUNCATED and is_only_reasoning(reply.text):
         handle.shared.reasons = True  # so that the next one may take longer

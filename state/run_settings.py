@@ -1,0 +1,42 @@
+"""The settings of one run: resolved as it begins or goes on, with what is derived from them meanwhile."""
+
+import weakref
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from hopgraph.state.context import Context, ContextT
+from hopgraph.state.environment import resolve_settings
+
+ValueT = TypeVar("ValueT")
+
+_derived: dict[int, dict[object, Any]] = {}
+"""What was derived from the settings of the runs that are under way, by their identity."""
+
+
+def begin_run(given: object, cls: type[ContextT]) -> ContextT:
+    """Resolve the settings of a run (`resolve_settings`), as an object that no other run has."""
+    settings = resolve_settings(given, cls).model_copy()
+    _derived[id(settings)] = {}
+    weakref.finalize(settings, _derived.pop, id(settings), None).atexit = False
+    return settings
+
+
+def settings_of_run(given: object, cls: type[ContextT]) -> ContextT:
+    """Return the settings of the run for a node: those it began with, for another method's nodes made once of them.
+
+    Anything else, as a host graph's own context, is resolved each time.
+    """
+    known = _derived.get(id(given))
+    if known is None:
+        return resolve_settings(given, cls)
+    return given if isinstance(given, cls) else once_per_run(cast("Context", given), cls, lambda: begin_run(given, cls))
+
+
+def once_per_run(settings: Context, name: object, make: Callable[[], ValueT]) -> ValueT:
+    """Return what `make` makes of a run's settings, made once; of other settings it is made each time."""
+    known = _derived.get(id(settings))
+    if known is None:
+        return make()
+    if name not in known:
+        known[name] = make()
+    return known[name]

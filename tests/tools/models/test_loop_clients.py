@@ -1,0 +1,150 @@
+"""Requests of langchain-openai's models go out on the loop that asks, with a client of that loop."""
+
+import asyncio
+import os
+import threading
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_openai import ChatOpenAI
+from pydantic import BaseModel, SecretStr
+
+from hopgraph.state.migres import MigresContext
+from hopgraph.state.run_settings import begin_run
+from hopgraph.tools.io.background import background_loop, run_on
+from hopgraph.tools.models import Sampling, resolve_model
+from hopgraph.tools.models.resolve import ModelHandle
+from hopgraph.tools.models.send import SendOptions, send
+from hopgraph.tools.resources import get_model
+from support.servers.openai_server import OpenAIServer
+from support.servers.scripted_model import ScriptedChatModel
+
+MESSAGES: list[BaseMessage] = [SystemMessage("Role: migres/recall_knowledge\n\nSay it."), HumanMessage("Wo ist Köln?")]
+OPTIONS = SendOptions(parallel=64, retries=0)
+
+
+class Known(BaseModel):
+    knowledge: str
+
+
+def server(**options: Any) -> OpenAIServer:
+    return OpenAIServer(ScriptedChatModel(replies=lambda *_: '{"knowledge": "Am Rhein."}'), **options)
+
+
+async def by_spec(running: OpenAIServer) -> ModelHandle:
+    return await resolve_model(f"openai:scripted?base_url={running.base_url}", Sampling())
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts open files in /proc")
+@pytest.mark.parametrize("kind", ["spec", "object"])
+def test_a_loop_takes_its_connections_with_it(kind: str) -> None:
+    with server() as running, warnings.catch_warnings():
+        warnings.simplefilter("error", ResourceWarning)
+        ready = ChatOpenAI(model="scripted", base_url=running.base_url, api_key=SecretStr("none"))
+
+        async def ask() -> None:
+            handle = await (by_spec(running) if kind == "spec" else resolve_model(ready, Sampling()))
+            await asyncio.gather(*(send(handle, MESSAGES, Known, OPTIONS) for _ in range(10)))
+
+        asyncio.run(ask())
+        before = open_files()
+        for _ in range(25):
+            asyncio.run(ask())
+        assert open_files() <= before + 1
+        assert len(running.requests) == 260
+
+
+def test_loops_of_several_threads_ask_at_the_same_time() -> None:
+    failed = list[BaseException]()
+    with server(latency=0.01) as running:
+
+        async def ask() -> None:
+            handle = await by_spec(running)
+            await asyncio.gather(*(send(handle, MESSAGES, Known, OPTIONS) for _ in range(20)))
+
+        def run() -> None:
+            try:
+                asyncio.run(ask())
+            except BaseException as error:  # noqa: BLE001 - it is reported below
+                failed.append(error)
+
+        threads = [threading.Thread(target=run) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failed
+        assert len(running.requests) == 80
+
+
+async def test_a_forked_child_has_clients_of_its_own() -> None:
+    with server() as running:
+        await send(await by_spec(running), MESSAGES, Known, OPTIONS)
+        child = os.fork() if hasattr(os, "fork") else pytest.skip("no fork here")
+        if not child:
+
+            async def ask() -> None:
+                await send(await by_spec(running), MESSAGES, Known, OPTIONS)
+
+            try:
+                thread = threading.Thread(target=asyncio.run, args=(ask(),))  # this thread's loop is the parent's
+                thread.start()
+                thread.join()
+            finally:
+                os._exit(0)
+        await asyncio.to_thread(os.waitpid, child, 0)
+        assert len(running.requests) == 2
+
+
+async def test_an_http_client_of_the_callers_is_used() -> None:
+    import httpx2
+
+    sent = list[str]()
+
+    async def note(request: Any) -> None:
+        sent.append(request.url.path)
+
+    with server() as running:
+        client = httpx2.AsyncClient(event_hooks={"request": [note]})
+        model = ChatOpenAI(
+            model="scripted", base_url=running.base_url, api_key=SecretStr("none"), http_async_client=client
+        )
+        await send(await resolve_model(model, Sampling()), MESSAGES, Known, OPTIONS)
+        await run_on(background_loop(), client.aclose())
+        assert sent == ["/v1/chat/completions"]
+
+
+async def test_the_lean_client_sends_and_reads_what_chat_openai_does() -> None:
+    with server(api_key="sk-one") as running:
+        ready = ChatOpenAI(model="scripted", base_url=running.base_url, api_key=SecretStr("sk-one"), temperature=0.0)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("OPENAI_API_KEY", "sk-one")
+            patch.setenv("OPENAI_ORG_ID", "org-one")
+            lean = await by_spec(running)
+            messages = list[Any]()
+            for model in (lean, await resolve_model(ready, Sampling())):
+                bound = await model.bound(Known, "bounded_schema", (("top_p", 0.5),))
+                messages.append(await bound.ainvoke(MESSAGES))
+        one, other = running.requests
+        assert one.body == other.body
+        leave_out = {"id", "response_metadata", "additional_kwargs"}
+        assert messages[0].model_dump(exclude=leave_out) == messages[1].model_dump(exclude=leave_out)
+        for key in ("model_name", "finish_reason"):
+            assert messages[0].response_metadata[key] == messages[1].response_metadata[key]
+
+
+async def test_the_models_of_a_run_are_resolved_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    with server() as running:
+        run = begin_run(MigresContext(model=f"openai:scripted?base_url={running.base_url}"), MigresContext)
+        handle = await get_model(run, "migres/decide")
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-corrected")
+        assert await get_model(run, "migres/decide") is handle
+        later = begin_run(MigresContext(model=f"openai:scripted?base_url={running.base_url}"), MigresContext)
+        assert await get_model(later, "migres/decide") is not handle

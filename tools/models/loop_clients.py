@@ -1,0 +1,95 @@
+"""Models of langchain-openai with an HTTP client for each event loop that asks.
+
+A client that is shared over the loops of several `asyncio.run` calls fails with "Event loop is closed" sooner or later,
+and one that lives on a loop of its own costs two hand-overs between threads for each request.
+"""
+
+import asyncio
+import os
+import ssl
+import sys
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import certifi
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.runnables import Runnable
+
+from hopgraph.tools.models.http_pools import HttpPools
+from hopgraph.tools.models.structured import is_openai
+
+
+@dataclass
+class LoopModel:
+    """A model with one loop's client."""
+
+    model: BaseChatModel
+    bound: dict[object, Runnable[list[BaseMessage], AIMessage]] = field(
+        default_factory=dict[object, Runnable[list[BaseMessage], AIMessage]]
+    )
+    """What was made of it for ways of asking."""
+
+
+def takes_clients(model: BaseChatModel) -> bool:
+    """Whether a model's HTTP client can be replaced: it is one of langchain-openai's, and its caller gave none."""
+    return (
+        is_openai(model)
+        and getattr(model, "http_async_client", None) is None
+        and isinstance(getattr(model, "root_async_client", None), sys.modules["openai"].AsyncOpenAI)
+    )
+
+
+class LoopClients:
+    """Copies of one model, each with a client that is closed with its loop. It holds no reference to the model."""
+
+    def __init__(self) -> None:
+        self._models = dict[asyncio.AbstractEventLoop, LoopModel]()
+        self._open = dict[asyncio.AbstractEventLoop, AsyncGenerator[LoopModel]]()
+
+    async def here(self, model: BaseChatModel) -> LoopModel:
+        """Return the model's copy for the running loop."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._models:
+            await asyncio.to_thread(_certificates)  # reading them takes long
+        if loop not in self._models:
+            for closed in [each for each in list(self._models) if each.is_closed()]:
+                self._forget(closed)
+            # asyncio.run and uvicorn end the generators that are under way before they close their loop.
+            self._open[loop] = self._with_client(model, loop)
+            await anext(self._open[loop])
+        return self._models[loop]
+
+    async def _with_client(self, model: Any, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[LoopModel]:
+        given = model.root_async_client
+
+        def client() -> Any:
+            kind: Any = sys.modules["openai"].DefaultAsyncHttpxClient
+            return kind(base_url=given.base_url, timeout=given.timeout, verify=_certificates())
+
+        own = client()
+        root = given.copy(http_client=own)
+        headers = {**root.default_headers, **root.auth_headers}
+        texts = {name: value for name, value in headers.items() if isinstance(value, str)}
+        pools = HttpPools(client, str(given.base_url), texts)
+        copy = model.model_copy(update={"root_async_client": root, "async_client": root.chat.completions})
+        self._models[loop] = LoopModel(copy.with_pools(pools) if hasattr(copy, "with_pools") else copy)
+        try:
+            yield self._models[loop]
+        finally:
+            self._forget(loop)
+            await own.aclose()
+            await pools.aclose()
+
+    def _forget(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._models.pop(loop, None)
+        self._open.pop(loop, None)
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Return what every client would read anew: httpx's choice of certificates."""
+    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    return ssl.create_default_context(cafile=file or (None if folder else certifi.where()), capath=folder)
