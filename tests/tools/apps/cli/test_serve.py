@@ -148,6 +148,33 @@ def test_a_missing_server_names_the_extra(run: Run, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.usefixtures("own_environment")
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("--model", "nonsense"), 2, "'nonsense' is not a spec"),
+        (("--corpus", "nowhere"), 1, "nowhere"),
+        (("--corpus", ""), 2, "--corpus is empty"),
+    ],
+)
+def test_its_model_and_corpus_are_checked(run: Run, arguments: tuple[str, ...], code: int, said: str) -> None:
+    ran = run("serve", *arguments)
+    assert (ran.code, ran.out) == (code, "")
+    assert said in ran.err
+
+
+def test_its_runs_read_the_model_and_the_corpus(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, str | None] = {}
+
+    def look(*_: object, **__: object) -> None:
+        given.update({name: os.environ.get(name) for name in ("HOPGRAPH_MODEL", "HOPGRAPH_RETRIEVER")})
+
+    monkeypatch.setenv("HOPGRAPH_MODEL", "openai:another")
+    monkeypatch.setenv("HOPGRAPH_RETRIEVER", "")
+    monkeypatch.setattr("langgraph_api.cli.run_server", look)
+    assert run("serve", "--port", "2031", "--model", "offline:extractive", "--corpus", "sample").code == 0
+    assert given == {"HOPGRAPH_MODEL": "offline:extractive", "HOPGRAPH_RETRIEVER": "sample"}
+
+
 def test_a_folder_that_cannot_be_written_to_is_told(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / ".langgraph_api").write_text("no folder")
     monkeypatch.chdir(tmp_path)
