@@ -5,6 +5,7 @@
 # make slow       what takes minutes: real questions by the hundred, the notebooks, the guide, processes, many chats
 # make notebooks  run the notebooks and store what they show
 # make check      lint, formatting, types and layers, as CI does
+# make docs       the site, in build/site
 # make attacks    hostile replies, passages, files, prompts and callers, by the thousand; takes minutes
 # make benchmark  speed and memory, measured
 PYTHON ?= python3
@@ -24,7 +25,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # The tests start many processes: each would compile the product anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test models local slow notebooks check attacks benchmark clean
+.PHONY: demo test models local slow notebooks check docs attacks benchmark clean
 
 demo: $(VENV)/core
 	@$(BIN)/hopgraph ask "$$QUESTION"
@@ -66,6 +67,10 @@ check: $(VENV)/dev
 	$(BIN)/ruff format --check
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/pytest -q tests/test_layers.py
+
+docs: $(VENV)/dev
+	@$(PIP) install --no-compile -c constraints.txt -e '.[docs]'
+	$(BIN)/python docs/build.py && NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --config-file docs/mkdocs.yml
 
 attacks: $(VENV)/dev
 	HOPGRAPH_ATTACKS=1200 HOPGRAPH_EXAMPLES=1000 $(BIN)/pytest -q -m "" -n 2 --dist loadfile tests/attacks tests/tools/prompts \

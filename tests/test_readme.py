@@ -137,9 +137,28 @@ def test_every_drawing_is_current(page: str, name: str) -> None:
     assert shown[1].strip() == METHODS[name].graph.get_graph(xray=True).draw_mermaid().strip()
 
 
-def test_its_links_lead_somewhere() -> None:
-    for target in re.findall(r"\]\(([^)#]+)\)", README):
-        assert target.startswith("https://") or (ROOT / target).exists(), target
+PAGES = [
+    *(page for pattern in ("*.md", "docs/*.md", "graphs/*.md", "tools/**/*.md") for page in ROOT.glob(pattern)),
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", text):
+        if target.startswith("https://") or target == "settings.md":  # which `make docs` writes
+            continue
+        linked = page.parent / target if target else page
+        assert linked.is_file(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", linked.read_text(encoding="utf-8"), re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}, anchor
+
+
+def test_the_site_lists_pages_that_exist() -> None:
+    listed = re.findall(r": (\S+\.md)$", (ROOT / "docs" / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(listed) > 10
+    assert [page for page in listed if not (ROOT / page).is_file()] == ["docs/settings.md"]  # which `make docs` writes
 
 
 def test_every_method_is_in_its_table() -> None:

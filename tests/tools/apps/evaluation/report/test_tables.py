@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from hopgraph.state import RunError
 from hopgraph.tools.apps.evaluation.comparison import Comparison, compare_runs
+from hopgraph.tools.apps.evaluation.report.question_pages import question_pages, questions_section
 from hopgraph.tools.apps.evaluation.report.tables import Cell, Table, default_base, simulated, tables
 from hopgraph.tools.apps.evaluation.report.writers import WRITERS, as_csv, as_html, as_markdown
 from support.hand_made_runs import failed, outcome, question, usage, write_run
@@ -162,9 +164,11 @@ class _Tags(HTMLParser):
         super().__init__()
         self.tags = list[str]()
         self.texts = list[str]()
+        self.attributes = list[str]()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
+        self.attributes += [name for name, _ in attrs]
 
     def handle_data(self, data: str) -> None:
         self.texts.append(data)
@@ -177,6 +181,20 @@ def test_html_shows_hostile_texts_and_runs_nothing() -> None:
     assert not {"script", "a", "b", "img", "link"} & set(parsed.tags)
     assert parsed.texts.count(HOSTILE) == 7  # title, heading, note; the table's title, note, head and name
     assert "http" not in page
+
+
+def test_the_pages_of_questions_show_hostile_texts_and_run_nothing(tmp_path: Path) -> None:
+    asked = replace(question("q1", HOSTILE), question=HOSTILE)
+    record = {"question": HOSTILE, "trace": []}
+    run = write_run(tmp_path / "run", [asked], [(outcome("direct", "q1", HOSTILE), record)], {"direct": MODEL})
+    comparison = compare_runs([run])
+    ((name, page),) = question_pages(comparison)
+    assert name == "0001.html"
+    for text in (page, questions_section(comparison, "pages")):
+        parsed = _Tags()
+        parsed.feed(text)
+        assert not {"script", "b", "img", "link", "iframe"} & set(parsed.tags)
+        assert all(not each.startswith("on") for each in parsed.attributes)
 
 
 def test_markdown_keeps_hostile_texts_in_their_cells() -> None:
