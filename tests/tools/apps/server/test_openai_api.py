@@ -302,7 +302,7 @@ async def test_a_model_that_fails_is_told_in_one_line_without_keys(
     with OpenAIServer(OfflineExtractive(), api_key="sk-another-key-9876543210") as server:
         options = ServingOptions(settings=failing(server).settings, threads=tmp_path / "t.sqlite", page=False)
         async with open_app(options) as app:
-            replies = [await posted(app, wanted(stream=stream)) for stream in (False, True)]
+            replies = [await posted(app, wanted(model="auto", stream=stream)) for stream in (False, True)]
             async with openai.AsyncOpenAI(base_url=app.base_url, api_key="x") as client:
                 before = len(server.requests)
                 await asyncio.sleep(0.3)  # as long as a refusal holds
