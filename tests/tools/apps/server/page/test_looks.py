@@ -149,7 +149,7 @@ def test_on_a_narrow_screen_the_picture_leaves_room_and_escape_leads_back(serve:
     assert picture.evaluate("box => box.scrollHeight > box.clientHeight")
     # What it closes first is the list that is open.
     chat.page.get_by_role("combobox", name="Method").click()
-    chat.page.get_by_role("option", name="migres", exact=True).wait_for()
+    chat.page.get_by_role("option", name="BlendFilter").wait_for()
     chat.page.keyboard.press("Escape")
     chat.page.get_by_role("combobox", name="Method", expanded=False).wait_for()
     assert chat.page.locator("#hg-right").is_visible()
