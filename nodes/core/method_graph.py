@@ -20,8 +20,8 @@ from langgraph.runtime import Runtime, get_runtime
 from pydantic import JsonValue
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.core.step_events import node_place, outer_place_metadata
-from hopgraph.state.context import Context
+from hopgraph.nodes.core.step_events import callback_handlers, node_place, outer_place_metadata
+from hopgraph.state.context import Context, make_settings
 from hopgraph.state.errors import HopgraphError, SettingsError
 from hopgraph.state.fingerprint import check_same_settings
 from hopgraph.state.reducers import merge_ids
@@ -130,8 +130,7 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
             super().add_conditional_edges(source, *_with_reviews(path, branch.ends or {}, self._reviews))
             name, branch = self.branches[source].popitem()
         if inspect.isfunction(path) and not inspect.iscoroutinefunction(path):
-            route = cast("Any", branch.path)
-            route.afunc = _as_coroutine(route.func)
+            branch = branch._replace(path=_Router(cast("Any", branch.path)))
         self.branches[source][name] = branch
         return self
 
@@ -152,12 +151,21 @@ def _with_settings(router: Callable[[Any, Any], Any], cls: type[Context]) -> Cal
     return route
 
 
-def _as_coroutine(router: Callable[[Any], Any]) -> Callable[[Any], Awaitable[Any]]:
-    @wraps(router)
-    async def route(state: Any) -> Any:
-        return router(state)
+class _Router(Runnable[Any, Any]):
+    """A router that is a plain function: run on the event loop, and as a run of its own only where one is traced."""
 
-    return route
+    def __init__(self, traced: Any) -> None:
+        self.name, self._traced = traced.name, traced
+        traced.afunc = self._call  # in place of a thread
+
+    async def _call(self, state: Any) -> Any:
+        return self._traced.func(state)
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
+        return self._traced.invoke(input, config) if callback_handlers(config) else self._traced.func(input)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
+        return await self._traced.ainvoke(input, config) if callback_handlers(config) else self._traced.func(input)
 
 
 class _ReviewGate(Runnable[Any, str]):
@@ -228,8 +236,10 @@ class CompiledMethod(CompiledStateGraph[Any, Any, Any, Any]):
     def _resolved(self, config: RunnableConfig | None, options: dict[str, Any]) -> dict[str, Any]:
         given, cls = options.get("context"), cast("type[Context]", self.context_schema)
         _refuse_misplaced_settings(config, given, cls)
-        inherited = given is None and _host_context() is not None
-        return options if inherited else {**options, "context": begin_run(given, cls)}
+        if given is None and _host_context() is not None:
+            return options  # inherited
+        own = make_settings(cls, cast("Mapping[str, Any]", given)) if isinstance(given, Mapping) else given
+        return {**options, "context": begin_run(own, cls)}
 
 
 def _without_frames(error: HopgraphError) -> HopgraphError:

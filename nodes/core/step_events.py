@@ -6,7 +6,7 @@ one that costs nothing.
 
 import asyncio
 from collections import deque
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -94,11 +94,18 @@ def node_place(reserve_calls: int | None = None) -> Generator[Place]:
         _place.reset(token)
 
 
+def callback_handlers(config: RunnableConfig | None) -> Sequence[BaseCallbackHandler]:
+    """Return the callback handlers of a run; empty for none."""
+    callbacks = (config or {}).get("callbacks")
+    return callbacks if isinstance(callbacks, list) else callbacks.handlers if callbacks else ()
+
+
 def _listeners(config: RunnableConfig) -> Listeners | None:
     """Return the run's listeners; None if no callback handler takes custom events."""
-    callbacks = config.get("callbacks")
-    handlers = callbacks if isinstance(callbacks, list) else callbacks.handlers if callbacks else ()
-    listening = any(not each.ignore_custom_event and type(each).on_custom_event not in _INHERITED for each in handlers)
+    listening = any(
+        not each.ignore_custom_event and type(each).on_custom_event not in _INHERITED
+        for each in callback_handlers(config)
+    )
     return Listeners(config) if listening else None
 
 
