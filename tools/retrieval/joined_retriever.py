@@ -12,7 +12,6 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict, InstanceOf
 
 from hopgraph.tools.io.background import gather_or_cancel, run_in_background
-from hopgraph.tools.retrieval.resolve import resolve_retriever
 
 
 class JoinedRetriever(BaseRetriever):
@@ -46,11 +45,17 @@ class JoinedRetriever(BaseRetriever):
 
 
 async def _search_one(mark: str, given: str | BaseRetriever, query: str, k: int) -> list[Document]:
-    retriever = given if isinstance(given, BaseRetriever) else await asyncio.to_thread(resolve_retriever, given)
+    retriever = given if isinstance(given, BaseRetriever) else await asyncio.to_thread(_open, given)
     return [
         document.model_copy(update={"id": document.id and f"{mark}{document.id}", "metadata": dict(document.metadata)})
         for document in await fetch_documents(retriever, query, k)
     ]
+
+
+def _open(spec: str) -> BaseRetriever:
+    from hopgraph.tools.retrieval.resolve import resolve_retriever  # here in the thread, as it brings NumPy
+
+    return resolve_retriever(spec)
 
 
 async def fetch_documents(retriever: BaseRetriever, query: str, count: int) -> list[Document]:
