@@ -1,32 +1,31 @@
-"""Many questions at a time over HTTP: the call rate beside the bare client's, and the memory that questions take.
+"""Many questions at a time over HTTP: calls per second, processor and memory beside what a user would take instead.
 
-The server runs in a process of its own and answers from replies that a first pass made it compute. The bare client
-sends the very same requests again, as many at once as questions were under way. Rates are taken between the first
-tenth and four fifths of the answers, where the client has its full number of requests to make.
+The server runs in a process of its own and answers from replies that a first pass made it compute. Rates are taken
+between the first tenth and four fifths of the answers, where each system has its full number of requests to make.
+HOPGRAPH_DSPY names the Python of an environment with DSPy, as another peer.
 """
 
-import asyncio
+import json
 import os
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 import pytest
-from langchain_openai import ChatOpenAI
-from pydantic import SecretStr
 
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
-from hopgraph.tools.io.background import run_in_background
+from hopgraph.tools.retrieval import build_index
 
 pytestmark = pytest.mark.benchmark
 
 LATENCY = 0.3
-SHARE = 0.85
-"""Of the bare client's call rate: the limit that is tested."""
+PARALLEL, QUESTIONS = 64, 512
+MEMORY = 160
+"""Megabytes that a process with so many questions at a time may take."""
 GROWTH = 24 * 1024
 """Kilobytes that 300 questions more may take: less than 0.1 MB each, where a question's trace and prompts are more."""
 
@@ -84,49 +83,68 @@ def rate(times: list[tuple[float, float]]) -> float:
     return (last - first) / (answered[last] - answered[first])
 
 
-async def replayed(server: MemoServer, bodies: list[dict[str, Any]], parallel: int) -> None:
-    """Send the same requests with the bare client."""
-    model = ChatOpenAI(
-        model="memo", base_url=f"{server.url}/v1", api_key=SecretStr("none"), temperature=0, max_retries=0
-    )
-    waiting = iter(bodies)
+class Measured(NamedTuple):
+    """One system's pass."""
 
-    async def work() -> None:
-        for body in waiting:
-            messages = [(each["role"], each["content"]) for each in body["messages"]]
-            await model.bind(response_format=body["response_format"]).ainvoke(messages)
-
-    async with asyncio.TaskGroup() as group:
-        for _ in range(parallel):
-            group.create_task(work())
+    rate: float
+    """Calls per second."""
+    processor: float
+    """Milliseconds per call."""
+    resident: float
+    """Megabytes at most."""
 
 
-@pytest.mark.parametrize("method", ["ircot", "migres"])
-@pytest.mark.parametrize("parallel", [16, 32, 64])
-def test_call_rate_beside_the_bare_client(
-    server: MemoServer, dataset: Path, tmp_path: Path, method: str, parallel: int
-) -> None:
-    repeats = max(1, parallel // 16)
+def measured(server: MemoServer, dataset: Path, index: Path, system: str, python: str = sys.executable) -> Measured:
+    script = Path(__file__).with_name("throughput_client.py")
     server.begin(0.0)
-    evaluated(server, dataset, tmp_path / "fill", method, concurrency=parallel)
-    server.begin(LATENCY)
-    began = processor_seconds()
-    evaluated(server, dataset, tmp_path / "run", method, concurrency=parallel, repeats=repeats, processes=None)
-    spent = processor_seconds() - began
-    ours = server.seen()
-    server.begin(LATENCY)
-    began = processor_seconds()
-    run_in_background(replayed(server, ours["bodies"], parallel))
-    bare_spent = processor_seconds() - began
-    bare = server.seen()
-    assert len(bare["times"]) == len(ours["times"])
-    share, calls = rate(ours["times"]) / rate(bare["times"]), len(ours["times"])
+    command = [python, str(script), system, server.url, str(dataset), str(index), str(PARALLEL), str(QUESTIONS)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as client:
+        assert client.stdout
+        assert client.stdout.readline() == "warm\n"
+        server.begin(LATENCY)
+        printed, _ = client.communicate("\n")
+    said, times = json.loads(printed.splitlines()[-1]), server.seen()["times"]
+    result = Measured(rate(times), 1000 * said["processor"] / len(times), said["resident"] / 1024)
     sys.stdout.write(
-        f"\n{method}, {parallel} at a time, {calls} calls: {rate(ours['times']):.1f} calls/s, bare client "
-        f"{rate(bare['times']):.1f} ({100 * share:.0f} %); processor {1000 * spent / calls:.2f} and "
-        f"{1000 * bare_spent / calls:.2f} ms per call\n"
+        f"\n{system:18} {len(times):5} calls {result.rate:6.1f} calls/s {result.processor:5.2f} ms per call "
+        f"{result.resident:4.0f} MB"
     )
-    assert share >= SHARE
+    return result
+
+
+@pytest.fixture(scope="module")
+def index(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_index(dataset, tmp_path_factory.mktemp("throughput") / "index").path
+
+
+@pytest.fixture(scope="module")
+def plain(server: MemoServer, dataset: Path, index: Path) -> Measured:
+    """A graph of three nodes, each one call of `ChatOpenAI`; the better of two passes."""
+    passes = [measured(server, dataset, index, "langgraph") for _ in range(2)]
+    return max(passes)
+
+
+@pytest.mark.parametrize(
+    ("method", "share", "beyond"),
+    [("self_ask", 0.95, 1.2), ("ircot", 0.9, 2.0), ("migres", 0.9, None), ("tree_of_reviews", 0.9, None)],
+)
+def test_call_rate_beside_plain_langgraph(
+    server: MemoServer, dataset: Path, index: Path, plain: Measured, method: str, share: float, beyond: float | None
+) -> None:
+    ours = measured(server, dataset, index, method)
+    share_reached, more = ours.rate / plain.rate, ours.processor - plain.processor
+    sys.stdout.write(f": {share_reached:.2f} of plain LangGraph's, {more:+.2f} ms\n")
+    assert share_reached >= share
+    assert beyond is None or more <= beyond
+    assert method != "self_ask" or ours.resident <= MEMORY
+
+
+@pytest.mark.parametrize("peer", ["chat_openai", "dspy"])
+def test_peers(server: MemoServer, dataset: Path, index: Path, peer: str) -> None:
+    python = os.environ.get("HOPGRAPH_DSPY") if peer == "dspy" else sys.executable
+    if not python:
+        pytest.skip("HOPGRAPH_DSPY names no Python with DSPy")
+    assert measured(server, dataset, index, peer, python).rate > 0
 
 
 def test_two_processes_answer_more_than_one(server: MemoServer, dataset: Path, tmp_path: Path) -> None:
