@@ -1,16 +1,18 @@
-"""Sentence splitting with Punkt and our abbreviations.
+"""Sentence splitting with Punkt: NLTK's trained model where it is installed, else our abbreviations.
 
 Punkt looks for `.`, `!` and `?` before white space; the marks of writing that has other ones, as `。`, are
 looked for here.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from importlib import import_module
 from itertools import pairwise
+from typing import Any, Protocol
 
-from hopgraph.tools.text.abbreviations import BEFORE_NUMBERS, OPENERS
-from hopgraph.tools.text.punkt import punkt_spans
+from hopgraph.tools.text.abbreviations import BEFORE_NUMBERS, CONNECTIVES, MAY_END, OPENERS, TITLES
 
 _PARAGRAPH_BREAK = re.compile(r"\n\s*\n")
 _WINDOW = 8192
@@ -38,6 +40,8 @@ _GERMAN_DAY = re.compile(r"(?P<led_by>\b(?:am|vom|zum|bis|der|den|dem|ab|seit|un
 _GERMAN_MONTHS = frozenset(["Januar", "Februar", "M\u00e4rz", "Mai", "Juni", "Juli", "Oktober", "Dezember"])
 _SHARED_MONTHS = frozenset(["April", "August", "September", "November"])
 """Spelt as in English, where a sentence may end with a number and the next begin with a month."""
+_SEEN_IN_LOWER_CASE_INSIDE = 1 << 5
+"""Punkt's orthographic flag for a word that stands in lower case within sentences."""
 
 
 def split_sentences(text: str) -> list[tuple[int, int]]:
@@ -102,7 +106,7 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 def _openings(text: str) -> list[int]:
     """Find where the second and each later sentence of a text begins."""
-    spans = pairwise(punkt_spans(text))
+    spans = pairwise(_tokenizer().span_tokenize(text))
     return [start for (_, end), (start, _) in spans if not _continues(text, end, start)]
 
 
@@ -130,3 +134,30 @@ def _last_gap(text: str, start: int, stop: int) -> int:
     words = window.rsplit(None, 1)
     gap = start + len(window.rstrip()) - len(words[-1]) if words else stop
     return gap if gap > start else stop
+
+
+class _Punkt(Protocol):
+    """What is used of NLTK's tokenizers, which have no type stubs."""
+
+    def span_tokenize(self, text: str) -> Iterable[tuple[int, int]]: ...
+
+
+@lru_cache(maxsize=1)
+def _tokenizer() -> _Punkt:
+    """Load Punkt once: the installed English model, else our own parameters."""
+    # On the first use: NLTK takes most of a second, which `hopgraph --help` need not wait for.
+    punkt = import_module("nltk.tokenize.punkt")
+    try:
+        return punkt.PunktTokenizer("english")
+    except (LookupError, OSError):
+        return punkt.PunktSentenceTokenizer(_parameters(punkt.PunktParameters()))
+
+
+def _parameters(parameters: Any) -> Any:
+    """Fill Punkt's parameters, which are sets and a mapping of word types, with our lists."""
+    parameters.abbrev_types = set(TITLES | CONNECTIVES | MAY_END)
+    parameters.sent_starters = set(OPENERS)
+    parameters.collocations = {(first, second) for first in TITLES | CONNECTIVES for second in OPENERS}
+    # A Counter, as the default dict that Punkt brings would keep every word that it is ever queried for.
+    parameters.ortho_context = Counter(dict.fromkeys(OPENERS, _SEEN_IN_LOWER_CASE_INSIDE))
+    return parameters

@@ -1,5 +1,4 @@
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +13,7 @@ def ranked(**scores: float) -> list[Hit]:
     return [Hit(StoredPassage(name, "", name), score) for name, score in scores.items()]
 
 
-def ids_and_scores(hits: list[Hit]) -> list[Any]:
+def ids_and_scores(hits: list[Hit]) -> list[tuple[str, float]]:
     return [(hit.passage.id, pytest.approx(hit.score)) for hit in hits]
 
 

@@ -1,18 +1,14 @@
-import itertools
 import json
-import re
-from collections import Counter
-from importlib import import_module
+import os
+import subprocess
+import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hopgraph.tools.text import split_sentences
-from hopgraph.tools.text.abbreviations import CONNECTIVES, MAY_END, OPENERS, TITLES
-from hopgraph.tools.text.punkt import punkt_spans
 
 
 def sentences(text: str) -> list[str]:
@@ -128,31 +124,25 @@ def test_agrees_with_the_sentences_of_hotpotqa(shared_data: Path) -> None:
     assert agreed / expected > 0.985
 
 
-_PIECES = re.findall(
-    r"\S+",
-    "word Word the The Dr. dr. U.S. Inc. c. J. é. x-St. 12 5. 3,000. ab. . ? ! ... .. -- - , ; : \" ' ) ( [ » “ ” @ #",
-)
+SHOW = "from hopgraph.tools.text import split_sentences as s; print(s('Seen by Xyzzy. Smith. He left.'))"
 
 
-@pytest.fixture(scope="module")
-def punkt_of_nltk() -> Any:
-    """NLTK's own tokenizer with our parameters."""
-    punkt: Any = import_module("nltk.tokenize.punkt")
-    given = punkt.PunktParameters()
-    given.abbrev_types = {*TITLES, *CONNECTIVES, *MAY_END}
-    given.sent_starters = {*OPENERS}
-    given.collocations = {(first, second) for first in TITLES | CONNECTIVES for second in OPENERS}
-    given.ortho_context = Counter(dict.fromkeys(OPENERS, 1 << 5))  # seen in lower case within sentences
-    return punkt.PunktSentenceTokenizer(given)
-
-
-@given(st.lists(st.tuples(st.sampled_from(_PIECES), st.sampled_from(["", " ", "\n"]))))
-def test_punkt_decides_as_that_of_nltk(punkt_of_nltk: Any, pieces: list[tuple[str, str]]) -> None:
-    text = "".join(itertools.chain(*pieces))
-    assert list(punkt_spans(text)) == list(punkt_of_nltk.span_tokenize(text))
-
-
-def test_punkt_decides_as_that_of_nltk_on_real_passages(punkt_of_nltk: Any, shared_data: Path) -> None:
-    questions = json.loads((shared_data / "hotpotqa" / "train_100.json").read_bytes())
-    for text in {"".join(parts) for question in questions for _, parts in question["context"]}:
-        assert list(punkt_spans(text)) == list(punkt_of_nltk.span_tokenize(text))
+@pytest.mark.slow
+def test_the_installed_english_model_is_used(tmp_path: Path) -> None:
+    model = tmp_path / "tokenizers" / "punkt_tab" / "english"
+    model.mkdir(parents=True)
+    (model / "abbrev_types.txt").write_text("xyzzy\n")
+    for name in ("collocations.tab", "sent_starters.txt", "ortho_context.tab"):
+        (model / name).write_text("")
+    found = {
+        folder: subprocess.run(
+            [sys.executable, "-c", SHOW],
+            env=os.environ | {"NLTK_DATA": folder},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        for folder in (str(tmp_path), str(tmp_path / "nothing"))
+    }
+    assert found[str(tmp_path)] == "[(0, 21), (22, 30)]"
+    assert found[str(tmp_path / "nothing")] == "[(0, 14), (15, 21), (22, 30)]"
