@@ -122,6 +122,9 @@ def any_settings(method: str, chance: random.Random) -> dict[str, Any]:
 def assert_nothing_is_invented(result: Mapping[str, Any], corpus: Sequence[Document]) -> int:
     """Check the citations of a run, and return how many it has."""
     texts = {(clean(each.metadata["title"]), clean(each.page_content)) for each in corpus}
+    # One without a title is called as its source is.
+    untitled = [each for each in corpus if not clean(each.metadata["title"])]
+    texts |= {(str(each.metadata.get("source")), clean(each.page_content)) for each in untitled}
     texts |= {(each["title"], each["text"]) for each in result["passages"] if each["source"] == "given"}
     passages = {each["id"]: each for each in result["passages"]}
     for each in passages.values():

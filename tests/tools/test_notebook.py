@@ -14,7 +14,7 @@ QUESTION = "In which city was the director of the film Pan's Labyrinth born?"
 
 
 def test_texts_of_a_run_are_escaped() -> None:
-    quote = {"title": HOSTILE, "quote": HOSTILE}
+    quote = {"passage_id": HOSTILE, "title": HOSTILE, "quote": HOSTILE}
     shown = Walk("m", "q", [], {"answer": HOSTILE, "citations": [quote]}, [(HOSTILE, {HOSTILE: HOSTILE})])
     for html in (shown.steps().html, shown.answer().html):
         assert "<script" not in html

@@ -214,4 +214,4 @@ def test_parse_failures_and_an_empty_budget_are_warned_of(outcome: Any, failures
 def test_an_event_of_an_unknown_kind_or_shape_is_shown_by_its_name_with_its_values(kind: str) -> None:
     data: Any = {"verdict": "fine", "passages": ["a"]}
     [line] = lines_of([StepEvent(event=kind, node="node", step=1, path="node", number=0, data=data)])
-    assert line.text == f"{kind} (node) verdict: fine, passages: ['a']"
+    assert line.text == f"{kind} · verdict: fine · passages: a"
