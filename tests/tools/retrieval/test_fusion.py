@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ def ranked(**scores: float) -> list[Hit]:
     return [Hit(StoredPassage(name, "", name), score) for name, score in scores.items()]
 
 
-def ids_and_scores(hits: list[Hit]) -> list[tuple[str, float]]:
+def ids_and_scores(hits: list[Hit]) -> list[Any]:
     return [(hit.passage.id, pytest.approx(hit.score)) for hit in hits]
 
 
