@@ -15,7 +15,7 @@ from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.io.background import gather_or_cancel
 from hopgraph.tools.models.reply_cache import check_cache
 from hopgraph.tools.prompts import check_demonstrations, check_prompt_names, check_prompts_dir, clean, read_prompt
-from hopgraph.tools.resources import get_entailment_checker, get_model, get_reranker, get_retriever
+from hopgraph.tools.resources import get_entailment_checker, get_model, get_reranker, get_retrievers
 
 
 def prepare_for(
@@ -111,8 +111,7 @@ async def check_settings(settings: Context) -> None:
     await asyncio.to_thread(_check_prompts, settings)
     await gather_or_cancel([get_model(settings, role) for role in (f"{settings.method}/", *settings.models)])
     if "retriever" in settings.uses:
-        given = [settings.retriever, *([settings.second_retriever] if settings.second_retriever else [])]
-        await gather_or_cancel([get_retriever(each) for each in given])
+        await get_retrievers(settings)
     if "reranker" in settings.uses:
         await get_reranker(settings)
     if "entailment" in settings.uses:

@@ -15,7 +15,7 @@ from hopgraph.state import Call, Candidates, Context, Query, empty_call
 from hopgraph.state.context import ContextT
 from hopgraph.state.events import QuerySent, Retrieved
 from hopgraph.tools.io.background import gather_or_cancel
-from hopgraph.tools.resources import get_retriever
+from hopgraph.tools.resources import get_retrievers
 
 
 class RetrieveState(TypedDict):
@@ -71,8 +71,7 @@ async def _retrieve(
     state: RetrieveState, runtime: Runtime[ContextT], count: int, *, allow_added_queries: bool = False
 ) -> Mapping[str, Any]:
     settings = runtime.context
-    given = [settings.retriever, *([settings.second_retriever] if settings.second_retriever else [])]
-    retrievers = await gather_or_cancel([get_retriever(each) for each in given])
+    retrievers = await get_retrievers(settings)
     approved = state.get("approved") or state["queries"]
     queries = [query for query in approved if query]
     excluded, hop = frozenset(state["excluded"]), state["iteration"]

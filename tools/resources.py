@@ -14,6 +14,7 @@ from langchain_core.retrievers import BaseRetriever
 from hopgraph.state import Context, EntailmentChecker, Reranker
 from hopgraph.state.context import DEFAULT_MODEL, DEFAULT_RETRIEVER
 from hopgraph.state.run_settings import once_per_run
+from hopgraph.tools.io.background import gather_or_cancel
 from hopgraph.tools.models import ModelHandle, Sampling, model_name, resolve_model
 from hopgraph.tools.scoring.resolve import resolve_entailment, resolve_reranker
 
@@ -50,6 +51,15 @@ def _open_retriever(spec: str) -> BaseRetriever:
     from hopgraph.tools.retrieval.resolve import resolve_retriever  # here in the thread, as it brings NumPy
 
     return resolve_retriever(spec)
+
+
+async def get_retrievers(settings: Context) -> list[BaseRetriever]:
+    """Return the retriever, and the second one if there is one; the next run sees an index that was replaced."""
+    known = once_per_run(settings, "retrievers", dict[str, list[BaseRetriever]])
+    if "all" not in known:
+        given = [settings.retriever, *([settings.second_retriever] if settings.second_retriever else [])]
+        known["all"] = await gather_or_cancel(get_retriever(each) for each in given)
+    return known["all"]
 
 
 async def get_reranker(settings: Context) -> Reranker:

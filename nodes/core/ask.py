@@ -126,10 +126,16 @@ async def ask_all(
 async def _rendered(settings: Context, wanted: Sequence[Ask[Any]]) -> list[list[BaseMessage]]:
     """Render the prompts; off the event loop where files have to be read, or where the passages are long."""
     at_hand = all(is_prompt_loaded(f"{settings.method}/{each.step}", settings.prompt_folders) for each in wanted)
-    size = sum(len(str(value)) for each in wanted for value in each.variables.values())
+    size = sum(_characters(value) for each in wanted for value in each.variables.values())
     if at_hand and settings.demonstrations is None and size < LONG_WORK:
         return _render_all(settings, wanted)
     return await asyncio.to_thread(_render_all, settings, wanted)
+
+
+def _characters(value: Value) -> int:
+    if isinstance(value, str | int):
+        return len(str(value))
+    return sum(len(each) if isinstance(each, str) else sum(map(len, each.values())) for each in value)
 
 
 def _render_all(settings: Context, wanted: Sequence[Ask[Any]]) -> list[list[BaseMessage]]:
@@ -292,6 +298,8 @@ def _shown_passages(variables: Mapping[str, Value]) -> Sequence[str | Mapping[st
 
 def _knowledge_tokens(variables: Mapping[str, Value]) -> int:
     texts = [
-        each if isinstance(each, str) else f"{each['title']} {each['text']}" for each in _shown_passages(variables)
+        text
+        for each in _shown_passages(variables)
+        for text in ((each,) if isinstance(each, str) else (each["title"], each["text"]))
     ]
     return sum(map(count_tokens, texts))

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
@@ -61,22 +62,27 @@ def _abstains(example: Demonstration) -> bool:
 
 
 def _fill(prompt: PromptFile, text: str, variables: Mapping[str, Value]) -> str:
-    missing = set(PLACEHOLDER.findall(text)) - prompt.optional - variables.keys()
+    def place(match: re.Match[str]) -> str:
+        return format_block(match[1], variables[match[1]])
+
+    return PLACEHOLDER.sub(place, _with_sections(prompt, text, frozenset(variables))).strip()
+
+
+@lru_cache(maxsize=512)
+def _with_sections(prompt: PromptFile, text: str, given: frozenset[str]) -> str:
+    """Choose the sections of a prompt's text for the variables that are given; the others' places are left out."""
+    missing = set(PLACEHOLDER.findall(text)) - prompt.optional - given
     if missing:
         raise PromptError(f"{prompt.source}: variable {min(missing)!r} was not given")
-    unknown = variables.keys() - prompt.variables
+    unknown = given - prompt.variables
     if unknown:
         raise PromptError(f"{prompt.source}: variable {min(unknown)!r} is given but the prompt has no place for it")
 
     def choose(match: re.Match[str]) -> str:
-        return match[3] if (match[2] in variables) == (match[1] == "#") else ""
+        return match[3] if (match[2] in given) == (match[1] == "#") else ""
 
     while (chosen := SECTION.sub(choose, text)) != text:  # sections may hold others
         text = chosen
-    for name in prompt.optional - variables.keys():
+    for name in prompt.optional - given:
         text = re.sub(rf"\{{\{{{name}\}}\}}\n*", "", text)
-
-    def place(match: re.Match[str]) -> str:
-        return format_block(match[1], variables[match[1]])
-
-    return PLACEHOLDER.sub(place, text).strip()
+    return text
