@@ -11,12 +11,14 @@ generate_queries, and the memory; Table 5 compress; Table 11 the presets.
 Where this differs from the paper:
 * knowledge is recalled for each query that kept no passage, not only when none of them did;
 * one extraction call per query, side by side (Table 17 also shows one call for several);
-* δ defaults to the reranker's own value: the paper's for bge-reranker-base; for the lexical reranker one that keeps the
-  gold sentences rather than one passage for 80 % of the questions (appendix B), and lower where no score stands out;
-* a sentence is set aside as a hard negative after two queries that showed it did not cite its passage, and a passage
-  once all its sentences are; what was not shown may still come;
-* at the last iteration, and when no new query can be written, one final decision must answer or, with `abstain`, say
-  that it cannot; without, it may use own knowledge; the paper does not say how a run ends there;
+* δ, the score from which on a passage or a sentence is kept, defaults to the reranker's own value: the paper's for
+  bge-reranker-base; for the lexical reranker one that keeps the gold sentences, where the paper's rule (its appendix B)
+  keeps one passage for 80 % of the questions; and lower where no score stands out;
+* a sentence is set aside as a hard negative once two queries have shown it in iterations in which no statement cited
+  its passage, and a passage once all its sentences are; what was not shown may still come;
+* at the last iteration, at the end of the budget, and when no new query can be written, one final decision must answer
+  or, with the setting `abstain` (the default), say that it cannot; without it the model may use its own knowledge; the
+  paper does not say how a run ends there;
 * of recalled knowledge only a reply that is ignorance as a whole is dropped;
 * a decision also names the statements that it rests on, for the citations;
 * the model's own knowledge is cited as such, never as a passage.
@@ -46,14 +48,14 @@ Context = MigresContext
 def what_was_kept(
     state: MigresState, settings: MigresContext
 ) -> Literal["passages kept", "nothing left", "to compress"]:
-    """Choose what follows the sentence filter; only non-empty knowledge is compressed."""
+    """Choose what follows the sentence filter; `compression` is "sentences" by default, which needs no further call."""
     if settings.compression in ("summary", "snippet") and any(entry["excerpts"] for entry in state["knowledge"]):
         return "to compress"
     return what_is_left(state, settings)
 
 
 def what_is_left(state: MigresState, settings: MigresContext) -> Literal["passages kept", "nothing left"]:
-    """Whether some query kept no passage, so that the model should say what it knows of that."""
+    """Whether the model should say what it knows (`recall`), since some query kept no passage."""
     empty = any(not entry["excerpts"] for entry in state["knowledge"])
     return "nothing left" if empty and settings.recall else "passages kept"
 
@@ -77,7 +79,7 @@ def build() -> MethodGraph:
     builder.add_node("retrieve", retrieve_with(passages_per_query, allow_added_queries=True))
     builder.add_node("sentence_filter", sentence_filter)
     # reserve_calls: what a budget keeps back for the nodes after this one: an extraction, a decision and the final
-    # answer, or the one call that can still answer.
+    # answer, or at least that one. The nodes decorated with a review get it as a node in front of them.
     builder.add_node("compress", compress, reserve_calls=3)
     builder.add_node("recall_knowledge", recall_knowledge, reserve_calls=3)
     builder.add_node("extract", extract, reserve_calls=1)

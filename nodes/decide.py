@@ -76,10 +76,11 @@ async def decide(state: MigresState, runtime: Runtime[MigresContext]) -> Mapping
 
 
 async def final_answer(state: MigresState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
-    """Give the best answer that the evidence allows, or none (*ours*; at t = T, and when no query is left).
+    """Give the best answer that the evidence allows, or none (*ours*).
 
-    Writes what `decide` writes; `stop_reason` stays if a limit set it, else says whether there is an answer. Where no
-    reply could be used, there is none, or without `abstain` the statement that was found last.
+    It follows the last iteration, the end of the budget, and a lack of new queries. Writes what `decide` writes;
+    `stop_reason` stays if a limit set it, else says whether there is an answer, or that the budget cut this call off.
+    Where no reply could be used, there is none, or without `abstain` the statement that was found last.
     """
     settings = runtime.context
     found = [] if settings.abstain else state["evidence"]

@@ -1,4 +1,4 @@
-"""Close a run: citations, the ranked passages, the totals."""
+"""Close a run: citations, the ranked passages, the totals; with `answer_type="sentence"` a last model call."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,10 +27,10 @@ async def finish(state: MethodState, runtime: Runtime[Context]) -> Mapping[str, 
     """Cite the passages that the answer rests on, rank all passages, and add the usage up.
 
     The evidence is what the answering node named in `used`, else what shares words with the answer (`cited_evidence`).
-    With `abstain` off, an answer without any is the model's own, and is cited as such.
-    With `answer_type="sentence"` the answer is written as one (`write_sentence`), and `answer` replaced.
-    Writes `explanation` (cut), `citations` (in the order of the evidence; none without an answer), `passages` (cited
-    ones first, then by first retrieval and score; recalled knowledge and a reviewer's words left out), `usage` and
+    With `abstain` off, an answer without any is the model's own, and is cited as such. With `answer_type="sentence"`
+    the answer is written as one (`write_sentence`), and `answer` replaced. Writes `explanation` (cut), `citations` (in
+    the order of the evidence; none without an answer), `passages` (cited ones first, the others as `merge_passages`
+    orders them: by first hop, then score; recalled knowledge and a reviewer's words left out), `usage` and
     `stop_reason`.
     """
     passages = passages_by_id(state["passages"])

@@ -61,7 +61,7 @@ async def generate_queries(state: MigresState, runtime: Runtime[MigresContext]) 
 def queries_ask(
     question: str, *, asked: Sequence[str], information: Sequence[str], missing: str, most: int
 ) -> Ask[NewQueries]:
-    """Make the call that writes queries for what is `missing`, in words, beside the `information`; the fallback: none.
+    """Build the request for queries for what is `missing`, in words, beside the `information`; the fallback: none.
 
     The model is told not to repeat those `asked`, and to write at most `most`; `new_queries` does not cut.
     """

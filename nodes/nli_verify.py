@@ -44,7 +44,7 @@ async def nli_verify(state: MigresState, runtime: Runtime[MigresContext]) -> Map
 
 
 def _without_repeats(drafts: Sequence[Evidence]) -> list[Evidence]:
-    """Drop drafts that say the same of the same passages; with other passages a statement may fare better."""
+    """Drop drafts that say the same about the same passages; with other passages a statement may fare better."""
     first = {(_folded(each["statement"]), *each["passage_ids"]): each for each in reversed(drafts)}
     return list(reversed(first.values()))
 

@@ -89,7 +89,7 @@ def _check_roles(settings: Context) -> None:
 
 
 def _check_prompts(settings: Context) -> None:
-    """Check that each step has a prompt, and that every file is read by a step of this name; and the demonstrations."""
+    """Check that each step has a prompt and every prompt file belongs to a step; then the demonstrations."""
     if settings.prompts_dir:
         check_prompts_dir(settings.prompts_dir, settings.method, settings.all_steps())
     for folder in settings.prompt_folders:

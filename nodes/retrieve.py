@@ -36,11 +36,12 @@ def retrieve_with(
 ) -> Callable[[RetrieveState, Runtime[ContextT]], Awaitable[Mapping[str, Any]]]:
     """Return the node that searches all queries at once, without the passages that memory excludes.
 
-    It reads the queries; it writes `candidates` (per query, at most `count`, in the retriever's order),
-    `passages` (each id once) and `asked`. A second retriever's results follow the first's, for a reranker to sort
+    It reads the queries; it writes `candidates` (per query, at most `count` of each retriever, in
+    its order), `passages` and `asked`. A second retriever's results follow the first's, for a reranker to sort
     (MIGRES, Table 9). A query that finds nothing has empty candidates. With `leave_out_question` passages that contain
     the question's text are left out, others take their places, and the event `retrieved` counts them as `left_out`.
-    Where a person has seen the queries, what was approved is sent; a query that is not to be sent finds nothing.
+    Where a person has reviewed the queries, those approved are sent; one that is not has empty candidates or, with
+    `allow_added_queries`, none.
     The node raises CorpusError or SpecError where the retriever cannot be opened.
 
     Args:

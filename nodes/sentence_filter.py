@@ -35,10 +35,10 @@ class FilterState(FoundState):
 async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -> Mapping[str, Any]:
     """Rerank each passage against its query and keep its relevant sentences (MIGRES section 3.2).
 
-    A passage below δ is dropped. Of the others the sentences from δ on are kept; where the passage as a
-    whole scores above every one of its sentences, it is kept whole. Of each query's passages the best
-    `passages_per_extraction` stay. All pairs of all queries are scored in one batch. What the memory has set aside is
-    neither scored nor kept; the rest of such a passage stands for it.
+    A passage below δ (`threshold`) is dropped. Of the others the sentences that score at least δ are kept; where the
+    passage as a whole scores above every one of its sentences, it is kept whole. Of each query's passages the best
+    `passages_per_extraction` (5) stay. All pairs of all queries are scored in one batch. What the memory has set aside
+    is neither scored nor kept; the rest of such a passage is scored in its place.
 
     Writes `knowledge`: one entry per query, excerpts by passage score, best first, ties in retrieval
     order; no excerpts where nothing was kept. *Ours*: a sentence is scored with its passage's title in front, since

@@ -13,19 +13,19 @@ class Passage(TypedDict):
     """A titled paragraph of the corpus, or a text that the model recalled."""
 
     id: str
-    """Unique in its corpus; `model:N` for recalled knowledge."""
+    """Unique in its corpus; it begins with `model:` for recalled knowledge."""
     title: str
     """May be empty."""
     text: str
     """The paragraph as the corpus has it, without the title."""
     score: float
-    """The retriever's best score for any query so far; higher is better, not comparable over retrievers."""
+    """The retriever's best score in the hop that found it first; higher is better, not comparable across retrievers."""
     source: str
     """The document's `source`, else the retriever's class; `model` or `reviewer` for what they wrote."""
     hop: int
     """The iteration that retrieved it first, from 1."""
     metadata: NotRequired[dict[str, JsonValue]]
-    """What else the document carries, as `source`, `page`, `section` and `url`; absent where it carries nothing."""
+    """What else the document carries, such as `source`, `page`, `section` and `url`; absent if nothing."""
 
 
 class Query(TypedDict):
@@ -54,7 +54,7 @@ class Excerpt(TypedDict):
     text: str
     """A summary or snippet written by the model in place of the spans; empty otherwise."""
     score: float
-    """The reranker's score for the best kept part."""
+    """The reranker's score of the passage."""
 
 
 class Knowledge(TypedDict):
@@ -74,7 +74,7 @@ class Evidence(TypedDict):
     passage_ids: list[str]
     """In the order in which the model cited them; never empty."""
     quote: str
-    """The sentence of the first passage that supports the statement best; occurs in its text."""
+    """The sentence of its first cited passage that best supports it; occurs in that passage's text."""
     verified: bool
     """True when the entailment check passed; False while it is pending or is switched off."""
 
@@ -87,7 +87,7 @@ class Origin(TypedDict, total=False):
     page: int | str
     """From 1, or as it is printed on the page."""
     section: str
-    """The headings that it stands under, as `Employment > Vacation`."""
+    """The headings that it stands under, such as `Employment > Vacation`."""
     url: str
     """Begins with http:// or https://."""
 
@@ -111,9 +111,9 @@ class Call(TypedDict):
     """One model call or one retrieval, as the budget and the totals count it."""
 
     kind: Literal["model", "retrieval", "pause"]
-    """`pause`: a person was asked, who is no part of the budget."""
+    """`pause`: a wait for a person, which is not charged to the budget."""
     role: str
-    """The model's role, as `migres/decide`; for a retrieval the retriever's class name."""
+    """The model's role, such as `migres/decide`; for a retrieval the retriever's class name."""
     attempts: int
     """Requests: 1 + re-asks after unusable replies. Those that the cache answered count, so that a run that is
     replayed obeys its budget in the same way."""
@@ -126,9 +126,9 @@ class Call(TypedDict):
     passages: int
     """Passages shown in the prompt, or found by the retrieval."""
     knowledge_tokens: int
-    """Tokens of the passages shown, by the offline counter."""
+    """Tokens of the passages shown, estimated without a vocabulary (`count_tokens`)."""
     paused: NotRequired[list[float]]
-    """Of a pause, its begin and its end, in seconds since the epoch."""
+    """Of a pause, its start and its end, in seconds since the epoch."""
 
 
 def empty_call(kind: Literal["model", "retrieval", "pause"], role: str) -> Call:

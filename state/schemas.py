@@ -40,7 +40,7 @@ class Spent(TypedDict):
     """What `ask` needs of the state to obey the budget."""
 
     calls: Annotated[dict[str, Call], merge_calls]
-    """Every model call and retrieval so far, by id (step, path, role, number)."""
+    """Every model call and retrieval so far, by id (step, path, number, role)."""
     started_at: float
     """When the run began, in seconds since the epoch."""
 
@@ -58,7 +58,7 @@ class SearchState(Spent):
     queries: list[Query]
     """What this iteration asks the retriever."""
     approved: list[Query | None]
-    """What a person made of `queries`: what to send for each, or None, then what was added; empty without a review."""
+    """What a reviewer made of `queries`: for each the query to send, or None; then those added; empty without one."""
     reviewed: Annotated[list[str], merge_ids]
     """Names of the nodes whose reviews took place."""
     asked: list[str]
@@ -66,9 +66,9 @@ class SearchState(Spent):
     excluded: Annotated[list[str], merge_ids]
     """Memory: ids of passages that are not to be retrieved again."""
     uncited: dict[str, list[list[int]]]
-    """Memory: by passage, the [start, end) spans shown for queries whose statements do not cite it, query by query."""
+    """Memory: by passage, the [start, end) spans shown in iterations in which no statement cited it, query by query."""
     candidates: list[Candidates]
-    """What the retriever found in this iteration, one entry per query."""
+    """What the retriever found in this iteration, one entry per query that was sent (`retrieve`)."""
     iteration: int
     """The current iteration, from 1."""
     settings: dict[str, JsonValue]

@@ -41,7 +41,7 @@ class Ask(Generic[RecordT]):
     """One question to a model."""
 
     step: str
-    """The second part of the role, as `decide`; the first is the method's name."""
+    """The second part of the role, such as `decide`; the first is the method's name."""
     variables: Mapping[str, Value]
     schema: type[RecordT]
     """What the reply must hold."""
@@ -50,9 +50,9 @@ class Ask(Generic[RecordT]):
     sample: int = 0
     """Numbers repeated questions, for methods that sample several replies."""
     sampling: Mapping[str, float] = field(default_factory=dict[str, float])
-    """Sampling options of this question alone, as {"top_p": 0.5}; what it leaves out is as the settings say."""
+    """Sampling options of this question alone, such as {"top_p": 0.5}; what it leaves out is as the settings say."""
     on_reply: Callable[[str], None] | None = None
-    """Called with all that has come of a reply whenever more has, where the model streams; not for a cached one."""
+    """Called with the text so far at each new piece, where the model streams; not for a cached reply."""
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,8 @@ async def ask_all(
     """Ask models concurrently.
 
     The budget is allocated in the order of `wanted` before anything is sent, so that what is asked does not
-    depend on timing. `reserve_calls` model calls are left for later steps, and with them ANSWER_SHARE of the
-    tokens and the time, also where it is 0. None: what the graph reserves after this node
+    depend on timing. `reserve_calls` model calls are left for later steps, and with them a share of the
+    tokens and the time (ANSWER_SHARE), even where the number is 0. None: what the graph reserves after this node
     (`MethodGraph.add_node`); where that is None, too, this is the final answer, which leaves nothing over.
 
     Returns:
