@@ -134,7 +134,7 @@ def assert_as_asked(printed: str) -> None:
 def test_its_python_runs(snippet: str, openai: OpenAIServer, tmp_path: Path) -> None:
     printed = printed_by(snippet, tmp_path, OPENAI_API_KEY="sk-guide", OPENAI_BASE_URL=openai.base_url)
     if "create_app" in snippet:
-        assert printed.strip() == "auto"
+        assert printed.strip() in ("auto", "ok")  # below a mount its health is asked
     elif "MyRetriever" in snippet:
         assert printed.splitlines()[0] == "Malmö"
         assert "[1] " in printed
@@ -235,7 +235,7 @@ def test_its_react_component_answers_in_a_browser(esbuild: Path, tmp_path: Path)
 
 
 def test_it_has_an_example_of_each_way() -> None:
-    assert (len(BY_ITSELF), len(AN_AGENT), len(WITH_THE_APP), len(WITH_LANGGRAPH)) == (5, 1, 4, 1)
+    assert (len(BY_ITSELF), len(AN_AGENT), len(WITH_THE_APP), len(WITH_LANGGRAPH)) == (7, 1, 4, 1)
 
 
 def test_its_links_lead_somewhere() -> None:
@@ -245,4 +245,5 @@ def test_its_links_lead_somewhere() -> None:
         if line.startswith("#")
     }
     for target in re.findall(r"\]\(([^)]+)\)", GUIDE):
-        assert target.startswith("https://") or target.removeprefix("#") in headings, target
+        is_page = (ROOT / "tools" / target).is_file()
+        assert is_page or target.startswith("https://") or target.removeprefix("#") in headings, target

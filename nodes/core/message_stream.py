@@ -22,8 +22,8 @@ from hopgraph.tools.models.parse import read_unfinished
 MESSAGE_ID = "hopgraph_message"
 """The metadata key under which a chat says what the id of its reply will be."""
 ID_PREFIX = "reply-"
-_UNFINISHED = re.compile(r"\s*(?:\[[\d,; ]*|&[\w#]*)?\Z")
-"""At the end of what has come: white space, and a mark or an escaped sign that may be half there."""
+_UNFINISHED = re.compile(r"(?:\[[\d,; ]*|&[\w#]*)?\Z")
+"""At the end of what has come: a mark or an escaped sign that may be half there."""
 _HANDLER = "StreamMessagesHandler"
 """LangGraph's callback handler of that stream, whose class is private."""
 

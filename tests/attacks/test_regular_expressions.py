@@ -32,6 +32,9 @@ HOW = {
     "_NOT_AN_OPENING": "match",
     "_WIKIPEDIA_PARAGRAPH": "fullmatch",
     "_ANSWER": "fullmatch",
+    "_MODULE": "fullmatch",
+    "_RULE": "fullmatch",
+    "_FILE": "fullmatch",
 }
 """Patterns that never search: what the product calls instead."""
 BOUNDED = {
