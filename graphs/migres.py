@@ -2,7 +2,7 @@
 
 The paper's claim: a language model knows well what is still missing for an answer, so asking for exactly
 that (rather than decomposing the question beforehand) finds the next passage of a multi-hop chain. Cutting
-passages down to their relevant sentences makes this cheap: fewer than five passages per iteration.
+passages down to their relevant sentences makes this cheap: in the paper, fewer than five passages per iteration.
 
 Paper: "LLMs Know What They Need: Leveraging a Missing Information Guided Framework to Empower
 Retrieval-Augmented Generation". Section 3.2 describes the nodes from retrieve to

@@ -32,7 +32,7 @@ class Extraction(ReplyModel):
 
 
 async def extract(state: MigresState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
-    """Ask once per query with passages for useful statements with citations (the Leaf Module, section 3.2).
+    """Ask once per query with passages for useful statements with citations (section 3.2, the paper's Leaf Module).
 
     Writes `drafts`, in the order of queries and replies, and into `uncited` what was shown of passages that no
     statement of this iteration cites (the Memory Module's hard negatives: two queries that showed a sentence set it

@@ -18,7 +18,7 @@ async def nli_verify(state: MigresState, runtime: Runtime[MigresContext]) -> Map
     """Check every draft against the passages that it cites, in one batch (MIGRES section 3.2).
 
     Writes `evidence`: the drafts that are entailed, without those that are known already. A premise is the
-    cited passages, whole and titled, joined by blank lines. With `verify` off every draft is kept, marked
+    cited passages, whole and titled, joined by blank lines. With `verify` off every new draft is kept, marked
     as not verified. No drafts: no evidence.
     """
     drafts = _without_repeats(state["drafts"])

@@ -41,7 +41,7 @@ def retrieve_with(
     (MIGRES, Table 9). A query that finds nothing has empty candidates. With `leave_out_question` passages that contain
     the question's text are left out, others take their places, and the event `retrieved` counts them as `left_out`.
     Where a person has reviewed the queries, those approved are sent; one that is not has empty candidates or, with
-    `allow_added_queries`, none.
+    `allow_added_queries`, no entry, as long as another one was sent.
     The node raises CorpusError or SpecError where the retriever cannot be opened.
 
     Args:

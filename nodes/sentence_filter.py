@@ -29,7 +29,7 @@ class FilterState(FoundState):
     """What `sentence_filter` reads."""
 
     uncited: NotRequired[dict[str, list[list[int]]]]
-    """MIGRES's memory: the sentences that are set aside are not read again."""
+    """MIGRES's memory of what was shown and not cited: what two queries showed is set aside, and not read again."""
 
 
 async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -> Mapping[str, Any]:

@@ -37,7 +37,7 @@ class Query(TypedDict):
 
 
 class Candidates(TypedDict):
-    """What the retriever found for one query in this iteration, best first."""
+    """What the retriever found for one query in this iteration, best first; a second one's findings follow."""
 
     query: str
     passage_ids: list[str]
@@ -124,7 +124,7 @@ class Call(TypedDict):
     parse_failures: int
     """Replies that could not be used."""
     passages: int
-    """Passages shown in the prompt, or found by the retrieval."""
+    """Passages shown in the prompt, or found for the query, by all retrievers together."""
     knowledge_tokens: int
     """Tokens of the passages shown, estimated without a vocabulary (`count_tokens`)."""
     paused: NotRequired[list[float]]

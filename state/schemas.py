@@ -40,7 +40,7 @@ class Spent(TypedDict):
     """What `ask` needs of the state to obey the budget."""
 
     calls: Annotated[dict[str, Call], merge_calls]
-    """Every model call and retrieval so far, by id (step, path, number, role)."""
+    """Every model call and retrieval so far, by id (step, path, number, and its role or retriever)."""
     started_at: float
     """When the run began, in seconds since the epoch."""
 
@@ -62,17 +62,17 @@ class SearchState(Spent):
     reviewed: Annotated[list[str], merge_ids]
     """Names of the nodes whose reviews took place."""
     asked: list[str]
-    """Memory: every query so far, the question first, in the order of asking."""
+    """Memory: every query proposed or sent so far, the question first, in order."""
     excluded: Annotated[list[str], merge_ids]
     """Memory: ids of passages that are not to be retrieved again."""
     uncited: dict[str, list[list[int]]]
     """Memory: by passage, the [start, end) spans shown in iterations in which no statement cited it, query by query."""
     candidates: list[Candidates]
-    """What the retriever found in this iteration, one entry per query that was sent (`retrieve`)."""
+    """What the retriever found in this iteration, one entry per query that was sent; one that is empty if none was."""
     iteration: int
     """The current iteration, from 1."""
     settings: dict[str, JsonValue]
-    """The settings that the run began with; a resumed run is refused when they differ."""
+    """The settings that the run began with, but for limits and operation; a resumed run is refused when they differ."""
 
 
 class MethodState(QuestionInput, AnswerOutput, SearchState):

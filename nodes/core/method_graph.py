@@ -65,9 +65,9 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
     lead to the node lead to its review in runs whose settings ask for that. Add the node before the edges to it; a
     `Send`, a joined edge or a router without known ends cannot lead there, so give the node a subgraph for them.
 
-    A node's `runtime.context` is always the method's own Context, whatever the caller or a host graph gave,
-    and a run that is resumed under other settings is refused. Everything that is not a coroutine function
-    (a compiled subgraph, a runnable, a plain function) is added as `StateGraph` would.
+    A node's `runtime.context` is always the method's own Context, whatever the caller or a host graph gave, and a run
+    that is resumed under other settings (but for limits and operation) is refused. Everything that is not a coroutine
+    function (a compiled subgraph, a runnable, a plain function) is added as `StateGraph` would.
     """
 
     def __init__(self, state_schema: type[Any], context_schema: type[Context], **options: Any) -> None:
@@ -104,7 +104,7 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
         return cast("Any", super()).add_node(name, step, **options)
 
     def add_edge(self, start_key: str | list[str], end_key: str) -> Self:
-        """Add an edge as `StateGraph` does."""
+        """Add an edge; to a node with a review, by way of the review in runs that ask for it."""
         review = self._reviews.get(end_key)
         if review is None or not isinstance(start_key, str):
             return super().add_edge(start_key, end_key)

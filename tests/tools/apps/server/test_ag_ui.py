@@ -320,6 +320,18 @@ async def test_half_a_surrogate_pair_of_a_models_does_not_end_the_stream(
             assert isinstance(events[-1], ag.RunFinishedEvent)
 
 
+async def locked(database: sqlite3.Connection) -> None:
+    """Lock a database for writing, once the app, which runs on this loop, writes nothing."""
+    database.execute("PRAGMA busy_timeout = 0")
+    while True:
+        try:
+            database.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            await asyncio.sleep(0.01)
+        else:
+            return
+
+
 @pytest.mark.slow
 async def test_a_locked_database_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
@@ -335,7 +347,7 @@ async def test_a_locked_database_is_told_in_one_line(tmp_path: Path, monkeypatch
             events: list[Any] = []
             async for event in stream(app, body(QUESTION)):
                 if not events:
-                    other.execute("BEGIN IMMEDIATE")
+                    await locked(other)
                 events.append(event)
             other.close()
             assert isinstance(events[-1], ag.RunErrorEvent)

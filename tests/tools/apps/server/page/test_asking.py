@@ -116,7 +116,7 @@ def test_a_turn_is_followed_unless_somebody_scrolls_up(serve: Serve, open_chat: 
         chat.page.wait_for_function("document.querySelector('#hg-talk').scrollTop > 50")
         assert chat.page.evaluate(BELOW)[0] == 0
         chat.page.locator("#hg-talk").hover()
-        chat.page.mouse.wheel(0, -120)
+        chat.page.mouse.wheel(0, -5000)
         chat.page.wait_for_function("document.querySelector('#hg-talk').scrollTop < 10")
         steps.nth(7).wait_for(state="attached")
         assert chat.page.evaluate("document.querySelector('#hg-talk').scrollTop") < 10
