@@ -57,16 +57,14 @@ def dspy(url: str, _dataset: Path) -> Answer:
 
     library.configure(
         lm=library.LM("openai/memo", api_base=f"{url}/v1", api_key="none", cache=False, temperature=0),
-        adapter=library.ChatAdapter(),
+        adapter=library.JSONAdapter(),
     )
-    hop = library.Predict("question, passages -> query")
-    last = library.Predict("question, passages -> answer")
+    hop = library.Predict("question, passages -> reasoning, answer")  # the fields of the server's reply
 
     async def answer(question: str) -> None:
         passages = "Passage: a line of text.\n" * 60
-        for _ in range(3):
+        for _ in range(4):
             await hop.acall(question=question, passages=passages)
-        await last.acall(question=question, passages=passages)
 
     return answer
 
