@@ -22,8 +22,8 @@ METHOD_ALIASES = {"tor": "tree_of_reviews", "cor": "chain_of_reviews"}
 """Short names, as the papers use them."""
 
 TurnKind = Literal["small_talk", "single_hop", "bridge", "comparison", "question", "refused"]
-"""What a message is. `bridge`: a fact has to be found before the next can be looked up. `question`: nobody asked of
-what kind, as the method is set. `refused`: it cannot be read, because it is empty or too long."""
+"""What a message is. `bridge`: a fact has to be found before the next can be looked up. `question`: of a kind
+that was not asked about, as the method is set. `refused`: it cannot be read, because it is empty or too long."""
 
 
 class ChatInput(TypedDict):

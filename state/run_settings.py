@@ -1,7 +1,7 @@
 """The settings of one run: resolved as it begins or goes on, with what is derived from them meanwhile."""
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, cast
 
 from hopgraph.state.context import Context, ContextT
@@ -39,4 +39,12 @@ def once_per_run(settings: Context, name: object, make: Callable[[], ValueT]) ->
         return make()
     if name not in known:
         known[name] = make()
+    return known[name]
+
+
+async def awaited_once_per_run(settings: Context, name: object, make: Callable[[], Awaitable[ValueT]]) -> ValueT:
+    """Return what `make` gives in the end; `once_per_run`, for coroutines. Two that ask at once may both make it."""
+    known = once_per_run(settings, "awaited", dict[object, Any])
+    if name not in known:
+        known[name] = await make()
     return known[name]

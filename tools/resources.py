@@ -13,7 +13,7 @@ from langchain_core.retrievers import BaseRetriever
 
 from hopgraph.state import Context, EntailmentChecker, Reranker
 from hopgraph.state.context import DEFAULT_MODEL, DEFAULT_RETRIEVER
-from hopgraph.state.run_settings import once_per_run
+from hopgraph.state.run_settings import awaited_once_per_run
 from hopgraph.tools.io.background import gather_or_cancel
 from hopgraph.tools.models import ModelHandle, Sampling, model_name, resolve_model
 from hopgraph.tools.scoring.resolve import resolve_entailment, resolve_reranker
@@ -27,11 +27,10 @@ _checkers: dict[str, EntailmentChecker] = {}
 
 async def get_model(settings: Context, role: str) -> ModelHandle:
     """Return the model of a role: bound to the role itself, else to its longest prefix, else the general one."""
-    known = once_per_run(settings, "models", dict[str, ModelHandle])
-    if role not in known:
-        sampling = Sampling(settings.temperature, settings.seed, settings.request_timeout)
-        known[role] = await resolve_model(find_model_spec(settings, role), sampling)
-    return known[role]
+    sampling = Sampling(settings.temperature, settings.seed, settings.request_timeout)
+    return await awaited_once_per_run(
+        settings, ("model", role), lambda: resolve_model(find_model_spec(settings, role), sampling)
+    )
 
 
 def find_model_spec(settings: Context, role: str) -> str | BaseChatModel:
@@ -55,11 +54,10 @@ def _open_retriever(spec: str) -> BaseRetriever:
 
 async def get_retrievers(settings: Context) -> list[BaseRetriever]:
     """Return the retriever, and the second one if there is one; the next run sees an index that was replaced."""
-    known = once_per_run(settings, "retrievers", dict[str, list[BaseRetriever]])
-    if "all" not in known:
-        given = [settings.retriever, *([settings.second_retriever] if settings.second_retriever else [])]
-        known["all"] = await gather_or_cancel(get_retriever(each) for each in given)
-    return known["all"]
+    given = [settings.retriever, *([settings.second_retriever] if settings.second_retriever else [])]
+    return await awaited_once_per_run(
+        settings, "retrievers", lambda: gather_or_cancel(get_retriever(each) for each in given)
+    )
 
 
 async def get_reranker(settings: Context) -> Reranker:

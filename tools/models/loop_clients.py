@@ -46,21 +46,20 @@ class LoopClients:
     """Copies of one model, each with a client that is closed with its loop. It holds no reference to the model."""
 
     def __init__(self) -> None:
-        self._models = dict[asyncio.AbstractEventLoop, LoopModel]()
-        self._open = dict[asyncio.AbstractEventLoop, AsyncGenerator[LoopModel]]()
+        self._open = dict[asyncio.AbstractEventLoop, tuple[LoopModel, AsyncGenerator[LoopModel]]]()
 
     async def here(self, model: BaseChatModel) -> LoopModel:
         """Return the model's copy for the running loop."""
         loop = asyncio.get_running_loop()
-        if loop not in self._models:
+        if loop not in self._open:
             await asyncio.to_thread(_certificates)  # reading them takes long
-        if loop not in self._models:
-            for closed in [each for each in list(self._models) if each.is_closed()]:
-                self._forget(closed)
+        if loop not in self._open:
+            for closed in [each for each in list(self._open) if each.is_closed()]:
+                self._open.pop(closed, None)
             # asyncio.run and uvicorn end the generators that are under way before they close their loop.
-            self._open[loop] = self._with_client(model, loop)
-            await anext(self._open[loop])
-        return self._models[loop]
+            client = self._with_client(model, loop)
+            self._open[loop] = await anext(client), client
+        return self._open[loop][0]
 
     async def _with_client(self, model: Any, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[LoopModel]:
         given = model.root_async_client
@@ -75,17 +74,14 @@ class LoopClients:
         texts = {name: value for name, value in headers.items() if isinstance(value, str)}
         pools = HttpPools(client, str(given.base_url), texts)
         copy = model.model_copy(update={"root_async_client": root, "async_client": root.chat.completions})
-        self._models[loop] = LoopModel(copy.with_pools(pools) if hasattr(copy, "with_pools") else copy)
+        if hasattr(copy, "use_pools"):
+            copy.use_pools(pools)
         try:
-            yield self._models[loop]
+            yield LoopModel(copy)
         finally:
-            self._forget(loop)
+            self._open.pop(loop, None)
             await own.aclose()
             await pools.aclose()
-
-    def _forget(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._models.pop(loop, None)
-        self._open.pop(loop, None)
 
 
 @cache

@@ -29,10 +29,9 @@ class LeanChatOpenAI(ChatOpenAI):
     _pools: HttpPools | None = PrivateAttr(None)
     """Of the loop that asks."""
 
-    def with_pools(self, pools: HttpPools) -> "LeanChatOpenAI":
-        """Return the model as it is, with connections for its requests."""
+    def use_pools(self, pools: HttpPools) -> None:
+        """Send requests over these connections."""
         self._pools = pools
-        return self
 
     async def _agenerate(
         self,

@@ -22,8 +22,8 @@ from hopgraph.tools.models.resolve import Bound, KeyRefusal, ModelHandle, Option
 from hopgraph.tools.models.structured import Mode, is_openai, modes_of, reply_text
 from hopgraph.tools.models.tokens import count_tokens
 
-_TIMEOUTS = (TimeoutError, httpx.TimeoutException)
 _UNREADABLE = (json.JSONDecodeError, UnreadableReplyError)
+_LATE, _OTHER_FORMAT = "no reply in time", "the server's reply is not in the OpenAI format"
 _UNSUPPORTED_STATUS = frozenset({400, 404, 405, 415, 422, 501})
 """HTTP statuses with which servers refuse a way of asking for JSON that they do not support."""
 
@@ -38,15 +38,19 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
     if status is not None:
         hint = "; try temperature=none" if "temperature" in detail else ""
         return ModelError(f"{handle.name}: HTTP {status}: {detail}{hint}", trouble)
-    if isinstance(error, (*_TIMEOUTS, openai_error("APITimeoutError"))):
-        return ModelError(f"{handle.name}: no reply in time; raise request_timeout or try again", trouble)
+    if _is_timeout(error):
+        return ModelError(f"{handle.name}: {_LATE}; raise request_timeout or try again", trouble)
     if isinstance(error, _UNREADABLE):
-        return ModelError(f"{handle.name}: the server's reply is not in the OpenAI format ({detail})", trouble)
+        return ModelError(f"{handle.name}: {_OTHER_FORMAT} ({detail})", trouble)
     if trouble == "outage":
         return ModelError(f"{handle.name}: cannot reach {_address(handle)}; is the server running?", trouble)
     if isinstance(error, openai_error("OpenAIError")):
         return ModelError(f"{handle.name}: {detail}")
     return error
+
+
+def _is_timeout(error: BaseException) -> bool:
+    return isinstance(error, TimeoutError | httpx.TimeoutException | openai_error("APITimeoutError"))
 
 
 def _address(handle: ModelHandle) -> str:
@@ -70,10 +74,10 @@ def _failed_request(handle: ModelHandle, error: BaseException, attempt: int, wai
     status = status_of(error)
     if status is not None:
         problem = f"HTTP {status}"
-    elif isinstance(error, (*_TIMEOUTS, openai_error("APITimeoutError"))):
-        problem = "no reply in time"
+    elif _is_timeout(error):
+        problem = _LATE
     elif isinstance(error, _UNREADABLE):
-        problem = "the server's reply is not in the OpenAI format"
+        problem = _OTHER_FORMAT
     else:
         problem = f"cannot connect to {_address(handle)}"
     return FailedRequest(attempt, status, round(wait, 3), problem)

@@ -1,21 +1,16 @@
 """Count tokens without a vocabulary, for models whose server reports no usage."""
 
 import re
-from functools import lru_cache
 from itertools import islice
 
-_PASSAGE = 4000
-"""Characters up to which a text, as a passage that one prompt after the other shows, is counted once."""
+from hopgraph.tools.text.passage_cache import once_per_passage
+
 _PIECE = re.compile(r"[^\W\d_]{1,7}|\d{1,3}|[^\w\s]|_")
 
 
+@once_per_passage
 def count_tokens(text: str) -> int:
     """Estimate the tokens of a text: one per 7 letters of a word, 3 digits or sign. 0 for blank text."""
-    return _count_once(text) if len(text) <= _PASSAGE else len(_PIECE.findall(text))
-
-
-@lru_cache(maxsize=2048)
-def _count_once(text: str) -> int:
     return len(_PIECE.findall(text))
 
 

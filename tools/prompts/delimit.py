@@ -7,7 +7,8 @@ a model copies back.
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+
+from hopgraph.tools.text.passage_cache import once_per_passage
 
 Value = str | int | Sequence[str] | Sequence[Mapping[str, str]]
 """A prompt variable: a text, a number (inserted without a block), a list of texts, or a list of passages with
@@ -26,8 +27,6 @@ _TAG_START = re.compile(rf"[<\ufe64\uff1c](?=[\s/\\\uff0f\uff3c\ufe68{_IGNORABLE
 _ENTITY = r"(?:amp;)*(?:lt|quot|#0*60|#x0*(?:3c|fe64|ff1c));"
 _LOOKS_ESCAPED = re.compile(f"&(?={_ENTITY})", re.IGNORECASE)
 _ESCAPED = re.compile(f"&amp;(?={_ENTITY})", re.IGNORECASE)
-_PASSAGE = 4000
-"""Characters up to which a text, as a passage that one prompt after the other shows, is escaped once."""
 _ENTITIES = {"<": "&lt;", "\ufe64": "&#xFE64;", "\uff1c": "&#xFF1C;"}
 
 
@@ -36,13 +35,9 @@ def clean(text: str) -> str:
     return _UNSEEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
+@once_per_passage
 def escape(text: str) -> str:
     """Write text so that no part of it is a tag."""
-    return _escape_once(text) if len(text) <= _PASSAGE else _escape_once.__wrapped__(text)
-
-
-@lru_cache(maxsize=2048)
-def _escape_once(text: str) -> str:
     return _TAG_START.sub(lambda found: _ENTITIES[found[0]], _LOOKS_ESCAPED.sub("&amp;", clean(text)))
 
 
