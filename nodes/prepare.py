@@ -10,6 +10,7 @@ from langgraph.types import Overwrite
 
 from hopgraph.nodes.core.human_review import check_resumable
 from hopgraph.state import Context, Query, QuestionError, QuestionInput, SettingsError
+from hopgraph.state.context import own_prompt_folders
 from hopgraph.state.fingerprint import record_settings
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.io.background import gather_or_cancel
@@ -92,7 +93,7 @@ def _check_prompts(settings: Context) -> None:
     """Check that each step has a prompt and every prompt file belongs to a step; then the demonstrations."""
     if settings.prompts_dir:
         check_prompts_dir(settings.prompts_dir, settings.method, settings.all_steps())
-    for folder in settings.prompt_folders:
+    for folder in own_prompt_folders(type(settings)):
         check_prompt_names(folder, settings.method, settings.all_steps())
     for step in settings.all_steps():
         read_prompt(f"{settings.method}/{step}", settings.prompt_folders)
