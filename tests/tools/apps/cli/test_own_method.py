@@ -9,11 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from hopgraph.graphs import METHODS
 from support.own_methods import PLAIN
 from support.paths import ROOT, SAMPLE
+from support.servers.web_app import chat_process
+from support.waiting import PATIENCE
 
 Run = Callable[..., Any]
 EXAMPLE = ROOT / "examples" / "checked_answer"
@@ -130,7 +133,9 @@ def started(*arguments: str, cwd: Path, **environment: str) -> str:
 
 
 @pytest.mark.slow
-def test_the_installed_example_by_name_in_several_processes(tmp_path: Path, mine: Path) -> None:
+def test_the_installed_example_by_name_in_several_processes(
+    tmp_path: Path, mine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     installed = tmp_path / "installed"
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--no-index"]
     subprocess.run([*pip, "--target", str(installed), str(mine)], check=True, capture_output=True)
@@ -149,3 +154,10 @@ def test_the_installed_example_by_name_in_several_processes(tmp_path: Path, mine
     ]
     assert "checked_answer" in started("compare", "runs", cwd=work, **found)
     assert "Checked answer ·" in started("show", "runs", "q01", "--method", "checked_answer", cwd=work, **found)
+    monkeypatch.chdir(work)
+    with chat_process(work, "--method", "checked_answer", environment=found) as chat:
+        for model in ("auto", "checked_answer"):  # "auto" is the method that it was started with
+            body = {"model": model, "messages": [{"role": "user", "content": QUESTION}]}
+            said = httpx.post(f"{chat.url}/v1/chat/completions", json=body, timeout=PATIENCE).json()
+            assert said["hopgraph"]["method"] == "checked_answer"
+            assert "checked · first: " in said["choices"][0]["message"]["reasoning_content"]

@@ -317,6 +317,18 @@ async def test_a_model_that_fails_is_told_in_one_line_without_keys(
         assert "another-key" not in text
 
 
+@pytest.mark.parametrize("method", ["direct", "one_step"])
+async def test_a_stream_whose_first_model_call_fails_has_that_status(tmp_path: Path, method: str) -> None:
+    with OpenAIServer(OfflineExtractive()) as server:
+        server.fail_when(f"{method}/answer", ErrorStatus(500, "out of memory"))
+        options = ServingOptions(settings=failing(server).settings, threads=tmp_path / "t.sqlite", page=False)
+        async with open_app(options) as app:
+            reply = await posted(app, wanted(model=method, stream=True))
+    assert reply.status_code == 502
+    assert reply.json()["error"]["code"] == "model_failed"
+    assert reply.headers["x-should-retry"] == "false"
+
+
 async def test_the_client_raises_what_a_stream_tells_late(tmp_path: Path) -> None:
     with OpenAIServer(OfflineExtractive()) as server:
         server.fail_when("migres/decide", ErrorStatus(500, "out of memory"))

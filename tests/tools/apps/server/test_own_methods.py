@@ -95,7 +95,8 @@ async def test_mcp_and_chat_offer_it(tmp_path: Path) -> None:
     async with Client(stdio_client(started)) as client:
         found: Any = await client.call_tool("plain", {"question": "Who?"})
     assert found.structured_content["answer"] == "mild answer to Who? x2"
-    with chat_process(tmp_path, "--method", str(place)) as running:
+    example = ROOT / "examples" / "checked_answer" / "checked_answer.py"
+    with chat_process(tmp_path, "--method", str(example)) as running:
         async with httpx.AsyncClient(base_url=running.url, timeout=60) as http:
             said = (await http.post("/v1/chat/completions", json=asked("auto"))).json()
-    assert said["choices"][0]["message"]["content"].startswith("mild answer to Who? x2")
+    assert said["hopgraph"]["method"] == "checked_answer"

@@ -20,6 +20,7 @@ from langchain_core.messages import AIMessage
 
 from hopgraph.nodes.finish import total
 from hopgraph.state import HopgraphError, ModelError, QuestionError, SettingsError, SpecError
+from hopgraph.state.events import PassagesGiven, QuerySent, Retrieved, Retrying, Routed
 from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.apps.server.openai_api.completions import (
     CompletionRequest,
@@ -33,12 +34,14 @@ from hopgraph.tools.apps.server.refusal import BusyError, QuotaError, Refusal
 from hopgraph.tools.apps.server.relay import CLIENT_LEFT, KEEP_ALIVE, relay_steps, stream_events, while_connected
 from hopgraph.tools.apps.server.server_options import OWNER
 from hopgraph.tools.apps.server.service import Service, UnknownMethodError, model_names, resolve_name
-from hopgraph.tools.apps.server.turn import TurnEnd, TurnStep, WrittenText, error_line
+from hopgraph.tools.apps.server.turn import PassagesRead, TurnEnd, TurnStep, WrittenText, error_line
 
 OPENAI_PATH = "/v1"
 
 _STARTED = int(time.time())
 _DONE = "data: [DONE]\n\n"
+_EARLY = frozenset(each.event for each in (Routed, QuerySent, Retrieved, PassagesGiven, Retrying))
+"""Events of steps that need no reply of a model: a stream does not begin with them alone."""
 
 _PLACE = "/paths/~1v1~1chat~1completions/post/requestBody/content/application~1json/schema"
 _SCHEMA = CompletionRequest.model_json_schema(ref_template=f"#{_PLACE}/$defs/{{model}}")
@@ -110,24 +113,32 @@ async def _whole(writer: CompletionWriter, steps: Steps) -> Mapping[str, Any]:
 
 
 async def _chunks(asked: CompletionRequest, writer: CompletionWriter, steps: Steps) -> AsyncGenerator[str]:
-    """Run a turn and write its chunks; the first comes when it has started."""
+    """Run a turn and write its chunks; none before a model has replied, so that the status tells an earlier failure."""
     narrator, started, written = Narrator(), False, ""
+    chunks = [_event(writer.chunk({"role": "assistant", "content": ""}))]
     async with aclosing(steps):
         async for step in steps:
-            if not started:
-                started = True
-                yield _event(writer.chunk({"role": "assistant", "content": ""}))
             if step is None:
-                yield KEEP_ALIVE
+                chunks.append(KEEP_ALIVE)
             elif isinstance(step, WrittenText):
                 written += step.text
-                yield _event(writer.chunk({"content": step.text}))
+                chunks.append(_event(writer.chunk({"content": step.text})))
             elif text := write_reasoning(step, narrator):
-                yield _event(writer.chunk({"reasoning_content": text}))
+                chunks.append(_event(writer.chunk({"reasoning_content": text})))
             if isinstance(step, TurnEnd):
                 with_usage = bool(asked.stream_options and asked.stream_options.include_usage)
-                for chunk in writer.last_chunks(step, written, include_usage=with_usage):
-                    yield _event(chunk)
+                chunks += map(_event, writer.last_chunks(step, written, include_usage=with_usage))
+            if started := started or not _is_early(step):
+                for chunk in chunks:
+                    yield chunk
+                chunks.clear()
+
+
+def _is_early(step: TurnStep | None) -> bool:
+    """Whether a step may come before the first reply of a model; a keep-alive must not wait for one."""
+    if step is None or isinstance(step, TurnEnd | WrittenText):
+        return False
+    return isinstance(step, PassagesRead) or step["event"] in _EARLY
 
 
 def _event(data: Mapping[str, Any]) -> str:
