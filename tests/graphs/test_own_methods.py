@@ -59,9 +59,9 @@ def test_a_module_is_found_from_the_working_directory(tmp_path: Path, monkeypatc
 def test_a_package_offers_methods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_package(tmp_path, short_way=NATIVE, broken="raise OSError('no disk')")
     monkeypatch.syspath_prepend(tmp_path)
-    from hopgraph import graphs
+    from hopgraph.graphs import registry
 
-    installed = graphs.__dict__["_installed"](METHODS)
+    installed = registry.__dict__["_installed"](METHODS)
     assert installed == {name: CodePlace(f"pkg_{name}", "graph") for name in ("short_way", "broken")}
     methods = Methods(installed)
     assert methods["short_way"].name == "short_way"

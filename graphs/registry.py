@@ -1,0 +1,187 @@
+"""The methods: those of this folder, those of installed packages, and those that a person names by their place."""
+
+import logging
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any, cast
+
+from langgraph.graph.state import CompiledStateGraph
+
+from hopgraph import graphs
+from hopgraph.graphs import baselines
+from hopgraph.nodes.core.hosted_graph import AnyGraph, host_graph, keys_of
+from hopgraph.nodes.core.method_graph import CompiledMethod, MethodGraph
+from hopgraph.state import Context as Settings
+from hopgraph.state import SettingsError, SpecError
+from hopgraph.state.chat import METHOD_ALIASES as ALIASES
+from hopgraph.state.errors import did_you_mean
+from hopgraph.state.papers import PAPERS
+from hopgraph.state.schemas import AnswerOutput
+from hopgraph.tools.io.code_objects import CodePlace, load_object, parse_place
+
+METHOD_PACKAGES = "hopgraph.methods"
+"""The entry-point group of installed packages that offer methods: name → a compiled graph."""
+_GRAPH = "graph"
+_RESERVED = frozenset({"all", "auto", "chat", "registry", *ALIASES})
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method: what runs, and what it says about itself."""
+
+    name: str
+    graph: CompiledMethod
+    Context: Any
+    """Its settings: a subclass of `hopgraph.state.Context`."""
+    about: str
+    """The docstring of its module: a first line `Title: what it does`, and more; may be empty."""
+    place: CodePlace
+    figure: AnyGraph
+    """What is drawn: a graph of others as it is, without the nodes around it."""
+    file: str
+    """Where its code is."""
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether it is one of hopgraph's."""
+        return self.place.place.startswith(f"{graphs.__name__}.")
+
+    @property
+    def takes_gold_passages(self) -> bool:
+        """Whether the caller gives the passages, too."""
+        return "gold_passages" in keys_of(self.graph, "input")
+
+    def build(self) -> MethodGraph:
+        """Return the graph's nodes and edges, to be compiled with a checkpointer."""
+        return cast("MethodGraph", self.graph.builder)
+
+
+class Methods(Mapping[str, Method]):
+    """The methods by their names and short names; each is loaded when it is first looked up."""
+
+    def __init__(self, places: Mapping[str, CodePlace]) -> None:
+        self._places, self._loaded = dict(places), dict[str, Method]()
+
+    def __getitem__(self, name: str) -> Method:
+        full = ALIASES.get(name, name)
+        if full not in self._loaded:
+            self._loaded[full] = _load(self._places[full], full)
+        return self._loaded[full]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places or name in ALIASES
+
+    def __iter__(self) -> Iterator[str]:
+        yield from (*self._places, *ALIASES)
+
+    def __len__(self) -> int:
+        return len(self._places) + len(ALIASES)
+
+    def add(self, place: CodePlace) -> Method:
+        """Add the method at a place, under its own name; once, however often it is named.
+
+        Raises:
+            SpecError: there is none. SettingsError: another method has its name.
+        """
+        known = next((name for name, each in self._places.items() if each == place), None)
+        if known is not None:
+            return self[known]
+        method = _load(place)
+        if other := self._places.get(method.name):
+            raise SettingsError(
+                f"{place}: it is called {method.name!r}, as the method at {other}; give its Context another `method`"
+            )
+        self._places[method.name], self._loaded[method.name] = place, method
+        return method
+
+    def of_others(self) -> list[str]:
+        """List, for `find_method` in another process, the methods loaded so far that are not hopgraph's."""
+        own = ((name, each) for name, each in self._loaded.items() if not each.is_built_in)
+        return [name if name in _FOUND else str(each.place) for name, each in own]
+
+
+def _load(place: CodePlace, name: str = "") -> Method:
+    found, module = load_object(place)
+    if not isinstance(found, CompiledStateGraph):
+        raise SpecError(f"{place} is a {type(found).__name__}, and no compiled LangGraph graph; call builder.compile()")
+    graph = cast("AnyGraph", found)
+    own = graph.context_schema if isinstance(graph.context_schema, type) else None
+    own_name = own.method if own is not None and issubclass(own, Settings) else ""
+    name = name or own_name or _name_of(place)
+    if own_name not in ("", name):
+        raise SpecError(f"{place}: it is offered as {name!r}, but its Context calls it {own_name!r}")
+    if not _NAME.fullmatch(name) or name in _RESERVED:
+        raise SpecError(f"{place}: {name!r:.80} is no name for a method; take lower-case letters, digits and _")
+    gives_all = AnswerOutput.__annotations__.keys() <= set(keys_of(graph, "output"))
+    method = graph if isinstance(graph, CompiledMethod) and own_name and gives_all else host_graph(graph, name)
+    return Method(name, method, method.context_schema, module.__doc__ or "", place, graph, module.__file__ or "")
+
+
+def _name_of(place: CodePlace) -> str:
+    """Name a graph without settings of ours after its file or module, or as it is called there."""
+    file = Path(place.place).stem if place.is_file else place.place.rpartition(".")[2]
+    return re.sub(r"\W+", "_", (file if place.name == _GRAPH else place.name).lower())
+
+
+def _built_in() -> dict[str, CodePlace]:
+    """Find the methods of this folder, in the order of `PAPERS`; those of no paper come last."""
+    folders = {graphs.__name__: graphs.__path__, baselines.__name__: baselines.__path__}
+    found = {
+        each.name: CodePlace(f"{package}.{each.name}", _GRAPH)
+        for package, path in folders.items()
+        for each in iter_modules(path)
+        if not each.ispkg and each.name not in _RESERVED
+    }
+    return {name: found.pop(name) for name in PAPERS} | found
+
+
+def _installed(taken: Mapping[str, CodePlace]) -> dict[str, CodePlace]:
+    """Find the methods that packages offer; none is imported yet, as it may be what imports this."""
+    found: dict[str, CodePlace] = {}
+    for each in entry_points(group=METHOD_PACKAGES):
+        if each.name in taken or each.name in found:
+            _log.warning("the method %r of %s is left out: there is another one of this name", each.name, each.value)
+            continue
+        found[each.name] = CodePlace(each.module, each.attr or _GRAPH)
+    return found
+
+
+_FOUND = _built_in()
+_FOUND.update(_installed(_FOUND))
+METHODS = Methods(_FOUND)
+"""Every method by its name, and by its short name."""
+
+
+def find_method(given: str) -> Method:
+    """Return the method that a person names on their own command line: by its name, or by its place, whose code runs.
+
+    The place is `FILE.py`, `FILE.py:NAME` or `MODULE:NAME`; the method then belongs to `METHODS`. What comes from the
+    caller of a server, or is read from a file, is looked up in `METHODS` alone.
+
+    Raises:
+        SettingsError: there is no such method. SpecError: it cannot be loaded.
+    """
+    name = given.strip()
+    if name.lower() in METHODS:
+        return METHODS[name.lower()]
+    if place := parse_place(name, _GRAPH):
+        return METHODS.add(place)
+    hint = f"; did you mean the file {name}.py?" if Path(f"{name}.py").is_file() else did_you_mean(name, METHODS)
+    raise SettingsError(f"method {given!r:.80} is unknown{hint}")
+
+
+def list_methods() -> dict[str, Method]:
+    """Load every method; one of a package that cannot be loaded is left out with a warning."""
+    found: dict[str, Method] = {}
+    for name in METHODS:
+        try:
+            found.setdefault(METHODS[name].name, METHODS[name])
+        except SpecError as error:
+            _log.warning("method %r is left out: %s", name, error)
+    return found
