@@ -155,6 +155,19 @@ class Recalled(QueryEvent, kind="recalled"):
     """Empty where it knows nothing."""
 
 
+class DocumentRewritten(Event, kind="rewritten"):
+    """A document about the question, after a round of retrieval."""
+
+    round: int
+    """From 1."""
+    text: str
+    """Empty while there is none."""
+    changed: bool
+    """Whether the round changed it."""
+    passage_ids: list[str]
+    """The passages that it was written with."""
+
+
 class TopicNamed(Event, kind="topic"):
     """The topic that a model found in the question."""
 
@@ -173,7 +186,9 @@ class United(Event, kind="united"):
     passage_ids: list[str]
 
 
-RetrievalEvent = QuerySent | Retrieved | PassagesGiven | Filtered | Reranked | Compressed | Weighed | Recalled
+RetrievalEvent = (
+    QuerySent | Retrieved | PassagesGiven | Filtered | Reranked | Compressed | Weighed | Recalled | DocumentRewritten
+)
 BlendingEvent = TopicNamed | Blended | United
 
 

@@ -79,6 +79,7 @@ PAPERS: Final[dict[str, Paper]] = {
         "Shao et al., 2023",
         "2305.15294",
     ),
+    "itrg": _paper("Retrieval-Generation Synergy Augmented Large Language Models", "Feng et al., 2023", "2310.05149"),
     "ircot": _IRCOT,
     "least_to_most": _paper(
         "Least-to-Most Prompting Enables Complex Reasoning in Large Language Models", "Zhou et al., 2023", "2205.10625"

@@ -13,6 +13,7 @@ from hopgraph.graphs.baselines import (
     gold_passages,
     ircot,
     iter_retgen,
+    itrg,
     one_step,
     one_step_cot,
     rerank,
@@ -34,6 +35,8 @@ FOUND: dict[str, dict[str, tuple[str, str]]] = {
     "": {"noise": NOISE, "film": FILM},
 }
 """The second hop's passage is found only by a query that begins with its title."""
+FOUND_BY_NAME = {"Ada Brink": FOUND["^Ada Brink"], "": FOUND[""]}
+"""It is found by any query that names her."""
 POOL: dict[str, dict[str, tuple[str, str]]] = {"": {"noise": NOISE, "film": FILM, "person": PERSON}}
 GOLD = [{"title": FILM[0], "text": FILM[1]}, {"title": PERSON[0], "text": PERSON[1], "id": "person"}]
 
@@ -53,6 +56,7 @@ METHODS: dict[str, ModuleType] = {
         gold_passages,
         iter_retgen,
         ircot,
+        itrg,
     )
 }
 ROLES: dict[str, list[str]] = {
@@ -69,6 +73,7 @@ ROLES: dict[str, list[str]] = {
     "gold_passages": ["answer"],
     "iter_retgen": ["answer_step_by_step"] * 2,
     "ircot": ["next_thought"] * 2 + ["answer_step_by_step"],
+    "itrg": ["write_passage", "rewrite_passage", "rewrite_passage", "answer"],
 }
 """The roles of a run in their order."""
 
@@ -115,6 +120,12 @@ def think(prompt: str) -> str:
     return json.dumps({"thought": thought})
 
 
+def rewrite(prompt: str) -> str:
+    """Write what the passages say of the film and the person, after the document as it is."""
+    facts = [fact for title, fact in (("Night Harbour", DIRECTED), ("Ada Brink", BORN)) if title in titles(prompt)]
+    return json.dumps({"passage": " ".join(dict.fromkeys([DIRECTED] * (DIRECTED in prompt) + facts))})
+
+
 def sampled(*answers: str, reasons: Sequence[str] = (), used: Sequence[Sequence[int]] = ()) -> list[str]:
     """Write the replies of samples."""
     reasons, used = reasons or [BORN] * len(answers), used or [[]] * len(answers)
@@ -131,6 +142,8 @@ def replies(**other: Any) -> dict[str, Any]:
         "summarise": shorter,
         "snippet": shorter,
         "next_thought": think,
+        "write_passage": lambda _: '{"passage": "I don\'t know."}',
+        "rewrite_passage": rewrite,
     }
     return {**usual, **other}
 
@@ -139,7 +152,7 @@ def settings_for(method: str, script: Script, **more: Any) -> Any:
     hops = method in {"iter_retgen", "ircot", "one_step", "one_step_cot"}
     given: dict[str, Any] = {
         "model": script.model(),
-        "retriever": FixedRetriever(found=FOUND if hops else POOL),
+        "retriever": FixedRetriever(found=FOUND_BY_NAME if method == "itrg" else FOUND if hops else POOL),
         "reranker": Rated(by_title),
     }
     return METHODS[method].Context(**{**given, **more})

@@ -1,4 +1,4 @@
-"""ITER-RETGEN and IRCoT: what is searched by turns, and how it ends."""
+"""ITER-RETGEN, IRCoT and ITRG: what is searched by turns, and how it ends."""
 
 import json
 import re
@@ -10,6 +10,7 @@ from support.baselines_script import (
     BORN,
     DIRECTED,
     FILM,
+    FOUND,
     NOISE,
     PERSON,
     QUESTION,
@@ -111,3 +112,45 @@ def test_ircot_collects_no_more_passages_than_it_may() -> None:
     run, script = go("ircot", other, retriever=FixedRetriever(found=found), max_passages=7)
     assert [len(titles(prompt)) for prompt in script.prompts] == [5, 7, 7, 7]
     assert len(run.result["passages"]) == 15
+
+
+def test_itrg_searches_for_the_question_with_its_document_and_reads_both() -> None:
+    run, script = go("itrg")
+    assert queries_of(run) == [QUESTION, f"{QUESTION} {DIRECTED}", f"{QUESTION} {DIRECTED} {BORN}"]
+    assert [titles(prompt) for prompt in script.prompts] == [
+        [],
+        ["Harbour", "Night Harbour"],
+        ["Ada Brink"],  # Night Harbour was found before
+        ["Night Harbour", "Ada Brink", "Model knowledge"],
+    ]
+    assert f"<document>\n{DIRECTED}\n</document>" in script.prompts[2]
+    assert f"{DIRECTED} {BORN}" in script.prompts[3]
+
+
+def test_itrg_writes_its_document_anew_from_all_passages_of_the_round() -> None:
+    run, script = go("itrg", mode="refresh", iterations=2)
+    assert [titles(prompt) for prompt in script.prompts[1:3]] == [
+        ["Harbour", "Night Harbour"],
+        ["Night Harbour", "Ada Brink"],
+    ]
+    assert all("<document>" not in prompt for prompt in script.prompts)
+    assert run.result["usage"]["iterations"] == 2
+
+
+@pytest.mark.parametrize(("mode", "rounds"), [("refine", 5), ("refresh", 5), ("refresh", 2)])
+def test_itrg_takes_two_calls_more_than_rounds(mode: str, rounds: int) -> None:
+    """As the paper's pipeline, where every round finds something new and changes the document."""
+    numbers = iter(range(99))
+    found = {f" {number}$": {f"p{number}": (f"P{number}", "text")} for number in range(9)} | {"": FOUND[""]}
+    other = {"rewrite_passage": lambda _: json.dumps({"passage": str(next(numbers))})}
+    run, _ = go("itrg", other, mode=mode, iterations=rounds, retriever=FixedRetriever(found=found))
+    usage = run.result["usage"]
+    assert (usage["llm_calls"], usage["retrievals"], usage["iterations"]) == (rounds + 2, rounds, rounds)
+
+
+def test_itrg_begins_with_what_the_model_knows() -> None:
+    run, _ = go("itrg", {"write_passage": lambda _: json.dumps({"passage": DIRECTED})}, iterations=1)
+    assert queries_of(run) == [f"{QUESTION} {DIRECTED}"]
+    assert [each["passage_id"] for each in run.result["citations"]] == ["person"]
+    run, _ = go("itrg", {"answer": lambda _: json.dumps({"answer": "Tallinn", "used_passages": [3]})})
+    assert [(each["passage_id"], each["kind"]) for each in run.result["citations"]] == [("model:3", "model")]

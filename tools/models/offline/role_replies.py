@@ -144,6 +144,13 @@ def _judge_together(prompt: Prompt) -> Reply:
     return {"thought": reading.quotes()[:_MAX_CHARACTERS], "enough": reading.found.enough, "relevant": needed}
 
 
+def _rewrite_passage(prompt: Prompt) -> Reply:
+    """Keep the document's lines, and add the sentences of the passages that are useful for the question."""
+    facts = [s.info for s in useful(prompt.question, prompt.passages)[:5]]
+    lines = dict.fromkeys([*prompt.text("document").splitlines(), *facts])
+    return {"passage": "\n".join(lines)[-_MAX_CHARACTERS:] or _DONT_KNOW}
+
+
 def _weigh_passages(prompt: Prompt) -> Reply:
     best = useful(prompt.question, prompt.passages)[:_MAX_STATEMENTS]
     lines = [f"Passage {s.passage} says: {s.sentence}" for s in best]
@@ -215,6 +222,7 @@ STEPS: dict[str, Callable[[Prompt], Reply]] = {
     "review_directly": _review,
     "complete": _unknowing(missing="", passage=_DONT_KNOW),
     "write_passage": _unknowing(passage=_DONT_KNOW),
+    "rewrite_passage": _rewrite_passage,
     "self_knowledge": _unknowing(known=False),
     "judge_relevance": _judge_relevance,
     "judge_together": _judge_together,

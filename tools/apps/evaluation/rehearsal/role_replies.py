@@ -37,9 +37,9 @@ def _numbers_with(known: Mapping[int, str], found: Mapping[int, list[HopAnswer]]
     return [*sorted(number for number, answers in found.items() if any(each.hop.number in known for each in answers))]
 
 
-def _reason(case: PromptCase, known: Mapping[int, str]) -> str:
+def _reason(case: PromptCase, known: Mapping[int, str], between: str = " ") -> str:
     left = [f"It is not known yet: {each}" for each in case.open_questions(known)[:1]]
-    return " ".join([*case.statements(known), *left])[:_MAX_QUOTE]
+    return between.join([*case.statements(known), *left])[:_MAX_QUOTE]
 
 
 def _fact_or_error(case: PromptCase, question: str, fact: str, number: int = 0) -> str:
@@ -92,6 +92,13 @@ def compress(case: PromptCase) -> Reply:
 def _recall(case: PromptCase) -> str:
     question = case.target.plan.question_of(case.hops[0]) if case.hops else case.prompt.question
     return _fact_or_error(case, question, "\n".join(case.statements(case.remembered())) or UNKNOWN)
+
+
+def rewrite_passage(case: PromptCase) -> Reply:
+    """State what the passages, the document and memory have, and what is to be found next."""
+    document = case.found_in_text(case.prompt.text("document"))
+    known = {**case.remembered(), **{each.hop.number: each.answer for each in document}, **case.known()}
+    return {"passage": _fact_or_error(case, case.prompt.question, _reason(case, known, "\n") or UNKNOWN)}
 
 
 def complete(case: PromptCase) -> Reply:
@@ -310,7 +317,7 @@ _BY_RULES = ("contextualise", "name_topic", "select_passages", "shorten", "write
 _Step = Callable[[PromptCase], Reply]
 _REPLIES: tuple[_Step, ...] = (
     *(act, decompose, deduce, follow_up, follow_up_jointly, generate_queries, next_thought, route),
-    *(answer, complete, compress, decide, extract, final_answer, fuse),
+    *(answer, complete, compress, decide, extract, final_answer, fuse, rewrite_passage),
     *(ground, judge_alignment, judge_entailment, judge_relevance, judge_together, judge_usefulness),
     *(reason, review, score_relevance, self_knowledge, weigh_passages),
 )
