@@ -35,6 +35,7 @@ from hopgraph.tools.retrieval.index_sources import (
     compare_files,
     hash_files,
     read_sources,
+    with_own_cutting,
     write_sources,
 )
 from hopgraph.tools.retrieval.index_writer import IndexWriter
@@ -134,7 +135,8 @@ def update_index(
     """Bring the index `out` up to date with a file or folder that it was made from; build it where there is none.
 
     Only files whose content, or whose way of reading, has changed are read; only passages with a new text are embedded,
-    by the model that the index names unless `dense` is given, or all if it has no vectors. Passages of files that are
+    by the model that the index names unless `dense` is given, or all if it has no vectors. Without `cutting` documents
+    are cut as those of the index are. Passages of files that are
     gone are removed, unless `keep_missing`, and so are those whose ids are in `delete`, whatever file they are of. The
     passages of other sources stay. An index is only given a source that it has not yet with `add`; then a passage that
     is there word for word is left out. All others are as in `build_index`. Nothing is written where nothing
@@ -164,6 +166,8 @@ def update_index(
         )
     old = read_manifest(goal)
     _check_language(goal, old, language)
+    if cutting is None:
+        corpus = with_own_cutting(corpus, goal, read_sources(goal, old))
     vectors = plan_vectors(dense, faiss, goal, old)
     plans, changes = plan_update(corpus, goal, old, add=add, keep_missing=keep_missing)
     if dry_run or not (changes or delete or (vectors and not vectors.old)):

@@ -6,7 +6,7 @@ to find out that it is the same.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import file_digest, sha256
 from io import BufferedReader
 from os.path import relpath
@@ -15,9 +15,9 @@ from typing import cast
 
 from pydantic import BaseModel, Field
 
-from hopgraph.state import CorpusError
 from hopgraph.tools.io.guarded_files import open_inside, open_source
 from hopgraph.tools.retrieval.corpora import Corpus
+from hopgraph.tools.retrieval.corpora.cutting import Cutting
 from hopgraph.tools.retrieval.index_manifest import Manifest, damaged, parse_facts
 
 SOURCES = "sources.json"
@@ -41,6 +41,8 @@ class IndexedSource(BaseModel, frozen=True, extra="forbid"):
     path: str
     """Where it was, seen from the index's parent folder; empty where that is unknown."""
     files: tuple[IndexedFile, ...]
+    cutting: Cutting | None = None
+    """How its documents are cut; None as by default."""
 
 
 class IndexSources(BaseModel, frozen=True, extra="forbid"):
@@ -67,8 +69,7 @@ class FileChanges:
 def hash_files(corpus: Corpus) -> dict[str, str]:
     """Return name → SHA-256 of how it is read and of its content, for every file of a source, in its order.
 
-    Raises:
-        CorpusError: a file cannot be read.
+    That of a file that has just vanished is empty; reading it says so.
     """
     hashes: dict[str, str] = {}
     for path in corpus.files:
@@ -76,8 +77,8 @@ def hash_files(corpus: Corpus) -> dict[str, str]:
             with open_source(path) as file:
                 begun = sha256(f"{corpus.recipe}\0".encode())
                 hashes[corpus.name_of(path)] = file_digest(cast("BufferedReader", file), begun.copy).hexdigest()
-        except OSError as error:
-            raise CorpusError(f"{path}: cannot be read: {error.strerror or error}") from None
+        except OSError:
+            hashes[corpus.name_of(path)] = ""
     return hashes
 
 
@@ -114,7 +115,7 @@ def read_sources(goal: Path, manifest: Manifest) -> tuple[IndexedSource, ...]:
 
 def write_sources(folder: Path, sources: Sequence[IndexedSource]) -> None:
     """Write the record into the folder of a new index."""
-    content = IndexSources(sources=tuple(sources)).model_dump_json()
+    content = IndexSources(sources=tuple(sources)).model_dump_json(exclude_none=True)
     (folder / SOURCES).write_text(content + "\n", encoding="utf-8")
 
 
@@ -124,6 +125,14 @@ def place_of(source: Path, goal: Path) -> str:
         return relpath(source.resolve(), goal.parent)
     except ValueError:  # on another drive of Windows
         return str(source.resolve())
+
+
+def with_own_cutting(corpus: Corpus, goal: Path, sources: Sequence[IndexedSource]) -> Corpus:
+    """Return a corpus cut as the index `goal` has it, from the same place, else of this name, else its first source."""
+    here = corpus.path.resolve()
+    places = [(goal.parent / source.path).resolve() for source in sources]
+    nearest = min(range(len(sources)), key=lambda number: (places[number] != here, places[number].name != here.name))
+    return replace(corpus, cutting=sources[nearest].cutting or Cutting())
 
 
 def find_source(sources: Sequence[IndexedSource], corpus: Corpus, goal: Path, hashes: Mapping[str, str]) -> int | None:

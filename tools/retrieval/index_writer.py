@@ -73,7 +73,7 @@ class IndexWriter:
         self._note_old_passages(files)
         paths = [each.path for each in files if each.path]
         self.reading.only = frozenset(paths)
-        size = sum(path.stat().st_size for path in paths)
+        size = sum(path.stat().st_size for path in paths if path.exists())
         records = groupby(self._records(size), key=lambda record: record.file)
         waiting = next(records, None)
         written: list[IndexedSource] = []
@@ -84,7 +84,7 @@ class IndexWriter:
                     is_read = waiting is not None and waiting[0] == each.path
                     done.append(self._write_file(each, waiting[1] if waiting and is_read else (), writer))
                     waiting = next(records, None) if is_read else waiting
-                written.append(IndexedSource(path=plan.path, files=tuple(done)))
+                written.append(IndexedSource(path=plan.path, files=tuple(done), cutting=plan.cutting))
             if waiting:
                 raise CorpusError(f"{waiting[0]}: the files changed while they were read; start again")
             if not self.term_ids.vocab:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval.corpora import Corpus
+from hopgraph.tools.retrieval.corpora.cutting import Cutting
 from hopgraph.tools.retrieval.index_manifest import Manifest
 from hopgraph.tools.retrieval.index_sources import (
     FileChanges,
@@ -38,13 +39,15 @@ class SourcePlan:
     path: str
     """As `place_of` returns it."""
     files: Sequence[FilePlan]
+    cutting: Cutting | None = None
+    """As `IndexedSource` has it."""
 
 
 def plan_reading(corpus: Corpus, goal: Path, hashes: Mapping[str, str]) -> SourcePlan:
     """Plan to read every file of a source."""
     records = [IndexedFile(name=name, hash=now, passages=0) for name, now in hashes.items()]
     files = [FilePlan(record, path) for record, path in zip(records, corpus.files, strict=True)]
-    return SourcePlan(place_of(corpus.path, goal), files)
+    return SourcePlan(place_of(corpus.path, goal), files, corpus.cutting if corpus.cutting != Cutting() else None)
 
 
 def plan_copies(sources: Iterable[IndexedSource]) -> list[SourcePlan]:
@@ -56,7 +59,7 @@ def plan_copies(sources: Iterable[IndexedSource]) -> list[SourcePlan]:
         for file in source.files:
             files.append(FilePlan(file, rows=range(start, start + file.passages)))
             start += file.passages
-        plans.append(SourcePlan(source.path, files))
+        plans.append(SourcePlan(source.path, files, source.cutting))
     return plans
 
 
@@ -66,7 +69,7 @@ def plan_update(
     """Plan to read what has changed in a source of the index `goal`, and to copy the rest.
 
     Raises:
-        CorpusError: the source is none of the index's, and is not to be added; or a file cannot be read.
+        CorpusError: the source is none of the index's, and is not to be added.
     """
     sources, hashes = read_sources(goal, old), hash_files(corpus)
     plans, fresh = plan_copies(sources), plan_reading(corpus, goal, hashes)
@@ -83,5 +86,5 @@ def plan_update(
     if keep_missing:
         files += [copies[name] for name in changes.vanished]
         changes = replace(changes, vanished=())
-    plans[number] = SourcePlan(fresh.path, files)
+    plans[number] = replace(fresh, files=files)
     return plans, changes

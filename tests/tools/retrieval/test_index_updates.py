@@ -1,18 +1,23 @@
 """Bringing an index up to date with its folder: what is read, what stays, and that the result is as built anew."""
 
+import errno
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from io import TextIOWrapper
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from hopgraph.state import CorpusError, SettingsError
-from hopgraph.tools.retrieval import build_index, delete_passages, open_index, update_index
-from hopgraph.tools.retrieval.corpora import text_files
+from hopgraph.tools.io import guarded_files
+from hopgraph.tools.retrieval import build_index, delete_passages, index_builder, open_index, update_index
+from hopgraph.tools.retrieval.corpora import formats, text_files
+from hopgraph.tools.retrieval.corpora.cutting import Cutting
 from support.waiting import PATIENCE
 
 
@@ -180,6 +185,65 @@ def test_passages_are_deleted_until_their_file_changes(docs: Path, tmp_path: Pat
     with pytest.raises(CorpusError, match="what is left: no passage"):
         delete_passages(out, [f"f{n}.md#1" for n in range(60)])
     assert len(open_index(out)) == 58
+
+
+def test_what_cannot_be_opened_or_parsed_is_named_and_ends_nothing(
+    docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (docs / "params.index.json").write_text('{\n  "k1": 1.5,\n  "text": "A newt of one object."\n}\n')
+    (docs / "broken.json").write_text('[{"text": "A mole."}, {"text": ')
+    (docs / "lines.jsonl").write_text('{"text": "A toad."\n{"text": "A wren \\ud800 sings."}\n')
+    (docs / "gone.md").symlink_to(docs / "nowhere.md")
+    os.mkfifo(docs / "pipe.txt")
+    with socket.socket(socket.AF_UNIX) as bound:
+        monkeypatch.chdir(docs)  # the path of a socket must be short
+        bound.bind("socket.md")
+    (docs / "locked.md").write_text("A lynx.")
+    real = guarded_files.open_source
+
+    def refuse(path: Path) -> BinaryIO:  # as for a user who is not root
+        if path.name == "locked.md":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(formats, "open_source", refuse)
+    report = update_index(docs, tmp_path / "index")
+    told = "\n".join([report.left_out, *report.first_skipped])
+    for name, reason in {
+        "gone.md": "No such file",
+        "pipe.txt": "this is a pipe, a socket or a device",
+        "socket.md": "this is a pipe, a socket or a device",
+        "locked.md": "Permission denied",
+        "broken.json": "not usable JSON",
+        "lines.jsonl:1": "not usable JSON",
+    }.items():
+        assert f"{docs / name}: {reason}" in told
+    assert (report.passages, report.skipped) == (62, 2)
+    assert found(report.path, "newt") != []
+    assert found(report.path, "wren") == ["A wren ? sings."]
+    monkeypatch.setattr(formats, "open_source", real)
+    vanishing = formats.open_corpus(docs)
+    monkeypatch.setattr(index_builder, "open_corpus", lambda *_, **__: vanishing)
+    (docs / "f1.md").unlink()
+    report = update_index(docs, report.path)
+    assert (report.passages, report.skipped) == (62, 1)  # with locked.md, without f1.md
+    assert any("f1.md: it cannot be read: No such file" in each for each in report.first_skipped)
+
+
+def test_an_update_cuts_as_the_index_does(docs: Path, tmp_path: Path, read: list[str]) -> None:
+    out = update_index(docs, tmp_path / "index", cutting=Cutting(30, 5)).path
+    read.clear()
+    assert not update_index(docs, out).changes
+    (docs / "f1.md").write_text("An owl sits there and says nothing. " * 20)
+    update_index(docs, out)
+    assert read == ["f1.md"]
+    build_index(docs, tmp_path / "anew", cutting=Cutting(30, 5))
+    assert files_of(out) == files_of(tmp_path / "anew")
+    more = write(tmp_path / "more", cat="A cat sits here and says something. " * 20)
+    added = update_index(more, out, add=True).passages - 60
+    assert update_index(more, out, cutting=Cutting()).passages < 60 + added
+    assert not update_index(more, out).changes
+    assert not update_index(docs, out).changes
 
 
 def test_a_bad_record_of_a_file_counts_until_it_changes(tmp_path: Path) -> None:

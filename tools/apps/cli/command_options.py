@@ -143,11 +143,19 @@ class IndexOptions:
         ),
     ] = None
     passage_words: Annotated[
-        int, typer.Option(metavar="N", help="About how many words of a document a passage has.")
-    ] = 100
+        int | None,
+        typer.Option(
+            metavar="N",
+            show_default="100; of an index that is updated, its own",
+            help="About how many words of a document a passage has.",
+        ),
+    ] = None
     overlap: Annotated[
-        int, typer.Option(metavar="N", help="Up to how many words of one passage the next one begins with.")
-    ] = 0
+        int | None,
+        typer.Option(
+            metavar="N", show_default="0", help="Up to how many words of one passage the next one begins with."
+        ),
+    ] = None
     dense: Annotated[
         str | None,
         typer.Option(

@@ -62,7 +62,7 @@ def _build_or_update(options: IndexOptions, out: Path, progress: Progress) -> In
         "skip_bad": options.skip_bad,
         "follow_links": options.follow_links,
         "language": options.language,
-        "cutting": Cutting(options.passage_words, options.overlap),
+        "cutting": _cutting(options),
         "dense": options.dense,
         "faiss": options.faiss,
         "progress": progress,
@@ -71,6 +71,13 @@ def _build_or_update(options: IndexOptions, out: Path, progress: Progress) -> In
         return build_index(options.source, out, **given)
     given |= {"add": options.add, "keep_missing": options.keep_missing, "dry_run": options.dry_run}
     return update_index(options.source, out, **given)
+
+
+def _cutting(options: IndexOptions) -> Cutting | None:
+    """Return what was asked for; None for nothing, which leaves an index as it is."""
+    given = {"words": options.passage_words, "overlap": options.overlap}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    return Cutting(**chosen) if chosen else None
 
 
 def run_index_into(options: IndexOptions, target: str) -> None:
@@ -87,7 +94,7 @@ def run_index_into(options: IndexOptions, target: str) -> None:
             language=options.language or "en",
             keep_missing=options.keep_missing,
             dry_run=options.dry_run,
-            cutting=Cutting(options.passage_words, options.overlap),
+            cutting=_cutting(options),
             progress=progress,
         )
     if options.dry_run:

@@ -46,9 +46,9 @@ class UserCorpus(TypedDict):
     """Their names; untrusted text, on one line each."""
     passages: int
     skipped: int
-    """Records that could not be used."""
+    """Files, and records of the others, that could not be used."""
     first_skipped: list[str]
-    """What was wrong with the first few of them, with file and line."""
+    """What was wrong with the files, and with the first few records, with file and line."""
     created: float
     """Seconds since the epoch."""
 
@@ -72,6 +72,8 @@ class UploadJob(TypedDict):
     name: str
     files: dict[str, Path]
     """As `name_files` returns them; they take the place of files of the same name."""
+    unread: list[str]
+    """What it says of other files."""
     language: str | None
     changed: UserCorpus | None
     """The corpus that is changed; None for a new one."""
@@ -137,9 +139,7 @@ def _too_much(job: UploadJob) -> str:
 
 def build_corpus(job: UploadJob, report: Callable[[IndexingStage], None]) -> UserCorpus:
     """Index the files of a job here and now; a CorpusError where none can be used."""
-    before, index = job["changed"], job["folder"] / INDEX
-    gone = {*job["removed"], *job["files"]}
-    kept = [name for name in before["files"] if name not in gone] if before else []
+    before, index, used = job["changed"], job["folder"] / INDEX, list[str]()
     for left in job["folder"].glob(f"*{_PASSAGES}"):  # by a process that was killed
         left.unlink()
     passages, read = job["folder"] / f"{uuid.uuid4().hex}{_PASSAGES}", CorpusReading()
@@ -148,11 +148,13 @@ def build_corpus(job: UploadJob, report: Callable[[IndexingStage], None]) -> Use
         report(IndexingStage(_STAGES[stage], done, total))
 
     try:
-        old = _passages_of(index, before["files"], gone) if before else []
         if job["files"]:
-            read = write_corpus(
-                job["files"], passages, lambda done, total: report(IndexingStage("reading", done, total))
+            used, read = write_corpus(
+                job["files"], passages, lambda done, total: report(IndexingStage("reading", min(done, total), total))
             )
+        gone = {*job["removed"], *used}
+        old = _passages_of(index, before["files"], gone) if before else []
+        if used:
             how: dict[str, Any] = {"add": True, "delete": old} if before else {"language": job["language"]}
             count = update_index(passages, index, format="beir", progress=progress, **how).passages
         else:
@@ -165,10 +167,10 @@ def build_corpus(job: UploadJob, report: Callable[[IndexingStage], None]) -> Use
     return UserCorpus(
         id=job["folder"].name,
         name=job["name"],
-        files=[*kept, *job["files"]],
+        files=[*(name for name in (before["files"] if before else ()) if name not in gone), *used],
         passages=count,
-        skipped=read.skipped,
-        first_skipped=read.first_skipped,
+        skipped=len(job["unread"]) + read.skipped,
+        first_skipped=[*job["unread"], *read.first_skipped],
         created=before["created"] if before else time.time(),
     )
 

@@ -4,7 +4,7 @@ import json
 import os
 import stat
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,13 +21,18 @@ _BLOCK = 4096
 _REPORT_EVERY = 500
 
 
-def name_files(files: Sequence[Path], max_bytes: int) -> dict[str, Path]:
-    """Check uploaded files before any is read; return unique name → place, in their order.
+def name_files(files: Sequence[Path], max_bytes: int) -> tuple[dict[str, Path], list[str]]:
+    """Check uploaded files before any is read.
+
+    Returns:
+        Unique name → place of those that can be read, in their order; and a line for each other one: it is no file, is
+        empty, or of another kind.
 
     Raises:
-        CorpusError: there is none, one is no file, is empty or of another kind, or they have too many bytes.
+        CorpusError: none can be read, or they have too many bytes.
     """
     found: dict[str, Path] = {}
+    unread: list[str] = []
     total = 0
     for path in files:
         name = given = truncate_line(path.name, _MAX_NAME) or "document"
@@ -38,21 +43,29 @@ def name_files(files: Sequence[Path], max_bytes: int) -> dict[str, Path]:
         try:
             status = path.lstat()
         except OSError as error:
-            raise CorpusError(f"{name}: cannot be read: {error.strerror}") from None
-        if not stat.S_ISREG(status.st_mode):  # a link could lead to any file of this machine
-            raise CorpusError(f"{name}: this is no file")
-        if not status.st_size:
-            raise CorpusError(f"{name}: the file is empty")
+            unread.append(f"{name}: cannot be read: {error.strerror}")
+            continue
+        if problem := _reason_not_to_read(path, status):
+            unread.append(f"{name}: {problem}")
+            continue
         total += status.st_size
-        if path.suffix.lower() not in SUFFIXES:
-            unread = describe_unread([path]) or "this kind of file cannot be read"
-            raise CorpusError(f"{name}: {unread}; upload files of {', '.join(SUFFIXES)}")
         found[name] = path
     if not found:
-        raise CorpusError("no file was uploaded; choose one or more")
+        raise CorpusError("; ".join(unread) or "no file was uploaded; choose one or more")
     if total > max_bytes:
         raise CorpusError(f"the files have {total:,} bytes together; upload at most {max_bytes:,} at once")
-    return found
+    return found, unread
+
+
+def _reason_not_to_read(path: Path, status: os.stat_result) -> str:
+    if not stat.S_ISREG(status.st_mode):  # a link could lead to any file of this machine
+        return "this is no file"
+    if not status.st_size:
+        return "the file is empty"
+    if path.suffix.lower() not in SUFFIXES:
+        unread = describe_unread([path]) or "this kind of file cannot be read"
+        return f"{unread}; upload files of {', '.join(SUFFIXES)}"
+    return ""
 
 
 def remove_old_files(folder: Path, seconds: float) -> None:
@@ -78,43 +91,62 @@ def folder_size(folder: Path) -> int:
     return total
 
 
-def write_corpus(files: dict[str, Path], out: Path, progress: Callable[[int, int], None]) -> CorpusReading:
-    """Write the passages of all files, as `name_files` returns them, as one corpus in BEIR's format, a few at a time.
+def write_corpus(
+    files: dict[str, Path], out: Path, progress: Callable[[int, int], None]
+) -> tuple[list[str], CorpusReading]:
+    """Write the passages of all files, as `name_files` names them, as one corpus in BEIR's format, a few at a time.
 
     A passage's id begins with its file's name. `progress` is called now and then with
-    the bytes that were read, and of how many. Returns what was skipped: records that are no passage, have no text, or
-    repeat an id.
+    the bytes that were read, and of how many.
+
+    Returns:
+        The names of the files that passages came from; and what was skipped, by their names: records that are no
+        passage, have no text, or repeat an id, and files that cannot be read to their end or have no passage.
 
     Raises:
-        CorpusError: a file of an unknown format or without a passage, by its name.
+        CorpusError: there is no such file.
     """
     total, reading = sum(path.stat().st_size for path in files.values()), CorpusReading(skip_bad=True)
+    used: list[str] = []
     with out.open("w", encoding="utf-8") as written:
         for name, path in files.items():
-            seen, earlier = set[str](), len(reading.first_skipped)
+            earlier, start = len(reading.first_skipped), written.tell()
             try:
-                for count, record in enumerate(open_corpus(path).records(reading)):
-                    if count % _REPORT_EVERY == 0:
-                        progress(min(reading.bytes_read, total), total)
-                    if problem := _problem(record, seen):
-                        reading.reject(record.file, record.line, problem)
-                        continue
-                    seen.add(record.id)
-                    # The id of a passage of plain text begins with the file's name already.
-                    key = f"{name}#{record.id.removeprefix(f'{path.name}#')}"
-                    metadata = {"source": name, **record.metadata}
-                    if metadata["source"] == path.name:
-                        metadata["source"] = name
-                    fields = {"_id": key, "title": record.title, "text": record.text, "metadata": metadata}
-                    written.write(json.dumps(fields, ensure_ascii=False) + "\n")
+                for line in _passage_lines(name, path, reading, lambda: progress(reading.bytes_read, total)):
+                    written.write(line)
+                problem = "" if written.tell() > start else f"{name}: there is no text in it"
             except CorpusError as error:
-                raise CorpusError(_by_name(str(error), path, name)) from None
-            of_file = [_by_name(each, path, name) for each in reading.first_skipped[earlier:]]
-            reading.first_skipped[earlier:] = of_file
-            if not seen:
-                raise CorpusError("; ".join([f"{name}: there is no text in it", *of_file[:1]]))
+                problem = str(error)
+                written.seek(start)
+                written.truncate()
+            if problem:
+                reading.skipped += 1
+                reading.first_skipped.insert(earlier, problem)
+            else:
+                used.append(name)
+            reading.first_skipped[earlier:] = [_by_name(each, path, name) for each in reading.first_skipped[earlier:]]
+    if not used:
+        raise CorpusError("; ".join(reading.first_skipped))
     progress(total, total)
-    return reading
+    return used, reading
+
+
+def _passage_lines(name: str, path: Path, reading: CorpusReading, progress: Callable[[], None]) -> Iterator[str]:
+    seen = set[str]()
+    for count, record in enumerate(open_corpus(path).records(reading)):
+        if count % _REPORT_EVERY == 0:
+            progress()
+        if problem := _problem(record, seen):
+            reading.reject(record.file, record.line, problem)
+            continue
+        seen.add(record.id)
+        # The id of a passage of plain text begins with the file's name already.
+        key = f"{name}#{record.id.removeprefix(f'{path.name}#')}"
+        metadata = {"source": name, **record.metadata}
+        if metadata["source"] == path.name:
+            metadata["source"] = name
+        fields = {"_id": key, "title": record.title, "text": record.text, "metadata": metadata}
+        yield json.dumps(fields, ensure_ascii=False) + "\n"
 
 
 def _problem(record: SourceRecord, seen: set[str]) -> str:

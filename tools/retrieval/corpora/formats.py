@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from hopgraph.state import CorpusError, SettingsError
+from hopgraph.state import BadRecordError, CorpusError, SettingsError
 from hopgraph.tools.io.guarded_files import open_source
 from hopgraph.tools.retrieval.corpora.cutting import Cutting
 from hopgraph.tools.retrieval.corpora.json_values import read_first_bytes, read_json_values
@@ -57,6 +57,7 @@ RECORDS = frozenset({".json", ".jsonl", ".tsv"})
 """Suffixes of files by themselves that are recognised by their content."""
 DOCUMENTS = SUFFIXES - RECORDS
 _BEIR_FILE = "corpus.jsonl"
+_FAILED_SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Corpus:
     cutting: Cutting = field(default_factory=Cutting)
     """How documents are cut; records are not."""
     left_out: str = ""
-    """How many files of a folder are not read, by suffix, as `describe_unread` says it."""
+    """What of a folder is not read: how many files, by suffix, question sets, and what cannot be opened."""
 
     @property
     def recipe(self) -> str:
@@ -136,14 +137,26 @@ def _open_folder(folder: Path, format_name: str | None, follow_links: bool) -> C
         return Corpus(beir, "beir", (beir,), beir.stat().st_size)
     if format_name not in (None, TEXT):
         raise CorpusError(f"{folder} is a folder; for the format {format_name} name the file itself")
-    files = list_files(folder, follow_links=follow_links)
-    questions = frozenset(file for file in files if file.suffix.lower() in RECORDS and _is_question_set(file))
-    left_out = describe_unread(files)
+    failed, sizes = list[OSError](), dict[Path, int]()
+    files = list_files(folder, failed.append, follow_links=follow_links)
+    for file in filter(can_read, files):
+        try:
+            with open_source(file) as opened:
+                sizes[file] = os.fstat(opened.fileno()).st_size
+        except OSError as error:
+            failed.append(error)
+    questions = frozenset(file for file in sizes if file.suffix.lower() in RECORDS and _is_question_set(file))
+    notes = [describe_unread(files)]
     if questions:  # they hold the answers
         names = ", ".join(file.name for file in sorted(questions)[:3])
-        left_out = "; ".join(filter(None, [left_out, f"question sets, to be indexed by themselves: {names}"]))
-    texts = tuple(file for file in files if can_read(file) and file not in questions)
-    size = sum(file.stat().st_size for file in texts)
+        notes.append(f"question sets, to be indexed by themselves: {names}")
+    if failed:
+        named = (f"{each.filename}: {each.strerror or each}" for each in failed[:_FAILED_SHOWN])
+        more = f" and {len(failed) - _FAILED_SHOWN:,} more" * (len(failed) > _FAILED_SHOWN)
+        notes.append(f"cannot be opened: {'; '.join(named)}{more}")
+    left_out = "; ".join(filter(None, notes))
+    texts = tuple(file for file in sizes if file not in questions)
+    size = sum(sizes[file] for file in texts)
     if not size:
         has = f"no text in this folder{left_out and f' ({left_out})'}"
         raise CorpusError(
@@ -188,9 +201,12 @@ def _first_object(path: Path) -> tuple[Object, str]:
     if start not in (b"{", b"["):
         return {}, "it does not begin as JSON does" if start else "it is empty"
     reading = CorpusReading(skip_bad=True)
-    for _, value in read_json_values(path, reading):
-        if isinstance(value, dict) and value:
-            return value, ""
+    try:
+        for _, value in read_json_values(path, reading):
+            if isinstance(value, dict) and value:
+                return value, ""
+    except BadRecordError as error:  # a list that is broken, or one object over several lines
+        return {}, str(error)
     return {}, (reading.first_skipped or ["it has no JSON object"])[0]
 
 

@@ -4,7 +4,7 @@ import errno
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,13 +56,13 @@ def describe_unread(files: Iterable[Path]) -> str:
     return f"{total:,} {'file' if total == 1 else 'files'} not read: {', '.join(named)}"
 
 
-def list_files(source: Path, *, follow_links: bool = True) -> list[Path]:
-    """List the files of a folder and its sub-folders by path, but hidden ones.
+def list_files(source: Path, on_error: Callable[[OSError], None], *, follow_links: bool = True) -> list[Path]:
+    """List the files of a folder and its sub-folders by path, but hidden ones; folders that cannot be listed are told.
 
-    OSError: a link, unless they are followed: in a foreign folder it may lead to any file of this machine.
+    OSError: a link that leads somewhere, unless they are followed: it may lead to any file of this machine.
     """
     found, seen = list[Path](), set[tuple[int, int]]()
-    for folder, subfolders, names in os.walk(source, onerror=_refuse, followlinks=follow_links):
+    for folder, subfolders, names in os.walk(source, onerror=on_error, followlinks=follow_links):
         here = os.stat(folder)
         new = (here.st_dev, here.st_ino) not in seen  # else a link leads back to it
         seen.add((here.st_dev, here.st_ino))
@@ -76,14 +76,10 @@ def list_files(source: Path, *, follow_links: bool = True) -> list[Path]:
 
 
 def refuse_link(*paths: Path) -> None:
-    """Raise OSError for a link."""
+    """Raise OSError for a link that leads somewhere."""
     for path in paths:
-        if path.is_symlink():
+        if path.is_symlink() and path.exists():
             raise OSError(errno.ELOOP, "this is a link; follow it with --follow-links, or remove it", str(path))
-
-
-def _refuse(error: OSError) -> None:
-    raise error
 
 
 class _Document(NamedTuple):
@@ -101,11 +97,11 @@ class _Document(NamedTuple):
             own = {"section": " > ".join(section.headings), "page": section.page}
             known = {key: value for key, value in own.items() if value}
             metadata = plain_metadata({**self.metadata, **section.metadata, "source": self.name, **known})
-            title = self._title_of(section.headings)
+            title = _storable(self._title_of(section.headings))
             blocks = section.blocks or [Block(section.line, heading) for heading in section.headings[-1:]]
             for line, text in cut_passages(blocks, cutting):
                 number += 1
-                yield SourceRecord(f"{self.name}#{number}", title, text, self.path, line, metadata)
+                yield SourceRecord(f"{self.name}#{number}", title, _storable(text), self.path, line, metadata)
 
     def _title_of(self, headings: tuple[str, ...]) -> str:
         path = headings if headings[:1] == (self.title,) else (self.title, *headings)
@@ -113,6 +109,11 @@ class _Document(NamedTuple):
         return (
             whole if len(whole) <= _LONGEST_TITLE else f"{path[0][: _LONGEST_TITLE // 2]} > {path[-1]}"[:_LONGEST_TITLE]
         )
+
+
+def _storable(text: str) -> str:
+    """Replace lone surrogates, which JSON may have, and no index can store."""
+    return text.encode(errors="replace").decode()
 
 
 def read_text_files(

@@ -5,7 +5,7 @@ written last, so that a folder without it is no corpus. All parts of the path ar
 becomes part of it.
 
 Files are read as `hopgraph index` reads them, each by itself: text is cut into passages of about 100 words at the
-ends of sentences. Records that cannot be used are skipped and reported.
+ends of sentences. Files and records that cannot be used are skipped and reported.
 """
 
 import asyncio
@@ -121,6 +121,8 @@ class UserDocuments:
     ) -> AsyncGenerator[IndexingStage | UserCorpus]:
         """Index uploaded files, in a process of its own; yield the stages, and the corpus at last.
 
+        What cannot be read is named in the corpus, and the rest indexed.
+
         To stop it, close the generator; nothing is left of it then.
 
         Args:
@@ -130,17 +132,16 @@ class UserDocuments:
             language: of the passages, by ISO code or English name; None: English.
 
         Raises:
-            CorpusError: too much, also of time or memory; a file of an unknown format or without text, named; a full
-                disk.
+            CorpusError: too much, also of time or memory; no file that can be read; a full disk.
             SettingsError: the user has too many corpora, or the language is unknown.
         """
         get_analyser(language or "en")
-        named_files = name_files(files, self.max_bytes)
+        named_files, unread = name_files(files, self.max_bytes)
         corpora = await self._check_quota(user, named_files)
         if len(corpora) + self._adding[user] >= MAX_CORPORA:
             raise SettingsError(f"you have {MAX_CORPORA} corpora of your own; delete one before you add another")
         title = truncate_line(name, _MAX_NAME) or _name_after(list(named_files))
-        job = self._job(self._folder_of(user) / uuid.uuid4().hex[:12], title, named_files)
+        job = self._job(self._folder_of(user) / uuid.uuid4().hex[:12], title, named_files, unread)
         job["language"] = language
         self._adding[user] += 1
         async with aclosing(self._run(job, lambda: self._adding.subtract([user]))) as stages:
@@ -159,13 +160,13 @@ class UserDocuments:
         """
         folder = self._find(user, corpus)
         before = _CORPUS.validate_json((folder / _RECORD).read_bytes())
-        named_files = name_files(add, self.max_bytes) if add else {}
+        named_files, unread = name_files(add, self.max_bytes) if add else ({}, [])
         if not named_files and not set(before["files"]) - {*remove}:
             raise SettingsError("these are all files; delete the documents instead")
         await self._check_quota(user, named_files)
         if folder in self._changing:
             raise SettingsError("these documents are being changed already; wait until that is done")
-        job = self._job(folder, before["name"], named_files)
+        job = self._job(folder, before["name"], named_files, unread)
         job["changed"], job["removed"] = before, [*remove]
         self._changing.add(folder)
         async with aclosing(self._run(job, lambda: self._changing.discard(folder))) as stages:
@@ -182,11 +183,12 @@ class UserDocuments:
             raise SettingsError(f"your documents may have {most}; delete some before you add these")
         return corpora
 
-    def _job(self, folder: Path, name: str, files: dict[str, Path]) -> UploadJob:
+    def _job(self, folder: Path, name: str, files: dict[str, Path], unread: list[str]) -> UploadJob:
         return UploadJob(
             folder=folder,
             name=name,
             files=files,
+            unread=unread,
             language=None,
             changed=None,
             removed=[],

@@ -180,10 +180,10 @@ async def test_files_of_the_same_name_are_both_taken(documents: UserDocuments, u
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        ({"a__txt": "Rain.", "b__exe": b"MZ"}, r"^b\.exe: 1 file not read: \.exe ×1; upload files of "),
-        ({"a__txt": "Rain.", "b__txt": ""}, r"^b\.txt: the file is empty"),
-        ({"a__txt": "Rain.", "b__md": "<!-- Only a comment -->\n"}, r"^b\.md: there is no text in it"),
-        ({"a__txt": "Rain.", "b__txt": b"\xff\xfe\x00R\n"}, r"^b\.txt: it is not UTF-8, nor text in another"),
+        ({"b__exe": b"MZ"}, r"^b\.exe: 1 file not read: \.exe ×1; upload files of "),
+        ({"b__txt": ""}, r"^b\.txt: the file is empty"),
+        ({"b__md": "<!-- Only a comment -->\n"}, r"^b\.md: there is no text in it"),
+        ({"b__txt": b"\xff\xfe\x00R\n"}, r"^b\.txt: it is not UTF-8, nor text in another"),
         ({"b__json": '{"what": "this"}'}, r"^b\.json: unknown format: its first object has the keys what"),
         ({"b__jsonl": "no JSON"}, r"^b\.jsonl: unknown format: it does not begin as JSON"),
         ({"b__txt": "!!! ???"}, r"no passage with a word"),
@@ -200,6 +200,26 @@ async def test_what_cannot_be_read_is_named_and_nothing_is_left(
     assert str(uploads.parent) not in str(raised.value)
     assert await documents.list_for("anna") == []
     assert kept_in(documents.folder) == []
+
+
+async def test_the_other_files_are_read_and_bad_ones_named(documents: UserDocuments, uploads: Path) -> None:
+    bad = {
+        "b__exe": b"MZ",
+        "c__txt": "",
+        "d__md": "<!-- Only a comment -->\n",
+        "e__pdf": b"%PDF-1.4 broken",
+        "f__json": '[{"_id": "1", "text": "Hail falls."}, {"_id": ',
+    }
+    _, corpus = await added(documents, "anna", written(uploads, a__txt="Rain falls.", **bad))
+    assert (corpus["files"], corpus["passages"], corpus["skipped"]) == (["a.txt"], 1, 5)
+    named = [each.split(":")[0] for each in corpus["first_skipped"]]
+    assert named == ["b.exe", "c.txt", "d.md", "e.pdf", "f.json"]
+    assert str(uploads) not in str(corpus)
+    # A bad file takes no good one's place.
+    second = await changed(documents, corpus, add=written(uploads, a__txt=b"\xff\xfe\x00R\n", g__txt="Snow falls."))
+    assert (second["files"], second["skipped"]) == (["a.txt", "g.txt"], 1)
+    retriever = resolve_retriever(documents.spec("anna", corpus["id"]))
+    assert {each.id for each in retriever.invoke("rain snow falls hail")} == {"a.txt#1", "g.txt#1"}
 
 
 async def test_a_link_is_not_followed(documents: UserDocuments, uploads: Path, tmp_path: Path) -> None:
