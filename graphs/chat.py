@@ -44,8 +44,9 @@ Context = ChatContext
 
 
 def chat_methods() -> dict[str, Method]:
-    """List the methods that a chat can answer with: those that are given nothing but a question."""
-    return {name: method for name, method in list_methods().items() if not method.takes_gold_passages}
+    """List the methods that a chat can answer with: those that are given nothing but a question, no file either."""
+    usable = {name: each for name, each in list_methods().items() if not each.takes_gold_passages}
+    return {name: each for name, each in usable.items() if not each.Context().lacks}
 
 
 def what_was_read(state: ChatState) -> Literal["refused", "follow-up", "first message"]:

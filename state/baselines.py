@@ -162,6 +162,44 @@ class SnippetContext(CompressedContext):
     steps = ("snippet", "answer")
 
 
+# One retrieval, or none: SKR
+
+
+class SkrKnnState(MethodState):
+    """The shared keys and the decision."""
+
+    retrieves: bool
+    """Whether the nearest training questions speak for retrieval."""
+
+
+class SkrKnnContext(Context):
+    """The settings of SKR-knn."""
+
+    method = "skr_knn"
+    steps = ("answer_step_by_step",)
+
+    labels: str | None = setting(
+        "Method",
+        None,
+        "the file of labelled training questions that `hopgraph build skr_knn` makes; there is no default",
+    )
+    neighbours: int = setting("Method", 5, "k: the nearest labelled questions that vote", ge=1, le=1000)
+    embedding: str = setting(
+        "Method", "lexical", "what compares questions: lexical (shared words), or an embedding model, as st:NAME"
+    )
+
+    @property
+    @override
+    def lacks(self) -> str:
+        """Say that there are no labels, and how they are made."""
+        if self.labels is not None:
+            return ""
+        return (
+            "skr_knn needs labelled training questions: make them with `hopgraph build skr_knn DATASET --out FILE`, "
+            "then --set labels=FILE"
+        )
+
+
 # Several samples: CoT-SC, RERANK
 
 

@@ -191,6 +191,11 @@ class Context(BaseModel):
         return frozenset(self.resources)
 
     @property
+    def lacks(self) -> str:
+        """What a run cannot do without and these settings do not name, in one line; empty for nothing."""
+        return ""
+
+    @property
     def prompt_folders(self) -> tuple[str, ...]:
         """Where prompts are looked for before the built-in ones: `prompts_dir`, then beside the method's own code."""
         return (*([self.prompts_dir] if self.prompts_dir else []), *own_prompt_folders(type(self)))

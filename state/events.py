@@ -277,6 +277,18 @@ class Voted(Event, kind="voted"):
     """Index into `answers`; None where no sample has an answer."""
 
 
+class NeighboursWeighed(Event, kind="neighbours"):
+    """The labelled training questions that are nearest to the question, nearest first, and what they speak for."""
+
+    questions: list[str]
+    labels: list[str]
+    """For each what retrieval does: helps or harms."""
+    similarities: list[float]
+    harmed_share: float
+    """The share of all labelled questions that retrieval harms, which the neighbours' share is set against."""
+    retrieves: bool
+
+
 class Compared(Event, kind="compared"):
     """The sample whose citations support it best."""
 
@@ -297,7 +309,7 @@ class Answered(Event, kind="answered"):
 
 
 EvidenceEvent = Extracted | Verified | Decided | QueriesGenerated
-AnswerEvent = Reasoned | Sampled | Shortened | Voted | Compared | Answered
+AnswerEvent = Reasoned | Sampled | Shortened | Voted | NeighboursWeighed | Compared | Answered
 
 
 # Trees of questions, and hops

@@ -70,6 +70,9 @@ PAPERS: Final[dict[str, Paper]] = {
     "summ": _ALCE,
     "snippet": _ALCE,
     "rerank": _ALCE,
+    "skr_knn": _paper(
+        "Self-Knowledge Guided Retrieval Augmentation for Large Language Models", "Wang et al., 2023", "2310.05002"
+    ),
     "react": _paper("ReAct: Synergizing Reasoning and Acting in Language Models", "Yao et al., 2023", "2210.03629"),
     "self_ask": _paper(
         "Measuring and Narrowing the Compositionality Gap in Language Models", "Press et al., 2023", "2210.03350"

@@ -27,6 +27,9 @@ settings.load_profile("any-machine")
 # What is imported and collected stays to the end: it is not searched for garbage again and again.
 gc.disable()
 
+# SKR-knn cannot do without; whatever is asked, and of whichever model.
+os.environ["HOPGRAPH_LABELS"] = str(ROOT / "tests" / "support" / "labels.jsonl")
+
 
 def pytest_collection_finish() -> None:
     gc.enable()

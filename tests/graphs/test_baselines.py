@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from support.baselines_script import (
     ROLES,
     go,
     input_for,
+    labels_in,
     replies,
     sampled,
     settings_for,
@@ -48,10 +50,12 @@ IRRELEVANT = {step: lambda _: '{"text": "irrelevant"}' for step in ("summarise",
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_edge_of_the_drawing_is_walked(method: str) -> None:
+def test_every_edge_of_the_drawing_is_walked(method: str, tmp_path: Path) -> None:
     walked = go(method)[0].edges
     if method in {"summ", "snippet"}:
         walked |= go(method, IRRELEVANT, passages_per_extraction=1)[0].edges
+    if method == "skr_knn":
+        walked |= go(method, labels=labels_in(tmp_path, "harms"))[0].edges
     assert walked == drawn_edges(METHODS[method].graph)
 
 

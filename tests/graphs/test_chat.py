@@ -67,7 +67,7 @@ def asked_for(steps: Steps) -> str:
 
 
 def test_it_offers_every_method_but_the_one_with_given_passages() -> None:
-    assert chat.chat_methods().keys() == METHODS.keys() - ALIASES.keys() - {"gold_passages"}
+    assert chat.chat_methods().keys() == METHODS.keys() - ALIASES.keys() - {"gold_passages", "skr_knn"}
 
 
 def test_the_drawing_is_the_reviewed_one() -> None:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -17,6 +18,7 @@ from hopgraph.graphs.baselines import (
     one_step,
     one_step_cot,
     rerank,
+    skr_knn,
     snippet,
     summ,
     vanilla,
@@ -48,6 +50,7 @@ METHODS: dict[str, ModuleType] = {
         cot_sc,
         one_step,
         one_step_cot,
+        skr_knn,
         vanilla,
         vanilla_s,
         summ,
@@ -65,6 +68,7 @@ ROLES: dict[str, list[str]] = {
     "cot_sc": ["answer_step_by_step"] * 5,
     "one_step": ["answer"],
     "one_step_cot": ["answer_step_by_step"],
+    "skr_knn": ["answer_step_by_step"],
     "vanilla": ["answer"],
     "vanilla_s": ["answer"],
     "summ": ["summarise"] * 3 + ["answer"],
@@ -146,6 +150,15 @@ def replies(**other: Any) -> dict[str, Any]:
         "rewrite_passage": rewrite,
     }
     return {**usual, **other}
+
+
+def labels_in(folder: Path, *labels: str, **origin: str) -> str:
+    """Write labelled questions, each like QUESTION with one word more than the one before."""
+    words = ["", " then", " then again", " then again elsewhere"]
+    records = [{"question": f"{QUESTION}{more}", "label": label} for more, label in zip(words, labels, strict=False)]
+    path = folder / "labels.jsonl"
+    path.write_text("".join(f"{json.dumps(each)}\n" for each in (origin, *records)))
+    return str(path)
 
 
 def settings_for(method: str, script: Script, **more: Any) -> Any:

@@ -113,6 +113,13 @@ def is_index(folder: Path) -> bool:
     return isinstance(content, dict) and content.get("kind") == "hopgraph-index"
 
 
+def corpus_fingerprint(retriever: str) -> str:
+    """Return the fingerprint of the passages that the retriever of a spec searches; empty where it has none."""
+    kind, _, place = retriever.partition(":")
+    folder = Path(place.partition("?")[0]).expanduser()
+    return read_manifest(folder).corpus.fingerprint if kind in {"bm25", "faiss", "hybrid"} and is_index(folder) else ""
+
+
 def read_manifest(folder: Path) -> Manifest:
     """Read and check the manifest of an index.
 

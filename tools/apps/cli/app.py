@@ -41,7 +41,7 @@ class _Program(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            resumes = ctx.invoked_subcommand in ("eval", "reproduce")
+            resumes = ctx.invoked_subcommand in ("build", "eval", "reproduce")
             kept = "; what is finished is kept, and the same command resumes from here" if resumes else ""
             _say(f"interrupted{kept}")
             raise typer.Exit(INTERRUPTED) from None

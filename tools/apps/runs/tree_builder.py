@@ -19,6 +19,7 @@ LEFT_OUT = (
     events.TopicNamed,
     events.United,
     events.QueriesGenerated,
+    events.NeighboursWeighed,
     events.Fused,
     events.Asked,
     events.Retrying,

@@ -11,7 +11,7 @@ from hopgraph.state.chat import ChatContext
 OWNER_SETTINGS = frozenset(
     {
         *("model", "models", "retriever", "second_retriever", "reranker", "entailment"),
-        *("prompts_dir", "demonstrations", "cache_dir", "methods"),
+        *("prompts_dir", "demonstrations", "cache_dir", "methods", "labels", "embedding"),
         *("request_timeout", "request_retries", "max_parallel_calls", "max_reply_tokens"),
     }
 )

@@ -91,7 +91,7 @@ async def test_the_answer_and_its_citations_are_those_of_ask(kind: str, mode: st
 async def test_there_is_one_narrow_tool_for_each_method(app: WebApp) -> None:
     async with Client(f"{app.url}/mcp") as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    assert tools.keys() == {"auto", *METHODS} - {*ALIASES, "gold_passages"}
+    assert tools.keys() == {"auto", *METHODS} - {*ALIASES, "gold_passages", "skr_knn"}
     for name, tool in tools.items():
         assert tool.input_schema["properties"].keys() == {"question"}
         assert tool.input_schema["additionalProperties"] is False

@@ -32,6 +32,8 @@ from hopgraph.tools.resources import get_model
 from hopgraph.tools.retrieval.resolve import SAMPLE
 from hopgraph.tools.text.sanitize import pluralize
 
+ALL = "all"
+"""In `--methods`: every method that has what it needs."""
 INDEXING_STAGES = {"read": "reading the corpus", "score": "scoring", "save": "saving"}
 
 
@@ -40,7 +42,7 @@ def run_eval(options: EvalOptions) -> bool:
     settings_by_method(options)  # a wrong name is reported before a data set is fetched
     dataset = dataset_file(options, options.dataset, options.out)
     options = replace(options, dataset=dataset, model=played_model(options.model, dataset))
-    spec, prices = run_spec(options, settings_by_method(options)), prices_of(options)
+    spec, prices = run_spec(options, _with_all_they_need(options)), prices_of(options)
     with kept_if_answered(spec.out):
         prepared = checked_and_prepared(spec, asks_models=not options.estimate_only)
         with RunWriter(spec.out, prepared.manifest, prepared.questions) as directory:
@@ -202,8 +204,22 @@ def settings_by_method(options: EvalOptions) -> dict[str, Context]:
     }
 
 
+def _with_all_they_need(options: EvalOptions) -> dict[str, Context]:
+    """Make the settings of each method; of `all`, one that lacks something is left out, and that is printed.
+
+    SettingsError: a method that is named lacks something.
+    """
+    made = settings_by_method(options)
+    for name, lacking in [(name, each.lacks) for name, each in made.items() if each.lacks]:
+        if options.methods.strip().lower() != ALL:
+            raise SettingsError(lacking)
+        print_line(console_on(stderr=True), f"Left out: {lacking}.", "dim")
+        del made[name]
+    return made
+
+
 def _method_names(text: str) -> list[str]:
-    if text.strip().lower() == "all":
+    if text.strip().lower() == ALL:
         return list(list_methods())
     names = list(dict.fromkeys(find_method(each).name for each in text.split(",") if each.strip()))
     if not names:

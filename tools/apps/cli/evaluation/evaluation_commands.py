@@ -1,4 +1,4 @@
-"""The commands that measure: `eval`, `compare`, `show`, `reproduce`. What they do is imported when they run."""
+"""The commands that measure: `eval`, `compare`, `show`, `reproduce`, `build`. Their work is imported when they run."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from hopgraph.tools.apps.cli.command_options import JsonOption, VerboseOption, examples, takes
-from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, ReproduceOptions
+from hopgraph.tools.apps.cli.evaluation.evaluation_options import BuildOptions, EvalOptions, ReproduceOptions
 
 evaluation = typer.Typer()
 
@@ -33,6 +33,10 @@ _REPRODUCE_EXAMPLES = examples(
     "--sample random:7 --limit 100",
     "hopgraph reproduce blendfilter/table5 --dataset hotpot_dev.json --corpus colbert:wiki --second-corpus bm25:wiki "
     "--dry-run",
+)
+_BUILD_EXAMPLES = examples(
+    "hopgraph build skr_knn hotpot_train.json --corpus wiki --model openai:gpt-4.1-mini --limit 500 --out labels.jsonl",
+    'hopgraph ask "…" --method skr_knn --corpus wiki --model openai:gpt-4.1-mini --set labels=labels.jsonl',
 )
 _SHOW_EXAMPLES = examples(
     "hopgraph show runs/hotpot 5a8b57f25542995d1e6f1371 --method migres",
@@ -102,3 +106,15 @@ def reproduce(options: ReproduceOptions) -> None:
     from hopgraph.tools.apps.cli.evaluation.reproduce_command import run_reproduce
 
     raise typer.Exit(SOME_FAILED if run_reproduce(options) else 0)
+
+
+@evaluation.command(epilog=_BUILD_EXAMPLES)
+@takes(BuildOptions)
+def build(options: BuildOptions) -> None:
+    """Answer training questions, and write what a method takes from them. Resumes and ends as `eval` does.
+
+    skr_knn: questions by whether retrieval helps or harms (one call each without passages and one with).
+    """
+    from hopgraph.tools.apps.cli.evaluation.build_command import run_build
+
+    raise typer.Exit(SOME_FAILED if run_build(options) else 0)

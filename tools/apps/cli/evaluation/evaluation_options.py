@@ -119,6 +119,20 @@ class EvalOptions(RunOptions):
 
 
 @dataclass(frozen=True)
+class BuildOptions(RunOptions):
+    """The options of `hopgraph build`."""
+
+    method: Annotated[Literal["skr_knn"], typer.Argument(metavar="METHOD", help="The method that reads the file.")]
+    dataset: Annotated[Path, typer.Argument(metavar="DATASET", help="Training questions, as of `eval`.")]
+    out: Annotated[Path, typer.Option(metavar="FILE", help="What to write; FILE.run keeps the answers and is resumed.")]
+    _: KW_ONLY
+    most: Annotated[int, typer.Option(metavar="N", min=1, help="Write at most N entries.")] = 100_000
+    estimate_only: Annotated[
+        bool, typer.Option("--estimate", help="Say what it would take, from the first questions, and stop.")
+    ] = False
+
+
+@dataclass(frozen=True)
 class ReproduceOptions(RunOptions):
     """The options of `hopgraph reproduce`; limits hold for each row."""
 

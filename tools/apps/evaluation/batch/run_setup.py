@@ -41,7 +41,7 @@ from hopgraph.tools.io.guarded_files import make_private, open_inside, refuse_li
 from hopgraph.tools.retrieval import build_index, open_index, resolve_retriever
 from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, open_corpus
 from hopgraph.tools.retrieval.index_builder import Progress
-from hopgraph.tools.retrieval.index_manifest import is_index, read_manifest
+from hopgraph.tools.retrieval.index_manifest import corpus_fingerprint, is_index
 from hopgraph.tools.retrieval.passage_store import StoredPassage
 
 CORPUS = "corpus"
@@ -124,7 +124,7 @@ def prepare_run(spec: RunSpec, progress: Progress | None = None) -> PreparedRun:
         ),
         corpus=CorpusSource(
             retriever=recorded,
-            fingerprint=_corpus_fingerprint(retriever_spec),
+            fingerprint=corpus_fingerprint(retriever_spec),
             gold_by=_detect_gold_key(spec, resolve_retriever(retriever_spec), questions),
         ),
         repeats=spec.repeats,
@@ -233,12 +233,6 @@ def _build_from(passages: Iterable[StoredPassage | SourceRecord], own: Path, pro
                 file.write(f"{json.dumps(record)}\n".encode("ascii"))
     build_index(source, own, format="beir", progress=progress)
     source.unlink()
-
-
-def _corpus_fingerprint(retriever: str) -> str:
-    kind, _, folder = retriever.partition(":")
-    path = Path(folder).expanduser()
-    return read_manifest(path).corpus.fingerprint if kind in {"bm25", "faiss", "hybrid"} and is_index(path) else ""
 
 
 def _detect_gold_key(spec: RunSpec, retriever: BaseRetriever, questions: Sequence[EvalQuestion]) -> GoldBy:

@@ -1,0 +1,62 @@
+"""SKR-knn: which questions are looked up, and which labels are refused."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hopgraph.state import SettingsError
+from hopgraph.tools.retrieval.index_builder import build_index
+from support.baselines_script import BORN, METHODS, go, labels_in, queries_of, settings_for
+from support.walks import Script, walk
+
+
+@pytest.mark.parametrize(
+    ("labels", "neighbours", "retrieves"),
+    [
+        (["harms", "harms", "helps"], 1, False),
+        (["helps", "harms", "harms"], 1, True),
+        (["helps", "harms", "harms"], 2, True),
+        (["harms", "helps", "harms", "helps"], 2, False),
+        (["harms", "helps", "harms", "helps"], 9, False),
+        (["harms", "helps", "helps", "helps"], 3, False),
+        (["helps", "helps"], 2, True),
+        (["harms"], 5, False),
+    ],
+    ids=["nearest", "nearest helps", "below the share", "at the share", "all", "above", "no harm", "one"],
+)
+def test_the_neighbours_vote_against_the_share_of_all_labels(
+    labels: list[str], neighbours: int, retrieves: bool, tmp_path: Path
+) -> None:
+    run, script = go("skr_knn", labels=labels_in(tmp_path, *labels), neighbours=neighbours)
+    assert (len(script.steps), bool(queries_of(run))) == (1, retrieves)
+    assert ("<passages>" in script.prompts[0]) == retrieves
+    assert (run.result["answer"], run.result["explanation"]) == ("Tallinn", BORN)
+    assert bool(run.result["citations"]) == retrieves
+    [weighed] = [dict[str, Any](event["data"]) for event in run.events if event["event"] == "neighbours"]
+    assert (weighed["labels"], weighed["retrieves"]) == (labels[:neighbours], retrieves)
+    assert weighed["similarities"] == sorted(weighed["similarities"], reverse=True)
+
+
+def refused(**settings: Any) -> str:
+    script = Script({})
+    with pytest.raises(SettingsError) as raised:
+        walk(METHODS["skr_knn"].graph, {"question": "Who?"}, settings_for("skr_knn", script, **settings))
+    assert not script.steps
+    return str(raised.value)
+
+
+def test_without_labels_the_command_that_makes_them_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOPGRAPH_LABELS")
+    assert "`hopgraph build skr_knn DATASET --out FILE`" in refused()
+
+
+def test_labels_of_another_model_or_corpus_are_refused(tmp_path: Path) -> None:
+    other = labels_in(tmp_path, "helps", model="openai:other")
+    assert "made with the model openai:other, and this run has ScriptedChatModel; make its own" in refused(labels=other)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.md").write_text("Ada Brink was born in Tallinn.")
+    build_index(tmp_path / "notes", tmp_path / "index")
+    elsewhere = labels_in(tmp_path, "helps", corpus="abc")
+    assert "made with the corpus abc" in refused(labels=elsewhere, retriever=f"bm25:{tmp_path / 'index'}")
+    assert go("skr_knn", labels=elsewhere)[0].result["answer"]  # of a corpus without a fingerprint

@@ -1,0 +1,65 @@
+"""What `hopgraph build` makes of training questions, and what methods do with it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hopgraph.tools.apps.cli.app import main
+
+
+def build(films: Path, out: Path, *more: str, knowledge: float = 1.0) -> int:
+    model = f"rehearsal:{films}?knowledge={knowledge}"
+    return main(["build", "skr_knn", str(films), "--out", str(out), "--model", model, *more])
+
+
+def test_questions_are_labelled_resumed_and_then_decide(
+    films: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "labels.jsonl"
+    assert build(films, out, "--limit", "2") == 0
+    assert f"2 labelled (retrieval helps 0, harms 2): --set labels={out}\n" in capsys.readouterr().out
+    first = out.read_text()
+    assert build(films, out, "--limit", "2") == 0
+    assert "Resuming: 4 of 4 are finished" in capsys.readouterr().err
+    assert out.read_text() == first
+    origin, *labeled = map(json.loads, first.splitlines())
+    assert origin["model"].startswith("rehearsal:")
+    assert len(origin["corpus"]) == 64
+    assert {each["label"] for each in labeled} == {"harms"}
+    command = ["eval", str(films), "--methods", "skr_knn", "--limit", "2", "--set", f"labels={out}"]
+    model = ["--model", f"rehearsal:{films}?knowledge=1.0"]
+    assert main([*command, *model, "--out", str(tmp_path / "run")]) == 0
+    assert main([*command, "--out", str(tmp_path / "other")]) == 2
+    assert "made with the model rehearsal:" in capsys.readouterr().err
+
+
+def test_an_estimate_writes_nothing(films: Path, tmp_path: Path) -> None:
+    assert build(films, tmp_path / "labels.jsonl", "--limit", "2", "--estimate") == 0
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_file_of_the_users_is_not_replaced(films: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine.jsonl").write_text("mine")
+    assert build(films, tmp_path / "mine.jsonl") == 2
+    assert "was not made by this command" in capsys.readouterr().err
+
+
+def test_questions_that_say_nothing_are_no_labels(
+    films: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert build(films, tmp_path / "labels.jsonl", "--limit", "1", knowledge=0.0) == 1
+    assert "of 1 questions none was answered right in one way alone" in capsys.readouterr().err
+
+
+def test_what_lacks_its_file_is_left_out_of_all_and_refused_by_name(
+    films: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HOPGRAPH_LABELS")
+    command = ["eval", str(films), "--limit", "1", "--estimate", "--out", str(tmp_path / "run"), "--methods"]
+    assert main([*command, "all"]) == 0
+    said = capsys.readouterr()
+    assert "Left out: skr_knn needs labelled training questions" in " ".join(said.err.split())
+    assert "one_step_cot" in said.out
+    assert main([*command, "cot,skr_knn"]) == 2
+    assert "hopgraph build skr_knn" in capsys.readouterr().err

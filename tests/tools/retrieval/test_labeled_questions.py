@@ -1,0 +1,77 @@
+"""Files of labelled questions, and the nearest of them."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hopgraph.state import SettingsError
+from hopgraph.tools.retrieval import labeled_questions
+from hopgraph.tools.retrieval.labeled_questions import find_nearest, read_labels
+
+FIRST = '{"model": "openai:m", "corpus": "c"}\n'
+LINES = "".join(
+    f'{{"question": "{text}", "label": "{label}"}}\n'
+    for text, label in [("Who painted it?", "helps"), ("Where was he born?", "harms"), ("Who painted it?", "harms")]
+)
+
+
+def written(folder: Path, text: str | bytes) -> str:
+    path = folder / "labels.jsonl"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return str(path)
+
+
+def test_a_file_has_its_origin_and_its_questions_in_order(tmp_path: Path) -> None:
+    found = read_labels(written(tmp_path, f"\ufeff{FIRST}{LINES}"))
+    assert (found.origin.model, found.origin.corpus) == ("openai:m", "c")
+    assert [each.label for each in found.questions] == ["helps", "harms", "harms"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", r"labels\.jsonl:1: "),
+        (FIRST, "no question is labelled; make it again with `hopgraph build skr_knn`"),
+        (LINES, r"labels\.jsonl:1: .*question"),
+        (f'{FIRST}{{"question": "x", "label": "maybe"}}', r"labels\.jsonl:2: .*label"),
+        (f"{FIRST}{LINES}[1]", r"labels\.jsonl:5: "),
+        (f"{FIRST}{'{' * 100_000}", r"labels\.jsonl:2: "),
+        (b"\xff\xfe", "cannot be read: not UTF-8"),
+    ],
+    ids=["empty", "no question", "no origin", "label", "list", "deep", "bytes"],
+)
+def test_a_file_that_does_not_fit_is_refused_by_its_line(text: str | bytes, problem: str, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=problem):
+        read_labels(written(tmp_path, text))
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="cannot be read: No such file"):
+        read_labels(str(tmp_path / "none"))
+
+
+def test_of_equally_near_questions_the_first_one_counts(tmp_path: Path) -> None:
+    path = written(tmp_path, FIRST + LINES)
+    assert [each.labeled.label for each in find_nearest("Who painted the ceiling?", path, 2)] == ["helps", "harms"]
+    assert len(find_nearest("Who?", path, 9)) == 3
+
+
+def test_an_embedding_model_compares_by_cosine_and_embeds_the_labels_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    class Vectors:
+        def passages(self, texts: tuple[str, ...]) -> Any:
+            asked.append(texts)
+            return np.array([[len(each), 0.0] if "Who" in each else [0.0, 0.0] for each in texts])
+
+    monkeypatch.setattr("hopgraph.tools.retrieval.embeddings.resolve_embeddings", lambda _spec: Vectors())
+    labeled_questions.__dict__["_unit_vectors"].cache_clear()
+    path = written(tmp_path, FIRST + LINES)
+    for question in ("Who is that over there?", "Who?"):
+        found = find_nearest(question, path, 3, "st:any")
+        assert [each.similarity for each in found] == [1.0, 1.0, 0.0]
+    assert len(asked) == 3

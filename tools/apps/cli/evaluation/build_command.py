@@ -1,0 +1,29 @@
+"""`hopgraph build`: answer training questions, and write what a method takes from them."""
+
+from dataclasses import fields
+
+from rich.text import Text
+
+from hopgraph.state import SettingsError
+from hopgraph.tools.apps.cli.console import console_on
+from hopgraph.tools.apps.cli.evaluation.eval_command import run_eval
+from hopgraph.tools.apps.cli.evaluation.evaluation_options import BuildOptions, EvalOptions, RunOptions
+from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
+from hopgraph.tools.apps.evaluation.training_files import TRAINING_FILES
+
+
+def run_build(options: BuildOptions) -> bool:
+    """Run or resume the evaluation, write the file of what it has finished, and return whether any question failed."""
+    training, out = TRAINING_FILES[options.method], options.out.expanduser()
+    run = out.with_name(f"{out.name}.run")
+    if out.exists() and not run.exists():
+        raise SettingsError(f"--out {out}: it exists, and was not made by this command; choose another name")
+    given = {each.name: getattr(options, each.name) for each in fields(RunOptions)}
+    failed = run_eval(
+        EvalOptions(
+            options.dataset, training.methods, run, estimate_only=options.estimate_only, processes=None, **given
+        )
+    )
+    if not options.estimate_only:
+        console_on().print(Text(training.write(RunReader(run), out, options.most)), soft_wrap=True)
+    return failed
