@@ -21,6 +21,7 @@ from hopgraph.state import Call, Context, PromptError, Spent, empty_call
 from hopgraph.state.events import Asked, CacheFailed, Retrying
 from hopgraph.tools.io.background import gather_or_cancel
 from hopgraph.tools.models import ModelHandle, UnusableReplyError, count_tokens, parse_in_turn
+from hopgraph.tools.models.completions import TextRequest, complete, is_stand_in, with_continuation
 from hopgraph.tools.models.reply_cache import ModelReply, cache_key, cached_reply, write_cache
 from hopgraph.tools.models.reply_schema import json_schema
 from hopgraph.tools.models.send import FailedRequest, SendOptions, send
@@ -51,6 +52,8 @@ class Ask(Generic[RecordT]):
     """Numbers repeated questions, for methods that sample several replies."""
     sampling: Mapping[str, float] = field(default_factory=dict[str, float])
     """Sampling options of this question alone, such as {"top_p": 0.5}; what it leaves out is as the settings say."""
+    text: TextRequest | None = None
+    """Ask for log-probabilities of plain text in place of a record; the schema is `TokenLogprobs`."""
     on_reply: Callable[[str], None] | None = None
     """Called with the text so far at each new piece, where the model streams; not for a cached reply."""
 
@@ -199,6 +202,8 @@ class _Conversation(Generic[RecordT]):
     async def run(self) -> AskResult[RecordT]:
         began = time.perf_counter()
         handle = await get_model(self.runtime.context, self.call["role"])
+        if self.wanted.text and is_stand_in(handle):
+            self.messages[-1:] = with_continuation(self.messages[-1], self.wanted.text)
         record, outcome = await self._within_budget(handle)
         seconds = round(time.perf_counter() - began, 6)
         call_id = report_call(self.runtime, self.call, handle.name, outcome, self.number, seconds)
@@ -246,15 +251,20 @@ class _Conversation(Generic[RecordT]):
             on_text=self.wanted.on_reply,
         )
         if not settings.cache_dir:
-            return await send(handle, self.messages, self.wanted.schema, options)
+            return await self._send(handle, options)
         key = self._cache_key(handle)
         async with cached_reply(settings.cache_dir, key) as cached:
             if cached is not None:
                 self.call["cached"] += 1
                 return cached
-            reply = await send(handle, self.messages, self.wanted.schema, options)
+            reply = await self._send(handle, options)
             await self._store(settings.cache_dir, key, reply)
             return reply
+
+    async def _send(self, handle: ModelHandle, options: SendOptions) -> ModelReply:
+        if self.wanted.text is None or is_stand_in(handle):
+            return await send(handle, self.messages, self.wanted.schema, options)
+        return await complete(handle, self.messages, self.wanted.text, options)
 
     async def _store(self, folder: str, key: str, reply: ModelReply) -> None:
         try:
@@ -272,6 +282,7 @@ class _Conversation(Generic[RecordT]):
             {
                 # The limit that follows from the schema cuts off nothing that could be used.
                 **({} if limit is None else {"max_reply_tokens": limit}),
+                **({} if self.wanted.text is None else {"text": str(self.wanted.text)}),
                 "role": self.call["role"],
                 "messages": [[message.type, str(message.text)] for message in self.messages],
                 "model": handle.name,

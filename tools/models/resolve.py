@@ -85,6 +85,8 @@ class SharedModelState:
     """How many requests it works on at a time, so that others wait here and not until a timeout."""
     newest_limit: bool = False
     """Whether a server refused `max_tokens` for OpenAI's newer name of it."""
+    echoes: bool | None = None
+    """Whether its completions endpoint echoes the log-probabilities of a prompt; None until it was asked for some."""
     reasons: bool = False
     """Whether a reply was cut off while the model was still reasoning."""
     limits: dict[int, SharedLimit] = field(default_factory=dict[int, SharedLimit])
@@ -121,11 +123,15 @@ class ModelHandle:
         derived = reply_tokens(schema) + (_REASONING_TOKENS if self.shared.reasons else 0)
         limit = max_reply_tokens or own_limit(self.model) or derived
         key = (schema, mode, sampling, limit, self.shared.newest_limit)
-        here = await self.shared.clients.here(self.model) if self._takes_clients else self._own_model
+        here = await self.here()
         if key not in here.bound:
             model = bind(limit_reply(here.model, limit, newest=self.shared.newest_limit), schema, mode)
             here.bound[key] = model.bind(**dict(sampling)) if sampling else model
         return here.bound[key]
+
+    async def here(self) -> LoopModel:
+        """Return the model with the HTTP client of the running loop, or its only one."""
+        return await self.shared.clients.here(self.model) if self._takes_clients else self._own_model
 
     def loop(self) -> asyncio.AbstractEventLoop:
         """Return the event loop on which its requests are made: the one that its only HTTP client lives on."""

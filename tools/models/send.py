@@ -2,7 +2,8 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
@@ -24,8 +25,8 @@ from hopgraph.tools.models.tokens import count_tokens
 
 _UNREADABLE = (json.JSONDecodeError, UnreadableReplyError)
 _LATE, _OTHER_FORMAT = "no reply in time", "the server's reply is not in the OpenAI format"
-_UNSUPPORTED_STATUS = frozenset({400, 404, 405, 415, 422, 501})
-"""HTTP statuses with which servers refuse a way of asking for JSON that they do not support."""
+UNSUPPORTED_STATUS = frozenset({400, 404, 405, 415, 422, 501})
+"""HTTP statuses with which servers refuse a way of asking that they do not support."""
 
 
 def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
@@ -88,7 +89,8 @@ _REFUSAL_HOLDS_SECONDS = 0.25
 """How long after a refused key other requests are refused unsent: until what sends them has stopped."""
 _TRUNCATED = "the reply was cut off at the token limit"
 _FILTERED = "the server's content filter stopped the reply"
-_CONFIG = RunnableConfig(tags=["nostream"])
+CONFIG = RunnableConfig(tags=["nostream"])
+"""Of every request: what is traced is not streamed."""
 _PROBLEMS = {
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens"), _TRUNCATED),
     **dict.fromkeys(("content_filter", "safety"), _FILTERED),
@@ -127,27 +129,39 @@ async def send(
     return await run_on(handle.loop(), _send_in_supported_mode(handle, messages, schema, options))
 
 
+@asynccontextmanager
+async def request_slot(handle: ModelHandle, options: SendOptions) -> AsyncGenerator[None]:
+    """Wait until fewer than the most requests at a time are under way; ModelError where a key was refused just now."""
+    async with handle.shared.limit(options.parallel):
+        if (refusal := handle.shared.key_refusal) and time.monotonic() < refusal.at + _REFUSAL_HOLDS_SECONDS:
+            raise as_model_error(handle, refusal.error) from None
+        yield
+
+
+def note_refused_key(handle: ModelHandle, error: Exception) -> None:
+    """Keep an error that refused the key, so that other requests are not sent just after it."""
+    if status_of(error) == 401:
+        handle.shared.key_refusal = KeyRefusal(error, time.monotonic())
+
+
 async def _send_in_supported_mode(
     handle: ModelHandle, messages: list[BaseMessage], schema: type[BaseModel], options: SendOptions
 ) -> ModelReply:
     untried = list(modes_of(handle.model))
     first_refusal: Exception | None = None
     while True:
-        async with handle.shared.limit(options.parallel):
-            if (refusal := handle.shared.key_refusal) and time.monotonic() < refusal.at + _REFUSAL_HOLDS_SECONDS:
-                raise as_model_error(handle, refusal.error) from None
+        async with request_slot(handle, options):
             # While this request waited, another one may have found the mode.
             known = handle.shared.mode
             mode = known if known in untried else untried[0]
             try:
                 reply = await _send_with_retries(handle, messages, schema, mode, options)
             except Exception as error:  # noqa: BLE001 - each provider has error classes of its own; others pass
-                unsupported = isinstance(error, NotImplementedError) or status_of(error) in _UNSUPPORTED_STATUS
+                unsupported = isinstance(error, NotImplementedError) or status_of(error) in UNSUPPORTED_STATUS
                 if unsupported and not handle.shared.newest_limit and "max_completion_tokens" in str(error):
                     handle.shared.newest_limit = True  # a gateway to OpenAI's newer models
                     continue
-                if status_of(error) == 401:
-                    handle.shared.key_refusal = KeyRefusal(error, time.monotonic())
+                note_refused_key(handle, error)
                 refused_bounds = mode == "bounded_schema" and status_of(error) in (400, 422)
                 if mode == "text" or (known and not refused_bounds) or not unsupported:
                     raise as_model_error(handle, (trouble_of(error) != "outage" and first_refusal) or error) from None
@@ -160,17 +174,22 @@ async def _send_in_supported_mode(
         return reply
 
 
-async def _send_with_retries(
-    handle: ModelHandle, messages: list[BaseMessage], schema: type[BaseModel], mode: Mode, options: SendOptions
-) -> ModelReply:
+def with_retries(handle: ModelHandle, options: SendOptions) -> tenacity.AsyncRetrying:
+    """Return what sends a request again as the settings say, and reports it."""
+
     def report(state: tenacity.RetryCallState) -> None:
         error = state.outcome.exception() if state.outcome else None
         if error and options.on_retry:
             options.on_retry(_failed_request(handle, error, state.attempt_number, state.upcoming_sleep))
 
-    attempt = retrying(options.retries + 1, options.first_wait, _MAX_WAIT_SECONDS, before_sleep=report)
+    return retrying(options.retries + 1, options.first_wait, _MAX_WAIT_SECONDS, before_sleep=report)
+
+
+async def _send_with_retries(
+    handle: ModelHandle, messages: list[BaseMessage], schema: type[BaseModel], mode: Mode, options: SendOptions
+) -> ModelReply:
     model = await handle.bound(schema, mode, options.sampling, options.max_reply_tokens)
-    reply: ModelReply = await attempt(_request, handle, model, messages, options.on_text)
+    reply: ModelReply = await with_retries(handle, options)(_request, handle, model, messages, options.on_text)
     if reply.problem == _TRUNCATED and is_only_reasoning(reply.text):
         handle.shared.reasons = True  # so that the next one may take longer
     return reply
@@ -183,7 +202,7 @@ async def _request(
         reply = await _streamed(handle, model, messages, on_text) if on_text else None
         # Else LangChain would stream every reply while LangGraph's stream of messages is read.
         whole = {"stream": False} if is_openai(handle.model) and not getattr(handle.model, "streaming", False) else {}
-        return _read_reply(reply or await model.ainvoke(messages, config=_CONFIG, **whole), messages)
+        return _read_reply(reply or await model.ainvoke(messages, config=CONFIG, **whole), messages)
     except Exception as error:
         if reply := _reply_in_error(error, messages):
             return reply
@@ -201,11 +220,11 @@ async def _streamed(
     whole: AIMessage | None = None
     usage = {"stream_usage": True} if is_openai(handle.model) else {}
     try:
-        async for chunk in model.astream(messages, config=_CONFIG, **usage):
+        async for chunk in model.astream(messages, config=CONFIG, **usage):
             whole = chunk if whole is None else cast("AIMessage", whole + chunk)
             on_text(reply_text(whole))
     except Exception as error:
-        if whole is not None or status_of(error) not in _UNSUPPORTED_STATUS:
+        if whole is not None or status_of(error) not in UNSUPPORTED_STATUS:
             raise
     return whole
 

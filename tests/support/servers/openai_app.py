@@ -6,6 +6,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Coroutine, Set
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
@@ -20,7 +21,10 @@ from support.servers.chat_request import ChatRequest, Mode, Problem, request_pro
 from support.servers.faults import BrokenBody, ChangedReply, Drop, ErrorStatus, Reply, Slow
 from support.servers.responses import BreakOff, DroppedResponse, error_status, refused
 from support.servers.scripted_model import role_of
+from support.servers.toy_completions import Flavour, answer_completion, answer_tokenize
 from support.servers.traffic import RecordedRequest, Traffic
+
+ResultT = TypeVar("ResultT")
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ class Options:
     models: tuple[str, ...] = ()
     latency: float = 0.0
     reports_usage: bool = True
+    completions: Flavour | None = None
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,12 @@ class OpenAIApp:
             routes=[
                 Route("/v1/models", self.list_models, methods=["GET"]),
                 Route("/v1/chat/completions", self.complete, methods=["POST"]),
+                *([Route("/v1/completions", self.complete_text, methods=["POST"])] if options.completions else []),
+                *(
+                    [Route("/tokenize", self.complete_text, methods=["POST"])]
+                    if options.completions == "llama.cpp"
+                    else []
+                ),
                 Route("/{path:path}", self.unknown, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
             ]
         )
@@ -98,6 +109,29 @@ class OpenAIApp:
             if isinstance(fault, ChangedReply):
                 reply = fault.change(reply)
             return self._answer(call, cut_to(reply, call.request.limit), fault if isinstance(fault, Drop) else None)
+
+    async def complete_text(self, request: Request) -> Response:
+        """Answer `POST /v1/completions`, or llama.cpp's `/tokenize`, by a tiny model; no fault changes a reply."""
+        with self._traffic.in_flight():
+            record, _ = await self._arrival(request)
+            if not record.key_ok:
+                return refused(self._wrong_key(request))
+            fault = self._traffic.take_fault(record)
+            if isinstance(fault, ErrorStatus):
+                return error_status(fault)
+            if isinstance(fault, BrokenBody):
+                return Response(fault.body, media_type="application/json")
+            if isinstance(fault, Drop):
+                return DroppedResponse(b" ", fault, self._break_off, streamed=False)
+            wait = self._options.latency + (fault.seconds if isinstance(fault, Slow) else 0.0)
+            if (await _unless_gone(request, asyncio.sleep(wait))).cancelled():
+                return Response(status_code=499)
+            assert self._options.completions
+            tokenized = request.url.path == "/tokenize"
+            body = (
+                answer_tokenize(record.body) if tokenized else answer_completion(record.body, self._options.completions)
+            )
+            return refused(body) if isinstance(body, Problem) else JSONResponse(body)
 
     async def _arrival(self, request: Request) -> tuple[RecordedRequest, list[BaseMessage]]:
         started = time.monotonic()
@@ -168,7 +202,7 @@ class OpenAIApp:
         return Response(parts[0], media_type=_media_type(call))
 
 
-async def _unless_gone(request: Request, work: Coroutine[None, None, AIMessage]) -> asyncio.Task[AIMessage]:
+async def _unless_gone(request: Request, work: Coroutine[None, None, ResultT]) -> asyncio.Task[ResultT]:
     """Run `work` to its end, or cancel it when the client hangs up first; the task comes back done."""
     task = asyncio.create_task(work)
     gone = asyncio.create_task(_hung_up(request))

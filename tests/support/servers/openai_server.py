@@ -19,6 +19,7 @@ from support.servers.chat_request import Mode
 from support.servers.faults import Fault
 from support.servers.loopback import LoopbackServer
 from support.servers.openai_app import OpenAIApp, Options
+from support.servers.toy_completions import Flavour
 from support.servers.traffic import Match, RecordedRequest, Traffic
 
 
@@ -40,6 +41,7 @@ class OpenAIServer:
         models: the names served; every other name gets status 404. Empty: every name is served.
         latency: seconds that every answer takes before the model is called.
         reports_usage: whether answers count their tokens.
+        completions: whose completions endpoint a tiny model answers, that of vLLM or of llama.cpp; None: there is none.
         port: where it listens, as one that was closed did; 0 for a free port.
 
     Raises:
@@ -57,9 +59,10 @@ class OpenAIServer:
         models: Sequence[str] = (),
         latency: float = 0.0,
         reports_usage: bool = True,
+        completions: Flavour | None = None,
         port: int = 0,
     ) -> None:
-        options = Options(api_key, rejects, ignores, tuple(models), latency, reports_usage)
+        options = Options(api_key, rejects, ignores, tuple(models), latency, reports_usage, completions)
         self._traffic = Traffic()
         self._server = LoopbackServer(self._serve, port)
         self._app = OpenAIApp(model, options, self._traffic, self._server.break_off)

@@ -55,6 +55,9 @@ class ScriptedChatModel(BaseChatModel):
     latency: Annotated[float, Field(ge=0)] | Callable[[str], float] = 0.0
     """Seconds that each call takes, or a function of its role; calls wait side by side."""
 
+    writes_logprobs: bool = True
+    """It replies with a record where log-probabilities are asked for."""
+
     _calls: list[ScriptedCall] = PrivateAttr(default_factory=list[ScriptedCall])
     _lock: threading.Lock = PrivateAttr(default_factory=threading.Lock)
 

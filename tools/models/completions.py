@@ -1,0 +1,224 @@
+"""Log-probabilities of plain text, from a server's completions endpoint.
+
+A given text is scored by servers that echo a prompt with its log-probabilities (vLLM), else by llama.cpp, token by
+token: a bias makes it write each token of the text in turn, and is no part of the log-probabilities that it reports.
+Text that the model writes itself comes with the likeliest tokens at each place from both.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import takewhile
+from typing import Any
+
+from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.runnables import RunnableLambda
+from pydantic import BaseModel, Field
+
+from hopgraph.state import ModelError
+from hopgraph.tools.io.background import run_on
+from hopgraph.tools.io.http_retries import UnreadableReplyError, status_of
+from hopgraph.tools.io.redact import redact
+from hopgraph.tools.models.reply_cache import ModelReply
+from hopgraph.tools.models.resolve import ModelHandle
+from hopgraph.tools.models.send import (
+    CONFIG,
+    UNSUPPORTED_STATUS,
+    SendOptions,
+    as_model_error,
+    note_refused_key,
+    request_slot,
+    with_retries,
+)
+from hopgraph.tools.models.structured import is_openai
+from hopgraph.tools.prompts import format_block
+
+_BIAS = 1000.0
+"""Makes a token certain."""
+_WHOLE_VOCABULARY = 1_000_000
+"""More than any model has."""
+
+
+class TokenLogprob(BaseModel):
+    """A token with the natural logarithm of its probability after all that precedes it."""
+
+    text: str
+    """Empty where it ends within a character."""
+    logprob: float = Field(le=0, allow_inf_nan=False)
+    top: dict[str, float] = Field(default_factory=dict[str, float])
+    """The likeliest tokens in its place, by their texts, itself among them; empty in a text that was given."""
+
+
+class TokenLogprobs(BaseModel):
+    """The tokens of a text, in order; empty where there is none."""
+
+    tokens: list[TokenLogprob]
+
+    @property
+    def total(self) -> float:
+        """The log-probability of the whole text."""
+        return sum(token.logprob for token in self.tokens)
+
+
+@dataclass(frozen=True)
+class TextRequest:
+    """A request for log-probabilities in place of a record."""
+
+    continuation: str = ""
+    """The text to score. Empty: the model writes one itself."""
+    prompt: str = ""
+    """What a written text follows, in place of a rendered prompt."""
+    max_tokens: int = 1
+    """Of a written text."""
+    stop: tuple[str, ...] = ()
+    top: int = 20
+    """How many of the likeliest tokens are listed at each place of a written text; servers may give fewer."""
+
+
+def is_stand_in(handle: ModelHandle) -> bool:
+    """Whether a model without an endpoint replies with a `TokenLogprobs` where a prompt asks for one."""
+    return bool(getattr(handle.model, "writes_logprobs", False))
+
+
+def with_continuation(prompt: BaseMessage, request: TextRequest) -> list[BaseMessage]:
+    """Return the last message of a prompt for a stand-in, which is told what to score."""
+    given = f"\n\n{format_block('continuation', request.continuation)}" if request.continuation else ""
+    return [HumanMessage(f"{prompt.text}{given}")]
+
+
+async def complete(
+    handle: ModelHandle, messages: list[BaseMessage], request: TextRequest, options: SendOptions
+) -> ModelReply:
+    """Score a text after a prompt, or let the model write on; the reply's text is a `TokenLogprobs` as JSON.
+
+    The prompt is the messages' texts, with blank lines between them and no chat template.
+
+    Raises:
+        ModelError: refused, unreachable, still failing after the retries, or no server that gives log-probabilities.
+    """
+    prompt = request.prompt or "\n\n".join(str(message.text) for message in messages)
+    return await run_on(handle.loop(), _complete(handle, prompt, request, options))
+
+
+async def _complete(handle: ModelHandle, prompt: str, request: TextRequest, options: SendOptions) -> ModelReply:
+    if not is_openai(handle.model):
+        raise ModelError(f"{handle.name} gives no log-probabilities; models that can are gguf:FILE and openai:MODEL")
+    async with request_slot(handle, options):
+        endpoint = _Endpoint(handle, getattr((await handle.here()).model, "root_async_client"))  # noqa: B009
+        work = (
+            partial(endpoint.score, request.continuation) if request.continuation else partial(endpoint.write, request)
+        )
+        traced = RunnableLambda(partial(_readable, work), name="log-probabilities")  # as chat models are
+        try:
+            return await with_retries(handle, options)(traced.ainvoke, prompt, CONFIG)
+        except Exception as error:  # noqa: BLE001 - as `send`; others pass
+            note_refused_key(handle, error)
+            raise as_model_error(handle, error) from None
+
+
+async def _readable(work: Callable[[str], Awaitable[ModelReply]], prompt: str) -> ModelReply:
+    try:
+        return await work(prompt)
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise UnreadableReplyError(str(error)) from error
+
+
+@dataclass(frozen=True)
+class _Endpoint:
+    """The completions endpoint of a model's server."""
+
+    handle: ModelHandle
+    client: Any
+    """The openai package's."""
+
+    async def score(self, text: str, prompt: str) -> ModelReply:
+        """Score a text in the way that the server knows; the first time, find out which that is."""
+        shared = self.handle.shared
+        if shared.echoes is not False:
+            try:
+                scored = await self._echoed(prompt, text)
+            except Exception as error:
+                if shared.echoes or status_of(error) not in UNSUPPORTED_STATUS:
+                    raise
+                scored = None
+            if scored:
+                shared.echoes = True
+                return scored
+        try:
+            scored = await self._forced(prompt, text)
+        except Exception as error:
+            if shared.echoes is False or status_of(error) not in UNSUPPORTED_STATUS:
+                raise
+            url = redact(str(self.client.base_url))
+            raise ModelError(
+                f"{self.handle.name}: {url} gives no log-probabilities of a given text: it neither echoes them in "
+                f"completions, as vLLM, nor has /tokenize, as llama.cpp (HTTP {status_of(error)})"
+            ) from None
+        shared.echoes = False
+        return scored
+
+    async def _echoed(self, prompt: str, text: str) -> ModelReply | None:
+        """Score a text where a prompt is echoed with its log-probabilities; None where it is not."""
+        body = {"prompt": prompt + text, "max_tokens": 1, "echo": True, "logprobs": 1, "temperature": 0}
+        reply = await self._post(body)
+        choice, usage = reply["choices"][0], reply["usage"]
+        logprobs: dict[str, Any] = choice.get("logprobs") or {}
+        if "token_logprobs" not in logprobs or not choice["text"].startswith(prompt + text):
+            return None
+        read: list[tuple[str, float]] = [*zip(logprobs["tokens"], logprobs["token_logprobs"], strict=True)]
+        del read[len(read) - usage["completion_tokens"] :]
+        # Counted from the end, as a server may put a token of its own before the prompt.
+        first, left = len(read), len(text)
+        while left > 0 and first:
+            first -= 1
+            left -= len(read[first][0])
+        return _as_reply([_token(*each) for each in read[first:]], usage)
+
+    async def _forced(self, prompt: str, text: str) -> ModelReply:
+        """Score a text token by token, in one request each, of which the server has read all but the end before."""
+        before, whole = [await self._tokenize(each) for each in (prompt, prompt + text)]
+        first = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, whole, strict=False)))
+        ids, pieces = [token["id"] for token in whole], [token["piece"] for token in whole]
+        plain = ids[max(place for place in range(first) if isinstance(pieces[place], str))]
+        scored: list[TokenLogprob] = []
+        for number in range(first, len(ids)):
+            # A token that ends within a character is held back, and so is only listed beside one that is not.
+            written = isinstance(pieces[number], str)
+            forced = ids[number] if written else plain
+            body = {"prompt": ids[:number], "max_tokens": 1, "temperature": 0, "logit_bias": [[forced, _BIAS]]}
+            reply = await self._post({**body, "logprobs": 1 if written else _WHOLE_VOCABULARY})
+            place = reply["choices"][0]["logprobs"]["content"][0]
+            [logprob, *_] = [e["logprob"] for e in (place, *place["top_logprobs"]) if e["id"] == ids[number]]
+            scored.append(_token(pieces[number] if written else "", logprob))
+        return _as_reply(scored, {"prompt_tokens": len(ids), "completion_tokens": len(scored)})
+
+    async def _tokenize(self, text: str) -> list[dict[str, Any]]:
+        url = f"{str(self.client.base_url).rstrip('/').removesuffix('/v1')}/tokenize"
+        body = {"content": text, "add_special": True, "with_pieces": True}
+        return (await self.client.post(url, cast_to=object, body=body))["tokens"]
+
+    async def write(self, request: TextRequest, prompt: str) -> ModelReply:
+        """Let the model write on; special tokens are a part of the text."""
+        body: dict[str, Any] = {"prompt": prompt, "max_tokens": request.max_tokens, "logprobs": request.top}
+        stop = {"stop": list(request.stop)} if request.stop else {}
+        reply = await self._post({**body, **stop, "temperature": 0, "skip_special_tokens": False})
+        logprobs = reply["choices"][0]["logprobs"]
+        if "content" in logprobs:  # llama.cpp
+            top = [{one["token"]: one["logprob"] for one in each["top_logprobs"]} for each in logprobs["content"]]
+            read = [(each["token"], each["logprob"]) for each in logprobs["content"]]
+        else:
+            top, read = logprobs["top_logprobs"], [*zip(logprobs["tokens"], logprobs["token_logprobs"], strict=True)]
+        return _as_reply([_token(*each, likeliest) for each, likeliest in zip(read, top, strict=True)], reply["usage"])
+
+    async def _post(self, body: Mapping[str, Any]) -> Any:
+        model = getattr(self.handle.model, "model_name")  # noqa: B009 - ChatOpenAI's
+        return await self.client.post("/completions", cast_to=object, body={"model": model, **body})
+
+
+def _token(text: str, logprob: float, top: Mapping[str, float] | None = None) -> TokenLogprob:
+    return TokenLogprob(text=text, logprob=min(0.0, logprob), top=dict(top or {}))
+
+
+def _as_reply(tokens: list[TokenLogprob], usage: Mapping[str, int]) -> ModelReply:
+    text = TokenLogprobs(tokens=tokens).model_dump_json(exclude_defaults=True)
+    return ModelReply(text, "", usage["prompt_tokens"], usage["completion_tokens"])
