@@ -1,4 +1,4 @@
-"""`ask` for log-probabilities, against the endpoints of vLLM and llama.cpp around one tiny model: exact, and as any call."""
+"""`ask` for log-probabilities, against the endpoints of vLLM and llama.cpp around one tiny model: exact, like any call."""
 
 import asyncio
 import math
