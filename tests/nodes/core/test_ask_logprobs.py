@@ -1,4 +1,4 @@
-"""`ask` for log-probabilities, against the endpoints of vLLM and llama.cpp around one tiny model: exact, like any call."""
+"""`ask` for log-probabilities, against the endpoints of vLLM and llama.cpp around one tiny model."""
 
 import asyncio
 import math
