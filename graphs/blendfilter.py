@@ -15,7 +15,8 @@ select, answer, shorten.
 Where this differs from the paper:
 * reason and answer are one prompt in appendix F, with the same demonstrations; here reason has one of its own, since
   its text is searched for: facts alone, gaps filled from own knowledge, no word on what is not known (nor would
-  such a sentence be searched for);
+  such a sentence be searched for). With `abstain`, what could only be guessed is named ("the birthplace of Carol
+  Reed"), since a wrong guess finds the wrong passages; without it, it is guessed, as in the paper;
 * with `abstain`, the reader may say that neither the passages nor what it knows give an answer; its prompt prefers
   passages, and an answer that names none is cited as the model's own. The last call never abstains;
 * an augmentation that came to nothing leaves the question itself as the query; a query that another branch

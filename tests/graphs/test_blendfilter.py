@@ -140,8 +140,12 @@ def test_an_answer_without_any_knowledge_is_cited_as_the_models_own() -> None:
     assert all(passage["source"] != "model" for passage in result["passages"])
 
 
-def test_the_chain_that_is_searched_for_has_an_instruction_of_its_own_and_no_sentence_on_what_is_not_known() -> None:
-    said = "Ada Brink directed it. The passages do not say where she was born. I don't know her birthplace."
+@pytest.mark.parametrize("abstain", [True, False])
+def test_the_chain_that_is_searched_for_has_an_instruction_of_its_own_and_no_sentence_on_what_is_not_known(
+    abstain: bool,
+) -> None:
+    named = "Ada Brink directed it. The birthplace of Ada Brink."
+    said = f"{named} The passages do not say where she was born. I don't know her birthplace."
     script = Script(
         replies(
             reason=lambda _: json.dumps({"reasoning": said, "answer": "unanswerable"}),
@@ -149,11 +153,12 @@ def test_the_chain_that_is_searched_for_has_an_instruction_of_its_own_and_no_sen
         )
     )
     model = script.model()
-    ran = walk(blendfilter.graph, {"question": QUESTION}, blendfilter.Context(model=model, retriever=fixed()))
-    searched = [QUESTION, f"Ada Brink directed it. {QUESTION}", f"She was from Riga. {QUESTION}"]
+    context = blendfilter.Context(model=model, retriever=fixed(), abstain=abstain)
+    ran = walk(blendfilter.graph, {"question": QUESTION}, context)
+    searched = [QUESTION, f"{named} {QUESTION}", f"She was from Riga. {QUESTION}"]
     assert queries_of(ran.events) == searched
     [instructions] = [call.messages[0].text for call in model.calls if call.role == "blendfilter/reason"]
-    assert "unanswerable" not in instructions
+    assert ("named and not stated" in instructions) == abstain != ("always give an answer" in instructions)
 
 
 @pytest.mark.parametrize("abstain", [True, False])

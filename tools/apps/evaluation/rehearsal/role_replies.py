@@ -59,13 +59,16 @@ def answer(case: PromptCase) -> Reply:
 
 
 def reason(case: PromptCase) -> Reply:
-    """State what the passages and memory have, guess what comes next where they have nothing, and always answer."""
+    """State what the passages and memory have; name what comes next, or guess it and the rest where asked to."""
     known = {**case.remembered(), **case.known()}
-    open_hops = [] if case.is_enough(known) else case.open_questions(known)
-    guesses = [f"{without_mark(asked)}: {case.made_up(f'guess:{n}')}." for n, asked in enumerate(open_hops)]
-    said = case.conclude(known)
+    open_hops = [] if case.is_enough(known) else [without_mark(each) for each in case.open_questions(known)]
+    said, used = case.conclude(known), _numbers_with(known, case.by_passage)
+    if open_hops and UNANSWERABLE in str(case.messages[0].text):
+        reasoning = " ".join([*case.statements(known), *open_hops])[-_MAX_QUOTE:]
+        return {"reasoning": reasoning, "answer": UNANSWERABLE, "used_passages": used}
+    guesses = [f"{asked}: {case.made_up(f'guess:{n}')}." for n, asked in enumerate(open_hops)]
     reasoning = " ".join([*case.statements(known), *guesses, f"{_CONCLUSION}{said}."])[-_MAX_QUOTE:]
-    return {"reasoning": reasoning, "answer": said, "used_passages": _numbers_with(known, case.by_passage)}
+    return {"reasoning": reasoning, "answer": said, "used_passages": used}
 
 
 def extract(case: PromptCase) -> Reply:

@@ -24,10 +24,12 @@ OTHER = {
 }
 
 
-def ask(model: RehearsalModel, step: str, question: str = QUESTION, **variables: Value) -> Mapping[str, Any]:
+def ask(
+    model: RehearsalModel, step: str, question: str = QUESTION, instructions: str = "At most 3.", **variables: Value
+) -> Mapping[str, Any]:
     """Show a prompt as the project's prompts are written, and read the reply."""
     blocks = [format_block(name, value) for name, value in {**variables, "question": question}.items()]
-    said = model.reply_to([SystemMessage(f"Role: any/{step}\nAt most 3."), HumanMessage("\n\n".join(blocks))])
+    said = model.reply_to([SystemMessage(f"Role: any/{step}\n{instructions}"), HumanMessage("\n\n".join(blocks))])
     return json.loads(said)
 
 
@@ -36,6 +38,17 @@ def test_an_answer_needs_every_hop(perfect: RehearsalModel) -> None:
     assert ask(perfect, "answer", passages=[OTHER, PERSON])["answer"] == "unanswerable"
     both = ask(perfect, "answer", passages=[FILM, OTHER, PERSON])
     assert (both["answer"], both["used_passages"]) == ("Larvik", [1, 3])
+
+
+def test_a_chain_to_search_for_names_what_is_open_and_guesses_it_only_where_an_answer_is_demanded(
+    perfect: RehearsalModel,
+) -> None:
+    named = ask(perfect, "reason", instructions='the answer is "unanswerable"', passages=[FILM])
+    assert named["reasoning"].endswith("Ada Brink. Where was Ada Brink born")
+    assert named["answer"] == "unanswerable"
+    guessed = ask(perfect, "reason", instructions="always give an answer", passages=[FILM])
+    assert "Where was Ada Brink born: " in guessed["reasoning"]
+    assert guessed["answer"] not in ("unanswerable", "Larvik")
 
 
 def test_a_part_needs_its_own_hop(perfect: RehearsalModel) -> None:
@@ -99,7 +112,7 @@ def test_a_grounding_cites_a_sentence_for_each_hop(perfect: RehearsalModel) -> N
 def test_a_joint_turn_answers_the_last_follow_up_from_the_passages_and_goes_on(perfect: RehearsalModel) -> None:
     def turn(passages: list[Mapping[str, str]], *history: str, **more: str) -> list[Any]:
         shown: dict[str, Value] = {"passages": passages, "history": [*history], **more}
-        return [*ask(perfect, "follow_up_jointly", QUESTION, **shown).values()]
+        return [*ask(perfect, "follow_up_jointly", QUESTION, "At most 3.", **shown).values()]
 
     who, born = "Who is the director of Night Harbour?", "Where was Ada Brink born?"
     assert turn([]) == ["", [], who, "", ""]
