@@ -24,9 +24,9 @@ Any other compiled LangGraph graph with `question` in and `answer` out will do (
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hopgraph.graphs.registry import ALIASES, METHODS, Method, Methods, find_method, list_methods
+    from hopgraph.graphs.registry import ALIASES, GROUPS, METHODS, Method, Methods, find_method, list_methods
 
-__all__ = ["ALIASES", "METHODS", "Method", "Methods", "find_method", "list_methods"]
+__all__ = ["ALIASES", "GROUPS", "METHODS", "Method", "Methods", "find_method", "list_methods"]
 
 
 def __getattr__(name: str) -> Any:

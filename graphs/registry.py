@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from langgraph.graph.state import CompiledStateGraph
 
@@ -25,8 +25,17 @@ from hopgraph.tools.io.code_objects import CodePlace, load_object, parse_place
 
 METHOD_PACKAGES = "hopgraph.methods"
 """The entry-point group of installed packages that offer methods: name → a compiled graph."""
+Group = Literal["papers", "step_by_step", "one_search", "no_search", "others"]
+GROUPS: dict[Group, str] = {
+    "papers": "The methods of the five papers",
+    "step_by_step": "Baselines that search step by step",
+    "one_search": "Baselines that search once",
+    "no_search": "Baselines without search",
+    "others": "Of your own, and of installed packages",
+}
+"""By name what each group of methods is called; `--methods` takes the names, too."""
 _GRAPH = "graph"
-_RESERVED = frozenset({"all", "auto", "chat", "registry", *ALIASES})
+_RESERVED = frozenset({"all", "auto", "chat", "registry", *ALIASES, *GROUPS})
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _log = logging.getLogger(__name__)
 
@@ -51,6 +60,18 @@ class Method:
     def is_built_in(self) -> bool:
         """Whether it is one of hopgraph's."""
         return self.place.place.startswith(f"{graphs.__name__}.")
+
+    @property
+    def group(self) -> Group:
+        """Return what kind of method it is: a paper's own by its folder, a baseline by how its figure searches."""
+        if not self.is_built_in:
+            return "others"
+        if not self.place.place.startswith(f"{baselines.__name__}."):
+            return "papers"
+        settings: Settings = self.Context()
+        if "retriever" not in settings.uses:
+            return "no_search"
+        return "step_by_step" if settings.searches_again and _searches_in_loop(self.graph) else "one_search"
 
     @property
     def takes_gold_passages(self) -> bool:
@@ -121,6 +142,21 @@ def _load(place: CodePlace, name: str = "") -> Method:
     gives_all = AnswerOutput.__annotations__.keys() <= set(keys_of(graph, "output"))
     method = graph if isinstance(graph, CompiledMethod) and own_name and gives_all else host_graph(graph, name)
     return Method(name, method, method.context_schema, module.__doc__ or "", place, graph, module.__file__ or "")
+
+
+def _searches_in_loop(graph: CompiledMethod) -> bool:
+    """Whether a search leads back to itself; in front of each is the node at which its queries are reviewed."""
+    edges = [(edge.source, edge.target) for edge in graph.get_graph(xray=True).edges]
+    for search in {target for _, target in edges if "review_queries" in target}:
+        after, left = set[str](), [search]
+        while left:
+            node = left.pop()
+            new = {target for source, target in edges if source == node} - after
+            after |= new
+            left += new
+        if search in after:
+            return True
+    return False
 
 
 def _name_of(place: CodePlace) -> str:

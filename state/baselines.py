@@ -279,6 +279,12 @@ class GrgContext(GenReadContext):
     steps = ("write_passage", "decompose", "answer")
     resources = ("retriever",)
 
+    @property
+    @override
+    def searches_again(self) -> bool:
+        """For each part of a question that is broken down."""
+        return self.decomposition
+
 
 # Retrieval and thought by turns: ITER-RETGEN, IRCoT
 

@@ -46,6 +46,7 @@ def test_a_file_is_a_method_that_everything_finds_by_its_name(tmp_path: Path) ->
     assert METHODS["short_way"] is find_method("short_way") is find_method(f"{place}:graph") is method
     assert list(list_methods())[-1] == "short_way"
     assert METHODS.of_others() == [f"{place}:graph"]
+    assert method.group == "others"
 
 
 def test_a_module_is_found_from_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 from rich.console import Console
 from rich.text import Text
 
-from hopgraph.graphs import ALIASES, chat, find_method, list_methods
+from hopgraph.graphs import ALIASES, GROUPS, chat, find_method, list_methods
 from hopgraph.nodes.core.method_graph import CompiledMethod
 from hopgraph.state import Context, SettingsError
 from hopgraph.state.context import own_prompt_folders
@@ -23,18 +23,24 @@ _NAMES = 18
 
 
 def run_methods(name: str | None, *, as_json: bool) -> None:
-    """Print all methods, or one with its settings; `chat` is one by name only."""
+    """Print all methods in their groups, or one with its settings; `chat` is one by name only."""
     if name == "chat":
-        records = [_record("chat", chat.graph, chat.__doc__ or "", settings=True)]
+        records = [_record("chat", chat.graph, chat.__doc__ or "", "", settings=True)]
     else:
         methods = [find_method(name)] if name else list_methods().values()
-        records = [_record(each.name, each.graph, each.about, settings=name is not None) for each in methods]
+        records = [_record(each.name, each.graph, each.about, each.group, settings=bool(name)) for each in methods]
     if as_json:
         print_json(records[0] if name else records)
         return
     console = console_on()
-    for record in records:
-        _print_method(console, record)
+    for group, heading in {"": ""}.items() if name else GROUPS.items():
+        found = [record for record in records if name or record["group"] == group]
+        if found and heading:
+            console.print(
+                Text.assemble("\n" * (found[0] is not records[0]), (heading, "bold"), (f"  --methods {group}", "dim"))
+            )
+        for record in found:
+            _print_method(console, record)
     if name:
         if roles := records[0]["roles"]:
             console.print("\nRoles", style="bold")
@@ -44,12 +50,13 @@ def run_methods(name: str | None, *, as_json: bool) -> None:
         console.print("\nSettings of one: hopgraph methods NAME; of the chat: hopgraph methods chat", style="dim")
 
 
-def _record(name: str, graph: CompiledMethod, about: str, *, settings: bool) -> dict[str, Any]:
+def _record(name: str, graph: CompiledMethod, about: str, group: str, *, settings: bool) -> dict[str, Any]:
     cls = cast("type[Context]", graph.context_schema)
     first_line, paper = about.partition("\n")[0], PAPERS.get(name)
     record: dict[str, Any] = {
         "name": name,
         "title": str(graph.get_name()),
+        "group": group,
         "aliases": [short for short, full in ALIASES.items() if full == name],
         "about": first_line.partition(": ")[2].strip() or first_line,
         "paper": {**paper, "url": f"https://arxiv.org/abs/{paper['arxiv']}"} if paper else None,

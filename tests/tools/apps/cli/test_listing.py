@@ -22,8 +22,25 @@ def test_methods_are_listed_with_name_title_line_and_presets(run: Run) -> None:
         assert record["about"]
         assert record["presets"] == METHODS[record["name"]].Context.presets
     out = run("methods").out
-    assert out.startswith("migres ")
+    assert out.splitlines()[1].startswith("migres ")
     assert "--preset open_domain" in out
+
+
+def test_methods_are_grouped_by_what_their_graphs_do_as_in_the_readme(run: Run) -> None:
+    groups: dict[str, list[str]] = {}
+    for record in json.loads(run("methods", "--json").out):
+        groups.setdefault(record["group"], []).append(record["name"])
+    assert list(groups) == ["papers", "no_search", "one_search", "step_by_step"]
+    assert groups["papers"] == [name for name in METHODS if METHODS[name].file.endswith(f"graphs/{name}.py")]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = {"no_search": "own knowledge", "one_search": "with one retrieval", "step_by_step": "retrieve step by step"}
+    for group, said in rows.items():
+        row = next(line for line in readme.splitlines() if line.startswith("| `") and f"{said} |" in line)
+        assert set(re.findall(r"`(\w+)`", row)) == {*groups[group]} - {"gold_passages"}, group
+    out = run("methods").out
+    assert re.findall(r"--methods (\w+)", out) == ["papers", "step_by_step", "one_search", "no_search"]
+    places = [out.index(f"\n{name} ") for group in ("papers", *reversed(rows)) for name in groups[group]]
+    assert places == sorted(places)
 
 
 def test_the_chats_settings_are_shown_by_its_name(run: Run) -> None:

@@ -1,6 +1,7 @@
 """What `hopgraph build` makes of training questions, and what methods do with it."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -61,5 +62,9 @@ def test_what_lacks_its_file_is_left_out_of_all_and_refused_by_name(
     said = capsys.readouterr()
     assert "Left out: skr_knn needs labelled training questions" in " ".join(said.err.split())
     assert "one_step_cot" in said.out
+    assert main([*command, "one_step,papers,cor"]) == 0
+    estimated = re.findall(r"^(\w+) +1 +[\d.]+ ", capsys.readouterr().out, re.MULTILINE)
+    five = ["migres", "blendfilter", "genground", "ra_isf", "tree_of_reviews", "chain_of_reviews"]
+    assert estimated == ["one_step", *five]
     assert main([*command, "cot,skr_knn"]) == 2
     assert "hopgraph build skr_knn" in capsys.readouterr().err

@@ -9,7 +9,7 @@ from functools import partial
 from importlib import resources
 from pathlib import Path
 
-from hopgraph.graphs import METHODS, find_method, list_methods
+from hopgraph.graphs import GROUPS, METHODS, find_method, list_methods
 from hopgraph.state import Context, SettingsError
 from hopgraph.state.context import settings_in_use
 from hopgraph.state.errors import did_you_mean
@@ -221,7 +221,10 @@ def _with_all_they_need(options: EvalOptions) -> dict[str, Context]:
 def _method_names(text: str) -> list[str]:
     if text.strip().lower() == ALL:
         return list(list_methods())
-    names = list(dict.fromkeys(find_method(each).name for each in text.split(",") if each.strip()))
+    names: list[str] = []
+    for given in filter(None, map(str.strip, text.split(","))):
+        in_group = [name for name, each in list_methods().items() if each.group == given] if given in GROUPS else []
+        names += in_group or [find_method(given).name]
     if not names:
-        raise SettingsError("--methods names none; give comma-separated names, or all")
-    return names
+        raise SettingsError("--methods names none; give comma-separated names, papers, or all")
+    return list(dict.fromkeys(names))

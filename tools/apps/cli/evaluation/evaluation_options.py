@@ -76,7 +76,13 @@ class EvalOptions(RunOptions):
             help="A file of questions, a BEIR folder, hub:OWNER/NAME?config=…&split=… (extra `hub`), or `sample`.",
         ),
     ]
-    methods: Annotated[str, typer.Option(metavar="A,B,…|all", help=METHOD_HELP)]
+    methods: Annotated[
+        str,
+        typer.Option(
+            metavar="A,B,…|papers|all",
+            help=f"{METHOD_HELP} papers: those of the five papers; so with the other groups that it lists.",
+        ),
+    ]
     out: Annotated[Path, typer.Option(metavar="DIR", help="The run's folder; an unfinished run in it is resumed.")]
     _: KW_ONLY
     add_contexts: Annotated[
