@@ -42,9 +42,9 @@ from hopgraph.tools.resources import OWN
 MANIFEST = "manifest.json"
 _LIBRARIES = ("hopgraph", "langgraph", "langchain-core", "langchain-openai", "bm25s", "numpy")
 
-SIMULATED_MODELS = {"offline:": "offline", "rehearsal:": "rehearsal", "openai:rehearsal-": "rehearsal"}
+SIMULATED_MODELS = {"offline:": "offline", "rehearsal:": "rehearsal"}
 """How the specs of models begin that only simulate a language model, and their kinds; their scores say something about
-methods, nothing about models. The last is what `hopgraph rehearse` serves."""
+methods, nothing about models."""
 
 GoldBy = Literal["ids", "titles", "none"]
 DOWNLOADED = "dataset-"

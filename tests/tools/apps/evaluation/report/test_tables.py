@@ -107,7 +107,6 @@ def test_the_base_can_be_chosen(comparison: Comparison) -> None:
     [
         ({}, "offline"),
         ({"model": "rehearsal:x.json?error=0.1"}, "rehearsal"),
-        ({"model": "openai:rehearsal-x?base_url=http://127.0.0.1:1/v1"}, "rehearsal"),
         ({"model": "openai:m", "models": {"one_step": "offline:extractive"}}, "offline"),
         ({"model": "openai:m"}, ""),
     ],
