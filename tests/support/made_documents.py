@@ -159,6 +159,15 @@ def make_pdf(pages: Sequence[str], trailer: str = "") -> bytes:
     return content + f"xref\n0 {size}\n0000000000 65535 f \n{table}{end}".encode("latin-1")
 
 
+def _rtf(path: Path, title: str, parts: Sequence[Part]) -> None:
+    def escaped(text: str) -> str:
+        return "".join(each if each.isascii() else f"\\u{ord(each)}?" for each in text)
+
+    head = r"{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0\fswiss Helvetica;}}{\*\generator made;}\f0\fs24 "
+    body = r"\par ".join(escaped(each) for each in [title, *(f"{part.heading}. {part.text}" for part in parts)])
+    path.write_text(f"{head}{body}\\par}}", encoding="ascii")
+
+
 _WRITERS: dict[str, Callable[[Path, str, Sequence[Part]], None]] = {
     ".csv": _csv,
     ".docx": _docx,
@@ -170,6 +179,7 @@ _WRITERS: dict[str, Callable[[Path, str, Sequence[Part]], None]] = {
     ".pdf": _pdf,
     ".pptx": _pptx,
     ".rst": _rst,
+    ".rtf": _rtf,
     ".txt": _text,
     ".xlsx": _xlsx,
 }

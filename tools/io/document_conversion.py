@@ -1,4 +1,4 @@
-"""Converting documents (PDF, DOCX, HTML, …) to Markdown by MarkItDown, in a process of its own with limits.
+"""Converting documents (PDF, DOCX, HTML, …) to Markdown by MarkItDown (RTF by striprtf), in a process with limits.
 
 `DocumentConverter` starts this module as a program, which reads a path per line and writes a line of JSON for each.
 A file that exhausts its time or memory ends that process and no other; the next file gets a new one.
@@ -18,7 +18,7 @@ from zipfile import BadZipFile, ZipFile
 from hopgraph.tools.io.guarded_files import open_source
 from hopgraph.tools.io.process_limits import limit_process
 
-CONVERTED = frozenset({".pdf", ".docx", ".pptx", ".xlsx", ".html", ".htm", ".epub"})
+CONVERTED = frozenset({".pdf", ".docx", ".pptx", ".xlsx", ".html", ".htm", ".epub", ".rtf"})
 """The suffixes of files that are converted."""
 MAX_SECONDS, MAX_MEMORY = 900, 4 << 30
 """Of one file (a dense PDF page takes a fifth of a second); bytes of address space."""
@@ -36,7 +36,7 @@ class UnreadableFileError(ValueError):
 
 def can_convert() -> bool:
     """Whether the extra `documents` is installed."""
-    return find_spec("markitdown") is not None
+    return find_spec("markitdown") is not None and find_spec("striprtf") is not None
 
 
 class DocumentConverter:
@@ -97,7 +97,8 @@ def convert_document(path: Path) -> str:
         suffix = path.suffix.lower()
         if suffix in (".docx", ".pptx", ".xlsx", ".epub"):
             _check_archive(file, size)
-        text = _convert_pdf(file) if suffix == ".pdf" else _convert_stream(file, suffix)
+        own = {".pdf": _convert_pdf, ".rtf": _convert_rtf}.get(suffix)
+        text = own(file) if own else _convert_stream(file, suffix)
     if len(text) > _LARGEST_TEXT:
         raise UnreadableFileError(f"it has more than {_LARGEST_TEXT >> 20} million characters")
     if not text.strip():
@@ -147,6 +148,21 @@ def _convert_pdf(file: BinaryIO) -> str:
     if not parts:
         raise UnreadableFileError("it has no text; scanned pages have to be recognised (OCR) first")
     return "\n\n".join(parts)
+
+
+def _convert_rtf(file: BinaryIO) -> str:
+    """Return the text of RTF, a paragraph for each of its own; which ones are headings is not known."""
+    from striprtf import striprtf
+
+    library: Any = striprtf
+    source = file.read().decode("latin-1")  # other characters are escaped
+    if not source.lstrip().startswith("{\\rtf"):
+        raise UnreadableFileError("it is no RTF")
+    try:
+        text = library.rtf_to_text(source, errors="replace").replace("\n", "\n\n")
+        return str(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))  # joins surrogate pairs
+    except (ValueError, LookupError) as error:
+        raise UnreadableFileError(f"it is damaged: {error}") from None
 
 
 @cache

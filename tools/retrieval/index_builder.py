@@ -39,6 +39,7 @@ from hopgraph.tools.retrieval.index_sources import (
     write_sources,
 )
 from hopgraph.tools.retrieval.index_writer import IndexWriter
+from hopgraph.tools.retrieval.late_interaction import update_late_interaction
 from hopgraph.tools.retrieval.passage_plan import SourcePlan, plan_copies, plan_reading, plan_update
 from hopgraph.tools.retrieval.passage_store import OFFSETS, PASSAGES, PassageFile
 from hopgraph.tools.retrieval.ranking import FOLDER, RANKS, compute_ranking
@@ -136,15 +137,15 @@ def update_index(
 
     Only files whose content, or whose way of reading, has changed are read; only passages with a new text are embedded,
     by the model that the index names unless `dense` is given, or all if it has no vectors. Without `cutting` documents
-    are cut as those of the index are. Passages of files that are
-    gone are removed, unless `keep_missing`, and so are those whose ids are in `delete`, whatever file they are of. The
-    passages of other sources stay. An index is only given a source that it has not yet with `add`; then a passage that
-    is there word for word is left out. All others are as in `build_index`. Nothing is written where nothing
-    changes, nor with `dry_run`, whose report has the changes that there would be.
+    are cut as those of the index are; vectors of `--colbert` are updated by the model that made them. Passages of files
+    that are gone are removed, unless `keep_missing`, and so are those whose ids are in `delete`, whatever file they are
+    of. The passages of other sources stay. An index is only given a source that it has not yet with `add`; then a
+    passage that is there word for word is left out. All others are as in `build_index`. Nothing is written where
+    nothing changes, nor with `dry_run`, whose report has the changes that there would be.
 
     Raises:
         As `build_index`; also a CorpusError for an index that was not made from this source, unless `add`, and a
-        SettingsError for one of another language, kind of vectors, or with a late-interaction model's vectors.
+        SettingsError for one of another language or kind of vectors.
     """
     get_analyser(language or "en").describe()  # fails before anything is read where a package is missing
     goal = _check_place(out.expanduser())
@@ -185,7 +186,6 @@ def delete_passages(out: Path, ids: Collection[str], *, progress: Progress | Non
 
     Raises:
         CorpusError: no index, a damaged one, no passage would be left, or the place cannot be written.
-        SettingsError: the index has a late-interaction model's vectors.
     """
     goal = _check_place(out.expanduser())
     old = read_manifest(goal)
@@ -213,10 +213,6 @@ class _Change:
     def make(self, plans: list[SourcePlan]) -> IndexReport:
         """Write every file of the index and put it in its place."""
         started = time.perf_counter()
-        if self.old and (self.goal / COLBERT).exists():
-            raise SettingsError(
-                f"{self.goal} has vectors of --colbert, which cannot be updated; use --replace --colbert"
-            )
         try:
             with stage_folder(self.goal) as folder:
                 if self.old and read_manifest(self.goal) != self.old:
@@ -246,6 +242,8 @@ class _Change:
         write_manifest(
             folder, facts, len(writer.term_ids.vocab), self.analyser, dense, has_metadata=writer.has_metadata
         )
+        if self.old and (self.goal / COLBERT).exists():
+            update_late_interaction(self.goal, folder, writer.origins, writer.fingerprint, self.progress)
         return IndexReport(
             path=self.goal,
             format=self.corpus.format if self.corpus else facts.format,

@@ -1,10 +1,11 @@
 """Retrieval by late interaction: `colbert:DIR`, an index to which a ColBERT model's vectors were added."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.io.background import in_search_thread
@@ -17,12 +18,14 @@ from hopgraph.tools.retrieval.late_interaction_model import (
     load_late_interaction,
 )
 from hopgraph.tools.retrieval.late_interaction_store import (
+    LateInteractionFacts,
     TokenVectors,
     read_late_interaction_facts,
+    uncounted_facts,
     write_token_vectors,
 )
 from hopgraph.tools.retrieval.passage_retriever import IndexRetriever
-from hopgraph.tools.retrieval.passage_store import PassageFile
+from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore
 from hopgraph.tools.retrieval.staging import Progress, ignore_progress, stage_folder
 from hopgraph.tools.scoring.weights import number_option, read_spec
 
@@ -34,27 +37,69 @@ _PASSAGES_AT_ONCE = 256
 
 
 def add_late_interaction(folder: Path, model: LateInteractionModel, progress: Progress = ignore_progress) -> int:
-    """Add the vectors of all passages to an index, replacing earlier ones once all are made; return their number.
+    """Add the vectors of all passages to an index, replacing those of other models or passages; return their number.
 
     `progress` is called with `encode`, how many passages are done, and of how many.
 
     Raises:
         CorpusError: there is no index, or it cannot be written.
     """
-    facts = read_manifest(folder).corpus
+    facts = uncounted_facts(model, read_manifest(folder).corpus.fingerprint)
+    if (folder / COLBERT).is_dir():
+        there = read_late_interaction_facts(folder)
+        if there.model_copy(update={"model": facts.model, "passages": 1, "tokens": 1}) == facts:
+            return there.tokens  # as an update has left them
     passages = PassageFile(folder)
-
-    def encoded() -> Iterator[Vectors]:
-        for start in range(0, len(passages), _PASSAGES_AT_ONCE):
-            progress("encode", start, len(passages))
-            rows = range(start, min(start + _PASSAGES_AT_ONCE, len(passages)))
-            yield from model.passages([searchable_text(passages[row]) for row in rows])
-
     try:
         with stage_folder(folder / COLBERT) as new:
-            return write_token_vectors(new, encoded(), model, facts.fingerprint)
+            return write_token_vectors(new, _encode(passages, range(len(passages)), model, progress), facts)
     except OSError as error:
         raise CorpusError(f"{folder}: the vectors cannot be written: {error.strerror or error}") from None
+
+
+def update_late_interaction(
+    old: Path, new: Path, origins: NDArray[np.int64], fingerprint: str, progress: Progress
+) -> None:
+    """Write into the index `new` the vectors of its passages; those of unchanged texts are copied from the index `old`.
+
+    `origins` has each passage's row in `old`, -1 for one to be encoded; `fingerprint` is that of the passages. The
+    model is loaded only if there is something to encode.
+
+    Raises:
+        SpecError: the model cannot be loaded. CorpusError: it has other weights, or the old vectors are damaged.
+    """
+    facts = _read_fitting_facts(old)
+    vectors, missing = TokenVectors(old / COLBERT, facts), np.flatnonzero(origins < 0).tolist()
+    encoded = _encode(PassageFile(new), missing, _load_recorded(old, facts), progress) if missing else iter(())
+    every = (next(encoded) if row < 0 else vectors.of_passage(row) for row in origins.tolist())
+    (new / COLBERT).mkdir()
+    write_token_vectors(new / COLBERT, every, facts.model_copy(update={"corpus_fingerprint": fingerprint}))
+
+
+def _encode(
+    passages: PassageStore, rows: Sequence[int], model: LateInteractionModel, progress: Progress
+) -> Iterator[Vectors]:
+    for start in range(0, len(rows), _PASSAGES_AT_ONCE):
+        progress("encode", start, len(rows))
+        some = rows[start : start + _PASSAGES_AT_ONCE]
+        yield from model.passages([searchable_text(passages[row]) for row in some])
+
+
+def _read_fitting_facts(folder: Path) -> LateInteractionFacts:
+    facts = read_late_interaction_facts(folder)
+    if facts.corpus_fingerprint != read_manifest(folder).corpus.fingerprint:
+        raise CorpusError(f"{folder / COLBERT}: made from other passages; {REBUILD}")
+    return facts
+
+
+def _load_recorded(folder: Path, facts: LateInteractionFacts, spec: str = "") -> LateInteractionModel:
+    model = load_late_interaction(spec or facts.model)
+    if model.fingerprint != facts.model_fingerprint:
+        raise CorpusError(
+            f"{folder}: its vectors were made by {facts.model!r}, and {model.name!r} has other weights or settings; "
+            f"use the same model, or {REBUILD}"
+        )
+    return model
 
 
 @dataclass(frozen=True)
@@ -104,17 +149,10 @@ def open_late_interaction(spec: str) -> IndexRetriever:
     named = read_spec(spec, ("candidates", "model", *MODEL_OPTIONS))
     folder, options = Path(named.name).expanduser(), named.options
     index = open_index(folder, f"colbert:{named.name}")
-    facts = read_late_interaction_facts(folder)
-    if facts.corpus_fingerprint != read_manifest(folder).corpus.fingerprint:
-        raise CorpusError(f"{folder / COLBERT}: made from other passages; {REBUILD}")
+    facts = _read_fitting_facts(folder)
     vectors = TokenVectors(folder / COLBERT, facts)
     chosen = "&".join(f"{name}={options[name]}" for name in MODEL_OPTIONS if name in options)
-    model = load_late_interaction(f"{options.get('model', facts.model)}{'?' if chosen else ''}{chosen}")
-    if model.fingerprint != facts.model_fingerprint:
-        raise CorpusError(
-            f"{folder}: its vectors were made by {facts.model!r}, and {model.name!r} has other weights or settings; "
-            f"use the same model, or {REBUILD}"
-        )
+    model = _load_recorded(folder, facts, f"{options.get('model', facts.model)}{'?' if chosen else ''}{chosen}")
     exact = options.get("candidates") == "all" or ("candidates" not in options and vectors.tokens <= EXACT_TOKENS)
     candidates = None if exact else number_option(named, "candidates", CANDIDATES)
     return IndexRetriever(index=LateInteractionIndex(index, vectors, model, candidates))

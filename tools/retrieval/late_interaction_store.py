@@ -41,8 +41,20 @@ class LateInteractionFacts(BaseModel, frozen=True, extra="forbid"):
     """That of the index's passages."""
 
 
+def uncounted_facts(model: LateInteractionModel, corpus_fingerprint: str) -> LateInteractionFacts:
+    """Return the facts of a model's vectors, whose numbers `write_token_vectors` fills in."""
+    return LateInteractionFacts(
+        model=model.name,
+        model_fingerprint=model.fingerprint,
+        dimension=model.dimension,
+        passages=1,
+        tokens=1,
+        corpus_fingerprint=corpus_fingerprint,
+    )
+
+
 def write_token_vectors(
-    folder: Path, passages: Iterable[Vectors], model: LateInteractionModel, corpus_fingerprint: str
+    folder: Path, passages: Iterable[Vectors | NDArray[np.float16]], facts: LateInteractionFacts
 ) -> int:
     """Write each passage's vectors, at least one, as they come; return how many vectors there are.
 
@@ -55,14 +67,7 @@ def write_token_vectors(
             tokens += len(vectors)
             ends.append(tokens)
     np.save(folder / _ENDS, np.frombuffer(ends, dtype=np.int64), allow_pickle=False)
-    facts = LateInteractionFacts(
-        model=model.name,
-        model_fingerprint=model.fingerprint,
-        dimension=model.dimension,
-        passages=len(ends),
-        tokens=tokens,
-        corpus_fingerprint=corpus_fingerprint,
-    )
+    facts = facts.model_copy(update={"passages": len(ends), "tokens": tokens})
     (folder / FACTS).write_text(facts.model_dump_json(indent=2) + "\n", encoding="utf-8")
     return tokens
 
@@ -86,6 +91,10 @@ class TokenVectors:
     def tokens(self) -> int:
         """The number of vectors."""
         return len(self._vectors)
+
+    def of_passage(self, row: int) -> NDArray[np.float16]:
+        """Return a passage's vectors."""
+        return self._vectors[self._ends[row - 1] if row else 0 : self._ends[row]]
 
     def score(self, query: Vectors, rows: NDArray[np.int64]) -> Vectors:
         """Score passages by MaxSim, in the order given; empty for none."""

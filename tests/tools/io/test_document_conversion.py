@@ -41,6 +41,8 @@ def written(content: bytes) -> Callable[[Path], object]:
         ("bomb.docx", bomb, "unpacks to 20,971,520 bytes"),
         ("many.epub", many_files, "in 201 files"),
         ("large.html", written(bytes(2 << 20)), "more than 1 MiB"),
+        ("no.rtf", written(b"A text."), "it is no RTF"),
+        ("code.rtf", written(rb"{\rtf1\ansi \u99999999?}"), "is damaged"),
     ],
 )
 def test_what_is_refused_says_why(
@@ -52,6 +54,14 @@ def test_what_is_refused_says_why(
     write(tmp_path / name)
     with pytest.raises(UnreadableFileError, match=reason):
         convert_document(tmp_path / name)
+
+
+def test_rtf_keeps_its_paragraphs_and_characters(tmp_path: Path) -> None:
+    pytest.importorskip("striprtf")
+    (tmp_path / "a.rtf").write_bytes(
+        rb"{\rtf1\ansi\ansicpg1252 Caf\'e9 \u-10179?\u-8704?\par \b Next\b0  \u8364?.\par}"
+    )
+    assert convert_document(tmp_path / "a.rtf").split("\n\n")[:2] == ["Café \U0001f600", "Next €."]
 
 
 @pytest.mark.slow

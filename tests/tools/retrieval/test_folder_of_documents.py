@@ -13,7 +13,7 @@ from support.made_documents import SUFFIXES, Part, make_pdf, write_document
 
 COPIES = 5
 HEADINGS = ["Zymurgy", "Quillwork", "Xylography", "Falconry", "Joinery"]
-FLAT = {".csv", ".txt", ".pdf"}
+FLAT = {".csv", ".txt", ".pdf", ".rtf"}
 """Without headings."""
 
 

@@ -263,10 +263,6 @@ def test_what_cannot_be_updated_is_told_and_harms_nothing(docs: Path, tmp_path: 
     with pytest.raises(SettingsError, match="in the language 'english'; leave --language out, or build it anew"):
         update_index(docs, out, language="de")
     edit(docs)
-    (out / "colbert").mkdir()
-    with pytest.raises(SettingsError, match="vectors of --colbert, which cannot be updated"):
-        update_index(docs, out)
-    (out / "colbert").rmdir()
     damaged = (out / "sources.json").read_text()
     (out / "sources.json").write_text(damaged.replace('"passages":1', '"passages":2', 1))
     with pytest.raises(CorpusError, match=r"sources.json: damaged \(it does not fit the passages\)"):

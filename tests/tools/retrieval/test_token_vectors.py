@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopgraph.state import CorpusError, SpecError
+from hopgraph.tools.retrieval import build_index, delete_passages, late_interaction, resolve_retriever, update_index
 from hopgraph.tools.retrieval import late_interaction_store as store
-from hopgraph.tools.retrieval import resolve_retriever
-from hopgraph.tools.retrieval.index_builder import build_index
+from hopgraph.tools.retrieval.late_interaction import add_late_interaction
 from hopgraph.tools.retrieval.late_interaction_model import LateInteractionModel
 from hopgraph.tools.retrieval.late_interaction_store import (
     TokenVectors,
     read_late_interaction_facts,
+    uncounted_facts,
     write_token_vectors,
 )
 from hopgraph.tools.scoring.weights import Batched
@@ -37,7 +39,7 @@ def model_named(name: str = "m") -> LateInteractionModel:
 def written(folder: Path, passages: list[Any]) -> TokenVectors:
     place = folder / "colbert"
     place.mkdir(parents=True)
-    assert write_token_vectors(place, passages, model_named(), "f") == sum(map(len, passages))
+    assert write_token_vectors(place, passages, uncounted_facts(model_named(), "f")) == sum(map(len, passages))
     return TokenVectors(place, read_late_interaction_facts(folder))
 
 
@@ -139,6 +141,43 @@ def test_a_bad_spec_says_what_is_wrong(spec: str, reason: str) -> None:
 def test_an_index_without_vectors_and_a_missing_one_say_so(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="no such index"):
         resolve_retriever(f"colbert:{tmp_path / 'missing'}")
+
+
+def test_an_update_encodes_new_texts_alone_and_is_as_built_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoded: list[str] = []
+
+    def encode(items: list[tuple[str, bool]]) -> list[Any]:
+        encoded.extend(text for text, _ in items)
+        return [vectors_of(1 + len(text) % 5, sum(text.encode())) for text, _ in items]
+
+    model = LateInteractionModel("m", "0" * 64, SIZE, Batched(encode))
+    monkeypatch.setattr(late_interaction, "load_late_interaction", lambda _: model)
+    docs, out = tmp_path / "docs", tmp_path / "index"
+    docs.mkdir()
+    for number in range(9):
+        (docs / f"f{number}.txt").write_text(f"An owl{number} sits here.")
+    add_late_interaction(build_index(docs, out).path, model)
+    encoded.clear()
+    (docs / "f0.txt").unlink()
+    (docs / "f4.txt").write_text("A badger digs there.")
+    (docs / "f10.txt").write_text("A stoat runs.")
+    update_index(docs, out)
+    assert len(encoded) == 2
+    anew = build_index(docs, tmp_path / "anew").path
+    tokens = add_late_interaction(anew, model)
+    encoded.clear()
+    assert add_late_interaction(out, model) == tokens  # as the command does after an update
+    for name in ("facts.json", "vectors.f16", "ends.npy"):
+        assert (out / "colbert" / name).read_bytes() == (anew / "colbert" / name).read_bytes()
+    assert delete_passages(out, ["f7.txt#1"]) == 1
+    assert encoded == []
+    resolve_retriever(f"colbert:{out}")
+    monkeypatch.setattr(late_interaction, "load_late_interaction", lambda _: replace(model, fingerprint="other"))
+    (docs / "f4.txt").write_text("A newt swims.")
+    with pytest.raises(CorpusError, match="has other weights or settings; use the same model"):
+        update_index(docs, out)
 
 
 def test_an_index_with_vectors_can_be_built_again(tmp_path: Path) -> None:

@@ -17,6 +17,9 @@ _FRONT_MATTER = re.compile(r"---[ \t]*\n(.{0,65536}?\n)(?:---|\.\.\.)[ \t]*(?:\n
 _COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
 _PAGE = re.compile(r"<!-- (?:Page|Slide) number: (\d+) -->")
 """How converters mark where the page of a document begins."""
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_LONG = 1 << 22
+"""Characters."""
 _KINDS: dict[str, Literal["lines", "table"]] = {
     "bullet_list_open": "lines",
     "ordered_list_open": "lines",
@@ -90,11 +93,7 @@ def _read_matter(text: str) -> dict[str, object]:
 def _read_sections(text: str, parser: MarkdownIt) -> Iterator[Section]:
     lines, done = text.split("\n"), 0
     path, page, begins, blocks = list[tuple[int, str]](), None, 1, list[Block]()
-    tokens = parser.parse(text)
-    for position, token in enumerate(tokens):
-        if token.level or token.map is None:
-            continue
-        start, end = token.map
+    for start, end, token, after in _top_level(lines, parser):
         blocks += _block(done, lines[done:start])  # link definitions
         done = end
         mark = _PAGE.match(token.content) if token.type == "html_block" else None
@@ -104,13 +103,37 @@ def _read_sections(text: str, parser: MarkdownIt) -> Iterator[Section]:
             page, begins, blocks = int(mark[1]) if mark else page, start + 1, []
             level = 0 if mark else int(token.tag[1])  # no heading goes on to the next page
             path = [each for each in path if each[0] < level]
-            if heading := "" if mark else _plain_text(tokens[position + 1]):
+            if heading := "" if mark else _plain_text(after):
                 path.append((level, heading))
         elif token.type == "html_block":
             blocks += _block(start, _COMMENT.sub("", "\n".join(lines[start:end])).split("\n"))
         elif token.type != "hr":
             blocks += _block(start, lines[start:end], _KINDS.get(token.type, "prose"))
     yield Section(tuple(heading for _, heading in path), begins, page, [*blocks, *_block(done, lines[done:])])
+
+
+def _top_level(lines: list[str], parser: MarkdownIt) -> Iterator[tuple[int, int, Token, Token]]:
+    """Yield the first line of each top-level token, the line behind it, the token and the next token."""
+    for first, last in _parts(lines):
+        tokens = parser.parse("\n".join(lines[first:last]))
+        for token, after in pairwise([*tokens, *tokens[-1:]]):
+            if token.map and not token.level:
+                start, end = token.map
+                yield first + start, first + end, token, after
+
+
+def _parts(lines: list[str]) -> Iterator[tuple[int, int]]:
+    """Cut a long text before headings outside of fenced code, as its tokens take many times its memory."""
+    start = size = 0
+    fence = ""
+    for number, line in enumerate(lines):
+        if size > _LONG and not fence and line.startswith("#"):
+            yield start, number
+            start, size = number, 0
+        size += len(line)
+        if mark := _FENCE.match(line):
+            fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
+    yield start, len(lines)
 
 
 def _block(start: int, lines: list[str], kind: Literal["prose", "lines", "table"] = "prose") -> list[Block]:

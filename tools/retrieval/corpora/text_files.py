@@ -25,7 +25,7 @@ from hopgraph.tools.retrieval.passage_metadata import plain_metadata
 PLAIN = frozenset({".txt", ".md", ".markdown", ".rst", ".csv", ".tsv", ".json", ".jsonl"})
 """The suffixes of files that can be read without the extra `documents`."""
 SUFFIXES = PLAIN | CONVERTED
-_LARGEST_STRUCTURE = 1 << 22
+_LARGEST_STRUCTURE = 1 << 26
 """Bytes of a Markdown file whose structure is read; a longer one is read paragraph by paragraph, as plain text."""
 _LONGEST_BLOCK = 1 << 16
 """Characters; a longer paragraph is taken in parts, so that a file may be of any size."""
@@ -154,7 +154,7 @@ def _open_document(name: str, path: Path, reading: CorpusReading, converter: Doc
     if suffix in {".json", ".jsonl"}:
         return _Document(name, path, path.stem, {}, read_json(path, reading))
     if suffix in CONVERTED:
-        found = read_markdown(converter.convert(path), headings=suffix != ".pdf")
+        found = read_markdown(converter.convert(path), headings=suffix not in {".pdf", ".rtf"})
     elif suffix in {".md", ".markdown", ".rst"} and size <= _LARGEST_STRUCTURE:
         with open_text(path) as file:
             text = file.read()

@@ -5,7 +5,7 @@ import pytest
 
 from hopgraph.state import CorpusError, SettingsError
 from hopgraph.tools.retrieval import index_in_memory
-from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, open_corpus
+from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, markdown_sections, open_corpus
 from hopgraph.tools.retrieval.corpora.cutting import Cutting
 
 
@@ -139,6 +139,14 @@ def test_passages_stand_under_their_headings_and_keep_tables_lists_and_code(tmp_
     assert (first.line, vacation.line) == (7, 16)
     index = index_in_memory(records(tmp_path), "test")
     assert index.search("How many vacation days are there?", 1)[0].passage.text.startswith("Everyone gets")
+
+
+def test_a_long_text_is_read_in_parts_as_in_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "".join(f"{HANDBOOK.replace('# Employee', f'# Part {number} of')}\n" for number in range(3))
+    whole = cut(tmp_path, "h.md", text)
+    monkeypatch.setattr(markdown_sections, "_LONG", 10)
+    assert cut(tmp_path, "h.md", text) == whole
+    assert [each.line for each in records(tmp_path / "h.md")][:3] == [7, 16, 28]
 
 
 def test_a_title_is_given_by_front_matter_or_the_one_heading_above_all_else_the_name(tmp_path: Path) -> None:
