@@ -69,11 +69,17 @@ def _short(draft: Draft, answered: AskResult[ShortAnswer] | None, settings: Cont
 
 
 def majority_answer(answers: Sequence[str]) -> int | None:
-    """Find the answer that occurs most, but for case, punctuation and articles; empty ones do not count.
+    """Find the answer that occurs most, as `count_votes` counts.
 
     Returns:
         Its first place; of several that occur as often the first. None where all are empty.
     """
+    votes = count_votes(answers)
+    return votes.index(max(votes)) if any(votes) else None
+
+
+def count_votes(answers: Sequence[str]) -> list[int]:
+    """Count for each answer how many are equal to it but for case, punctuation and articles; 0 for an empty one."""
     said = [normalize_answer(answer) or normalized_query(answer) or answer for answer in answers]
     votes = Counter(each for each, answer in zip(said, answers, strict=True) if answer)
-    return said.index(votes.most_common(1)[0][0]) if votes else None
+    return [votes[each] for each in said]

@@ -18,7 +18,7 @@ from hopgraph.state.schemas import Spent
 AUTO = "auto"
 """The name of the chat itself, which chooses the method by the question."""
 
-METHOD_ALIASES = {"tor": "tree_of_reviews", "cor": "chain_of_reviews"}
+METHOD_ALIASES = {"tor": "tree_of_reviews", "cor": "chain_of_reviews", "ve": "verify_and_edit"}
 """Short names, as the papers use them."""
 
 TurnKind = Literal["small_talk", "single_hop", "bridge", "comparison", "question", "refused"]

@@ -84,6 +84,9 @@ PAPERS: Final[dict[str, Paper]] = {
     ),
     "itrg": _paper("Retrieval-Generation Synergy Augmented Large Language Models", "Feng et al., 2023", "2310.05149"),
     "ircot": _IRCOT,
+    "verify_and_edit": _paper(
+        "Verify-and-Edit: A Knowledge-Enhanced Chain-of-Thought Framework", "Zhao et al., 2023", "2305.03268"
+    ),
     "least_to_most": _paper(
         "Least-to-Most Prompting Enables Complex Reasoning in Large Language Models", "Zhou et al., 2023", "2205.10625"
     ),

@@ -20,6 +20,7 @@ _UNANSWERABLE, _DONT_KNOW = "unanswerable", "I don't know"
 _MAX_STATEMENTS = 8
 _MAX_CHARACTERS = 1_500
 """Of a quotation; a thought or analysis that is longer is refused."""
+_MAX_QUERY = 300
 _MAX_HISTORY = 999
 """The number of a line that comes after all others."""
 _PASSAGES = re.compile(r" \[passages [\d, ]{1,80}\]$")
@@ -213,6 +214,8 @@ STEPS: dict[str, Callable[[Prompt], Reply]] = {
     "route": route,
     "answer": _answer,
     "answer_step_by_step": _answer,
+    "answer_in_a_sentence": _answer,
+    "verifying_questions": lambda prompt: {"queries": [prompt.text("sentence")[:_MAX_QUERY]]},
     "deduce": _next_question,
     "follow_up": _next_question,
     "follow_up_jointly": _follow_up_jointly,

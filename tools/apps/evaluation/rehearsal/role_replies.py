@@ -235,6 +235,13 @@ def generate_queries(case: PromptCase) -> Reply:
     return {"queries": [*case.open_questions(case.known("information"), asked)[: case.prompt.at_most]]}
 
 
+def verifying_questions(case: PromptCase) -> Reply:
+    """Ask the hop's question that the sentence answers or names, else the whole question."""
+    plan, sentence = case.target.plan, case.prompt.text("sentence")
+    ways = (way for hop in case.hops for way in wordings(plan.question_of(hop), plan.self_contained(hop)))
+    return {"queries": [case.or_wrong(next((w for w in ways if contains_words(sentence, w)), case.prompt.question), 0)]}
+
+
 def follow_up(case: PromptCase) -> Reply:
     """Ask the next question, or give the final answer."""
     known = case.known("history")
@@ -319,7 +326,7 @@ _BY_RULES = ("contextualise", "name_topic", "select_passages", "shorten", "write
 """Steps that take no knowledge of the question: the offline model's replies."""
 _Step = Callable[[PromptCase], Reply]
 _REPLIES: tuple[_Step, ...] = (
-    *(act, decompose, deduce, follow_up, follow_up_jointly, generate_queries, next_thought, route),
+    *(act, decompose, deduce, follow_up, follow_up_jointly, generate_queries, next_thought, route, verifying_questions),
     *(answer, complete, compress, decide, extract, final_answer, fuse, rewrite_passage),
     *(ground, judge_alignment, judge_entailment, judge_relevance, judge_together, judge_usefulness),
     *(reason, review, score_relevance, self_knowledge, weigh_passages),
@@ -328,6 +335,7 @@ _REPLIES: tuple[_Step, ...] = (
 _STEPS: dict[str, _Step] = {
     **{each.__name__: each for each in _REPLIES},
     "recall_knowledge": lambda case: {"knowledge": _recall(case)},
+    "answer_in_a_sentence": answer,
     "review_directly": review,
     "snippet": compress,
     "summarise": compress,
