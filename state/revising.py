@@ -5,6 +5,7 @@ from typing import Literal
 from hopgraph.state.baselines import SamplesState, SamplingContext
 from hopgraph.state.context import Context, setting
 from hopgraph.state.hops import HopsState
+from hopgraph.state.passage_filtering import FilterContext
 from hopgraph.state.schemas import MethodState
 
 # A document: ITRG
@@ -39,14 +40,10 @@ class EditingState(SamplesState, HopsState):
     """The shared keys, the samples, and a rationale's sentences as hops: `generated`, and edited the `answer`."""
 
 
-class VerifyAndEditContext(SamplingContext):
+class VerifyAndEditContext(SamplingContext, FilterContext):
     """The settings of Verify-and-Edit; number and temperature of the samples are the paper's."""
 
     method = "verify_and_edit"
     steps = ("answer_step_by_step", "verifying_questions", "answer_in_a_sentence", "answer")
-    resources = ("retriever", "reranker")
 
     max_sentences: int = setting("Method", 10, "sentences of the rationale that are verified at most", ge=1, le=50)
-    closest_sentences: int = setting(
-        "Method", 3, "sentences of the retrieved passages that a verifying question is answered from", ge=1, le=100
-    )

@@ -11,8 +11,8 @@ follows from the edited rationale.
 
 Where this may differ, as GenGround says no more and the paper was not at hand: the wording, all of it ours and
 zero-shot; n = 5; that all sentences are checked at once, so that no question knows an earlier edit; that closest are
-those which the reranker scores best. *Ours*: a sentence for which nothing is found stays, marked as not grounded; one
-without a usable question is its own query; without a rationale the question itself is looked up.
+those which MIGRES's sentence filter keeps. *Ours*: a sentence for which nothing is found stays, marked as not grounded;
+one without a usable question is its own query; without a rationale the question itself is looked up.
 
 n calls where the samples agree; for a rationale of S sentences 2 S + 1 more where they do not.
 """
@@ -21,13 +21,13 @@ from typing import Literal
 
 from langgraph.graph import END, START
 
-from hopgraph.nodes.closest_sentences import closest_sentences
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.edit_sentences import answer_from_edited, edit_sentences
 from hopgraph.nodes.finish import finish
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.sample_answers import sample_answers_with
+from hopgraph.nodes.sentence_filter import sentence_filter
 from hopgraph.nodes.shorten import count_votes
 from hopgraph.nodes.verifying_questions import verifying_questions
 from hopgraph.nodes.vote import vote
@@ -51,14 +51,14 @@ def build() -> MethodGraph:
     builder.add_node("vote", vote)
     builder.add_node("verifying_questions", verifying_questions)
     builder.add_node("retrieve", retrieve)
-    builder.add_node("closest_sentences", closest_sentences)
+    builder.add_node("sentence_filter", sentence_filter)
     builder.add_node("edit", edit_sentences, reserve_calls=1)
     builder.add_node("answer", answer_from_edited)
     builder.add_node("finish", finish)
 
     builder.add_path(START, "prepare", "sample")
     builder.add_conditional_edges("sample", whether_to_edit, {"agreed": "vote", "disagreed": "verifying_questions"})
-    builder.add_path("verifying_questions", "retrieve", "closest_sentences", "edit", "answer", "finish", END)
+    builder.add_path("verifying_questions", "retrieve", "sentence_filter", "edit", "answer", "finish", END)
     builder.add_edge("vote", "finish")
     return builder
 

@@ -9,13 +9,29 @@ from typing import Any
 import pytest
 
 from hopgraph.graphs.baselines import verify_and_edit
-from support.baselines_script import BORN, DIRECTED, FILM, NOISE, PERSON, QUESTION, Rated, queries_of, sampled, titles
+from support.baselines_script import (
+    BORN,
+    DIRECTED,
+    FILM,
+    NOISE,
+    PERSON,
+    QUESTION,
+    Rated,
+    by_title,
+    queries_of,
+    sampled,
+    titles,
+)
 from support.malformed import MALFORMED
 from support.walks import FixedRetriever, Script, Walk, drawn_edges, walk
 
 WRONG = "Night Harbour was directed by Bo Lind."
 ASKED = {WRONG: "Who directed the film Night Harbour?", BORN: "Where was Ada Brink born?"}
-FOUND = {"^Who": {"film": FILM, "noise": NOISE}, "^Where was Ada": {"person": PERSON}, "": {}}
+FOUND: dict[str, dict[str, tuple[str, str]]] = {
+    "^Who": {"film": FILM, "noise": NOISE},
+    "^Where was Ada": {"person": PERSON},
+    "": {},
+}
 EDITED = {ASKED[WRONG]: DIRECTED, ASKED[BORN]: BORN}
 SPLIT = sampled("Oslo", "Riga", "Oslo", "Narva", "unanswerable", reasons=[f"{WRONG} {BORN}"] * 5)
 """Two of five agree."""
@@ -46,7 +62,12 @@ def replies(**other: Any) -> dict[str, Any]:
 
 def go(other: Mapping[str, Any] | None = None, **more: Any) -> tuple[Walk, Script]:
     script = Script(replies(**(other or {})))
-    given: dict[str, Any] = {"model": script.model(), "retriever": FixedRetriever(found=FOUND), **more}
+    given: dict[str, Any] = {
+        "model": script.model(),
+        "retriever": FixedRetriever(found=FOUND),
+        "reranker": Rated(by_title),
+        **more,
+    }
     return walk(verify_and_edit.graph, {"question": QUESTION}, verify_and_edit.Context(**given)), script
 
 
@@ -80,12 +101,10 @@ def test_half_of_the_samples_must_agree(samples: int, agree: int, edits: bool) -
 
 
 def test_the_closest_sentences_are_shown() -> None:
-    scores = Rated(lambda text: -len(text))
-    _, script = go(reranker=scores, closest_sentences=2)
+    _, script = go(reranker=Rated(lambda text: float("ships" in text)), threshold=0.5)
     shown = [prompt for step, prompt in zip(script.steps, script.prompts, strict=True) if step.endswith("sentence")]
-    assert [titles(prompt) for prompt in shown] == [["Harbour", "Night Harbour"], ["Ada Brink"]]
-    assert "A harbour shelters ships." in shown[0]
-    assert "It was directed by Ada Brink." not in shown[0]
+    assert [titles(prompt) for prompt in shown] == [["Harbour"]]
+    assert ("A harbour shelters ships." in shown[0], "Many a film" in shown[0]) == (True, False)
 
 
 def test_a_sentence_that_nothing_answers_stays_and_is_not_grounded() -> None:
@@ -98,7 +117,7 @@ def test_a_sentence_that_nothing_answers_stays_and_is_not_grounded() -> None:
 
 
 def test_without_a_rationale_the_question_is_looked_up() -> None:
-    found = {"": {"person": PERSON}}
+    found: dict[str, dict[str, tuple[str, str]]] = {"": {"person": PERSON}}
     nothing = {"answer_step_by_step": sampled(*["unanswerable"] * 5, reasons=[""] * 5)}
     asked = {"verifying_questions": lambda _: json.dumps({"queries": [QUESTION]})}
     run, script = go({**nothing, **asked}, retriever=FixedRetriever(found=found))
