@@ -9,7 +9,7 @@ from pydantic import BeforeValidator
 
 from hopgraph.nodes.core.ask import LONG_WORK, Ask, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, quoted
-from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShownNumbers, asked_entries, read_list
+from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShownNumbers, max_items_hint, read_list
 from hopgraph.nodes.core.shown_memory import add_uncited
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Evidence, Excerpt, Passage
@@ -28,7 +28,7 @@ class UsefulStatement(ReplyModel):
 class Extraction(ReplyModel):
     """A reply of the role `extract`."""
 
-    useful_information: Annotated[list[UsefulStatement], BeforeValidator(read_list), asked_entries(8)]
+    useful_information: Annotated[list[UsefulStatement], BeforeValidator(read_list), max_items_hint(8)]
 
 
 async def extract(state: MigresState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ from pydantic import field_validator
 from hopgraph.nodes.blend import FINAL_CALLS
 from hopgraph.nodes.core.ask import Ask, ask_all, calls_of, yes_no_variable
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
-from hopgraph.nodes.core.reply_text import LongText, ReplyModel, asked_entries, read_numbers
+from hopgraph.nodes.core.reply_text import LongText, ReplyModel, max_items_hint, read_numbers
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.sentence_filter import describe_excerpt
 from hopgraph.state import Context, Excerpt, Knowledge, Passage, Spent
@@ -21,7 +21,7 @@ from hopgraph.tools.prompts import Value, clean
 class Relevance(ReplyModel):
     """A reply of the role `select_passages`: the numbers of the passages that count."""
 
-    relevant: Annotated[list[int], asked_entries(50)]
+    relevant: Annotated[list[int], max_items_hint(50)]
 
     @field_validator("relevant", mode="before")
     @classmethod

@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 from pydantic import BeforeValidator, model_validator
 
 from hopgraph.nodes.core.ask import Ask, ask, calls_of
-from hopgraph.nodes.core.reply_text import ReplyModel, asked_entries, asked_length, normalized_query, read_list
+from hopgraph.nodes.core.reply_text import ReplyModel, max_items_hint, max_length_hint, normalized_query, read_list
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Query, StopReason
 from hopgraph.state.events import QueriesGenerated
@@ -19,7 +19,7 @@ from hopgraph.tools.prompts import Value, clean
 class NewQueries(ReplyModel):
     """A reply of the role `generate_queries`."""
 
-    queries: Annotated[list[Annotated[str, asked_length(300)]], BeforeValidator(read_list), asked_entries(10)]
+    queries: Annotated[list[Annotated[str, max_length_hint(300)]], BeforeValidator(read_list), max_items_hint(10)]
 
     @model_validator(mode="before")
     @classmethod

@@ -47,7 +47,7 @@ async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -
     settings = runtime.context
     reranker = await get_reranker(settings)
     passages = passages_by_id(state["passages"])
-    seen = state.get("uncited", {}) if settings.by_sentences else None
+    seen = state.get("uncited", {}) if settings.filters_sentences else None
     left, pairs = await asyncio.to_thread(_pairs, state["candidates"], passages, seen)
     found, calls = await score_pairs(runtime, reranker, pairs)
     scores = iter(found)

@@ -24,7 +24,7 @@ async def write_sentence(
 ) -> tuple[str, Mapping[str, Call]]:
     """Ask for a sentence that says the short answer, with the numbers of the citations that carry it.
 
-    The sentence goes to LangGraph's `messages` stream while it is written, if somebody reads that. `answer_style`
+    The sentence goes to LangGraph's `messages` stream while it is written, if that stream is read. `answer_style`
     shapes it; no other step is shown the style.
 
     Returns:

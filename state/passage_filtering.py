@@ -35,8 +35,8 @@ class FilterContext(RankedContext):
     )
 
     @property
-    def by_sentences(self) -> bool:
-        """Whether passages are cut down to their relevant sentences."""
+    def filters_sentences(self) -> bool:
+        """Whether the sentence filter cuts passages down to their relevant sentences."""
         return True
 
     @classmethod
@@ -65,6 +65,6 @@ class KnowledgeContext(FilterContext):
 
     @property
     @override
-    def by_sentences(self) -> bool:
+    def filters_sentences(self) -> bool:
         """Whether passages are cut down to their relevant sentences, not as a whole or by the model."""
         return self.compression == "sentences"

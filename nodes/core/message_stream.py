@@ -1,6 +1,6 @@
 """The answer on LangGraph's `messages` stream, while a model writes it.
 
-The models' own replies are records that nobody reads as they come, so their requests are tagged `nostream`. What is
+The models' own replies are records that are not read as they come, so their requests are tagged `nostream`. What is
 pushed here is the text of the answer alone.
 """
 
@@ -64,7 +64,7 @@ class AnswerStream:
 
     @staticmethod
     def if_wanted(field: str, citations: int) -> "AnswerStream | None":
-        """Return a stream; None where nobody reads the messages of this run."""
+        """Return a stream; None where the messages of this run are not streamed."""
         return AnswerStream(field, citations) if _handlers() else None
 
     def feed(self, reply: str) -> None:

@@ -65,19 +65,19 @@ def _short(text: str) -> str:
     return text
 
 
-def asked_length(characters: int) -> Any:
-    """Declare the longest text to ask for, sent to servers that enforce such bounds; a longer reply is still read."""
+def max_length_hint(characters: int) -> Any:
+    """Return a `maxLength` for the schema that servers are sent; pydantic ignores it, so a longer text is read."""
     return Field(json_schema_extra={"maxLength": characters})
 
 
-def asked_entries(most: int) -> Any:
-    """Declare the most entries to ask for, sent to servers that enforce such bounds; a longer list is still read."""
+def max_items_hint(most: int) -> Any:
+    """Return a `maxItems` for the schema that servers are sent; pydantic ignores it, so a longer list is read."""
     return Field(json_schema_extra={"maxItems": most})
 
 
-ShortText = Annotated[str, AfterValidator(_short), asked_length(1000)]
+ShortText = Annotated[str, AfterValidator(_short), max_length_hint(1000)]
 """A question or an answer: a longer text than `MAX_QUESTION_CHARACTERS` is neither, and is refused."""
-LongText = Annotated[str, AfterValidator(lambda text: text[:MAX_QUESTION_CHARACTERS]), asked_length(2000)]
+LongText = Annotated[str, AfterValidator(lambda text: text[:MAX_QUESTION_CHARACTERS]), max_length_hint(2000)]
 """An explanation, a statement or a passage: what follows `MAX_QUESTION_CHARACTERS` is cut off."""
 
 
@@ -145,7 +145,7 @@ def read_numbers(value: object) -> object:
     return value
 
 
-ShownNumbers = Annotated[list[int], BeforeValidator(read_numbers), asked_entries(20)]
+ShownNumbers = Annotated[list[int], BeforeValidator(read_numbers), max_items_hint(20)]
 """Numbers from 1 of what a prompt shows."""
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, cast
 from pydantic import field_validator
 
 from hopgraph.nodes.core.ask import Ask, AskResult
-from hopgraph.nodes.core.reply_text import ReplyModel, asked_entries, asked_length, normalized_query
+from hopgraph.nodes.core.reply_text import ReplyModel, max_items_hint, max_length_hint, normalized_query
 from hopgraph.nodes.question_tree.part_references import describe, fill_references, referred_numbers
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.prompts import Value, clean
@@ -18,7 +18,7 @@ _NUMBERING = re.compile(r"\A\s*(?:\(?\d{1,2}[.):]|[-*•])\s+")
 class SubQuestions(ReplyModel):
     """A reply of the role `decompose`."""
 
-    sub_questions: Annotated[list[Annotated[str, asked_length(300)]], asked_entries(20)]
+    sub_questions: Annotated[list[Annotated[str, max_length_hint(300)]], max_items_hint(20)]
 
     @field_validator("sub_questions", mode="before")
     @classmethod

@@ -12,16 +12,14 @@ from hopgraph.state import HopgraphError, SettingsError, SpecError
 from hopgraph.state.context import make_settings
 from hopgraph.tools.io.code_objects import CodePlace
 from hopgraph.tools.prompts import list_prompt_files, prompts_root, read_prompt
-from support.own_methods import NATIVE, PLAIN, write_package
+from support.own_methods import NATIVE, PLAIN, forget_added_methods, write_package
 from support.servers.scripted_model import ScriptedChatModel
 
 
 @pytest.fixture(autouse=True)
 def as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Forget what a test adds."""
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setattr(METHODS, "_places", dict(METHODS.__dict__["_places"]))
-    monkeypatch.setattr(METHODS, "_loaded", dict(METHODS.__dict__["_loaded"]))
+    forget_added_methods(monkeypatch)
     known = set(sys.modules)
     yield
     for name in set(sys.modules) - known:

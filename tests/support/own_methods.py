@@ -1,6 +1,11 @@
 """Code of methods as others write them."""
 
+import sys
 from pathlib import Path
+
+import pytest
+
+from hopgraph.graphs import METHODS
 
 NATIVE = '''"""Short way: retrieve, then answer."""
 
@@ -92,3 +97,10 @@ def write_package(folder: Path, **methods: str) -> None:
     (info / "entry_points.txt").write_text(f"[hopgraph.methods]\n{offered}", "utf-8")
     for name, code in methods.items():
         (folder / f"pkg_{name}.py").write_text(code, "utf-8")
+
+
+def forget_added_methods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget at the end of a test the methods that it adds."""
+    for name in ("_places", "_loaded"):
+        monkeypatch.setattr(METHODS, name, dict(METHODS.__dict__[name]))
+    monkeypatch.setattr(sys, "path", [*sys.path])

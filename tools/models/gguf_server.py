@@ -1,4 +1,4 @@
-"""Serve a GGUF file with llama.cpp, in this process and to nobody else.
+"""Serve a GGUF file with llama.cpp, in this process and for it alone.
 
 The endpoint speaks OpenAI's protocol and holds replies to their schema by a grammar. It listens on a free port of
 127.0.0.1 and asks for a key that only this process knows, as any web page in a browser can reach such a port.

@@ -105,7 +105,7 @@ class ModelHandle:
     name: str
     """The spec, or the class of a ready object; without keys."""
     model: BaseChatModel
-    is_spec: bool
+    from_spec: bool
     """True when it was made from a spec, and so samples as the settings say."""
     shared: SharedModelState
 
@@ -135,7 +135,7 @@ class ModelHandle:
 
     def loop(self) -> asyncio.AbstractEventLoop:
         """Return the event loop on which its requests are made: the one that its only HTTP client lives on."""
-        has_one = not self._takes_clients and (self.is_spec or is_openai(self.model))
+        has_one = not self._takes_clients and (self.from_spec or is_openai(self.model))
         return background_loop() if has_one else asyncio.get_running_loop()
 
 

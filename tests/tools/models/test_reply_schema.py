@@ -8,7 +8,7 @@ from langchain_openai import AzureChatOpenAI, ChatOpenAI
 from pydantic import BaseModel, SecretStr
 
 from hopgraph.graphs import METHODS
-from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShortText, ShownNumbers, asked_entries
+from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShortText, ShownNumbers, max_items_hint
 from hopgraph.tools.models.reply_schema import json_schema, reply_tokens, strict_schema
 from hopgraph.tools.models.structured import limit_reply, modes_of, own_limit
 
@@ -26,7 +26,7 @@ class Statement(ReplyModel):
 
 
 class Long(ReplyModel):
-    statements: Annotated[list[Statement], asked_entries(3)]
+    statements: Annotated[list[Statement], max_items_hint(3)]
     answer: ShortText | None = None
 
 

@@ -31,7 +31,7 @@ _QUIET = {
     "LANGGRAPH_DISABLE_FILE_PERSISTENCE": "true",
 }
 AUTH = {"path": "hopgraph.tools.apps.server.langgraph_auth:auth", "disable_studio_auth": True}
-"""Without the last, whoever says to be Studio would need no key."""
+"""Without the last, a caller that claims to be Studio would need no key."""
 _FOLDER = Path(".langgraph_api")
 """Of the server, in the working directory; that of `hopgraph serve` stays empty."""
 

@@ -19,7 +19,7 @@ OWNER_SETTINGS = frozenset(
 server."""
 LIMITS: Mapping[str, float] = {"max_llm_calls": 500, "max_tokens": 2_000_000, "deadline_seconds": 540}
 """The settings that a caller may lower, but not raise above what the app was started with. These are what they are
-where nobody has set them; `none` takes one away. The time ends before a turn's, so that there is a best answer."""
+where they are not set; `none` takes one away. The time ends before a turn's, so that there is a best answer."""
 SERVER_LIMITS: Mapping[str, int] = {
     "HOPGRAPH_QUESTIONS_PER_MINUTE": 60,
     "HOPGRAPH_CALLS_PER_DAY": 20_000,
@@ -50,7 +50,7 @@ def read_limit(variable: str) -> int:
 
 
 def with_limits(settings: ChatContext) -> ChatContext:
-    """Set the limits that nobody has set."""
+    """Set the limits that are not set."""
     unset = LIMITS.keys() - settings.model_fields_set
     return settings.model_copy(update={name: LIMITS[name] for name in unset})
 

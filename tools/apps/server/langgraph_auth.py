@@ -1,8 +1,8 @@
 """Who calls a LangGraph server, and what is theirs: `"auth": {"path": "….langgraph_auth:auth"}` in its JSON.
 
 Callers carry a key of `HOPGRAPH_API_KEY`, as `Authorization: Bearer KEY` or, as langgraph-sdk sends it, `X-Api-Key`.
-Each sees only their own threads and assistants, and the assistants that the server made of its graphs, which nobody
-changes. Settings come in with runs and assistants only, and are checked as those of a chat's caller.
+Each sees only their own threads and assistants, and the assistants that the server made of its graphs, which no
+caller changes. Settings come in with runs and assistants only, and are checked as those of a chat's caller.
 """
 
 import math
@@ -98,7 +98,7 @@ def _check_quota(user: str) -> None:
 
 @auth.on.assistants
 async def own_assistants(ctx: _Context, value: dict[str, Any]) -> Auth.types.FilterType:
-    """Mark an assistant as its maker's, check its settings, and let nobody change another's or the server's."""
+    """Mark an assistant as its maker's, check its settings, and refuse changes to another's or the server's."""
     owned = {"owner": ctx.user.identity}
     if ctx.action in {"read", "search"}:
         return cast("Auth.types.FilterType", {"$or": [owned, _OF_SERVER]})

@@ -110,7 +110,7 @@ async def _refuse(request: Request, error: Exception) -> Response:
 
 
 async def _fail(request: Request, error: Exception) -> Response:
-    """Answer what nobody foresaw; the server logs it."""
+    """Answer an unexpected error; the server logs it."""
     line = f"something failed that should not ({type(error).__name__}); the app's log says more"
     return Refusal(500, line).response(path_in_app(request.scope))
 

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from hopgraph.graphs import METHODS
-from support.own_methods import PLAIN
+from support.own_methods import PLAIN, forget_added_methods
 from support.paths import ROOT, SAMPLE
 from support.servers.web_app import chat_process
 from support.waiting import PATIENCE
@@ -25,10 +25,7 @@ QUESTION = "In what year did the sculptor of the Statue of Liberty die?"
 
 @pytest.fixture(autouse=True)
 def as_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget what a test adds."""
-    for name in ("_places", "_loaded"):
-        monkeypatch.setattr(METHODS, name, dict(METHODS.__dict__[name]))
-    monkeypatch.setattr(sys, "path", [*sys.path])
+    forget_added_methods(monkeypatch)
 
 
 @pytest.fixture

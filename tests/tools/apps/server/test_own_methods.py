@@ -14,7 +14,7 @@ from mcp.client.stdio import stdio_client
 from hopgraph.graphs import METHODS, chat, find_method
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import settings_for_method
-from support.own_methods import PLAIN
+from support.own_methods import PLAIN, forget_added_methods
 from support.paths import ROOT
 from support.servers.web_app import WebApp, chat_process, open_app, without_page
 
@@ -23,10 +23,7 @@ EVIL = "from pathlib import Path\nPath(__file__).with_name('ran').touch()\n"
 
 @pytest.fixture(autouse=True)
 def as_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget what a test adds."""
-    for name in ("_places", "_loaded"):
-        monkeypatch.setattr(METHODS, name, dict(METHODS.__dict__[name]))
-    monkeypatch.setattr(sys, "path", [*sys.path])
+    forget_added_methods(monkeypatch)
 
 
 @pytest.fixture

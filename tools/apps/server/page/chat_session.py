@@ -245,7 +245,7 @@ class ChatSession:
             yield view
 
     async def _run(self, user: str, view: ThreadView, given: Any, settings: ChatContext) -> AsyncGenerator[ThreadView]:
-        """Start the last turn in a task of its own, and show it while somebody looks."""
+        """Start the last turn in a task of its own, and show it while the page is open."""
         service, turn, key = self.service(), view.turns[-1], thread_key(user, view.thread)
         live = self._live[key] = LiveTurn(view.thread, view.turns)
 

@@ -18,7 +18,7 @@ from hopgraph.tools.text.sanitize import pluralize
 _APP_CORPUS = ("The app's documents", "")
 _DELETE, _CONFIRM = "Delete the chosen documents", "Press again to delete them for good"
 _WHOSE = (
-    "<p>Only you can search what you add here. To share documents with everyone, ask whoever runs this app to add them"
+    "<p>Only you can search what you add here. To share documents with everyone, ask the owner of this app to add them"
     " to its own: <code>hopgraph index FILES --out INDEX --add</code></p>"
 )
 _Updates = Mapping[Any, Any]

@@ -161,7 +161,7 @@ async def record_run(
 
 
 class LiveTurn:
-    """A turn that runs, whoever watches it: closing or reloading a page does not stop it."""
+    """A turn that runs, watched or not: closing or reloading a page does not stop it."""
 
     def __init__(self, thread: str, turns: Sequence[PageTurn]) -> None:
         """Begin with the thread's turns, of which the last one runs."""

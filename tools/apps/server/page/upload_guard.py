@@ -26,7 +26,7 @@ FILE_PATH = f"{UPLOAD_PATH.removesuffix('upload')}file="
 
 
 def session_of(cookies: Mapping[str, str]) -> str:
-    """Return what tells log-ins apart; empty where no key is set and nobody logs in."""
+    """Return what tells log-ins apart; empty where no key is set and there are no log-ins."""
     return " ".join(sorted(value for name, value in cookies.items() if name.startswith("access-token-")))
 
 

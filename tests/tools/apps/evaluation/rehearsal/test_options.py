@@ -42,7 +42,7 @@ def test_bad_options_are_named(rest: str, told: str) -> None:
 async def test_the_spec_makes_the_model(films: Path) -> None:
     handle = await resolve_model(f"rehearsal:{films}?error=0.1", Sampling())
     assert handle.name.startswith("rehearsal:")
-    assert handle.is_spec
+    assert handle.from_spec
 
 
 async def test_a_data_set_that_is_not_there_is_named(tmp_path: Path) -> None:
