@@ -10,27 +10,16 @@ from typing import Literal, NamedTuple, get_args
 
 from pydantic import JsonValue
 
-from hopgraph.state import RunError, StepEvent
+from hopgraph.state import RunError
 from hopgraph.state.context import DEFAULT_MODEL
-from hopgraph.state.events import Solved, parse_event
 from hopgraph.tools.apps.evaluation.batch.run_directory import GoldBy, Outcome, RunReader
 from hopgraph.tools.apps.evaluation.batch.scores import PerQuestion, gold_names, retrieved_names, score_questions
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.metrics import EXACT_MATCH, Interval, bootstrap, permutation_test
-from hopgraph.tools.apps.runs.run_tree import ROOT
 
 Loss = Literal["right", "answered wrongly", "not answered", "not retrieved", "parse failure", "budget", "failed"]
 """What became of a question. Of one that is not right the last of these that applies counts, so each counts once."""
 LOSSES: tuple[Loss, ...] = get_args(Loss)
-Module = Literal["self-knowledge", "passage relevance", "decomposition", "unsolved"]
-MODULES: tuple[Module, ...] = get_args(Module)
-_SETTLED_BY: dict[str, Module] = {
-    "known": "self-knowledge",
-    "passages": "passage relevance",
-    "composed": "decomposition",
-    "best_effort": "decomposition",
-}
-"""How a question was settled → the module that did it; any other value means unsolved."""
 
 
 class ScoredMethod(NamedTuple):
@@ -187,35 +176,3 @@ def _classify_loss(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) ->
     if searched and not frozenset(gold_names(question, gold_by)) <= frozenset(found):
         return "not retrieved"
     return "answered wrongly" if outcome["answer"] else "not answered"
-
-
-class Workload(NamedTuple):
-    """The work of RA-ISF's modules in one run: how many questions and sub-questions (`parts`) each settled."""
-
-    name: str
-    questions: Counter[Module]
-    right: Counter[Module]
-    """How many of the questions are right by exact match."""
-    parts: Counter[Module]
-
-
-def count_workload(method: ScoredMethod) -> Workload | None:
-    """Add up the settled questions of a method's kept steps; None where it is not RA-ISF or has no steps."""
-    if method.method != "ra_isf":
-        return None
-    work = Workload(method.name, Counter(), Counter(), Counter())
-    for outcome in method.reader.latest(method.method).values():
-        if not outcome["trace"] or outcome["repeat"]:
-            continue
-        settled = settled_by(method.reader.trace(outcome)["trace"])
-        if own := settled.pop(ROOT, None):
-            work.questions[own] += 1
-            work.right[own] += method.losses.get(outcome["id"]) == "right"
-        work.parts.update(settled.values())
-    return work if work.questions else None
-
-
-def settled_by(trace: Iterable[StepEvent]) -> dict[str, Module]:
-    """Find which of RA-ISF's modules settled each question, by its id; the last time, where it was settled again."""
-    solved = (event for event in map(parse_event, trace) if isinstance(event, Solved))
-    return {event.id: _SETTLED_BY.get(event.how, "unsolved") for event in solved}

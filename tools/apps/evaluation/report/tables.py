@@ -9,10 +9,8 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import SIMULATED_MODELS,
 from hopgraph.tools.apps.evaluation.batch.scores import BASE, BOUND, gap_closed
 from hopgraph.tools.apps.evaluation.comparison import (
     LOSSES,
-    MODULES,
     Comparison,
     ScoredMethod,
-    count_workload,
 )
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 
@@ -118,7 +116,6 @@ def tables(comparison: Comparison, against: str | None = None) -> list[Table]:
         _groups(comparison, "By type of question", lambda question: question.type),
         _groups(comparison, "By number of hops", _hops),
         _losses(comparison),
-        _workloads(comparison),
     ]
     label = f" ({kinds}: no language model)" if (kinds := stand_in_kinds(comparison)) else ""
     return [replace(table, title=f"{table.title}{label}") for table in made if len(table.columns) > 1 and table.rows]
@@ -245,17 +242,3 @@ def _losses(comparison: Comparison) -> Table:
     )
     rows = {name: {loss: number_cell(lost[loss]) for loss in LOSSES} for name, lost in counts.items()}
     return _table("Where questions are lost", note, rows)
-
-
-def _workloads(comparison: Comparison) -> Table:
-    rows: dict[str, dict[str, Cell]] = {}
-    for work in filter(None, map(count_workload, comparison.methods)):
-        total = sum(work.questions.values())
-        for name in MODULES:
-            share = work.questions[name] / total
-            rows.setdefault(work.name, {})[name] = Cell(share, f"{100 * share:.1f} ({work.right[name]:,} right)")
-        rows[work.name]["sub-questions per question"] = number_cell(sum(work.parts.values()) / total, 1)
-    note = (
-        "Which module settled the question, in percent of the questions whose steps were kept, and how many are right."
-    )
-    return _table("Workload of RA-ISF's modules", note, rows)

@@ -25,12 +25,12 @@ from hopgraph.state.events import (
     Retrieved,
     Reviewed,
     Shortened,
+    Solved,
     United,
     parse_event,
 )
 from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, RunReader
 from hopgraph.tools.apps.evaluation.batch.scores import gold_names
-from hopgraph.tools.apps.evaluation.comparison import MODULES, Module, settled_by
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.metrics import (
     COVER_EM,
@@ -45,6 +45,10 @@ from hopgraph.tools.apps.evaluation.metrics import (
 )
 from hopgraph.tools.apps.evaluation.preliminary import annotated_sub_questions
 from hopgraph.tools.apps.runs.run_tree import ROOT
+
+_SETTLED_BY = {"known": "self-knowledge", "passages": "passage relevance"}
+"""How RA-ISF settled a question → the module that did it; any other way is decomposition."""
+_MODULES = (*_SETTLED_BY.values(), "decomposition")
 
 
 class Share(NamedTuple):
@@ -166,13 +170,14 @@ def _evidence(answered: TracedAnswer) -> Share:
     return Share(sum(event.verdict == "accept" for event in reviewed), 1)
 
 
-def _settled(module: Module, answered: TracedAnswer) -> Share:
+def _settled(module: str, answered: TracedAnswer) -> Share:
     """Whether this module settled the question (RA-ISF, Table 7); what none of them did is left to decomposition."""
-    by = settled_by(answered.trace).get(ROOT, "unsolved")
-    return Share((by if by != "unsolved" else "decomposition") == module, 1)
+    solved = (each for each in map(parse_event, answered.trace) if isinstance(each, Solved))
+    how = {each.id: each.how for each in solved}.get(ROOT, "")
+    return Share(_SETTLED_BY.get(how, "decomposition") == module, 1)
 
 
-def _settled_right(module: Module, answered: TracedAnswer) -> Share:
+def _settled_right(module: str, answered: TracedAnswer) -> Share:
     right = EXACT_MATCH(answered.outcome["answer"], answered.question.answers or ())
     return Share(right * _settled(module, answered).of, 1)
 
@@ -188,10 +193,10 @@ SHARES: dict[str, Measure] = {
     "revised": partial(_hops_that, ("corrected",)),
     "failure": partial(_hops_that, ("stayed_wrong",)),
     "misled": partial(_hops_that, ("spoilt",)),
-    **{f"workload {module}": partial(_settled, module) for module in MODULES},
+    **{f"workload {module}": partial(_settled, module) for module in _MODULES},
 }
 """Measures that are shares from 0 to 1, by name."""
-COUNTS: dict[str, Measure] = {f"right {module}": partial(_settled_right, module) for module in MODULES}
+COUNTS: dict[str, Measure] = {f"right {module}": partial(_settled_right, module) for module in _MODULES}
 """Measures of which the sum counts, not the share."""
 MEANS: dict[str, Measure] = {
     "passages_per_iteration": _passages_per_iteration,

@@ -17,7 +17,6 @@ from hopgraph.tools.apps.evaluation.report.figures.figure_style import drawing
 from hopgraph.tools.apps.evaluation.report.figures.method_figures import quality_figure
 from hopgraph.tools.apps.evaluation.report.figures.sweeps import error_rate, settings_swept
 from support.hand_made_runs import outcome, question, usage, write_run
-from support.step_events import sparse_event
 
 pytest.importorskip("matplotlib")
 QUESTIONS = [question(f"q{number}", "Ann") for number in range(4)]
@@ -49,21 +48,18 @@ def test_every_figure_that_the_runs_have_numbers_for(make: Make, tmp_path: Path)
     runs = [make(f"e{rate}", {"model": f"{spec}{rate}"}, 3 - number) for number, rate in enumerate((0, 0.2, 0.4))]
     runs += [make(f"w{width}", {"model": f"{spec}0.1", "widths": (width,)}) for width in (3, 5)]
     runs += [make(f"c{rate}", {"model": f"{spec}{rate}"}, 1, "chain_of_reviews") for rate in (0, 0.4)]
-    record = {"trace": [sparse_event("solved", {"id": "0", "how": "known"})]}
-    ra_isf = [(outcome("ra_isf", each.id, "Ann"), record) for each in QUESTIONS]
-    runs.append(write_run(tmp_path / "ra", QUESTIONS, ra_isf, {"ra_isf": {}}))
     written = draw_figures(compare_runs(runs), tmp_path / "figures")
-    names = ["quality-by-calls", "quality-by-tokens", "calls", "losses", "workload", "errors"]
-    names.append("sweep-tree_of_reviews-widths")
+    names = ["quality-by-calls", "quality-by-tokens", "calls", "losses", "sweep-widths", "sweep-error"]
     assert [path.name for path in written] == [f"{name}.{kind}" for name in names for kind in ("png", "svg")]
     for path in written:
         content = path.read_bytes()
         assert content.startswith(b"\x89PNG" if path.suffix == ".png" else b"<?xml")
         if path.suffix == ".svg":
             assert "no language model" in words(path), path
-    assert "tree_of_reviews (tree)" in words(tmp_path / "figures" / "errors.svg")
-    assert "chain_of_reviews (chain)" in words(tmp_path / "figures" / "errors.svg")
-    assert "4 right" in words(tmp_path / "figures" / "workload.svg")
+    errors = words(tmp_path / "figures" / "sweep-error.svg")
+    assert "chain_of_reviews" in errors
+    assert "tree_of_reviews" in errors
+    assert "how often a judgement of the model is wrong" in errors
 
 
 @pytest.mark.slow
@@ -97,7 +93,11 @@ def test_names_of_all_methods_do_not_cover_one_another(tmp_path: Path) -> None:
 
 
 def swept(comparison: Comparison) -> list[tuple[str, str, list[object]]]:
-    return [(each.method, each.name, [value for value, _ in each.points]) for each in settings_swept(comparison)]
+    return [
+        (line, name, [value for value, _ in points])
+        for name, lines in settings_swept(comparison).items()
+        for line, points in lines.items()
+    ]
 
 
 def test_a_sweep_is_runs_that_differ_in_one_setting(make: Make) -> None:

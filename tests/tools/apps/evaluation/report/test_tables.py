@@ -64,7 +64,6 @@ def test_the_entries_of_every_table(comparison: Comparison) -> None:
         "By type of question",
         "By number of hops",
         "Where questions are lost",
-        "Workload of RA-ISF's modules",
     ]
     scores = found["Scores"]
     assert scores["one_step"]["n"] == "3"
@@ -83,15 +82,6 @@ def test_the_entries_of_every_table(comparison: Comparison) -> None:
         "right": "1",
         "not retrieved": "1",
         "failed": "1",
-    }
-    assert found["Workload of RA-ISF's modules"] == {
-        "ra_isf": {
-            "self-knowledge": "33.3 (1 right)",
-            "passage relevance": "0.0 (0 right)",
-            "decomposition": "33.3 (1 right)",
-            "unsolved": "33.3 (0 right)",
-            "sub-questions per question": "0.7",
-        }
     }
 
 

@@ -11,9 +11,8 @@ from hopgraph.tools.apps.evaluation.report.figures.method_figures import (
     calls_figure,
     losses_figure,
     quality_figure,
-    workload_figure,
 )
-from hopgraph.tools.apps.evaluation.report.figures.sweeps import error_figure, sweep_figures
+from hopgraph.tools.apps.evaluation.report.figures.sweeps import sweep_figures
 from hopgraph.tools.io.atomic_files import write_files
 
 _RESOLUTION = 160
@@ -51,6 +50,4 @@ def _figures(comparison: Comparison) -> Iterator[tuple[str, Any]]:
     yield "quality-by-tokens", quality_figure(comparison, "tokens per question, prompt and reply", *tokens)
     yield "calls", calls_figure(comparison)
     yield "losses", losses_figure(comparison)
-    yield "workload", workload_figure(comparison)
-    yield "errors", error_figure(comparison)
     yield from sweep_figures(comparison)

@@ -1,4 +1,4 @@
-"""Figures of methods: quality against cost, calls, where questions are lost, and what RA-ISF's modules do."""
+"""Figures of methods: quality against cost, calls and where questions are lost."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopgraph.tools.apps.evaluation.batch.scores import BOUND
-from hopgraph.tools.apps.evaluation.comparison import LOSSES, MODULES, Comparison, count_workload
+from hopgraph.tools.apps.evaluation.comparison import LOSSES, Comparison
 from hopgraph.tools.apps.evaluation.report.figures import figure_style as style
 from hopgraph.tools.io.optional_packages import require
 
@@ -22,10 +22,6 @@ _LOOKS: dict[str, tuple[str, str]] = {
     "parse failure": (style.PINK, "xxxx"),
     "budget": (style.ORANGE, "----"),
     "failed": (style.GREY, "++++"),
-    "self-knowledge": (style.SKY, "...."),
-    "passage relevance": (style.BLUE, "\\\\\\\\"),
-    "decomposition": (style.ORANGE, "////"),
-    "unsolved": (style.GREY, "xxxx"),
 }
 """Colour and hatching of a part: either is enough to distinguish the parts of a bar."""
 _TEXT_FROM = 6
@@ -80,23 +76,6 @@ def losses_figure(comparison: Comparison) -> Any:
     figure = style.new_figure(comparison, "Where questions are lost", _FRAME + 0.35 + _ROW * len(rows))
     _stack(figure.axes[0], list(rows), counts, {loss: list(map(str, numbers)) for loss, numbers in counts.items()})
     figure.axes[0].set_xlabel("share of the questions, in percent; the numbers are questions")
-    return figure
-
-
-def workload_figure(comparison: Comparison) -> Any:
-    """Draw which of RA-ISF's modules settled the questions, and how many of those are right (Table 7).
-
-    None where no run has RA-ISF with its steps.
-    """
-    works = [work for method in comparison.methods if (work := count_workload(method))]
-    if not works:
-        return None
-    title, height = "Which of RA-ISF's modules settles a question", _FRAME + 0.6 + 0.55 * len(works)
-    figure = style.new_figure(comparison, title, height)
-    counts = {name: [work.questions[name] for work in works] for name in MODULES}
-    texts = {name: [f"{work.questions[name]}\n{work.right[name]} right" for work in works] for name in MODULES}
-    _stack(figure.axes[0], [work.name for work in works], counts, texts)
-    figure.axes[0].set_xlabel("share of the questions, in percent; the numbers are questions, and how many are right")
     return figure
 
 

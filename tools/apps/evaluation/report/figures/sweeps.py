@@ -1,137 +1,98 @@
-"""How scores and calls move with a setting: depth and width, and how often a rehearsal model errs."""
+"""How scores and calls move with a setting, as depth and width, or with how often a rehearsal model errs."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
-from typing import Any, NamedTuple
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 from urllib.parse import parse_qsl
 
 from pydantic import JsonValue
 
 from hopgraph.tools.apps.evaluation.comparison import Comparison, ScoredMethod
-from hopgraph.tools.apps.evaluation.report.figures.figure_style import BLUE, GREY, ORANGE, RED, SKY, new_figure
+from hopgraph.tools.apps.evaluation.report.figures.figure_style import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PINK,
+    RED,
+    SKY,
+    new_figure,
+)
 
-_TREE, _CHAIN, _OTHER = ("tree", BLUE, "-"), ("chain", ORANGE, "--"), ("other", GREY, ":")
-_KINDS = {
-    **dict.fromkeys(("tree_of_reviews", "ra_isf"), _TREE),
-    **dict.fromkeys(("chain_of_reviews", "ircot", "react", "iter_retgen", "self_ask", "genground", "migres"), _CHAIN),
-}
-"""Method → its kind, with the kind's colour and line."""
-_PAIR = ("tree_of_reviews", "chain_of_reviews")
-"""The same review on a tree and on a chain: the comparison of the Tree of Reviews paper, drawn thicker."""
-_MARKERS = "osD^vPX*<>hp"
-_SCORES = (("em", "EM", BLUE, "o", -0.06), ("f1", "F1", ORANGE, "s", 0.0), ("recall@15", "R@15", RED, "^", 0.06))
-"""Of a sweep: score, name, colour, marker, and how far it is moved aside so that intervals stay apart."""
+_COLOURS, _MARKERS = (BLUE, ORANGE, GREEN, RED, SKY, PINK, GREY), "osD^vPX*<>hp"
+_SHOWN = {"em": ("EM, in percent, with the 95 % interval", 100), "llm_calls": ("model calls per question", 1)}
+"""What is drawn, side by side: score → the axis's label, and by what it is multiplied."""
+_SPREAD = 0.3
+"""How far the lines are moved apart, of the distance between two values, so that their intervals stay apart."""
 Points = list[tuple[Any, ScoredMethod]]
 """Value of a setting → the method with it, in order of the values."""
 
 
-class Setting(NamedTuple):
-    """A setting in which otherwise equal runs of a method differ."""
+def settings_swept(comparison: Comparison) -> dict[str, dict[str, Points]]:
+    """Find the settings in which otherwise equal runs of a method differ; return setting → line's name → its points.
 
-    method: str
-    name: str
-    points: Points
-
-
-def settings_swept(comparison: Comparison) -> list[Setting]:
-    """Find the methods that several runs have, with settings that differ in nothing but one."""
-    return [
-        Setting(method, name, points)
-        for method, several in _by_method(comparison).items()
-        for name in several[0].settings
-        if name != "model"
-        for points in _group_points(name, [(each.settings.get(name), each) for each in several])
-    ]
-
-
-def sweep_figures(comparison: Comparison) -> Iterator[tuple[str, Any]]:
-    """Draw a figure for each setting that was swept, by name: `sweep-METHOD-SETTING`."""
-    drawn: Counter[str] = Counter()
-    for setting in settings_swept(comparison):
-        name = f"sweep-{setting.method}-{setting.name}"
-        again = f"-{drawn[name]}" if drawn[name] else ""  # the same setting under other settings
-        drawn[name] += 1
-        yield f"{name}{again}", _sweep_figure(comparison, setting)
-
-
-def _sweep_figure(comparison: Comparison, setting: Setting) -> Any:
-    word = setting.name.replace("_", " ")
-    figure = new_figure(comparison, f"{setting.method}: {word}", 4.6, columns=2)
-    quality, cost = figure.axes
-    methods = [method for _, method in setting.points]
-    for axes in figure.axes:
-        axes.set_xticks(range(len(methods)), [_label(value) for value, _ in setting.points])
-        axes.set_xlabel(word)
-        axes.margins(x=0.1)
-    for score, name, colour, marker, shift in _SCORES:
-        points = [(number + shift, method) for number, method in enumerate(methods)]
-        _line(quality, comparison, points, score, label=name, color=colour, marker=marker, linewidth=1.6)
-    quality.set_ylabel("percent, with the 95 % interval")
-    quality.set_ylim(0, 103)
-    quality.legend(frameon=False, loc="best")
-    calls = [comparison.mean(method, "llm_calls") for method in methods]
-    bars = cost.bar(range(len(calls)), [mean or 0.0 for mean in calls], width=0.55, color=SKY)
-    texts = ["none counted" if mean is None else f"{mean:.1f}" for mean in calls]
-    cost.bar_label(bars, texts, padding=2, fontsize=8.5)
-    cost.set_ylabel("model calls per question")
-    cost.grid(visible=False, axis="x")
-    return figure
-
-
-def error_figure(comparison: Comparison) -> Any:
-    """Draw EM against the rate at which a rehearsal model errs, for trees and chains; None below two rates."""
-    lines = _by_error_rate(comparison)
-    if not lines:
-        return None
-    figure = new_figure(comparison, "EM as the model errs", 5.0)
-    (axes,) = figure.axes
-    # Moved a little apart, so that the intervals at one rate can be told from one another.
-    spread = 0.2 * min(later - rate for points in lines.values() for (rate, _), (later, _) in pairwise(points))
-    for number, (name, points) in enumerate(lines.items()):
-        shift = spread * (number - (len(lines) - 1) / 2) / len(lines)
-        method = points[0][1].method
-        kind, colour, style = _KINDS.get(method, _OTHER)
-        looks = {"color": colour, "linestyle": style, "marker": _MARKERS[number % len(_MARKERS)]}
-        looks |= {"label": f"{name} ({kind})", "linewidth": 2.6 if method in _PAIR else 1.4}
-        _line(axes, comparison, [(rate + shift, each) for rate, each in points], "em", **looks)
-    axes.set_xlabel("how often a judgement of the model is wrong")
-    axes.set_ylabel("EM, in percent, with the 95 % interval")
-    axes.set_ylim(0, 103)
-    axes.set_xticks(sorted({rate for points in lines.values() for rate, _ in points}))
-    figure.legend(loc="outside right upper", frameon=False, fontsize=8.5)
-    return figure
-
-
-def _by_error_rate(comparison: Comparison) -> dict[str, Points]:
-    """Find the methods that ran at several error rates with nothing else changed, in order of the rates."""
-    found: dict[str, Points] = {}
-    for name, several in _by_method(comparison).items():
-        rates = [(error_rate(each.model), each) for each in several if comparison.mean(each, "em") is not None]
-        lines = _group_points("model", [(rate, each) for rate, each in rates if rate is not None])
-        # Of a method that was swept under several settings each line is named after the first of its runs.
-        found.update({name if len(lines) == 1 else points[0][1].name: points for points in lines})
+    The setting `error` is how often a rehearsal model errs. A line has the name of its method; of a method that was
+    swept under several other settings, further lines are named after the first of their runs.
+    """
+    by_method: dict[str, list[ScoredMethod]] = defaultdict(list)
+    for each in comparison.methods:
+        by_method[each.method].append(each)
+    found: dict[str, dict[str, Points]] = defaultdict(dict)
+    for method, several in by_method.items():
+        for name in (*several[0].settings, "error"):
+            for points in _group_points(name, several) if name != "model" else ():
+                found[name][points[0][1].name if method in found[name] else method] = points
     return found
 
 
-def _by_method(comparison: Comparison) -> dict[str, list[ScoredMethod]]:
-    by_method: dict[str, list[ScoredMethod]] = defaultdict(list)
-    for method in comparison.methods:
-        by_method[method.method].append(method)
-    return by_method
-
-
-def _group_points(setting: str, points: Points) -> list[Points]:
-    """Put points together that differ in nothing but one setting; without those that are alone.
+def _group_points(name: str, several: Sequence[ScoredMethod]) -> list[Points]:
+    """Put runs of a method together that differ in nothing but one setting; without those that are alone.
 
     Settings that not all of them know are left out: one that came with a later version has its default before.
     """
-    known = frozenset[str].intersection(*(frozenset(each.settings) for _, each in points)) if points else ()
+    known = frozenset[str].intersection(*(frozenset(each.settings) for each in several))
+    same = sorted(known - {"model" if name == "error" else name})
     groups: dict[str, dict[str, tuple[Any, ScoredMethod]]] = defaultdict(dict)
-    for value, each in points:
-        rest = {key: chosen for key, chosen in each.settings.items() if key in known and key != setting}
-        groups[repr((rest, each.reader.manifest.corpus))][repr(value)] = (value, each)
+    for each in several:
+        value = error_rate(each.model) if name == "error" else each.settings.get(name)
+        if name != "error" or value is not None:
+            rest = [each.settings[key] for key in same]
+            groups[repr((rest, each.reader.manifest.corpus))][repr(value)] = (value, each)
     return [sorted(group.values(), key=lambda point: _order(point[0])) for group in groups.values() if len(group) > 1]
+
+
+def sweep_figures(comparison: Comparison) -> Iterator[tuple[str, Any]]:
+    """Draw a figure for each setting that was swept, by name: `sweep-SETTING`, with a line for each method."""
+    for name, lines in settings_swept(comparison).items():
+        yield f"sweep-{name}", _sweep_figure(comparison, name, lines)
+
+
+def _sweep_figure(comparison: Comparison, name: str, lines: Mapping[str, Points]) -> Any:
+    word = "how often a judgement of the model is wrong" if name == "error" else name.replace("_", " ")
+    figure = new_figure(comparison, f"{word[:1].upper()}{word[1:]}", 4.6, columns=2)
+    values = {repr(value): value for points in lines.values() for value, _ in points}
+    places = {key: place for place, key in enumerate(sorted(values, key=lambda key: _order(values[key])))}
+    for axes, (score, (label, factor)) in zip(figure.axes, _SHOWN.items(), strict=True):
+        for number, (line, points) in enumerate(lines.items()):
+            shift = _SPREAD * ((number + 0.5) / len(lines) - 0.5)
+            looks = {"color": _COLOURS[number % len(_COLOURS)], "marker": _MARKERS[number % len(_MARKERS)]}
+            drawn = [
+                (places[repr(value)] + shift, factor * mean, interval)
+                for value, method in points
+                if (mean := comparison.mean(method, score)) is not None
+                and (interval := comparison.interval(method, score))
+            ]
+            for x, _, (low, high) in drawn if score == "em" else ():
+                axes.vlines(x, factor * low, factor * high, color=looks["color"], alpha=0.35, linewidth=1.5)
+            axes.plot([x for x, *_ in drawn], [y for _, y, _ in drawn], markersize=5.5, label=line, **looks)
+        axes.set_xticks(range(len(places)), [_label(values[key]) for key in places])
+        axes.set_xlabel(word)
+        axes.set_ylabel(label)
+        axes.set_ylim(0, 103 if score == "em" else None)
+        axes.margins(x=0.1)
+    handles, names = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside right upper", frameon=False, fontsize=8.5)
+    return figure
 
 
 def error_rate(model: str) -> float | None:
@@ -139,17 +100,6 @@ def error_rate(model: str) -> float | None:
     if not model.startswith("rehearsal:"):
         return None
     return float(dict(parse_qsl(model.partition("?")[2])).get("error", 0.0))
-
-
-def _line(axes: Any, comparison: Comparison, points: Points, score: str, **looks: Any) -> None:
-    """Draw a score over points with its intervals; nothing where one lacks it."""
-    means = [mean for _, method in points if (mean := comparison.mean(method, score)) is not None]
-    ends = [interval for _, method in points if (interval := comparison.interval(method, score))]
-    if len(means) == len(ends) == len(points):
-        xs = [x for x, _ in points]
-        lows, highs = ([100 * end for end in side] for side in zip(*ends, strict=True))
-        axes.vlines(xs, lows, highs, color=looks["color"], alpha=0.35, linewidth=1.5)
-        axes.plot(xs, [100 * mean for mean in means], markersize=5.5, **looks)
 
 
 def _label(value: JsonValue) -> str:
