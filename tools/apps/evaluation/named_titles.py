@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from hopgraph.tools.models.offline.terms import countries, country_parts, in_class
 from hopgraph.tools.retrieval.corpora import SourceRecord
@@ -24,7 +24,6 @@ _ASIDE = re.compile(r"(?<!\s)\s*\([^()]*\)\s*$")
 _LEAD = re.compile(r"\b(?:is|was|are|were)\s+(?:an?|the|one of)\s+(?P<what>[^.;]{1,160})")
 _LEAD_ENDS = re.compile(r"\b(?:by|that|which|who|whose|in|from|for|to|on|at|with|directed|written|located|set|of)\b|,")
 _BORN = re.compile(r"\((?:[^()]*\b)?(?:born|b\.|\d{4}\s*[-\u2013\u2014]\s*(?:\d|\w+ \d|\d+ \w+ \d))")
-_PRONOUN = re.compile(r"\b(?:(?P<he>he|his|him)|(?P<she>she|her|hers))\b", re.IGNORECASE)
 _ROMAN = re.compile(r"[ivxlc]+")
 _LEAD_LENGTH = 400
 _FEWER = 0.05
@@ -72,14 +71,6 @@ def base_of(title: str) -> str:
     return _ASIDE.sub("", title) or title
 
 
-class TitleFacts(NamedTuple):
-    """What the passages under a title tell about it."""
-
-    kinds: Counter[TitleKind]
-    pronouns: Counter[str | None]
-    """`he` and `she`, in any case."""
-
-
 class Vocabulary:
     """The words of a corpus, and its titles without asides; not its texts."""
 
@@ -90,8 +81,8 @@ class Vocabulary:
         self.capital: Counter[str] = Counter()
         self.after_in: Counter[str] = Counter()
         """Occurrences with a capital after `in` and the like."""
-        self.titles: dict[str, TitleFacts] = {}
-        """In the order of the corpus."""
+        self.titles: dict[str, Counter[TitleKind]] = {}
+        """What the passages under each title say that it is, in the order of the corpus."""
         for record in records:
             self._add(record.title, record.text)
 
@@ -104,14 +95,13 @@ class Vocabulary:
                 self.after_in[folded] += 1
             before = word
         if title.strip():
-            facts = self.titles.setdefault(base_of(title), TitleFacts(Counter(), Counter()))
+            kinds = self.titles.setdefault(base_of(title), Counter())
             if kind := _kind_of(title, text):
-                facts.kinds[kind] += 1
-            facts.pronouns.update(found.lastgroup for found in _PRONOUN.finditer(text))
+                kinds[kind] += 1
 
     def kind_of(self, title: str) -> TitleKind:
         """Return the kind of a title without its aside, by its passages, else by how texts use it."""
-        if kinds := self.titles[title].kinds:
+        if kinds := self.titles[title]:
             return kinds.most_common(1)[0][0]
         first, *more = map(str.casefold, words_of(title))
         is_place = first in countries() or self.after_in[first] > _PLACE_SHARE * self.capital[first] + 1

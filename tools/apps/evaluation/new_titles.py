@@ -7,11 +7,10 @@ import hashlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import count, islice
+from itertools import count
 from typing import Literal, NamedTuple
 
 from hopgraph.tools.apps.evaluation.named_titles import (
-    TitleFacts,
     TitleKind,
     Vocabulary,
     is_function_word,
@@ -23,20 +22,14 @@ from hopgraph.tools.apps.evaluation.named_titles import (
 
 Words = tuple[str, ...]
 """Case-folded words."""
-NameKind = Literal["female", "male", "given", "surname", "place", "title"]
+NameKind = Literal["given", "surname", "place"]
 
-_SYLLABLES: dict[str, tuple[str, str]] = {
-    "female": (
-        "Al Am Bel Bri Cal Cor Dar Del El Em Fen Flo Gal Gwen Hal Hel Il Ir Jel Jo Kar Kel Lar Lin Mar Mel Nad Nel "
-        "Or Ot Pel Per Quin Ral Ros Sal Ser Tal Ther Ul Val Ver Wil Win Yel Zar",
-        "adra aneth arisa avie elda elise ella enna etta ianne ibeth icia idra ilde ina inda iora issa itha ola ona "
-        "ora osia unda ursa wyn ynne",
-    ),
-    "male": (
-        "Al Ald Bar Bram Cad Cor Dar Dun Ed El Fer Fin Gar Ger Had Har Im Jar Jor Kad Kel Lan Lor Mar Mer Nor Od Or "
-        "Pal Per Quil Rad Ror Sel Ser Tal Tor Ul Var Ver Wal Wen Yor Zan",
-        "an and ard aric bert den dric el emar en ent eric ett gar ian ic im in ion lan mond mund nard nor old on or "
-        "ric ton vin win",
+_SYLLABLES: dict[NameKind, tuple[str, str]] = {
+    "given": (
+        "Al Am Ar Bel Bram Bri Cal Cor Dar Del El Em Fen Fin Gal Gwen Hal Hel Il Jel Jor Kar Kel Lar Lin Mar Mel Nor "
+        "Or Pel Quin Ral Ros Sal Ser Tal Ther Val Ver Wil Yor Zan",
+        "an ard aris avie bert den dric elise ell emar en eric ett ian ibeth ida iel ilde in ion issa lan mond nard "
+        "ola on ora ric ton vin win wyn",
     ),
     "surname": (
         "Ack Ald Ash Bar Bel Birch Black Brack Bram Cald Car Chal Clay Col Crick Dal Den Dray Dun Elm Fal Far Fen "
@@ -56,32 +49,12 @@ _SYLLABLES: dict[str, tuple[str, str]] = {
 }
 """Beginnings and ends of names, by kind."""
 _PARTS = {kind: (words_of(beginnings), words_of(ends)) for kind, (beginnings, ends) in _SYLLABLES.items()}
-_TITLE_WORDS = words_of(
-    "Amber Anchor Apple Arrow Autumn Beacon Birch Blossom Bramble Candle Canyon Carnival Cedar Cinder Clover Cobalt "
-    "Copper Coral Cradle Crimson Crystal Dagger Dawn Distant Dust Echo Ember Ebony Falcon Feather Fern Fever Flint "
-    "Fragile Frost Gallows Garnet Ginger Glass Gilded Granite Hollow Harbour Harvest Hazel Heather Heron Hidden "
-    "Hourglass Hunger Indigo Iron Ivory Jasmine Juniper Kestrel Kindling Lantern Lavender Ledger Lilac Linen Lonely "
-    "Lotus Marble Marigold Meadow Mercury Mirror Mist Mosaic Nectar Nettle Nimble Oak Obsidian Olive Opal Orchard "
-    "Orchid Paper Pebble Pepper Pilgrim Plum Poplar Porcelain Prism Quarry Quartz Quiet Quill Raven Reed Restless "
-    "Ribbon Riddle Rust Saffron Sapphire Scarlet Shallow Silent Silver Slate Smoke Sparrow Spindle Splinter Stolen "
-    "Sugar Summer Swallow Tangled Tempest Thimble Thistle Thorn Thunder Timber Topaz Twilight Umber Velvet Verdant "
-    "Violet Walnut Wander Weary Whisper Wicked Willow Winter Wistful Yonder Zephyr"
-)
-_GERUNDS = words_of(
-    "Breaking Burning Calling Chasing Crossing Dreaming Drifting Fading Falling Gathering Leaving Mending Rising "
-    "Sailing Searching Shining Turning Waiting Wandering Whispering"
-)
-_PARTICIPLES = words_of(
-    "Borrowed Buried Crowned Divided Faded Gilded Haunted Mended Painted Scattered Shattered Tangled Unlocked "
-    "Vanished Wounded"
-)
 _MIDDLES = ("a", "ar", "el", "en", "er", "il", "in", "or", "un")
 
 
 class _Title(NamedTuple):
     words: list[str]
     kind: TitleKind
-    facts: TitleFacts
 
 
 def casefold_words(words: Sequence[str]) -> Words:
@@ -91,15 +64,12 @@ def casefold_words(words: Sequence[str]) -> Words:
 
 def _kind_of_word(title: _Title, place: int) -> NameKind:
     """Return the kind of a word of a name; in a person's, what follows `of` is a place, the last word a surname."""
-    words, kind, facts = title
+    words, kind = title
     if kind == "work" or (kind == "other" and len(words) > 3):
         return "surname"
     if kind in {"place", "group"} or (place and words[place - 1].casefold() == "of"):
         return "place"
-    if len(words) > 1 and place == len(words) - 1:
-        return "surname"
-    he, she = facts.pronouns["he"], facts.pronouns["she"]
-    return "male" if he > she else "female" if she > he else "given"
+    return "surname" if len(words) > 1 and place == len(words) - 1 else "given"
 
 
 class NameMap:
@@ -121,11 +91,10 @@ class NameMap:
         """Those of them that the map of words does not make, as they are written in the title."""
         self.surnames: dict[Words, dict[str, str]] = {}
         """Person → the surname that is a common word (`young`) with its new form."""
-        self._taken = {casefold_words(words_of(title)) for title in vocabulary.titles}
         self._used: set[str] = set()
         self._new_surnames: dict[str, str] = {}
         named = [
-            _Title(words, vocabulary.kind_of(title), vocabulary.titles[title])
+            _Title(words, vocabulary.kind_of(title))
             for title in sorted(vocabulary.titles)
             if is_written_as_a_name(words := words_of(title)) and not title.startswith(("List of", "Outline of"))
         ]
@@ -161,14 +130,10 @@ class NameMap:
             return
         common = self._common_words(words, kind)
         new = [self.words.get(word, written) for word, written in zip(old, words, strict=True)]
-        for attempt in count():
-            for place in common:
-                new[place] = self._substitute(words, place, kind, attempt)
-            if not common or casefold_words(new) not in self._taken:
-                break
+        for place in common:
+            new[place] = self._substitute(words, place, kind)
         if casefold_words(new) == old:
             return
-        self._taken.add(casefold_words(new))
         self.titles[old] = tuple(new)
         if common:
             self.written[old] = tuple(words)
@@ -191,13 +156,11 @@ class NameMap:
             case _:  # United States: the first word has to do
                 return chosen or (content[:1] if len(free) == len(words) else [])
 
-    def _substitute(self, words: list[str], place: int, kind: TitleKind, attempt: int) -> str:
-        key = f"{' '.join(words)}/{place}"
-        if kind == "work":  # real words, which may occur elsewhere too
-            return next(islice(candidate_names("title", f"{key}/{words[place]}", self.seed), attempt, None))
-        word = words[place].casefold()
-        if kind != "person" or place < len(words) - 1:
-            return self._coin("given" if kind == "person" else "place", f"{key}/{attempt}")
+    def _substitute(self, words: list[str], place: int, kind: TitleKind) -> str:
+        word, is_person = words[place].casefold(), kind == "person"
+        if not is_person or place < len(words) - 1:
+            coined: NameKind = "surname" if kind == "work" else "given" if is_person else "place"
+            return self._coin(coined, f"{' '.join(words)}/{place}")
         if word not in self._new_surnames:
             self._new_surnames[word] = self._coin("surname", word)
         return self._new_surnames[word]
@@ -206,38 +169,15 @@ class NameMap:
 def candidate_names(kind: NameKind, old: str, seed: int) -> Iterator[str]:
     """Suggest new words for one, without end: plausible ones first, then longer ones.
 
-    The same kind, word and seed always give the same words in the same order. A title word keeps the old one's
-    ending: -s, -ing, -ed.
+    The same kind, word and seed always give the same words in the same order.
     """
+    beginnings, ends = _PARTS[kind]
     for number in count():
         draw = int.from_bytes(hashlib.blake2b(f"{seed}:{kind}:{old}:{number}".encode(), digest_size=8).digest())
-        yield _title_word(old, draw, number) if kind == "title" else _name(kind, draw, number)
-
-
-def _name(kind: NameKind, draw: int, number: int) -> str:
-    if kind == "given":
-        draw, other = divmod(draw, 2)
-        kind = "female" if other else "male"
-    beginnings, ends = _PARTS[kind]
-    draw, first = divmod(draw, len(beginnings))
-    draw, last = divmod(draw, len(ends))
-    middle = ""
-    for _ in range(number // 12):  # nearly all plain ones are taken
-        draw, part = divmod(draw, len(_MIDDLES))
-        middle += _MIDDLES[part]
-    return re.sub(r"(.)\1\1+", r"\1\1", beginnings[first] + middle + ends[last])  # no three equal letters in a row
-
-
-def _title_word(old: str, draw: int, number: int) -> str:
-    folded = old.casefold()
-    long = len(folded) > 5
-    words = _GERUNDS if long and folded.endswith("ing") else _PARTICIPLES if long and folded.endswith("ed") else None
-    if words and number < 12:
-        return words[draw % len(words)]
-    draw, first = divmod(draw, len(_TITLE_WORDS))
-    word = _TITLE_WORDS[first]
-    if number >= 12:
-        word += _TITLE_WORDS[draw % len(_TITLE_WORDS)].lower()
-    if folded.endswith("s") and not folded.endswith("ss"):
-        return word + ("es" if word.endswith(("s", "x", "z", "ch", "sh")) else "s")
-    return word
+        draw, first = divmod(draw, len(beginnings))
+        draw, last = divmod(draw, len(ends))
+        middle = ""
+        for _ in range(number // 12):  # nearly all plain ones are taken
+            draw, part = divmod(draw, len(_MIDDLES))
+            middle += _MIDDLES[part]
+        yield re.sub(r"(.)\1\1+", r"\1\1", beginnings[first] + middle + ends[last])  # no three equal letters in a row
