@@ -200,14 +200,14 @@ class SkrKnnContext(Context):
         )
 
 
-# Several samples: CoT-SC, RERANK
+# Several samples or readings: CoT-SC, RERANK, REPLUG
 
 
 class SamplesState(MethodState):
     """The shared keys and the samples."""
 
     drafts: list[Draft]
-    """In the order of asking; without those that the budget did not reach."""
+    """In the order of asking, without those that the budget did not reach; of REPLUG one for each passage."""
 
 
 class SamplingContext(Context):
@@ -239,6 +239,22 @@ class RerankContext(RerankedContext, SamplingContext):
 
     samples: int = setting(
         "Method", 4, "answers that are sampled, all at the same time; the best cited one is given", ge=1, le=100
+    )
+
+
+class ReplugContext(Context):
+    """The settings of REPLUG."""
+
+    method = "replug"
+    steps = ("answer", "score_answer")
+
+    weight_temperature: float = setting(
+        "Method",
+        1.0,
+        "the retriever's scores are divided by it before their softmax makes the passages' weights: BM25 scores differ "
+        "by many units and similarities of embeddings by hundredths",
+        gt=0.0,
+        allow_inf_nan=False,
     )
 
 

@@ -298,6 +298,18 @@ class Compared(Event, kind="compared"):
     chosen: int | None
 
 
+class Ensembled(Event, kind="ensembled"):
+    """The answer that is likeliest over all passages, each of which proposed one."""
+
+    answers: list[str]
+    """One per passage; empty where it gives none."""
+    probabilities: list[float]
+    """Of the answers, in [0, 1]; 0 for an empty one, and the proposers' weight where none could be scored."""
+    weights: list[float]
+    """Of the passages; their sum is 1."""
+    chosen: int | None
+
+
 class Answered(Event, kind="answered"):
     """The run has ended."""
 
@@ -309,7 +321,7 @@ class Answered(Event, kind="answered"):
 
 
 EvidenceEvent = Extracted | Verified | Decided | QueriesGenerated
-AnswerEvent = Reasoned | Sampled | Shortened | Voted | NeighboursWeighed | Compared | Answered
+AnswerEvent = Reasoned | Sampled | Shortened | Voted | NeighboursWeighed | Compared | Ensembled | Answered
 
 
 # Trees of questions, and hops

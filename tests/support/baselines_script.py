@@ -17,6 +17,7 @@ from hopgraph.graphs.baselines import (
     itrg,
     one_step,
     one_step_cot,
+    replug,
     rerank,
     skr_knn,
     snippet,
@@ -60,6 +61,7 @@ METHODS: dict[str, ModuleType] = {
         iter_retgen,
         ircot,
         itrg,
+        replug,
     )
 }
 ROLES: dict[str, list[str]] = {
@@ -77,6 +79,7 @@ ROLES: dict[str, list[str]] = {
     "gold_passages": ["answer"],
     "iter_retgen": ["answer_step_by_step"] * 2,
     "ircot": ["next_thought"] * 2 + ["answer_step_by_step"],
+    "replug": ["answer"] * 3 + ["score_answer"] * 6,
     "itrg": ["write_passage", "rewrite_passage", "rewrite_passage", "answer"],
 }
 """The roles of a run in their order."""
@@ -130,6 +133,17 @@ def rewrite(prompt: str) -> str:
     return json.dumps({"passage": " ".join(dict.fromkeys([DIRECTED] * (DIRECTED in prompt) + facts))})
 
 
+def propose(prompt: str) -> str:
+    """Answer from the only passage: the film's proposes its director."""
+    return sampled("Ada Brink", used=[[1]])[0] if titles(prompt) == ["Night Harbour"] else read(prompt)
+
+
+def score(prompt: str) -> str:
+    """Find the right answer likely, whatever the passage."""
+    likely = "<continuation>\nTallinn\n</continuation>" in prompt
+    return json.dumps({"tokens": [{"text": " x", "logprob": -0.2 if likely else -2.0}]})
+
+
 def sampled(*answers: str, reasons: Sequence[str] = (), used: Sequence[Sequence[int]] = ()) -> list[str]:
     """Write the replies of samples."""
     reasons, used = reasons or [BORN] * len(answers), used or [[]] * len(answers)
@@ -148,6 +162,7 @@ def replies(**other: Any) -> dict[str, Any]:
         "next_thought": think,
         "write_passage": lambda _: '{"passage": "I don\'t know."}',
         "rewrite_passage": rewrite,
+        "score_answer": score,
     }
     return {**usual, **other}
 
@@ -177,7 +192,8 @@ def input_for(method: str) -> dict[str, Any]:
 
 def go(method: str, other: Mapping[str, Any] | None = None, **more: Any) -> tuple[Walk, Script]:
     """Run a baseline; `other` replaces replies by their step."""
-    script = Script(replies(**(other or {})))
+    own = {"answer": propose} if method == "replug" else {}
+    script = Script(replies(**{**own, **(other or {})}))
     return walk(METHODS[method].graph, input_for(method), settings_for(method, script, **more)), script
 
 

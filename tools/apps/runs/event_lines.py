@@ -186,13 +186,17 @@ def _samples(event: AnyEvent | UnknownEvent, _view: EventView) -> list[Line] | N
             return [Line("know", f"retrieval harms {harmed} of {count}, and {event.harmed_share:.0%} of all: {then}")]
         case events.Shortened():
             return [Line("shorten", _tally(event.sampled))]
-        case events.Voted() | events.Compared():
-            label = "vote" if isinstance(event, events.Voted) else "compare"
+        case events.Voted() | events.Compared() | events.Ensembled():
+            label = {events.Voted: "vote", events.Compared: "compare"}.get(type(event), "weigh")
             if event.chosen is None or not 0 <= event.chosen < len(event.answers):
                 return [Line(label, "no sample has an answer", "bad")]
             answer, number = sanitize_line(event.answers[event.chosen]), event.chosen + 1
             if isinstance(event, events.Voted):
                 return [Line(label, f"{answer}, first given by sample {number} of {len(event.answers)}")]
+            if isinstance(event, events.Ensembled):
+                return [
+                    Line(label, f"{answer} (probability {event.probabilities[event.chosen]:.3f} over all passages)")
+                ]
             recalls = " · ".join(f"{recall:.2f}" for recall in event.citation_recall)
             return [Line(label, f"sample {number} is chosen: {answer} (citation recall {recalls})")]
         case _:

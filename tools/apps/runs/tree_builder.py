@@ -291,11 +291,14 @@ def _add_samples(event: AnyEvent | UnknownEvent, tree: TreeBuilder) -> bool:
                 node = RunNode(f"s{number}", "answer", text=answer or "no answer")
                 node.label, node.status = f"sample {number} of {len(answers)}", "found" if answer else "unknown"
                 tree.add(node)
-        case events.Voted() | events.Compared():
+        case events.Voted() | events.Compared() | events.Ensembled():
             recalls = event.citation_recall if isinstance(event, events.Compared) else []
-            for number, recall in enumerate(recalls[: len(event.answers)], start=1):
+            notes = [f"citation recall {recall:.2f}" for recall in recalls]
+            if isinstance(event, events.Ensembled):
+                notes = [f"probability {each:.3f}" if each else "" for each in event.probabilities]
+            for number, note in enumerate(notes[: len(event.answers)], start=1):
                 if node := tree.nodes.get(f"s{number}"):
-                    node.note = f"citation recall {recall:.2f}"
+                    node.note = note
             if event.chosen is not None and (node := tree.nodes.get(f"s{event.chosen + 1}")):
                 node.status = "accepted"
         case _:

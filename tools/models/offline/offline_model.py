@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
@@ -35,6 +35,8 @@ class OfflineExtractive(BaseChatModel):
     one JSON object of the role's shape; it says "unanswerable", "I don't know", "irrelevant" or gives an empty
     list where it finds nothing. Token counts in `usage_metadata` are estimates.
     """
+
+    writes_logprobs: ClassVar[bool] = True
 
     @property
     @override

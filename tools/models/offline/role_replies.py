@@ -1,5 +1,6 @@
 """What the offline model replies to each step, as plain JSON data."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from hopgraph.tools.prompts import escape
 
 Reply = dict[str, JsonValue]
 _UNANSWERABLE, _DONT_KNOW = "unanswerable", "I don't know"
+_LIKELY = 0.9
 _MAX_STATEMENTS = 8
 _MAX_CHARACTERS = 1_500
 """Of a quotation; a thought or analysis that is longer is refused."""
@@ -202,6 +204,13 @@ def _unknowing(**fields: JsonValue) -> Callable[[Prompt], Reply]:
     return lambda _prompt: dict(fields)
 
 
+def score_continuation(prompt: Prompt, answer: str) -> Reply:
+    """Give each word of a text the log-probability of a stand-in: a likely one if the text is its answer."""
+    text = prompt.text("continuation")
+    probability = _LIKELY if key(text) == key(answer) else 1 - _LIKELY
+    return {"tokens": [{"text": word, "logprob": math.log(probability)} for word in re.findall(r"\s*\S+", text)]}
+
+
 STEPS: dict[str, Callable[[Prompt], Reply]] = {
     "extract": _extract,
     "recall_knowledge": _unknowing(knowledge=_DONT_KNOW),
@@ -237,6 +246,7 @@ STEPS: dict[str, Callable[[Prompt], Reply]] = {
     "decompose": _decompose,
     "next_thought": _next_thought,
     "fuse": _fuse,
+    "score_answer": lambda prompt: score_continuation(prompt, str(_answer(prompt)["answer"])),
 }
 """The reply to each step by its name."""
 

@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
@@ -32,6 +32,8 @@ class RehearsalModel(BaseChatModel):
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    writes_logprobs: ClassVar[bool] = True
 
     book: SkipValidation[PlanBook] = Field(repr=False)
     options: RehearsalOptions

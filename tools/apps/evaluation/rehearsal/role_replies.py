@@ -17,6 +17,7 @@ from hopgraph.tools.apps.evaluation.rehearsal.prompt_case import (
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import contains_words, without_mark, word_key, wordings
 from hopgraph.tools.models.offline.prompt_blocks import PromptPassage, role_of
 from hopgraph.tools.models.offline.role_replies import STEPS as OFFLINE_STEPS
+from hopgraph.tools.models.offline.role_replies import score_continuation
 from hopgraph.tools.text import content_terms
 
 Reply = dict[str, JsonValue]
@@ -69,6 +70,11 @@ def reason(case: PromptCase) -> Reply:
     guesses = [f"{asked}: {case.made_up(f'guess:{n}')}." for n, asked in enumerate(open_hops)]
     reasoning = " ".join([*case.statements(known), *guesses, f"{_CONCLUSION}{said}."])[-_MAX_QUOTE:]
     return {"reasoning": reasoning, "answer": said, "used_passages": used}
+
+
+def score_answer(case: PromptCase) -> Reply:
+    """Find the text likely that it would answer with itself."""
+    return score_continuation(case.prompt, str(answer(case)["answer"]))
 
 
 def extract(case: PromptCase) -> Reply:
@@ -329,7 +335,7 @@ _REPLIES: tuple[_Step, ...] = (
     *(act, decompose, deduce, follow_up, follow_up_jointly, generate_queries, next_thought, route, verifying_questions),
     *(answer, complete, compress, decide, extract, final_answer, fuse, rewrite_passage),
     *(ground, judge_alignment, judge_entailment, judge_relevance, judge_together, judge_usefulness),
-    *(reason, review, score_relevance, self_knowledge, weigh_passages),
+    *(reason, review, score_answer, score_relevance, self_knowledge, weigh_passages),
 )
 """Each is named after its step."""
 _STEPS: dict[str, _Step] = {

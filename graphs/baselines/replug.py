@@ -1,0 +1,40 @@
+"""REPLUG: each passage is read by itself, and their answers are weighted by similarity.
+
+The paper's claim: a model that is used as it is gains from passages that are put before the question one at a time; an
+ensemble over these runs, weighted by how similar each passage is to the question, has room for more passages than one
+prompt, and bears with those that are of no help.
+
+Paper: "REPLUG: Retrieval-Augmented Black-Box Language Models" (Shi et al., 2023), as RA-ISF compares with it (section
+4.2 and Table 1): p(y | x) = Σ_d λ(d, x) p(y | d∘x), λ the softmax of the retriever's scores. Every passage proposes an
+answer; each answer is scored under every passage by the log-probabilities of its tokens, and the likeliest is given.
+
+Where this differs (the paper was not at hand; what is said of it is from memory, unchecked):
+* the paper adds up the distributions of the next token, and generates from their sum, which no server offers; here y is
+  a whole answer, chosen among those that the passages propose;
+* the retriever is used as it is: the training of REPLUG LSR, which RA-ISF describes, is left out;
+* λ is the softmax of whatever scores the retriever gives; `weight_temperature` fits their scale;
+* a proposal is a reply of the shared reader, who may abstain, and a score is asked for below a plain text prompt.
+
+k passages with a different answers cost k + a·k calls in two turns, and one turn of k where they agree. The model's
+server must give log-probabilities of a text: vLLM, llama.cpp (`gguf:FILE`); the error says what another one lacks.
+"""
+
+from hopgraph.graphs.baselines import chain
+from hopgraph.nodes.core.method_graph import MethodGraph
+from hopgraph.nodes.ensemble import ensemble
+from hopgraph.nodes.propose_answers import propose_answers
+from hopgraph.nodes.retrieve import retrieve
+from hopgraph.nodes.take_top import take_top
+from hopgraph.state.baselines import ReplugContext, SamplesState
+
+Context = ReplugContext
+
+
+def build() -> MethodGraph:
+    """Build the graph: its nodes and edges, not yet compiled."""
+    return chain(
+        SamplesState, Context, retrieve=retrieve, take_top=take_top, propose=propose_answers, ensemble=ensemble
+    )
+
+
+graph = build().compile(name="REPLUG")

@@ -1,0 +1,108 @@
+"""Answers scored under every passage, each weighted by its similarity."""
+
+import json
+import math
+from typing import Any
+
+import pytest
+
+from hopgraph.nodes.core.excerpts import whole_excerpt
+from hopgraph.nodes.ensemble import ensemble
+from hopgraph.state import Knowledge, StepEvent
+from hopgraph.state.baselines import ReplugContext
+from hopgraph.state.blendfilter import Draft
+from support.node_inputs import evidence, node_runtime, passage, spent
+from support.servers.openai_server import OpenAIServer
+from support.servers.scripted_model import ScriptedChatModel
+from support.servers.toy_completions import Flavour, logprob_of
+
+Logs = dict[str, float]
+
+
+def state(answers: list[str], scores: list[float]) -> Any:
+    found = [passage(f"p{number}", f"Text {number}.") for number in range(len(scores))]
+    excerpts = [whole_excerpt(each, score) for each, score in zip(found, scores, strict=True)]
+    drafts = [
+        Draft(reasoning="", answer=said, evidence=[evidence(number, said, f"p{number}")])
+        for number, said in enumerate(answers)
+    ]
+    knowledge = [Knowledge(query="q", excerpts=excerpts)]
+    given = {"question": "Where?", "passages": found, "knowledge": knowledge, "drafts": drafts, "stop_reason": None}
+    return {**given, **spent()}
+
+
+def scorer(*logs: Logs | None) -> ScriptedChatModel:
+    """Give an answer the log-probability that it has under the passage of this number; None: no usable reply."""
+
+    def reply(_role: str, messages: list[Any]) -> str:
+        prompt = messages[-1].text
+        number = next(number for number in range(9) if f"Text {number}." in prompt)
+        said = prompt.rpartition("<continuation>\n")[2].partition("\n</continuation>")[0]
+        row = logs[number]
+        return "?" if row is None else json.dumps({"tokens": [{"text": said, "logprob": row[said]}]})
+
+    return ScriptedChatModel(replies=reply)
+
+
+async def weighed(given: Any, model: Any, **settings: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    events: list[StepEvent] = []
+    context = ReplugContext(**{"model": model, "parse_retries": 0, **settings})
+    update = await ensemble(given, node_runtime(context, events))
+    return dict(update), next(each["data"] for each in events if each["event"] == "ensembled")
+
+
+async def test_the_likeliest_answer_over_all_passages_wins() -> None:
+    logs = ({"Lima": math.log(0.5), "Oslo": math.log(0.6)}, {"Lima": math.log(0.9), "Oslo": math.log(0.1)})
+    update, event = await weighed(state(["Oslo", "Lima"], [math.log(3.0), 0.0]), scorer(*logs))
+    assert event["weights"] == pytest.approx([0.75, 0.25])
+    assert event["probabilities"] == pytest.approx([0.75 * 0.6 + 0.25 * 0.1, 0.75 * 0.5 + 0.25 * 0.9])
+    assert (update["answer"], event["chosen"]) == ("Lima", 1)
+    assert [each["passage_ids"] for each in update["evidence"]] == [["p1"]]
+
+
+async def test_a_temperature_fits_the_scale_of_scores() -> None:
+    _, event = await weighed(state(["Lima", "Lima"], [8.0, 4.0]), scorer(), weight_temperature=4 / math.log(3.0))
+    assert event["weights"] == pytest.approx([0.75, 0.25])
+
+
+async def test_one_answer_in_several_spellings_is_not_scored_and_rests_on_all_that_gave_it() -> None:
+    update, event = await weighed(state(["The Lima", "", "lima."], [0.0] * 3), scorer())
+    assert (update["answer"], update["calls"], event["chosen"]) == ("The Lima", {}, 0)
+    assert event["probabilities"] == pytest.approx([2 / 3, 0.0, 2 / 3])
+    assert [each["passage_ids"] for each in update["evidence"]] == [["p0"], ["p2"]]
+
+
+async def test_probabilities_too_small_for_a_number_are_compared() -> None:
+    logs = {"Lima": -2000.0, "Oslo": -2001.0}
+    update, event = await weighed(state(["Oslo", "Lima"], [0.0, 0.0]), scorer(logs, logs))
+    assert (update["answer"], event["probabilities"]) == ("Lima", [0.0, 0.0])
+
+
+async def test_a_passage_without_usable_scores_is_left_out_for_all() -> None:
+    logs = (None, {"Lima": -1.0, "Oslo": -2.0})
+    update, event = await weighed(state(["Oslo", "Lima"], [5.0, 0.0]), scorer(*logs))
+    assert (update["answer"], update["stop_reason"]) == ("Lima", "answered")
+    assert event["probabilities"][1] == pytest.approx(event["weights"][1] * math.exp(-1.0))
+
+
+@pytest.mark.parametrize(("calls", "answer"), [(1, "Oslo"), (2, "Lima"), (3, "Lima")])
+async def test_what_the_budget_reaches_is_weighed(calls: int, answer: str) -> None:
+    logs = {"Lima": -1.0, "Oslo": -2.0}
+    update, _ = await weighed(state(["Oslo", "Lima"], [1.0, 0.0]), scorer(logs, logs), max_llm_calls=calls)
+    assert (update["answer"], update["stop_reason"]) == (answer, "budget")
+    assert len(update["calls"]) == calls
+
+
+@pytest.mark.parametrize("answers", [[], ["", ""]])
+async def test_without_an_answer_the_question_is_unanswerable(answers: list[str]) -> None:
+    update, event = await weighed(state(answers, [0.0] * len(answers)), scorer())
+    assert (update["answer"], update["stop_reason"], event["chosen"]) == ("", "unanswerable", None)
+
+
+@pytest.mark.parametrize("flavour", ["vllm", "llama.cpp"])
+async def test_servers_that_echo_and_servers_that_do_not_give_the_same_ensemble(flavour: Flavour) -> None:
+    with OpenAIServer(ScriptedChatModel(replies=[]), completions=flavour) as server:
+        given = state(["Tallinn", "Riga"], [0.0, 1.0])
+        _, event = await weighed(given, f"openai:m?base_url={server.base_url}")
+    expected = [math.exp(logprob_of("Answer:", f" {answer}")) for answer in ("Tallinn", "Riga")]
+    assert event["probabilities"] == pytest.approx(expected)
