@@ -14,10 +14,13 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from langchain_core.messages import HumanMessage
 
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.tools.models import Sampling, resolve_model
+from hopgraph.tools.models.completions import TextRequest, TokenLogprobs, complete
 from hopgraph.tools.models.reply_schema import LONGEST_LIMIT
+from hopgraph.tools.models.send import SendOptions
 from support.honest import input_for
 from support.sample import SampleQuestion, read_sample_questions
 
@@ -76,6 +79,23 @@ def test_most_replies_are_usable_at_first(calls: dict[str, list[dict[str, Any]]]
 def test_what_is_cut_off_is_a_failure_with_its_fallback() -> None:
     [call] = ask("direct", QUESTIONS[0], max_reply_tokens=4, parse_retries=1)
     assert (call["attempts"], call["parse_failures"], call["completion_tokens"]) == (2, 2, 8)
+
+
+async def test_a_text_has_the_log_probability_that_the_server_gives_it_when_it_writes_it() -> None:
+    """By forced tokens it is what is reported of the model's own words; another text is less likely."""
+    written, scored = [TextRequest(max_tokens=4, top=3), TextRequest(continuation=" Zürich 北")]
+
+    async def logprobs(request: TextRequest) -> TokenLogprobs:
+        reply = await complete(handle, [HumanMessage("The capital of France is")], request, SendOptions(1, 0))
+        return TokenLogprobs.model_validate_json(reply.text)
+
+    handle = await resolve_model(MODEL, Sampling())
+    own = await logprobs(written)
+    text = "".join(token.text for token in own.tokens)
+    again = await logprobs(TextRequest(continuation=text))
+    assert again.total == pytest.approx(own.total, abs=0.05)  # it reads a batch of tokens in another order than one
+    assert [token.text for token in again.tokens] == [token.text for token in own.tokens]
+    assert (await logprobs(scored)).total < again.total - 10
 
 
 async def test_the_server_is_for_this_process_alone() -> None:

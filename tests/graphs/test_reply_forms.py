@@ -18,8 +18,11 @@ from support.servers.openai_server import OpenAIServer
 
 pytestmark = pytest.mark.slow
 
+PLAIN_TEXT = {"score_answer"}
+"""Steps that ask for log-probabilities, and so for no record."""
 NAMES = sorted(METHODS.keys() - ALIASES.keys())
-ROLES = [(name, step) for name in NAMES for step in METHODS[name].Context.steps] + [("one_step", SENTENCE_STEP)]
+ROLES = [(name, step) for name in NAMES for step in METHODS[name].Context.steps if step not in PLAIN_TEXT]
+ROLES += [("one_step", SENTENCE_STEP)]
 SENTENCE = {"answer_type": "sentence", "answer_style": "In Latin.", "question": QUESTIONS[0]}
 EXAMPLE = re.compile(r"^Reply with one JSON object and nothing else:\n(\{.*\})(?:\nor (\{.*\}))?$", re.MULTILINE)
 Form = dict[str, Any] | list[Any] | None
@@ -29,7 +32,7 @@ Form = dict[str, Any] | list[Any] | None
 def requests_of(method: str) -> dict[str, Any]:
     """Ask every step of a method over HTTP; gives its request by the step."""
     found: dict[str, Any] = {}
-    with OpenAIServer(model()) as server:
+    with OpenAIServer(model(), completions="vllm") as server:
         for way in [*dict.fromkeys(map(_hashable, ways(method).values())), json.dumps(SENTENCE)]:
             settings = {**json.loads(way), "model": f"openai:any?base_url={server.base_url}"}
             question = settings.pop("question")

@@ -46,7 +46,8 @@ def scorer(*logs: Logs | None) -> ScriptedChatModel:
 
 async def weighed(given: Any, model: Any, **settings: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     events: list[StepEvent] = []
-    context = ReplugContext(**{"model": model, "parse_retries": 0, **settings})
+    given_settings: dict[str, Any] = {"model": model, "parse_retries": 0, **settings}
+    context = ReplugContext(**given_settings)
     update = await ensemble(given, node_runtime(context, events))
     return dict(update), next(each["data"] for each in events if each["event"] == "ensembled")
 
