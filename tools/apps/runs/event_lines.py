@@ -187,7 +187,7 @@ def _samples(event: AnyEvent | UnknownEvent, _view: EventView) -> list[Line] | N
         case events.Shortened():
             return [Line("shorten", _tally(event.sampled))]
         case events.Voted() | events.Compared() | events.Ensembled():
-            label = {events.Voted: "vote", events.Compared: "compare"}.get(type(event), "weigh")
+            label = "vote" if isinstance(event, events.Voted) else "compare"
             if event.chosen is None or not 0 <= event.chosen < len(event.answers):
                 return [Line(label, "no sample has an answer", "bad")]
             answer, number = sanitize_line(event.answers[event.chosen]), event.chosen + 1
