@@ -21,8 +21,8 @@ pytestmark = pytest.mark.slow
 PLAIN_TEXT = {"score_answer"}
 """Steps that ask for log-probabilities, and so for no record."""
 NAMES = sorted(METHODS.keys() - ALIASES.keys())
-ROLES = [(name, step) for name in NAMES for step in METHODS[name].Context.steps if step not in PLAIN_TEXT]
-ROLES += [("one_step", SENTENCE_STEP)]
+OWN_STEPS = [(name, step) for name in NAMES for step in METHODS[name].Context.steps if step not in PLAIN_TEXT]
+ROLES = [*OWN_STEPS, ("one_step", SENTENCE_STEP)]
 SENTENCE = {"answer_type": "sentence", "answer_style": "In Latin.", "question": QUESTIONS[0]}
 EXAMPLE = re.compile(r"^Reply with one JSON object and nothing else:\n(\{.*\})(?:\nor (\{.*\}))?$", re.MULTILINE)
 Form = dict[str, Any] | list[Any] | None
