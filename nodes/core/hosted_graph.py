@@ -1,25 +1,30 @@
 """Make a method out of any compiled LangGraph graph that takes a `question` and gives an `answer`.
 
 The graph runs in one node. It keeps its own models, retriever and context; its model calls are counted by a callback,
-and what it writes to the `custom` stream becomes step events.
+which also keeps them within `max_llm_calls` and `max_tokens`, and `deadline_seconds` ends it. What it writes to the
+`custom` stream becomes step events. Its interrupts pause the run, and it goes on with what that is resumed with.
 """
 
+import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import MISSING, is_dataclass
 from dataclasses import Field as DataclassField
 from dataclasses import fields as fields_of_dataclass
+from itertools import count
 from typing import Annotated, Any, ClassVar, Literal, cast, get_type_hints
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.outputs import LLMResult
+from langgraph.errors import GraphInterrupt
 from langgraph.graph import END, START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from typing_extensions import TypedDict, override
 
+from hopgraph.nodes.core.human_review import check_checkpointer
 from hopgraph.nodes.core.method_graph import CompiledMethod, MethodGraph, Node
 from hopgraph.nodes.core.search import to_passages
 from hopgraph.nodes.core.step_events import emit
@@ -30,6 +35,7 @@ from hopgraph.state import (
     Citation,
     Context,
     MethodState,
+    ModelError,
     Passage,
     QuestionInput,
     SpecError,
@@ -46,6 +52,8 @@ RUN_GRAPH = "run_graph"
 """The node that runs the graph."""
 _NO_NAME = "LangGraph"
 """What LangGraph calls a graph that was compiled without a name."""
+_LIMITS = frozenset({"max_llm_calls", "max_tokens", "deadline_seconds"})
+"""The settings of ours that hold for every graph."""
 _GRAPH_LIMIT = 25
 """LangGraph's own limit of steps, which holds for a graph that sets none."""
 
@@ -73,6 +81,10 @@ class _HostedOutput(TypedDict, total=False):
 
 
 _OUTPUT = TypeAdapter(_HostedOutput)
+
+
+class _BudgetSpentError(ModelError):
+    """Raised in the graph by a model call that the budget does not reach; it may catch it and answer without."""
 
 
 class HostedContext(Context):
@@ -141,7 +153,7 @@ def _settings_of(schema: type[Any] | None, name: str) -> type[HostedContext]:
         },
     )
     made.method, made.given = name, frozenset(given)
-    made.ignored = frozenset(Context.model_fields) - made.given
+    made.ignored = frozenset(Context.model_fields) - made.given - _LIMITS
     _made[name] = made
     return cast("type[HostedContext]", made)
 
@@ -167,12 +179,30 @@ def _default_of(field: "DataclassField[Any]") -> Any:
 
 
 class _CallCounter(BaseCallbackHandler):
-    """Counts the model calls of a run, and their tokens where the model tells them."""
+    """Counts the model calls of a run, and their tokens where the model tells them; refuses those beyond the budget."""
 
     run_inline = True
+    raise_error = True
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Context) -> None:
+        self._settings, self._begun = settings, count()
         self.used = {"llm_calls": 0, "prompt_tokens": 0, "completion_tokens": 0}
+        self.is_spent = False
+
+    def _begin(self) -> None:
+        calls, tokens = self._settings.max_llm_calls, self._settings.max_tokens
+        spent = self.used["prompt_tokens"] + self.used["completion_tokens"]
+        if (calls is not None and next(self._begun) >= calls) or (tokens is not None and spent >= tokens):
+            self.is_spent = True
+            raise _BudgetSpentError("the budget of the run is spent; raise max_llm_calls or max_tokens")
+
+    @override
+    def on_llm_start(self, *_: Any, **__: Any) -> None:
+        self._begin()
+
+    @override
+    def on_chat_model_start(self, *_: Any, **__: Any) -> None:
+        self._begin()
 
     @override
     def on_llm_end(self, response: LLMResult, **kwargs: Any) -> None:
@@ -188,10 +218,12 @@ def _run(graph: AnyGraph, name: str) -> Node:
 
     async def run_graph(state: QuestionInput, runtime: Runtime[Context]) -> Mapping[str, Any]:
         """Run the graph; writes what every method gives, with what the graph does not say left empty."""
-        settings, counter = runtime.context, _CallCounter()
+        settings, limits = runtime.context, Context()
         context: Any = settings
         if isinstance(settings, HostedContext):
+            limits = settings  # one of ours keeps to its own
             context = {key: value for key, value in explicit_settings(settings).items() if key in settings.given}
+        counter = _CallCounter(limits)
         stream = graph.astream(
             {"question": state["question"]},
             {"callbacks": [counter], "recursion_limit": limit},
@@ -201,11 +233,21 @@ def _run(graph: AnyGraph, name: str) -> Node:
         )
         last: object = {}
         depth: int | None = None
-        async for namespace, mode, chunk in cast("Any", stream):
-            if mode == "custom":
-                _report(runtime, chunk)
-            elif len(namespace) <= (depth := len(namespace) if depth is None else depth):  # not of its subgraphs
-                last = chunk
+        deadline = asyncio.timeout(limits.deadline_seconds)
+        try:
+            async with deadline:
+                async for namespace, mode, chunk in cast("Any", stream):
+                    if mode == "custom":
+                        _report(runtime, chunk)
+                    elif len(namespace) <= (depth := len(namespace) if depth is None else depth):  # not of subgraphs
+                        last = chunk
+        except (TimeoutError, _BudgetSpentError):
+            if not (counter.is_spent or deadline.expired()):
+                raise
+            counter.is_spent = True
+        except GraphInterrupt:
+            check_checkpointer(f"method {name!r}", "`ask`")
+            raise
         return _read(last, name, counter, runtime)
 
     return run_graph
@@ -230,6 +272,7 @@ def _read(last: object, name: str, counter: _CallCounter, runtime: Runtime[Any])
     passages, citations = found.get("passages", []), found.get("citations", [])
     usage = cast("Usage", {**total([], iterations=1), **counter.used, **cast("Any", found).get("usage", {})})
     stop_reason = found.get("stop_reason") or ("answered" if answer else "unanswerable")
+    stop_reason = "budget" if counter.is_spent else stop_reason
     ended = Answered(
         answer=answer,
         explanation=found.get("explanation", ""),

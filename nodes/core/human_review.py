@@ -13,6 +13,7 @@ Anything else pauses again, with the reason under "problem". The time that a per
 `deadline_seconds`.
 """
 
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
@@ -60,12 +61,29 @@ def check_resumable(settings: Context) -> None:
         SettingsError: a setting asks for a review, and neither the graph nor its host has a checkpointer.
     """
     wanted = [name for name in ("review_queries", "review_evidence") if getattr(settings, name)]
+    if wanted:
+        check_checkpointer(wanted[0], "--review")
+
+
+def check_checkpointer(what: str, option: str) -> None:
+    """Refuse what pauses the run in one that could not be resumed; `option` is the command line's for it.
+
+    Raises:
+        SettingsError: neither the graph nor its host has a checkpointer.
+    """
     # LangGraph hands the checkpointer down under this key, to nested graphs too; it has no public name.
-    if wanted and not get_config().get("configurable", {}).get("__pregel_checkpointer"):
+    if not get_config().get("configurable", {}).get("__pregel_checkpointer"):
         raise SettingsError(
-            f"{wanted[0]} pauses the run, which takes a checkpointer to resume it from: compile the graph with "
-            "build().compile(checkpointer=…), or use the command line's --review or a LangGraph server"
+            f"{what} pauses the run, which takes a checkpointer to resume it from: compile the graph with "
+            f"build().compile(checkpointer=…), or use the command line's {option} or a LangGraph server"
         )
+
+
+def question_of_others(payload: object) -> str:
+    """Return as text what a graph of others pauses with, to be answered in words; empty for a review of ours."""
+    if isinstance(payload, Mapping) and cast("Mapping[str, object]", payload).get("kind") in ("queries", "evidence"):
+        return ""
+    return payload if isinstance(payload, str) else json.dumps(payload, ensure_ascii=False, default=str)
 
 
 async def review_queries(state: Mapping[str, Any], runtime: Runtime[Any]) -> dict[str, Any]:

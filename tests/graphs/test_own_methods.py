@@ -6,13 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
 
 from hopgraph.graphs import METHODS, Methods, find_method, list_methods
 from hopgraph.state import HopgraphError, SettingsError, SpecError
 from hopgraph.state.context import make_settings
 from hopgraph.tools.io.code_objects import CodePlace
 from hopgraph.tools.prompts import list_prompt_files, prompts_root, read_prompt
-from support.own_methods import NATIVE, PLAIN, forget_added_methods, write_package
+from support.own_methods import ASKING, NATIVE, PLAIN, forget_added_methods, write_package
 from support.servers.scripted_model import ScriptedChatModel
 
 
@@ -109,6 +112,37 @@ def test_what_a_graph_of_others_finds_is_kept(tmp_path: Path) -> None:
     assert [each["quote"] for each in found["citations"]] == ["A text."]
     assert found["usage"]["llm_calls"] == 1
     assert found["usage"]["completion_tokens"] == 3
+
+
+def test_a_graph_of_others_asks_its_caller_and_goes_on_with_the_answer(tmp_path: Path) -> None:
+    method = find_method(written(tmp_path, ASKING))
+    graph = method.build().compile(checkpointer=InMemorySaver())
+    thread: RunnableConfig = {"configurable": {"thread_id": "1"}}
+    graph.invoke({"question": "Who?"}, thread)
+    (pause,) = graph.get_state(thread).interrupts
+    assert pause.value == {"which": "one or two?"}
+    resume: Command[Any] = Command(resume={pause.id: "two"})
+    found = graph.invoke(resume, thread)
+    assert (found["answer"], found["stop_reason"]) == ("two", "answered")
+    with pytest.raises(SettingsError, match="method 'mine' pauses the run, which takes a checkpointer"):
+        method.graph.invoke({"question": "Who?"})
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "stopped", "calls"),
+    [
+        ("calls", {"max_llm_calls": 2}, "budget", 2),
+        ("calls", {"max_tokens": 25}, "budget", 3),
+        ("calls", {"max_llm_calls": 5}, "answered", 5),
+        ("slow", {"deadline_seconds": 0.2}, "budget", 0),
+    ],
+)
+def test_budgets_bound_a_graph_of_others(
+    tmp_path: Path, name: str, settings: dict[str, Any], stopped: str, calls: int
+) -> None:
+    found = answer(written(tmp_path, ASKING) + f":{name}", **settings)
+    assert (found["stop_reason"], found["usage"]["llm_calls"]) == (stopped, calls)
+    assert found["answer"] == ("five calls" if stopped == "answered" else "")
 
 
 def test_events_of_others_become_steps(tmp_path: Path) -> None:

@@ -88,6 +88,38 @@ messages = made(lambda state: {}, MessagesState)
 """Graphs of others: with a context, with a model and passages, and some that cannot be used."""
 
 
+ASKING = (
+    PLAIN
+    + """
+import asyncio
+
+from langgraph.types import interrupt
+
+
+def confirm(state: S):
+    look(state)
+    return {"answer": interrupt({"which": "one or two?"})}
+
+
+def insist(state: S):
+    for _ in range(5):
+        look(state)
+    return {"answer": "five calls"}
+
+
+async def linger(state: S):
+    await asyncio.sleep(60)
+    return {"answer": "late"}
+
+
+graph = made(confirm)
+calls = made(insist)
+slow = made(linger)
+"""
+)
+"""A graph that asks a person, one with five model calls, and one that takes a minute."""
+
+
 def write_package(folder: Path, **methods: str) -> None:
     """Write a package, as pip installs it, that offers methods by the entry-point group."""
     info = folder / "of_others-1.0.dist-info"

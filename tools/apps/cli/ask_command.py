@@ -18,7 +18,7 @@ from hopgraph.nodes.prepare import checked_question
 from hopgraph.state import Context, QuestionError, SettingsError
 from hopgraph.tools.apps.cli.command_options import AskOptions
 from hopgraph.tools.apps.cli.console import console_on, print_json
-from hopgraph.tools.apps.cli.review_prompts import ReviewPrompt, review_settings
+from hopgraph.tools.apps.cli.review_prompts import ask_person, review_settings
 from hopgraph.tools.apps.cli.run_output import RunDisplay, print_answer, print_header, print_tree
 from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.runs.answer_record import answer_record
@@ -41,7 +41,7 @@ def run_ask(options: AskOptions) -> None:
         raise SettingsError(f"--save {str(options.save)!r:.80}: it is a folder; name a file in it")
     question = checked_question(_read_question(options.question))
     graph: Graph = method.graph
-    if options.review:  # its runs can pause
+    if options.review or not method.is_built_in:  # its runs can pause
         graph = method.build().compile(checkpointer=InMemorySaver(), name=graph.get_name())
     narrator, console, steps = Narrator(verbose=options.verbose), console_on(), not (options.as_json or options.quiet)
     if not options.as_json:
@@ -75,7 +75,7 @@ def _answer(
             return state, seconds
         with display.pause():
             console = console_on(stderr=True)
-            given = Command(resume={each.id: ReviewPrompt(console, each.value).ask() for each in paused})
+            given = Command(resume={each.id: ask_person(console, each.value) for each in paused})
         began = time.perf_counter()
 
 

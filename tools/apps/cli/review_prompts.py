@@ -12,6 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from hopgraph.nodes.core.human_review import question_of_others
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.cli.command_options import ReviewChoice
 from hopgraph.tools.apps.cli.console import print_hanging, print_line
@@ -41,6 +42,15 @@ def _read_line() -> str:
     if not line:
         raise KeyboardInterrupt
     return line.decode("utf-8", "replace").strip()
+
+
+def ask_person(console: Console, payload: Any) -> dict[str, Any] | str:
+    """Show what a run paused with and return what to resume it with: a review, or an answer in words."""
+    if asked := question_of_others(payload):
+        print_line(console, asked, "bold")
+        console.print(Text("> ", "cyan"), end="")
+        return _read_line()
+    return ReviewPrompt(console, payload).ask()
 
 
 @dataclass

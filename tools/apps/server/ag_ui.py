@@ -26,6 +26,7 @@ from langgraph.types import Command
 from langgraph.types import Interrupt as GraphInterrupt
 from pydantic import JsonValue, ValidationError
 
+from hopgraph.nodes.core.human_review import question_of_others
 from hopgraph.nodes.core.step_events import STEP_EVENT
 from hopgraph.state import HopgraphError, SettingsError, StepEvent
 from hopgraph.state.chat import AUTO, ChatContext
@@ -210,8 +211,9 @@ def _reply_events(end: TurnEnd, run_input: RunAgentInput, written: str) -> list[
 def _run_finished(run_input: RunAgentInput, paused: Sequence[GraphInterrupt]) -> ag.RunFinishedEvent:
     interrupts: list[Interrupt] = []
     for pause in paused:
-        payload = dict(cast("Mapping[str, Any]", replace_surrogates(pause.value)))
-        reason, message = f"review_{payload['kind']}", payload["instructions"]
+        payload, message = replace_surrogates(pause.value), question_of_others(pause.value)
+        reason = "question" if message else f"review_{payload['kind']}"
+        message = replace_surrogates(message) or payload["instructions"]
         interrupts.append(Interrupt(id=pause.id, reason=reason, message=message, metadata={_OURS: payload}))
     outcome = ag.RunFinishedInterruptOutcome(interrupts=interrupts) if interrupts else None
     return ag.RunFinishedEvent(thread_id=run_input.thread_id, run_id=run_input.run_id, outcome=outcome)

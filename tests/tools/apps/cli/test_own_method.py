@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import httpx
 import pytest
 
 from hopgraph.graphs import METHODS
-from support.own_methods import PLAIN, forget_added_methods
+from support.own_methods import ASKING, PLAIN, forget_added_methods
 from support.paths import ROOT, SAMPLE
 from support.servers.web_app import chat_process
 from support.waiting import PATIENCE
@@ -67,6 +68,14 @@ def test_it_is_evaluated_beside_the_others(run: Run, mine: Path) -> None:
     assert "6 of 6 are finished" in " ".join(run(*command).err.split())
     estimate = run(*command, "--estimate")
     assert "what plain asks by itself" in " ".join(estimate.out.split())
+
+
+def test_a_graph_that_asks_a_person_asks_on_the_terminal(run: Run, mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("asking.py").write_text(ASKING, "utf-8")
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(b"the second\n")))
+    asked = run("ask", "Who?", "--method", "asking.py", "--set", "max_llm_calls=9", "--quiet")
+    assert '{"which": "one or two?"}' in asked.err
+    assert asked.out.startswith("the second")
 
 
 def test_a_run_is_not_resumed_with_other_code(run: Run, mine: Path) -> None:

@@ -1,11 +1,13 @@
 """A method that the owner named by its place: callers have it by its name, and can name no place themselves."""
 
+import json
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
+import gradio
 import httpx
 import pytest
 from mcp import Client, StdioServerParameters
@@ -14,7 +16,9 @@ from mcp.client.stdio import stdio_client
 from hopgraph.graphs import METHODS, chat, find_method
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import settings_for_method
-from support.own_methods import PLAIN, forget_added_methods
+from hopgraph.tools.apps.server.page.chat_session import ChatSession, TurnOptions
+from hopgraph.tools.apps.server.page.review_form import answer_next, review_form
+from support.own_methods import ASKING, PLAIN, forget_added_methods
 from support.paths import ROOT
 from support.servers.web_app import WebApp, chat_process, open_app, without_page
 
@@ -57,6 +61,34 @@ async def test_callers_have_it_by_its_name(app: WebApp) -> None:
         assert found.structured_content["answer"] == "mild answer to Who? x2"
     settings = app.service.settings("plain", {"tone": "rude"})
     assert settings_for_method(settings, METHODS["plain"].Context).tone == "rude"
+
+
+async def test_a_graph_that_asks_a_person_is_answered_on_the_page_and_by_ag_ui(tmp_path: Path) -> None:
+    (tmp_path / "asking.py").write_text(ASKING, "utf-8")
+    find_method(str(tmp_path / "asking.py"))
+    async with open_app(without_page(tmp_path, settings={"use_method": "asking"})) as app:
+        page = ChatSession(lambda: app.service)
+        await page.turn_store.prepare()
+        views = [view async for view in page.ask("ann", "", "Who?", TurnOptions(method="asking"))]
+        assert views[-1].turns[-1].ended == "paused"
+        with gradio.Blocks() as blocks:
+            review_form(gradio, views[-1].asked, lambda button, inputs, make: None)
+        shown = [each for each in blocks.blocks.values() if isinstance(each, gradio.HTML)]
+        assert "one or two?" in str(shown[0].value)
+        answered = answer_next(views[-1].asked, "two")
+        views = [view async for view in page.review("ann", views[-1].thread, answered)]
+        assert views[-1].turns[-1].told["answer"] == "two"
+        async with httpx.AsyncClient(base_url=app.url, timeout=60) as http:
+            given: dict[str, Any] = {"threadId": "t1", "runId": "r1", "state": {}, "tools": [], "context": []}
+            given |= {"messages": [{"id": "1", "role": "user", "content": "Who?"}], "forwardedProps": {}}
+            asking = (await http.post("/ag-ui", json=given)).text.splitlines()[-2]
+            (pause,) = json.loads(asking.removeprefix("data: "))["outcome"]["interrupts"]
+            assert (pause["reason"], pause["message"]) == ("question", '{"which": "one or two?"}')
+            resume = [{"interruptId": pause["id"], "status": "resolved", "payload": "one"}]
+            done = (await http.post("/ag-ui", json={**given, "runId": "r2", "resume": resume})).text
+            assert '"answer":"one"' in done.replace(" ", "")
+            refused = await http.post("/v1/chat/completions", json=asked("asking"))
+            assert "pauses the run, which takes a checkpointer" in refused.json()["error"]["message"]
 
 
 async def test_callers_can_name_no_place(app: WebApp, evil: list[str]) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hopgraph.nodes.core.human_review import question_of_others
 from hopgraph.tools.apps.server.page.html_text import inline_html, problem_html
 from hopgraph.tools.text.sanitize import sanitize_line
 
@@ -20,8 +21,9 @@ class ReviewRequest:
     """One request to a person; compared by identity, as Gradio hashes its state, and a payload has no hash."""
 
     id: str
-    payload: Mapping[str, Any]
-    answer: Mapping[str, Any] | None = None
+    payload: Any
+    """What the run paused with."""
+    answer: Mapping[str, Any] | str | None = None
     """What to resume with; None until it is answered."""
 
     @property
@@ -39,7 +41,7 @@ def _open_request(asked: Sequence[ReviewRequest]) -> int | None:
     return next((number for number, each in enumerate(asked) if each.answer is None), None)
 
 
-def answer_next(asked: Sequence[ReviewRequest], answer: Mapping[str, Any]) -> list[ReviewRequest]:
+def answer_next(asked: Sequence[ReviewRequest], answer: Mapping[str, Any] | str) -> list[ReviewRequest]:
     """Answer the first open request."""
     number = _open_request(asked)
     return [replace(each, answer=answer) if at == number else each for at, each in enumerate(asked)]
@@ -53,7 +55,14 @@ def review_form(gr: Any, asked: Sequence[ReviewRequest], connect: Callable[..., 
     number = _open_request(asked)
     if number is None:
         return
-    one, size = asked[number], len(asked[number].items)
+    one = asked[number]
+    if told := question_of_others(one.payload):
+        with gr.Column(elem_classes="hg-review"):
+            gr.HTML(f'<div class="hg-review-head"><h3>{inline_html(told)}</h3></div>')
+            answer = gr.Textbox(label="Your answer", interactive=True, max_lines=8)
+            connect(gr.Button("Answer", variant="primary", size="sm"), [answer], str)
+        return
+    size = len(one.items)
     problem = problem_html(str(one.payload.get("problem") or ""))
     question = inline_html(str(one.payload.get("question", "")))
     of_all = f" ({number + 1} of {len(asked)})" if len(asked) > 1 else ""
