@@ -1,4 +1,4 @@
-"""Replace the sentences of a rationale by what was found about them, and answer from the edited one."""
+"""Replace the sentences of a rationale by what was found about them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -6,13 +6,11 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import AnswerReply, answer_update, read_answer, reader_ask
-from hopgraph.nodes.core.ask import as_short, ask, ask_all, calls_of
+from hopgraph.nodes.answer import read_answer, reader_ask
+from hopgraph.nodes.core.ask import as_short, ask_all, calls_of
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, quoted
-from hopgraph.nodes.core.reply_text import UNANSWERABLE
-from hopgraph.nodes.hops.hop_history import accept_generated, answered_lines, close_hop, evidence_of_hops
-from hopgraph.nodes.shorten import majority_answer
+from hopgraph.nodes.hops.hop_history import accept_generated, close_hop
 from hopgraph.state import Context, Evidence, Passage
 from hopgraph.state.hops import Hop
 from hopgraph.state.revising import EditingState
@@ -59,18 +57,3 @@ async def edit_sentences(state: EditingState, runtime: Runtime[Context]) -> Mapp
         "stop_reason": "budget" if cut_off else state["stop_reason"],
         "calls": calls_of(answers),
     }
-
-
-async def answer_from_edited(state: EditingState, runtime: Runtime[Context]) -> Mapping[str, Any]:
-    """Answer from the verifying questions with the sentences that answer them, in one call of the role `answer`.
-
-    The answer rests on the evidence of all of them. Where no reply can be used it is the one that most samples gave.
-    Writes the keys of a final answer.
-    """
-    settings, said = runtime.context, [draft["answer"] for draft in state["drafts"]]
-    chosen = majority_answer(said)
-    wanted = reader_ask(state["question"], settings, sub_answers=answered_lines(state["hops"]))
-    fallback = AnswerReply(answer=UNANSWERABLE if chosen is None else said[chosen])
-    answered = await ask(runtime, state, replace(wanted, fallback=fallback))
-    reading = evidence_of_hops(read_answer(answered, settings), state["hops"], state["evidence"])
-    return answer_update(reading, answered, runtime, limit=state["stop_reason"])

@@ -155,19 +155,6 @@ class Recalled(QueryEvent, kind="recalled"):
     """Empty where it knows nothing."""
 
 
-class DocumentRewritten(Event, kind="rewritten"):
-    """A document about the question, after a round of retrieval."""
-
-    round: int
-    """From 1."""
-    text: str
-    """Empty while there is none."""
-    changed: bool
-    """Whether the round changed it."""
-    passage_ids: list[str]
-    """The passages that it was written with."""
-
-
 class TopicNamed(Event, kind="topic"):
     """The topic that a model found in the question."""
 
@@ -186,9 +173,7 @@ class United(Event, kind="united"):
     passage_ids: list[str]
 
 
-RetrievalEvent = (
-    QuerySent | Retrieved | PassagesGiven | Filtered | Reranked | Compressed | Weighed | Recalled | DocumentRewritten
-)
+RetrievalEvent = QuerySent | Retrieved | PassagesGiven | Filtered | Reranked | Compressed | Weighed | Recalled
 BlendingEvent = TopicNamed | Blended | United
 
 
@@ -444,7 +429,7 @@ class Revised(Event, kind="revised"):
 
 
 class ThoughtAdded(Event, kind="thought"):
-    """The next sentence of a chain of thought."""
+    """The next sentence of a chain of thought, or the next version of a document."""
 
     number: int
     """From 1."""

@@ -88,6 +88,9 @@ PAPERS: Final[dict[str, Paper]] = {
     "verify_and_edit": _paper(
         "Verify-and-Edit: A Knowledge-Enhanced Chain-of-Thought Framework", "Zhao et al., 2023", "2305.03268"
     ),
+    "vtg": _paper(
+        "Towards Verifiable Text Generation with Evolving Memory and Self-Reflection", "Sun et al., 2024", "2312.09075"
+    ),
     "least_to_most": _paper(
         "Least-to-Most Prompting Enables Complex Reasoning in Large Language Models", "Zhou et al., 2023", "2205.10625"
     ),

@@ -5,6 +5,7 @@ from typing import Literal
 from hopgraph.state.baselines import SamplesState, SamplingContext
 from hopgraph.state.context import Context, setting
 from hopgraph.state.hops import HopsState
+from hopgraph.state.migres import MigresState
 from hopgraph.state.passage_filtering import FilterContext
 from hopgraph.state.schemas import MethodState
 
@@ -47,3 +48,31 @@ class VerifyAndEditContext(SamplingContext, FilterContext):
     steps = ("answer_step_by_step", "verifying_questions", "answer_in_a_sentence", "answer")
 
     max_sentences: int = setting("Method", 10, "sentences of the rationale that are verified at most", ge=1, le=50)
+
+
+# A text with citations: VTG
+
+
+class VtgState(MigresState):
+    """The shared keys; in `evidence` the sentences that hold, in `drafts` the one that is written, if any."""
+
+    sentence: int
+    """The place of that sentence in the text, from 1."""
+    attempts: int
+    """How often a sentence was written for this place."""
+    rejected: list[str]
+    """Sentences that nothing supports, in their order."""
+
+
+class VtgContext(Context):
+    """The settings of VTG; its limits are ours."""
+
+    method = "vtg"
+    steps = ("next_sentence", "verifying_questions", "final_answer")
+    resources = ("retriever", "entailment")
+
+    max_sentences: int = setting("Method", 6, "sentences of the text at most", ge=1, le=50)
+    max_rewrites: int = setting(
+        "Method", 2, "n: how often a sentence without support is written again before it is left out", ge=0, le=10
+    )
+    max_queries: int = setting("Method", 3, "queries for a sentence without support at most", ge=1, le=10)

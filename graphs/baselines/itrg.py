@@ -26,7 +26,7 @@ from hopgraph.nodes.finish import finish
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
-from hopgraph.nodes.write_document import rewrite_document, write_document
+from hopgraph.nodes.write_document import write_document
 from hopgraph.state.revising import ItrgContext, ItrgState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
@@ -34,7 +34,7 @@ Context = ItrgContext
 
 
 def another_round(state: ItrgState) -> Literal["next round", "last round"]:
-    """Whether the document is a new query."""
+    """Whether the document is to be searched with."""
     return "next round" if state["queries"] else "last round"
 
 
@@ -45,12 +45,12 @@ def build() -> MethodGraph:
     builder.add_node("write", write_document, reserve_calls=1)
     builder.add_node("retrieve", retrieve)
     builder.add_node("take_top", take_top)
-    builder.add_node("rewrite", rewrite_document, reserve_calls=1)
     builder.add_node("read", answer_with())
     builder.add_node("finish", finish)
 
-    builder.add_path(START, "prepare", "write", "retrieve", "take_top", "rewrite")
-    builder.add_conditional_edges("rewrite", another_round, {"next round": "retrieve", "last round": "read"})
+    builder.add_path(START, "prepare", "write")
+    builder.add_conditional_edges("write", another_round, {"next round": "retrieve", "last round": "read"})
+    builder.add_path("retrieve", "take_top", "write")
     builder.add_path("read", "finish", END)
     return builder
 

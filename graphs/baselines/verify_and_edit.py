@@ -21,8 +21,9 @@ from typing import Literal
 
 from langgraph.graph import END, START
 
+from hopgraph.nodes.best_answer import best_answer_with
 from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.nodes.edit_sentences import answer_from_edited, edit_sentences
+from hopgraph.nodes.edit_sentences import edit_sentences
 from hopgraph.nodes.finish import finish
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
@@ -53,7 +54,7 @@ def build() -> MethodGraph:
     builder.add_node("retrieve", retrieve)
     builder.add_node("sentence_filter", sentence_filter)
     builder.add_node("edit", edit_sentences, reserve_calls=1)
-    builder.add_node("answer", answer_from_edited)
+    builder.add_node("answer", best_answer_with())
     builder.add_node("finish", finish)
 
     builder.add_path(START, "prepare", "sample")

@@ -133,7 +133,7 @@ def test_malformed_replies_take_the_declared_way(step: str, problem: str) -> Non
     if problem not in ("long texts", "unseen characters"):
         assert failed == script.steps.count(step) > 0
     assert run.result["stop_reason"] in {"answered", "unanswerable"}
-    assert (step != "answer" or not failed) or run.result["answer"] == "Oslo"
+    assert (step != "answer" or not failed) or run.result["answer"] == BORN
     assert max(map(len, script.prompts)) < 60_000
 
 

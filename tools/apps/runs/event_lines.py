@@ -86,8 +86,6 @@ def _readings(event: AnyEvent | UnknownEvent, view: EventView) -> list[Line] | N
             return [Line("recall", f"{view.query(event.query)}the model knows nothing about it", "dim")]
         case events.Recalled():
             return [Line("recall", f"{view.query(event.query)}from the model's own knowledge: {view.cut(event.text)}")]
-        case events.DocumentRewritten():
-            return [Line("write", view.cut(event.text)) if event.changed else Line("write", "nothing new", "dim")]
         case events.TopicNamed():
             topic = sanitize_line(event.topic)
             return [Line("topic", topic or "none named", "plain" if topic else "dim")]

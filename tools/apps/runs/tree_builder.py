@@ -246,10 +246,6 @@ def _add_reading(event: AnyEvent | UnknownEvent, tree: TreeBuilder) -> bool:
             if event.known:
                 parent, label = tree.place(event.query).id, "model's own knowledge"
                 tree.add(RunNode(tree.fresh_id("k"), "knowledge", parent, event.text, label, status="found"))
-        case events.DocumentRewritten():
-            if event.changed:
-                label = f"document, round {event.round}"
-                tree.add(RunNode(tree.fresh_id("t"), "thought", text=event.text, label=label, status="found"))
         case _:
             return False
     return True

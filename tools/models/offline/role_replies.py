@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from hopgraph.tools.models.offline.chat_replies import contextualise, route
 from hopgraph.tools.models.offline.prompt_blocks import Prompt
-from hopgraph.tools.models.offline.prompt_reading import read_evidence, useful
+from hopgraph.tools.models.offline.prompt_reading import Sentence, read_evidence, useful
 from hopgraph.tools.models.offline.question import read_question
 from hopgraph.tools.models.offline.question_parts import described, steps_in_order, sub_questions
 from hopgraph.tools.models.offline.terms import key
@@ -181,13 +181,23 @@ def _decompose(prompt: Prompt) -> Reply:
     return {"sub_questions": [*ask(prompt.question)]}
 
 
-def _next_thought(prompt: Prompt) -> Reply:
-    """State the cited facts that no thought holds yet, else the most useful such sentence; then the answer."""
+def _next_fact(prompt: Prompt, *lists: str) -> Sentence | None:
+    """Return the first cited sentence that the lists do not hold, else the most useful such one of all."""
     reading = read_evidence(prompt)
-    thoughts = {key(text) for _, text in prompt.items("thoughts")}
+    said = {key(text) for name in lists for _, text in prompt.items(name)}
     facts = reading.cited if reading.found.enough else useful(prompt.question, prompt.passages)[:3]
-    new = next((s.info for s in facts if key(s.info) not in thoughts), "")
-    return {"thought": new or f"So the answer is: {reading.found.text or _UNANSWERABLE}."}
+    return next((s for s in facts if key(s.info) not in said), None)
+
+
+def _next_thought(prompt: Prompt) -> Reply:
+    """State the next fact that no thought holds yet; then the answer."""
+    fact = _next_fact(prompt, "thoughts")
+    return {"thought": fact.info if fact else f"So the answer is: {read_evidence(prompt).found.text or _UNANSWERABLE}."}
+
+
+def _next_sentence(prompt: Prompt) -> Reply:
+    fact = _next_fact(prompt, "sentences", "rejected")
+    return {"sentence": fact.info if fact else "", "used_passages": [fact.passage] if fact else []}
 
 
 def _fuse(prompt: Prompt) -> Reply:
@@ -245,6 +255,7 @@ STEPS: dict[str, Callable[[Prompt], Reply]] = {
     "shorten": lambda prompt: {"answer": _stated_answer(prompt.text("reasoning")) or _UNANSWERABLE},
     "decompose": _decompose,
     "next_thought": _next_thought,
+    "next_sentence": _next_sentence,
     "fuse": _fuse,
     "score_answer": lambda prompt: score_continuation(prompt, str(_answer(prompt)["answer"])),
 }

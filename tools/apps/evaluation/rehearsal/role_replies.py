@@ -306,6 +306,18 @@ def next_thought(case: PromptCase) -> Reply:
     return {"thought": f"{_NEEDED}{query.rstrip(' ?')}." if query else f"{_CONCLUSION}{UNANSWERABLE}."}
 
 
+def next_sentence(case: PromptCase) -> Reply:
+    """State the next fact that no sentence has yet, else guess what is asked next; nothing when all is said."""
+    known = case.known("sentences")
+    said = [text for name in ("sentences", "rejected") for _, text in case.prompt.items(name)]
+    facts = ((each.statement, n) for n, found in case.by_passage.items() for each in found)
+    new = next(((fact, n) for fact, n in facts if not any(contains_words(text, fact) for text in said)), None)
+    if new:
+        return {"sentence": _fact_or_error(case, case.prompt.question, new[0][:_MAX_QUOTE]), "used_passages": [new[1]]}
+    asked = "" if case.is_enough(known) else case.next_question(known)
+    return {"sentence": f"{without_mark(asked)}: {case.made_up('guess')}." if asked else "", "used_passages": []}
+
+
 def decompose(case: PromptCase) -> Reply:
     """Break the question down into its hops; empty for a single hop.
 
@@ -332,10 +344,22 @@ _BY_RULES = ("contextualise", "name_topic", "select_passages", "shorten", "write
 """Steps that take no knowledge of the question: the offline model's replies."""
 _Step = Callable[[PromptCase], Reply]
 _REPLIES: tuple[_Step, ...] = (
-    *(act, decompose, deduce, follow_up, follow_up_jointly, generate_queries, next_thought, route, verifying_questions),
+    *(
+        act,
+        decompose,
+        deduce,
+        follow_up,
+        follow_up_jointly,
+        generate_queries,
+        next_sentence,
+        next_thought,
+        route,
+        verifying_questions,
+    ),
     *(answer, complete, compress, decide, extract, final_answer, fuse, rewrite_passage),
     *(ground, judge_alignment, judge_entailment, judge_relevance, judge_together, judge_usefulness),
     *(reason, review, score_answer, score_relevance, self_knowledge, weigh_passages),
+    *(next_sentence, verifying_questions),
 )
 """Each is named after its step."""
 _STEPS: dict[str, _Step] = {
