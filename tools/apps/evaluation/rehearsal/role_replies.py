@@ -344,18 +344,7 @@ _BY_RULES = ("contextualise", "name_topic", "select_passages", "shorten", "write
 """Steps that take no knowledge of the question: the offline model's replies."""
 _Step = Callable[[PromptCase], Reply]
 _REPLIES: tuple[_Step, ...] = (
-    *(
-        act,
-        decompose,
-        deduce,
-        follow_up,
-        follow_up_jointly,
-        generate_queries,
-        next_sentence,
-        next_thought,
-        route,
-        verifying_questions,
-    ),
+    *(act, decompose, deduce, follow_up, follow_up_jointly, generate_queries, next_thought, route),
     *(answer, complete, compress, decide, extract, final_answer, fuse, rewrite_passage),
     *(ground, judge_alignment, judge_entailment, judge_relevance, judge_together, judge_usefulness),
     *(reason, review, score_answer, score_relevance, self_knowledge, weigh_passages),
