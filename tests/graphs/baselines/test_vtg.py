@@ -57,8 +57,9 @@ def replies(**other: Any) -> dict[str, Any]:
 
 def go(other: Mapping[str, Any] | None = None, **more: Any) -> tuple[Walk, Script]:
     script = Script(replies(**(other or {})))
-    given: dict[str, Any] = {"model": script.model(), "retriever": FixedRetriever(found=FOUND_BY_NAME)}
-    return walk(vtg.graph, {"question": QUESTION}, vtg.Context(**{**given, "entailment": ByWords(), **more})), script
+    usual = {"model": script.model(), "retriever": FixedRetriever(found=FOUND_BY_NAME), "entailment": ByWords()}
+    given: dict[str, Any] = {**usual, **more}
+    return walk(vtg.graph, {"question": QUESTION}, vtg.Context(**given)), script
 
 
 def sentences(run: Walk) -> list[tuple[str, list[str]]]:
