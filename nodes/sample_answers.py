@@ -29,11 +29,11 @@ def sample_answers_with(*, own_knowledge: bool = False) -> Node:
     """
 
     async def sample_answers(state: MethodState, runtime: Runtime[SamplingContext]) -> Mapping[str, Any]:
-        settings = runtime.context
+        settings, count = runtime.context, runtime.context.samples
         excerpts = [] if own_knowledge else excerpts_of_all_queries(state["knowledge"])
         given = None if own_knowledge else prompt_passages(excerpts, passages_by_id(state["passages"]))
         wanted = reader_ask(state["question"], settings, step="answer_step_by_step", passages=given)
-        samples = [replace(wanted, sample=each, sampling=_sampling(settings, each)) for each in range(settings.samples)]
+        samples = [replace(wanted, sample=n, sampling=sampling_of(settings, n, count)) for n in range(count)]
         answers = await ask_all(runtime, state, samples)
         drafts = [
             draft_of(answered, settings, excerpts, number=number, question=state["question"])
@@ -50,7 +50,12 @@ def sample_answers_with(*, own_knowledge: bool = False) -> Node:
     return sample_answers if own_knowledge else with_passage_review("knowledge")(sample_answers)
 
 
-def _sampling(settings: SamplingContext, number: int) -> dict[str, float]:
-    """Say how to sample one answer; with a seed each has its own, since one seed for all would make them equal."""
+def sampling_of(settings: SamplingContext, number: int, count: int) -> dict[str, float]:
+    """Say how to sample one of several replies to a prompt, numbered from 0; the only one is not sampled.
+
+    With a seed each has its own, since one seed for all would make them equal.
+    """
+    if count == 1:
+        return {}
     seed = {} if settings.seed is None else {"seed": settings.seed + number}
     return {"temperature": settings.sample_temperature, **seed}

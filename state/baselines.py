@@ -217,7 +217,7 @@ class SamplingContext(Context):
     sample_temperature: float = setting(
         "Method",
         0.7,
-        "temperature of the samples, in place of `temperature`: at 0 all of them would be equal",
+        "temperature of several samples, in place of `temperature`: at 0 all of them would be equal",
         gt=0.0,
         le=2.0,
     )

@@ -85,6 +85,11 @@ PAPERS: Final[dict[str, Paper]] = {
     ),
     "itrg": _paper("Retrieval-Generation Synergy Augmented Large Language Models", "Feng et al., 2023", "2310.05149"),
     "ircot": _IRCOT,
+    "dsp": _paper(
+        "Demonstrate-Search-Predict: Composing retrieval and language models for knowledge-intensive NLP",
+        "Khattab et al., 2022",
+        "2212.14024",
+    ),
     "verify_and_edit": _paper(
         "Verify-and-Edit: A Knowledge-Enhanced Chain-of-Thought Framework", "Zhao et al., 2023", "2305.03268"
     ),

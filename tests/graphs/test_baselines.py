@@ -54,6 +54,8 @@ def test_every_edge_of_the_drawing_is_walked(method: str, tmp_path: Path) -> Non
     walked = go(method)[0].edges
     if method in {"summ", "snippet"}:
         walked |= go(method, IRRELEVANT, passages_per_extraction=1)[0].edges
+    if method == "dsp":
+        walked |= go(method, {"write_query": lambda _: '{"query": ""}'})[0].edges
     if method == "skr_knn":
         walked |= go(method, labels=labels_in(tmp_path, "harms"))[0].edges
     assert walked == drawn_edges(METHODS[method].graph)
@@ -143,7 +145,7 @@ def test_a_closed_book_shows_no_passages(method: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["cot_sc", "rerank", "summ"])
+@pytest.mark.parametrize("method", ["cot_sc", "rerank", "summ", "dsp"])
 def test_results_do_not_depend_on_which_call_is_first(method: str) -> None:
     def outcome(order: Sequence[float]) -> Any:
         delays = itertools.cycle(order)
@@ -167,7 +169,14 @@ def test_results_do_not_depend_on_which_call_is_first(method: str) -> None:
 
 @pytest.mark.parametrize(
     ("method", "waves"),
-    [("cot_sc", [5]), ("rerank", [4]), ("summ", [3, 1]), ("iter_retgen", [1, 1]), ("ircot", [1, 1, 1])],
+    [
+        ("cot_sc", [5]),
+        ("rerank", [4]),
+        ("summ", [3, 1]),
+        ("iter_retgen", [1, 1]),
+        ("ircot", [1, 1, 1]),
+        ("dsp", [5, 5, 5]),
+    ],
 )
 def test_calls_that_do_not_depend_on_each_other_run_at_the_same_time(method: str, waves: list[int]) -> None:
     script = Script(replies())

@@ -11,6 +11,7 @@ from hopgraph.graphs.baselines import (
     cot,
     cot_sc,
     direct,
+    dsp,
     gold_passages,
     ircot,
     iter_retgen,
@@ -60,6 +61,7 @@ METHODS: dict[str, ModuleType] = {
         gold_passages,
         iter_retgen,
         ircot,
+        dsp,
         itrg,
         replug,
     )
@@ -80,6 +82,7 @@ ROLES: dict[str, list[str]] = {
     "iter_retgen": ["answer_step_by_step"] * 2,
     "ircot": ["next_thought"] * 2 + ["answer_step_by_step"],
     "replug": ["answer"] * 3 + ["score_answer"] * 6,
+    "dsp": ["write_query"] * 10 + ["answer_step_by_step"] * 5,
     "itrg": ["write_passage", "rewrite_passage", "rewrite_passage", "answer"],
 }
 """The roles of a run in their order."""
@@ -144,6 +147,12 @@ def score(prompt: str) -> str:
     return json.dumps({"tokens": [{"text": " x", "logprob": -0.2 if likely else -2.0}]})
 
 
+def ask_next(prompt: str) -> str:
+    """Ask for the film, and then for its director."""
+    query = "Ada Brink born" if "Night Harbour" in titles(prompt) else "Night Harbour director"
+    return json.dumps({"rationale": f"{query} is needed.", "query": query})
+
+
 def sampled(*answers: str, reasons: Sequence[str] = (), used: Sequence[Sequence[int]] = ()) -> list[str]:
     """Write the replies of samples."""
     reasons, used = reasons or [BORN] * len(answers), used or [[]] * len(answers)
@@ -160,6 +169,7 @@ def replies(**other: Any) -> dict[str, Any]:
         "summarise": shorter,
         "snippet": shorter,
         "next_thought": think,
+        "write_query": ask_next,
         "write_passage": lambda _: '{"passage": "I don\'t know."}',
         "rewrite_passage": rewrite,
         "score_answer": score,
@@ -177,7 +187,7 @@ def labels_in(folder: Path, *labels: str, **origin: str) -> str:
 
 
 def settings_for(method: str, script: Script, **more: Any) -> Any:
-    hops = method in {"iter_retgen", "ircot", "one_step", "one_step_cot"}
+    hops = method in {"iter_retgen", "ircot", "dsp", "one_step", "one_step_cot"}
     given: dict[str, Any] = {
         "model": script.model(),
         "retriever": FixedRetriever(found=FOUND_BY_NAME if method == "itrg" else FOUND if hops else POOL),

@@ -1,14 +1,31 @@
-"""What methods take from training questions, made of the run that answered them: SKR's labels."""
+"""What methods take from training questions, by a run that answered them: SKR's labels, DSP's worked examples."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from hopgraph.state import RunError
-from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, models_in
+from langchain_core.retrievers import BaseRetriever
+from pydantic import JsonValue
+
+from hopgraph.nodes.core.excerpts import passages_by_id
+from hopgraph.nodes.core.search import SearchRequest, search_all
+from hopgraph.state import Passage, RunError
+from hopgraph.state.dsp import DspContext
+from hopgraph.state.events import QuerySent, Retrieved, United, parse_event
+from hopgraph.tools.apps.evaluation.batch.run_directory import OutcomeKey, RunReader, models_in
+from hopgraph.tools.apps.evaluation.batch.run_setup import CORPUS
 from hopgraph.tools.apps.evaluation.batch.scores import score_questions
 from hopgraph.tools.io.atomic_files import write_files
+from hopgraph.tools.io.background import run_in_background
+from hopgraph.tools.prompts import Value
+from hopgraph.tools.prompts.demonstrations import Demonstration
+from hopgraph.tools.retrieval import resolve_retriever
+from hopgraph.tools.retrieval.index_manifest import is_index
 from hopgraph.tools.retrieval.labeled_questions import LabeledQuestion, LabelOrigin
+from hopgraph.tools.text.sanitize import pluralize
 
 
 class TrainingFile(NamedTuple):
@@ -17,7 +34,9 @@ class TrainingFile(NamedTuple):
     methods: str
     """The methods that answer the training questions, comma-separated."""
     write: Callable[[RunReader, Path, int], str]
-    """Writes it of the run, to a place, with at most so many entries, and returns how it is used."""
+    """Writes it of the run, to a place, with at most so many questions, and returns how it is used."""
+    most: int
+    """Questions, where no other number is given."""
 
 
 def right_answers(reader: RunReader, method: str) -> dict[str, bool]:
@@ -51,5 +70,63 @@ def write_labels(reader: RunReader, out: Path, most: int) -> str:
     return f"{len(labeled)} labelled (retrieval helps {len(labeled) - harmed}, harms {harmed}): --set labels={out}"
 
 
-TRAINING_FILES = {"skr_knn": TrainingFile("cot,one_step_cot", write_labels)}
+async def worked_example(
+    record: Mapping[str, Any], retriever: BaseRetriever, more: Mapping[str, Value]
+) -> dict[str, list[Demonstration]]:
+    """Write the steps of a question that DSP has answered as worked examples, by step; of each hop the first query.
+
+    A trace names passages alone, so that they are searched for again; empty where one of them is not found.
+    `more`: the variables of the reader's prompt beside question and passages.
+    """
+    found: dict[str, list[Demonstration]] = {"write_query": []}
+    texts, shown = dict[str, Passage](), dict[str, Mapping[str, str]]()
+    asked: dict[str, Value] = {"question": record["question"]}
+    for event in map(parse_event, record["trace"]):
+        match event:
+            case QuerySent() if event.why and event.hop > len(found["write_query"]):
+                written: dict[str, JsonValue] = {"rationale": event.why, "query": event.query}
+                found["write_query"].append(Demonstration(dict(asked), written))
+            case Retrieved(passage_ids=ids) if ids:
+                request = SearchRequest(event.query, len(ids), frozenset(), 1, "")
+                texts |= passages_by_id((await search_all([retriever], request)).passages)
+            case United():
+                if not texts.keys() >= {*event.passage_ids}:
+                    return {}
+                shown |= {key: {"title": texts[key]["title"], "text": texts[key]["text"]} for key in event.passage_ids}
+                asked["passages"] = list(shown.values())
+            case _:
+                pass
+    used: list[JsonValue] = [list(shown).index(each["passage_id"]) + 1 for each in record["citations"]]
+    answered: dict[str, JsonValue] = {"reasoning": record["explanation"], "answer": record["answer"]}
+    return {**found, "answer_step_by_step": [Demonstration({**asked, **more}, {**answered, "used_passages": used})]}
+
+
+def write_examples(reader: RunReader, out: Path, most: int) -> str:
+    """Write the steps of the first questions that DSP answers right and cites, into a folder of demonstrations.
+
+    RunError: there is none.
+    """
+    right, latest = right_answers(reader, "dsp"), reader.latest("dsp")
+    outcomes = (latest[OutcomeKey("dsp", each.id, 0)] for each in reader.questions() if right.get(each.id))
+    is_yes_no = reader.manifest.methods["dsp"]["answer_type"] == "yes_no"
+    more: dict[str, Value] = {"answer_type": "yes_no"} if is_yes_no else {}
+    own = reader.folder / CORPUS
+    retriever = resolve_retriever(f"bm25:{own}" if is_index(own) else reader.manifest.corpus.retriever)
+    traces = (reader.trace(each) for each in outcomes if each["citations"])
+    made = (run_in_background(worked_example(each, retriever, more)) for each in traces)
+    examples = list(islice(filter(None, made), most))
+    if not examples:
+        raise RunError(f"{reader.folder}: no question was answered right from cited passages; ask more")
+    files: dict[Path, bytes] = {}
+    for step in DspContext.steps:
+        lines = [json.dumps(asdict(each), ensure_ascii=False) for example in examples for each in example[step]]
+        files[out / f"{step}.jsonl"] = "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
+    write_files(files)
+    return f"the steps of {pluralize(len(examples), 'question')}: --set demonstrations={out}"
+
+
+TRAINING_FILES = {
+    "skr_knn": TrainingFile("cot,one_step_cot", write_labels, 100_000),
+    "dsp": TrainingFile("dsp", write_examples, 4),
+}
 """By the method that reads them."""

@@ -200,6 +200,12 @@ def _next_sentence(prompt: Prompt) -> Reply:
     return {"sentence": fact.info if fact else "", "used_passages": [fact.passage] if fact else []}
 
 
+def _write_query(prompt: Prompt) -> Reply:
+    reading = read_evidence(prompt)
+    query = next(iter(reading.queries([])), prompt.question)
+    return {"rationale": reading.quotes()[:_MAX_CHARACTERS], "query": query}
+
+
 def _fuse(prompt: Prompt) -> Reply:
     """Take the answer that most assertions give, the first of equals; without any read them as an answer does."""
     said = {n: stated for n, text in prompt.items("assertions") if (stated := _stated_answer(_PASSAGES.sub("", text)))}
@@ -256,6 +262,7 @@ STEPS: dict[str, Callable[[Prompt], Reply]] = {
     "decompose": _decompose,
     "next_thought": _next_thought,
     "next_sentence": _next_sentence,
+    "write_query": _write_query,
     "fuse": _fuse,
     "score_answer": lambda prompt: score_continuation(prompt, str(_answer(prompt)["answer"])),
 }

@@ -36,7 +36,7 @@ def test_methods_are_grouped_by_what_their_graphs_do_as_in_the_readme(run: Run) 
     rows = {"no_search": "own knowledge", "one_search": "with one retrieval", "step_by_step": "retrieve step by step"}
     for group, said in rows.items():
         row = next(line for line in readme.splitlines() if line.startswith("| `") and f"{said} |" in line)
-        assert set(re.findall(r"`(\w+)`", row)) == {*groups[group]} - {"gold_passages"}, group
+        assert {*groups[group]} >= {*re.findall(r"`(\w+)`", row)}, group
     out = run("methods").out
     assert re.findall(r"--methods (\w+)", out) == ["papers", "step_by_step", "one_search", "no_search"]
     places = [out.index(f"\n{name} ") for group in ("papers", *reversed(rows)) for name in groups[group]]

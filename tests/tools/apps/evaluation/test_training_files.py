@@ -68,3 +68,30 @@ def test_what_lacks_its_file_is_left_out_of_all_and_refused_by_name(
     assert estimated == ["one_step", *five]
     assert main([*command, "cot,skr_knn"]) == 2
     assert "hopgraph build skr_knn" in capsys.readouterr().err
+
+
+def test_the_steps_of_right_answers_become_worked_examples(
+    films: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, model = tmp_path / "examples", ("--model", f"rehearsal:{films}")
+    few = ("--limit", "3", "--set", "queries_per_hop=2", "--set", "samples=1", "--set", "abstain=false")
+    assert main(["build", "dsp", str(films), "--out", str(out), *model, *few, "--most", "1"]) == 0
+    assert capsys.readouterr().out.endswith(f"the steps of 1 question: --set demonstrations={out}\n")
+    steps = {path.stem: [*map(json.loads, path.read_text().splitlines())] for path in out.iterdir()}
+    assert {step: len(shots) for step, shots in steps.items()} == {"write_query": 2, "answer_step_by_step": 1}
+    first, second = steps["write_query"]
+    assert (first["input"].keys(), second["input"].keys()) == ({"question"}, {"question", "passages"})
+    assert first["output"].keys() == {"rationale", "query"}
+    [answer] = steps["answer_step_by_step"]
+    used = [answer["input"]["passages"][number - 1]["title"] for number in answer["output"]["used_passages"]]
+    assert used == ["Night Harbour", "Ada Brink"]
+    command = ["eval", str(films), "--methods", "dsp", *model, *few, "--set", f"demonstrations={out}"]
+    assert main([*command, "--out", str(tmp_path / "run")]) == 0
+
+
+def test_without_a_right_answer_there_is_no_worked_example(
+    films: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = ("--model", f"rehearsal:{films}?error=1", "--limit", "1")
+    assert main(["build", "dsp", str(films), "--out", str(tmp_path / "examples"), *wrong]) == 1
+    assert "no question was answered right from cited passages" in capsys.readouterr().err

@@ -25,5 +25,5 @@ def run_build(options: BuildOptions) -> bool:
         )
     )
     if not options.estimate_only:
-        console_on().print(Text(training.write(RunReader(run), out, options.most)), soft_wrap=True)
+        console_on().print(Text(training.write(RunReader(run), out, options.most or training.most)), soft_wrap=True)
     return failed

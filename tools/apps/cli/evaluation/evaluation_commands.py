@@ -37,6 +37,8 @@ _REPRODUCE_EXAMPLES = examples(
 _BUILD_EXAMPLES = examples(
     "hopgraph build skr_knn hotpot_train.json --corpus wiki --model openai:gpt-4.1-mini --limit 500 --out labels.jsonl",
     'hopgraph ask "…" --method skr_knn --corpus wiki --model openai:gpt-4.1-mini --set labels=labels.jsonl',
+    "hopgraph build dsp hotpot_train.json --corpus wiki --model openai:gpt-4.1-mini --limit 20 --out dsp-examples",
+    'hopgraph ask "…" --method dsp --corpus wiki --model openai:gpt-4.1-mini --set demonstrations=dsp-examples',
 )
 _SHOW_EXAMPLES = examples(
     "hopgraph show runs/hotpot 5a8b57f25542995d1e6f1371 --method migres",
@@ -113,7 +115,8 @@ def reproduce(options: ReproduceOptions) -> None:
 def build(options: BuildOptions) -> None:
     """Answer training questions, and write what a method takes from them. Resumes and ends as `eval` does.
 
-    skr_knn: questions by whether retrieval helps or harms (one call each without passages and one with).
+    skr_knn: a file of questions by whether retrieval helps or harms (a call without passages, and one with).
+    dsp: a folder of worked examples, the steps of questions that it answers right.
     """
     from hopgraph.tools.apps.cli.evaluation.build_command import run_build
 

@@ -128,11 +128,18 @@ class EvalOptions(RunOptions):
 class BuildOptions(RunOptions):
     """The options of `hopgraph build`."""
 
-    method: Annotated[Literal["skr_knn"], typer.Argument(metavar="METHOD", help="The method that reads the file.")]
+    method: Annotated[
+        Literal["skr_knn", "dsp"], typer.Argument(metavar="skr_knn|dsp", help="The method that reads it.")
+    ]
     dataset: Annotated[Path, typer.Argument(metavar="DATASET", help="Training questions, as of `eval`.")]
-    out: Annotated[Path, typer.Option(metavar="FILE", help="What to write; FILE.run keeps the answers and is resumed.")]
+    out: Annotated[
+        Path, typer.Option(metavar="FILE|DIR", help="What to write; FILE.run keeps the answers and is resumed.")
+    ]
     _: KW_ONLY
-    most: Annotated[int, typer.Option(metavar="N", min=1, help="Write at most N entries.")] = 100_000
+    most: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, show_default="4 for dsp", help="Write at most N questions."),
+    ] = None
     estimate_only: Annotated[
         bool, typer.Option("--estimate", help="Say what it would take, from the first questions, and stop.")
     ] = False

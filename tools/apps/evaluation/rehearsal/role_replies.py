@@ -248,6 +248,12 @@ def verifying_questions(case: PromptCase) -> Reply:
     return {"queries": [case.or_wrong(next((w for w in ways if contains_words(sentence, w)), case.prompt.question), 0)]}
 
 
+def write_query(case: PromptCase) -> Reply:
+    """Ask for what the passages lack, after what they have; the question itself where they lack nothing."""
+    known = case.known()
+    return {"rationale": _reason(case, known), "query": case.next_question(known) or case.prompt.question}
+
+
 def follow_up(case: PromptCase) -> Reply:
     """Ask the next question, or give the final answer."""
     known = case.known("history")
@@ -348,7 +354,7 @@ _REPLIES: tuple[_Step, ...] = (
     *(answer, complete, compress, decide, extract, final_answer, fuse, rewrite_passage),
     *(ground, judge_alignment, judge_entailment, judge_relevance, judge_together, judge_usefulness),
     *(reason, review, score_answer, score_relevance, self_knowledge, weigh_passages),
-    *(next_sentence, verifying_questions),
+    *(next_sentence, verifying_questions, write_query),
 )
 """Each is named after its step."""
 _STEPS: dict[str, _Step] = {

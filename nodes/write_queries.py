@@ -1,0 +1,62 @@
+"""Sample the search queries of a hop, each with the reason for it."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from hopgraph.nodes.answer import excerpts_of_all_queries
+from hopgraph.nodes.core.ask import Ask, ask_all, calls_of
+from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
+from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShortText
+from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.sample_answers import sampling_of
+from hopgraph.state import Query
+from hopgraph.state.dsp import DspContext, DspState
+from hopgraph.state.events import QueriesGenerated
+from hopgraph.tools.prompts import Value, clean
+
+
+class SearchQuery(ReplyModel):
+    """A reply of the role `write_query`."""
+
+    rationale: LongText = ""
+    query: ShortText
+
+
+async def write_queries(state: DspState, runtime: Runtime[DspContext]) -> Mapping[str, Any]:
+    """Sample what to search for next, given all passages so far (the search stage of DSP).
+
+    Writes `queries`, each once, with the rationale of its first sample, `sampled` and the next `iteration`. The first
+    hop searches for the question itself where no query could be used or paid for; later hops then have no queries.
+    """
+    settings, passages = runtime.context, passages_by_id(state["passages"])
+    hop, shown = len(state["knowledge"]) + 1, excerpts_of_all_queries(state["knowledge"])
+    variables: dict[str, Value] = {"question": state["question"]}
+    if hop > 1:
+        variables["passages"] = prompt_passages(shown, passages)
+    wanted, count = Ask("write_query", variables, SearchQuery, SearchQuery(query="")), settings.queries_per_hop
+    answers = await ask_all(
+        runtime, state, [replace(wanted, sample=n, sampling=sampling_of(settings, n, count)) for n in range(count)]
+    )
+    said = [(_one_line(each.record.query), _one_line(each.record.rationale)) for each in answers]
+    sampled = Counter(query for query, _ in said if query)
+    rationales = dict(reversed(said))
+    emit(runtime, QueriesGenerated(queries=list(sampled), missing=next((why for query, why in said if query), "")))
+    queries = [Query(text=text, why=rationales[text]) for text in sampled]
+    if hop == 1 and not queries:
+        queries = [Query(text=state["question"], why="")]
+    cut_off = any(each.outcome == "budget" for each in answers)
+    return {
+        "queries": queries,
+        "sampled": dict(sampled),
+        "iteration": hop if queries else state["iteration"],
+        "stop_reason": "budget" if cut_off else state["stop_reason"],
+        "calls": calls_of(answers),
+    }
+
+
+def _one_line(text: str) -> str:
+    return " ".join(clean(text).split())
