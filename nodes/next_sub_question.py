@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.hops.hop_history import open_hop
-from hopgraph.nodes.question_tree.part_references import describe, fill_references, referred_numbers
+from hopgraph.nodes.question_tree.decomposition import describe, fill_references, referred_numbers
 from hopgraph.state import Context, Query
 from hopgraph.state.baselines import PartsState
 from hopgraph.state.events import ReferencesFilled

@@ -9,8 +9,12 @@ from hopgraph.nodes.core.ask import ask, calls_of
 from hopgraph.nodes.core.method_graph import Node
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.question_tree.branch import BranchState, path_to, question_of, spent_in
-from hopgraph.nodes.question_tree.decomposition import decomposition_ask, read_sub_questions
-from hopgraph.nodes.question_tree.part_references import referred_numbers, with_answers
+from hopgraph.nodes.question_tree.decomposition import (
+    decomposition_ask,
+    read_sub_questions,
+    referred_numbers,
+    with_answers,
+)
 from hopgraph.nodes.question_tree.settlement import settle
 from hopgraph.state import Context, QuestionInput
 from hopgraph.state.events import Decomposed, Planted, SubQuestion

@@ -20,8 +20,7 @@ from typing import Any, cast
 from pydantic import JsonValue
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.io.atomic_files import HAS_LOCKS, try_lock
-from hopgraph.tools.io.guarded_files import make_cache, make_private, open_inside, write_inside
+from hopgraph.tools.io.guarded_files import HAS_LOCKS, make_cache, make_private, open_inside, try_lock, write_inside
 
 _FORMAT = 2
 _FIRST_WAIT, _LONGEST_WAIT = 0.01, 0.1

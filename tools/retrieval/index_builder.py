@@ -32,15 +32,18 @@ from hopgraph.tools.retrieval.index_sources import (
     SOURCES,
     FileChanges,
     IndexedSource,
+    SourcePlan,
     compare_files,
     hash_files,
+    plan_copies,
+    plan_reading,
+    plan_update,
     read_sources,
     with_own_cutting,
     write_sources,
 )
 from hopgraph.tools.retrieval.index_writer import IndexWriter
 from hopgraph.tools.retrieval.late_interaction import update_late_interaction
-from hopgraph.tools.retrieval.passage_plan import SourcePlan, plan_copies, plan_reading, plan_update
 from hopgraph.tools.retrieval.passage_store import OFFSETS, PASSAGES, PassageFile
 from hopgraph.tools.retrieval.ranking import FOLDER, RANKS, compute_ranking
 from hopgraph.tools.retrieval.shards import remove_shards

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, SourceRecord
 from hopgraph.tools.retrieval.index import searchable_text
-from hopgraph.tools.retrieval.index_sources import IndexedFile, IndexedSource
-from hopgraph.tools.retrieval.passage_plan import FilePlan, SourcePlan
+from hopgraph.tools.retrieval.index_sources import FilePlan, IndexedFile, IndexedSource, SourcePlan
 from hopgraph.tools.retrieval.passage_store import (
     PassageStore,
     PassageWriter,

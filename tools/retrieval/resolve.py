@@ -79,8 +79,7 @@ def _open_with_model(spec: str) -> BaseRetriever:
             return _open_once(spec, (), lambda: resolve_engine(spec))
         folder = Path(spec.partition(":")[2].partition("?")[0]).expanduser()
         if spec.startswith("colbert:"):
-            from hopgraph.tools.retrieval.late_interaction import open_late_interaction
-            from hopgraph.tools.retrieval.late_interaction_store import FACTS
+            from hopgraph.tools.retrieval.late_interaction import FACTS, open_late_interaction
 
             signature = _signature(folder) + _signature(folder / COLBERT, FACTS)
             return _open_once(spec, signature, lambda: open_late_interaction(spec))

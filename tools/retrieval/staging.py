@@ -13,7 +13,7 @@ from glob import escape
 from pathlib import Path
 
 from hopgraph.state import CorpusError
-from hopgraph.tools.io.atomic_files import try_lock
+from hopgraph.tools.io.guarded_files import try_lock
 
 Progress = Callable[[str, int, int | None], None]
 """Called with the stage, how much is done, and of how much.

@@ -1,15 +1,65 @@
-"""A language model as a reranker or an entailment checker: `model:SPEC`, as `model:openai:gpt-4.1-mini`."""
+"""A language model as a reranker or an entailment checker: `model:SPEC`, as `model:openai:gpt-4.1-mini`.
+
+Requests are made as all others are. Their cost is returned, and `nodes.core.pair_scoring` adds it to the run's. They do
+not follow a method's settings: requests are sampled at temperature 0, and the run's budget does not interrupt them,
+though what they spent counts for the steps after them.
+"""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
+from langchain_core.messages import BaseMessage
 from pydantic import BaseModel, Field
 
-from hopgraph.state import Call, EntailmentChecker, Reranker, SpecError
+from hopgraph.state import Call, EntailmentChecker, Reranker, SpecError, empty_call
 from hopgraph.tools.io.redact import redact
-from hopgraph.tools.models.model_judge import ModelJudgement, RecordT, judge
-from hopgraph.tools.prompts import Value
+from hopgraph.tools.models.parse import UnusableReplyError, parse_in_turn
+from hopgraph.tools.models.resolve import Sampling, resolve_model
+from hopgraph.tools.models.send import SendOptions, send
+from hopgraph.tools.prompts import Value, render
 from hopgraph.tools.scoring.pair_scorers import JudgeScorer, Pair, group_by_query, scores_of_pairs
+
+RecordT = TypeVar("RecordT", bound=BaseModel)
+
+_PARSE_RETRIES = 2
+_SEND_OPTIONS = SendOptions(parallel=16, retries=4)
+
+
+@dataclass(frozen=True)
+class ModelJudgement(Generic[RecordT]):
+    """A model's judgement and its cost."""
+
+    record: RecordT | None
+    """None where no reply could be used."""
+    call: Call
+
+
+async def judge(
+    model: str, role: str, variables: Mapping[str, Value], schema: type[RecordT]
+) -> ModelJudgement[RecordT]:
+    """Ask the model of a spec for one judgement; the role names the prompt, as `scorer/score_relevance`.
+
+    Raises:
+        SpecError: the model's spec cannot be resolved. ModelError: a request failed for good.
+    """
+    handle = await resolve_model(model, Sampling())
+    messages: list[BaseMessage] = await asyncio.to_thread(render, role, variables)
+    call = empty_call("model", role)
+    for _ in range(1 + _PARSE_RETRIES):
+        reply = await send(handle, messages, schema, _SEND_OPTIONS)
+        call["attempts"] += 1
+        call["prompt_tokens"] += reply.prompt_tokens
+        call["completion_tokens"] += reply.completion_tokens
+        try:
+            if reply.problem:
+                raise UnusableReplyError(reply.problem)
+            return ModelJudgement(await parse_in_turn(reply.text, schema), call)
+        except UnusableReplyError:
+            call["parse_failures"] += 1
+    return ModelJudgement(None, call)
+
 
 RELEVANT = 5.0
 """δ on the model's scale: its prompt gives a text 5 that is about what is asked, and more where it states a fact."""

@@ -4,19 +4,31 @@ import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial, wraps
 from importlib import import_module
 from threading import Lock
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import JsonValue
 
 from hopgraph.tools.text.unspaced import SPACED_WORD, UNSPACED, make_splitter, tokeniser_version
 
 _DISTINCT_WORDS = 1 << 17
-_DISTINCT_TEXTS = 1 << 13
-_LONGEST_REMEMBERED = 4096
-"""Characters; what is remembered must stay small."""
+_LONGEST_CACHED = 4096
+"""Characters of a text whose results are cached: those of a passage, so that the caches stay small."""
+ResultT = TypeVar("ResultT")
+
+
+def once_per_passage(work: Callable[[str], ResultT], most: int = 2048) -> Callable[[str], ResultT]:
+    """Cache the results of a function for the `most` latest texts that are no longer than passages."""
+    cached = lru_cache(maxsize=most)(work)
+
+    @wraps(work)
+    def run(text: str) -> ResultT:
+        return cached(text) if len(text) <= _LONGEST_CACHED else work(text)
+
+    return run
+
 
 ENGLISH_STOP_WORDS = (
     "a an and are as at be but by for if in into is it no not of on or such that the their then there these"
@@ -130,10 +142,10 @@ def content_terms(text: str) -> list[str]:
     The most recent texts are remembered: a step compares the same sentences with many queries. Single
     letters and digits are no terms.
     """
-    return list(_terms(text) if len(text) <= _LONGEST_REMEMBERED else _terms.__wrapped__(text))
+    return list(_terms(text))
 
 
-@lru_cache(maxsize=_DISTINCT_TEXTS)
+@partial(once_per_passage, most=1 << 13)
 def _terms(text: str) -> tuple[str, ...]:
     unspaced = not text.isascii() and _unspaced(text) is not None
     return tuple((_WITH_BIGRAMS if unspaced else DEFAULT_ANALYSER).terms(text))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.question_tree.part_references import (
+from hopgraph.nodes.question_tree.decomposition import (
     describe,
     fill_references,
     parts_waited_for,

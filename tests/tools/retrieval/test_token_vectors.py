@@ -13,15 +13,14 @@ from hypothesis import strategies as st
 
 from hopgraph.state import CorpusError, SpecError
 from hopgraph.tools.retrieval import build_index, delete_passages, late_interaction, resolve_retriever, update_index
-from hopgraph.tools.retrieval import late_interaction_store as store
-from hopgraph.tools.retrieval.late_interaction import add_late_interaction
-from hopgraph.tools.retrieval.late_interaction_model import LateInteractionModel
-from hopgraph.tools.retrieval.late_interaction_store import (
+from hopgraph.tools.retrieval.late_interaction import (
     TokenVectors,
+    add_late_interaction,
     read_late_interaction_facts,
     uncounted_facts,
     write_token_vectors,
 )
+from hopgraph.tools.retrieval.late_interaction_model import LateInteractionModel
 from hopgraph.tools.scoring.weights import Batched
 
 SIZE = 8
@@ -61,7 +60,7 @@ def test_scores_are_those_of_the_definition_however_they_are_cut(
     passages = [vectors_of(count, seed) for seed, count in enumerate(counts)]
     query = vectors_of(query_tokens, 999)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "_TOKENS_AT_ONCE", at_once)
+        patch.setattr(late_interaction, "_TOKENS_AT_ONCE", at_once)
         found = written(tmp_path_factory.mktemp("index"), passages)
         scores = found.score(query, np.arange(len(counts)))
         rows = np.arange(len(counts))[::-2]
@@ -75,7 +74,7 @@ def test_scores_are_those_of_the_definition_however_they_are_cut(
 def test_every_finite_number_is_widened_exactly() -> None:
     numbers = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     numbers = numbers[np.isfinite(numbers)].reshape(-1, 2)
-    widened: Any = store._widened  # pyright: ignore[reportPrivateUsage]
+    widened: Any = late_interaction._widened  # pyright: ignore[reportPrivateUsage]
     assert widened(numbers).tobytes() == numbers.astype(np.float32).tobytes()
 
 

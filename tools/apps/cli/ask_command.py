@@ -24,7 +24,7 @@ from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.runs.answer_record import answer_record
 from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.apps.runs.tree_text import TerminalTree
-from hopgraph.tools.io.atomic_files import write_files
+from hopgraph.tools.io.guarded_files import write_files
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 

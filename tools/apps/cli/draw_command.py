@@ -11,7 +11,7 @@ from hopgraph.tools.apps.runs.answer_record import read_run
 from hopgraph.tools.apps.runs.run_svg import draw_run_svg
 from hopgraph.tools.apps.runs.tree_builder import build_tree
 from hopgraph.tools.apps.runs.tree_text import draw_run_text
-from hopgraph.tools.io.atomic_files import write_files
+from hopgraph.tools.io.guarded_files import write_files
 from hopgraph.tools.text.sanitize import sanitize_line
 
 

@@ -15,7 +15,7 @@ from hopgraph.state import Context, SettingsError
 from hopgraph.state.context import own_prompt_folders
 from hopgraph.state.papers import PAPERS
 from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_json, print_line
-from hopgraph.tools.io.atomic_files import write_files
+from hopgraph.tools.io.guarded_files import write_files
 from hopgraph.tools.prompts import FAMILIES, list_prompt_files
 
 _NAMES = 18

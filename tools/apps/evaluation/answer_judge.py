@@ -25,8 +25,8 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import (
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.io.background import gather_or_cancel
 from hopgraph.tools.io.redact import redact
-from hopgraph.tools.models.model_judge import judge
 from hopgraph.tools.prompts import read_prompt
+from hopgraph.tools.scoring.by_model import judge
 
 JUDGEMENTS = "judgements.jsonl"
 _ROLE = "evaluation/judge"

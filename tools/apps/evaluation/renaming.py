@@ -26,8 +26,7 @@ from hopgraph.tools.apps.evaluation.named_titles import (
     words_of,
 )
 from hopgraph.tools.apps.evaluation.new_titles import NameMap, Words, casefold_words
-from hopgraph.tools.io.atomic_files import write_files
-from hopgraph.tools.io.guarded_files import read_source
+from hopgraph.tools.io.guarded_files import read_source, write_files
 from hopgraph.tools.retrieval.corpora import SourceRecord, hash_passage
 
 NAME_MAP = "renaming.json"

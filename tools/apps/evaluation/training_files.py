@@ -18,8 +18,8 @@ from hopgraph.state.events import QuerySent, Retrieved, United, parse_event
 from hopgraph.tools.apps.evaluation.batch.run_directory import OutcomeKey, RunReader, models_in
 from hopgraph.tools.apps.evaluation.batch.run_setup import CORPUS
 from hopgraph.tools.apps.evaluation.batch.scores import score_questions
-from hopgraph.tools.io.atomic_files import write_files
 from hopgraph.tools.io.background import run_in_background
+from hopgraph.tools.io.guarded_files import write_files
 from hopgraph.tools.prompts import Value
 from hopgraph.tools.prompts.demonstrations import Demonstration
 from hopgraph.tools.retrieval import resolve_retriever

@@ -22,7 +22,7 @@ from langgraph.checkpoint.base import CheckpointTuple
 from typing_extensions import override
 
 from hopgraph.state import HopgraphError, SettingsError
-from hopgraph.tools.io.atomic_files import HAS_LOCKS, try_lock
+from hopgraph.tools.io.guarded_files import HAS_LOCKS, try_lock
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.io.redact import redact
 

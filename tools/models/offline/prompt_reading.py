@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from hopgraph.tools.models.offline.evidence_graph import EvidenceGraph
+from hopgraph.tools.models.offline.candidates import EvidenceGraph
 from hopgraph.tools.models.offline.prompt_blocks import Prompt, PromptPassage
 from hopgraph.tools.models.offline.question import read_question
 from hopgraph.tools.models.offline.reader import Finding, Reader

@@ -2,7 +2,7 @@
 
 import re
 
-from hopgraph.tools.models.offline.evidence_graph import EvidenceGraph
+from hopgraph.tools.models.offline.candidates import EvidenceGraph
 from hopgraph.tools.models.offline.question import read_question
 from hopgraph.tools.models.offline.statements import names
 from hopgraph.tools.models.offline.terms import class_words, in_class, key, relations, term

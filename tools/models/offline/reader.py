@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp
 
-from hopgraph.tools.models.offline.candidates import candidates
-from hopgraph.tools.models.offline.evidence_graph import EvidenceGraph
+from hopgraph.tools.models.offline.candidates import EvidenceGraph, candidates
 from hopgraph.tools.models.offline.question import read_question
 from hopgraph.tools.models.offline.question_parts import ORDER, WHAT_IS, compared_sides, comparison_parts, described
 from hopgraph.tools.models.offline.statements import Statement, date_key

@@ -1,8 +1,7 @@
 """Readers of corpora: a stream of titled passages out of any of the known formats."""
 
 from hopgraph.tools.retrieval.corpora.formats import FORMATS, Corpus, open_corpus
-from hopgraph.tools.retrieval.corpora.question_contexts import join_sentences
-from hopgraph.tools.retrieval.corpora.readers import hash_passage
+from hopgraph.tools.retrieval.corpora.readers import hash_passage, join_sentences
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord
 
 __all__ = ["FORMATS", "Corpus", "CorpusReading", "SourceRecord", "hash_passage", "join_sentences", "open_corpus"]

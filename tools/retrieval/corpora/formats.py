@@ -12,8 +12,15 @@ from hopgraph.tools.io.guarded_files import open_source
 from hopgraph.tools.retrieval.corpora.cutting import Cutting
 from hopgraph.tools.retrieval.corpora.json_values import read_first_bytes, read_json_values
 from hopgraph.tools.retrieval.corpora.plain_formats import TEXT_KEYS
-from hopgraph.tools.retrieval.corpora.question_contexts import Object, read_hotpotqa_context, read_titled_paragraphs
-from hopgraph.tools.retrieval.corpora.readers import DPR_COLUMNS, read_beir, read_dpr, read_pooled
+from hopgraph.tools.retrieval.corpora.readers import (
+    DPR_COLUMNS,
+    Object,
+    read_beir,
+    read_dpr,
+    read_hotpotqa_context,
+    read_pooled,
+    read_titled_paragraphs,
+)
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord
 from hopgraph.tools.retrieval.corpora.text_files import (
     SUFFIXES,

@@ -19,9 +19,10 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
+from functools import partial
 
 from hopgraph.tools.text import DEFAULT_ANALYSER, split_sentences
+from hopgraph.tools.text.analyser import once_per_passage
 from hopgraph.tools.text.common_words import FUNCTION_WORDS
 
 _BELOW_TEN = "zero one two three four five six seven eight nine"
@@ -90,9 +91,6 @@ _TOKEN = re.compile(r"\w+(?:['\u2019]\w+)*|[,;:.!?()\n]")
 NEGATION_REACH = 3
 """Content words after a negator that it turns around, within its clause."""
 
-MAX_CACHED_CHARACTERS = 20_000
-"""Characters; longer texts are not cached, to bound the memory."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Text:
@@ -156,12 +154,8 @@ def _contradicts(premise: _Text, statement: _Text) -> bool:
     return not statement.affirmed.isdisjoint(premise.negated - premise.affirmed)
 
 
+@partial(once_per_passage, most=512)
 def _read(text: str) -> _Text:
-    return _analyse(text) if len(text) <= MAX_CACHED_CHARACTERS else _analyse.__wrapped__(text)
-
-
-@lru_cache(maxsize=512)
-def _analyse(text: str) -> _Text:
     # A line break ends a title, which a sentence splitter would not separate.
     sentences = [line[start:end] for line in text.split("\n") for start, end in split_sentences(line)]
     words = [_WORD.findall(sentence) for sentence in sentences]

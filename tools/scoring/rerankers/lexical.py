@@ -26,11 +26,12 @@ single-hop questions, beside the threshold that MIGRES's procedure gives and the
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from math import log
 
 from hopgraph.tools.text import DEFAULT_ANALYSER
+from hopgraph.tools.text.analyser import once_per_passage
 from hopgraph.tools.text.common_words import COMMON_WORDS, FUNCTION_WORDS
 
 COVERED = 0.98
@@ -52,8 +53,6 @@ SHORTEST, LONG_WORD = 0.4, 10
 COMMON = 0.6
 """Factor for words that are common everywhere."""
 
-MAX_CACHED_CHARACTERS = 20_000
-"""Characters; longer texts are not cached, to bound the memory."""
 
 _WORD = re.compile(r"\w+")
 _IN_BRACKETS = re.compile(r"\([^()]*\)")
@@ -165,12 +164,8 @@ def _stems(words: str) -> frozenset[str]:
     return frozenset(DEFAULT_ANALYSER.terms(words))
 
 
+@partial(once_per_passage, most=8192)
 def _read_text(text: str) -> _Text:
-    return _analyse(text) if len(text) <= MAX_CACHED_CHARACTERS else _analyse.__wrapped__(text)
-
-
-@lru_cache(maxsize=8192)
-def _analyse(text: str) -> _Text:
     first_line, line_break, _ = text.partition("\n")
     terms = DEFAULT_ANALYSER.terms(text)
     title = DEFAULT_ANALYSER.terms(_IN_BRACKETS.sub(" ", first_line)) if line_break else []

@@ -17,8 +17,8 @@ from hopgraph.tools.apps.evaluation.report.question_pages import (
 )
 from hopgraph.tools.apps.evaluation.report.tables import simulated, tables
 from hopgraph.tools.apps.evaluation.report.writers import WRITERS, as_html, format_trec_files
-from hopgraph.tools.io.atomic_files import write_files
 from hopgraph.tools.io.code_objects import parse_place
+from hopgraph.tools.io.guarded_files import write_files
 from hopgraph.tools.text.sanitize import pluralize
 
 

@@ -48,8 +48,7 @@ from hopgraph.tools.apps.evaluation.reproduce.paper_tables import (
     summary_of,
     warnings_for,
 )
-from hopgraph.tools.io.atomic_files import write_files
-from hopgraph.tools.io.guarded_files import make_private
+from hopgraph.tools.io.guarded_files import make_private, write_files
 from hopgraph.tools.retrieval import build_index
 from hopgraph.tools.retrieval.corpora import CorpusReading
 from hopgraph.tools.retrieval.index_manifest import is_index

@@ -33,8 +33,7 @@ from hopgraph.state.errors import describe_problem
 from hopgraph.state.fingerprint import record_settings
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.runs.answer_record import plain_json
-from hopgraph.tools.io.atomic_files import HAS_LOCKS, try_lock, write_files
-from hopgraph.tools.io.guarded_files import make_private, open_inside, refuse_links
+from hopgraph.tools.io.guarded_files import HAS_LOCKS, make_private, open_inside, refuse_links, try_lock, write_files
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.prompts import read_demonstrations, read_prompt
 from hopgraph.tools.resources import OWN

@@ -36,7 +36,7 @@ from hopgraph.tools.apps.server.index_upload import (
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.threads import USER, default_path
 from hopgraph.tools.apps.server.uploaded_files import folder_size, name_files
-from hopgraph.tools.io.atomic_files import write_files
+from hopgraph.tools.io.guarded_files import write_files
 from hopgraph.tools.retrieval.resolve import close_index
 from hopgraph.tools.text import get_analyser
 from hopgraph.tools.text.sanitize import truncate_line

@@ -13,7 +13,7 @@ from hopgraph.tools.apps.evaluation.report.figures.method_figures import (
     quality_figure,
 )
 from hopgraph.tools.apps.evaluation.report.figures.sweeps import sweep_figures
-from hopgraph.tools.io.atomic_files import write_files
+from hopgraph.tools.io.guarded_files import write_files
 
 _RESOLUTION = 160
 """Dots per inch of the PNG files."""
