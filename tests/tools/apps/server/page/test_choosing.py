@@ -83,7 +83,6 @@ def test_a_conversation_comes_back_with_its_settings(serve: Serve, open_chat: Op
     chat = open_chat(serve())
     chat.choose("Method", "Tree of Reviews (ToR)")
     chat.settled("Tree of Reviews · model")
-    chat.page.wait_for_timeout(3_000)  # Gradio reports the choice twice, and each time the fields are built anew
     chat.unfold("Settings")
     field = chat.page.get_by_label("Widths")
     field.fill("4, 2")
