@@ -26,7 +26,7 @@ _NOT_HERE = frozenset({"use_method", "methods", "gold_passages", "retriever", "r
 _GROUP_ORDER: Final = ("Method", "Chat", "Retrieval", "Limits", "Model", "Operation")
 """What is changed most often comes first."""
 ONE_CHANGE_AT_A_TIME: Final[Mapping[str, Any]] = {"concurrency_limit": 1, "concurrency_id": "hg-changes"}
-"""Of what reads and writes the state of changes: new fields report their values at once, beside what a person enters."""
+"""Of what reads and writes the state of changes: new fields report their values while a person enters one."""
 _MAX_SLIDER_STEPS = 100
 """With more a slider is too fine for a finger."""
 
