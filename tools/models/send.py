@@ -131,9 +131,11 @@ async def send(
 
 @asynccontextmanager
 async def request_slot(handle: ModelHandle, options: SendOptions) -> AsyncGenerator[None]:
-    """Wait until fewer than the most requests at a time are under way; ModelError where a key was refused just now."""
+    """Wait until fewer than the most requests are under way; ModelError where a key was refused since, or just before."""
+    began = time.monotonic()
     async with handle.shared.limit(options.parallel):
-        if (refusal := handle.shared.key_refusal) and time.monotonic() < refusal.at + _REFUSAL_HOLDS_SECONDS:
+        refusal = handle.shared.key_refusal
+        if refusal and (began <= refusal.at or time.monotonic() < refusal.at + _REFUSAL_HOLDS_SECONDS):
             raise as_model_error(handle, refusal.error) from None
         yield
 
