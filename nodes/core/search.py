@@ -120,7 +120,7 @@ def to_passages(documents: Sequence[Document], retriever: str, hop: int) -> list
 
 def _carried(metadata: Mapping[str, Any]) -> dict[str, JsonValue]:
     """Return what a document carries beside what a passage has a field for; an index is no source to cite."""
-    carried = {key: value for key, value in plain_metadata(metadata).items() if key not in _OWN_FIELDS}
+    carried = plain_metadata({key: value for key, value in metadata.items() if key not in _OWN_FIELDS})
     if INDEX in carried and carried[INDEX] == carried.get("source"):
         del carried[INDEX], carried["source"]
     return carried

@@ -6,15 +6,17 @@ they are not loaded, none of their errors can have been raised.
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 import tenacity
 
 from hopgraph.state.errors import Trouble
+
+ResultT = TypeVar("ResultT")
 
 TRANSIENT_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 """HTTP statuses with which the same request may succeed later."""
@@ -71,6 +73,23 @@ def _backoff(first: float, longest: float) -> Callable[[tenacity.RetryCallState]
     return seconds
 
 
+class _Retrying(tenacity.AsyncRetrying):
+    """Spares a request that succeeds at once, as nearly all do, the account of its attempts."""
+
+    async def __call__(self, fn: Callable[..., Awaitable[ResultT]], *args: Any, **kwargs: Any) -> ResultT:  # pyright: ignore[reportIncompatibleMethodOverride] - only coroutine functions are retried
+        try:
+            return await fn(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - raised again below
+            failed = [error]
+
+        async def again() -> ResultT:
+            if failed:
+                raise failed.pop()
+            return await fn(*args, **kwargs)
+
+        return await super().__call__(again)
+
+
 def retrying(
     attempts: int,
     first: float,
@@ -78,7 +97,7 @@ def retrying(
     before_sleep: Callable[[tenacity.RetryCallState], None] | None = None,
 ) -> tenacity.AsyncRetrying:
     """Retry a request up to `attempts` times while its failure is transient; the last failure is raised."""
-    return tenacity.AsyncRetrying(
+    return _Retrying(
         retry=tenacity.retry_if_exception(lambda error: trouble_of(error) == "outage"),
         stop=tenacity.stop_after_attempt(attempts),
         wait=_backoff(first, longest),

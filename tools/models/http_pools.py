@@ -16,17 +16,21 @@ class HttpPools:
 
     def __init__(self, make: Callable[[], Any], url: str, headers: Mapping[str, str]) -> None:
         self._make, self._url, self._headers = make, url, dict(headers)
-        self._clients, self._busy = list[Any](), list[int]()
+        self._clients, self._busy, self._addresses = list[Any](), list[int](), dict[str, Any]()
 
     async def post(self, path: str, content: bytes) -> Any:
         """Send a body, and return the HTTP client's response; its errors pass."""
         number = next((number for number, busy in enumerate(self._busy) if busy < _REQUESTS), len(self._busy))
         if number == len(self._clients):
             self._clients.append(self._make())
+            self._clients[-1].headers.update(self._headers)
             self._busy.append(0)
+        client = self._clients[number]
+        if path not in self._addresses:  # parsed once
+            self._addresses[path] = type(client.base_url)(f"{self._url}{path}")
         self._busy[number] += 1
         try:
-            return await self._clients[number].post(f"{self._url}{path}", content=content, headers=self._headers)
+            return await client.post(self._addresses[path], content=content)
         finally:
             self._busy[number] -= 1
 

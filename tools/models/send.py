@@ -131,7 +131,7 @@ async def send(
 
 @asynccontextmanager
 async def request_slot(handle: ModelHandle, options: SendOptions) -> AsyncGenerator[None]:
-    """Wait until fewer than the most requests are under way; ModelError where a key was refused since, or just before."""
+    """Wait until fewer than the most requests are under way; ModelError where a key was refused just now."""
     began = time.monotonic()
     async with handle.shared.limit(options.parallel):
         refusal = handle.shared.key_refusal

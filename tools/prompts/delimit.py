@@ -32,6 +32,8 @@ _ENTITIES = {"<": "&lt;", "\ufe64": "&#xFE64;", "\uff1c": "&#xFF1C;"}
 
 def clean(text: str) -> str:
     """Remove characters that a reader cannot see; line ends become line feeds."""
+    if text.isprintable():
+        return text
     return _UNSEEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
