@@ -20,7 +20,6 @@ from hopgraph.tools.apps.cli.evaluation.eval_command import (
     checked_and_prepared,
     dataset_file,
     played_model,
-    prices_of,
     run_eval,
     run_spec,
     settings_by_method,
@@ -58,7 +57,7 @@ _REPORT = "reproduction"
 """The files with our scores and the paper's, in the table's folder."""
 _WRITTEN = (
     *("methods", "model", "corpus", "preset", "format_name", "limit", "skip", "sample"),
-    *("max_calls", "max_cost", "prices"),
+    "max_calls",
 )
 """The options that a printed command has, where they are given."""
 
@@ -175,7 +174,7 @@ def experiment_settings(options: EvalOptions) -> dict[str, Context]:
 
 def _run_experiment(options: EvalOptions) -> None:
     """Run or resume an experiment; progress goes to standard error."""
-    spec, prices = replace(run_spec(options, experiment_settings(options)), keep_contexts=True), prices_of(options)
+    spec = replace(run_spec(options, experiment_settings(options)), keep_contexts=True)
     work = partial(answer_question, work=EXPERIMENTS[options.methods].work)
     with kept_if_answered(spec.out):
         prepared = checked_and_prepared(spec)
@@ -183,7 +182,7 @@ def _run_experiment(options: EvalOptions) -> None:
             annotated_sub_questions(question)  # raises, before the first call, where this data set has none
         with RunWriter(spec.out, prepared.manifest, prepared.questions) as directory:
             jobs = list_jobs(prepared, directory, keep_traces=True, retry_failed=True)
-            answer_all(options, prepared, directory, prices, jobs, work)
+            answer_all(options, prepared, directory, jobs, work)
 
 
 def _command(reproduced: ReproduceOptions, options: EvalOptions) -> str:
