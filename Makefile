@@ -68,9 +68,10 @@ check: $(VENV)/dev
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/pytest -q tests/test_layers.py
 
+# Not --quiet, which hides the warnings of broken links, and so lets them pass.
 docs: $(VENV)/dev
 	@$(PIP) install --no-compile -c constraints.txt -e '.[docs]'
-	$(BIN)/python docs/build.py && NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --config-file docs/mkdocs.yml
+	$(BIN)/python docs/build.py && NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --config-file docs/mkdocs.yml
 
 attacks: $(VENV)/dev
 	HOPGRAPH_ATTACKS=1200 HOPGRAPH_EXAMPLES=1000 $(BIN)/pytest -q -m "" -n 2 --dist loadfile tests/attacks tests/tools/prompts \

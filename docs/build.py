@@ -10,7 +10,7 @@ from hopgraph.state import Context
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "build" / "docs"
-PAGES = ("*.md", "docs/*.md", "docs/*.css", "graphs/*.md", "tools/**/*.md", "notebooks/*.md")
+PAGES = ("*.md", "docs/*.md", "docs/*.css", "graphs/*.md", "tools/**/*.md", "notebooks/*.md", "examples/*/README.md")
 
 
 def main() -> None:

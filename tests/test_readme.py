@@ -157,7 +157,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_the_site_lists_pages_that_exist() -> None:
     listed = re.findall(r": (\S+\.md)$", (ROOT / "docs" / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
-    assert len(listed) > 10
+    assert {"tools/DEPLOYMENT.md", "examples/checked_answer/README.md"} <= {*listed}
     assert [page for page in listed if not (ROOT / page).is_file()] == ["docs/settings.md"]  # which `make docs` writes
 
 
