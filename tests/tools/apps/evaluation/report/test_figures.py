@@ -3,7 +3,6 @@
 import re
 import sys
 from collections.abc import Callable
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +74,7 @@ def test_the_same_runs_give_the_same_files(make: Make, tmp_path: Path) -> None:
     assert first == second
 
 
-def test_names_of_all_methods_do_not_cover_one_another(tmp_path: Path) -> None:
+def test_all_methods_have_looks_of_their_own_and_are_named(tmp_path: Path) -> None:
     names = [name for name in METHODS if name not in ALIASES]
     outcomes = [
         outcome(name, each.id, "Ann" if (number + place) % 3 else "Zoe", usage=usage(1 + place % 4))
@@ -86,10 +85,13 @@ def test_names_of_all_methods_do_not_cover_one_another(tmp_path: Path) -> None:
     with drawing():
         figure = quality_figure(comparison, "model calls per question", "llm_calls")
         figure.draw_without_rendering()
-        (axes,) = figure.axes
-        boxes = {text.get_text(): text.get_window_extent() for text in axes.texts}
-    assert set(boxes) == set(names)
-    assert [pair for pair in combinations(boxes, 2) if boxes[pair[0]].overlaps(boxes[pair[1]])] == []
+        (legend,) = figure.legends
+        assert [text.get_text() for text in legend.texts] == names
+        assert figure.bbox.containsy(legend.get_window_extent().y0)
+    looks = {
+        (line.get_marker(), line.get_markeredgecolor()) for line in figure.axes[0].lines if line.get_label() in names
+    }
+    assert len(looks) == len(names)
 
 
 def swept(comparison: Comparison) -> list[tuple[str, str, list[object]]]:

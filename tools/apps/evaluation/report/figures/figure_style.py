@@ -11,6 +11,7 @@ from hopgraph.tools.io.optional_packages import require
 BLUE, ORANGE, GREEN, RED = "#0072b2", "#e69f00", "#009e73", "#d55e00"
 SKY, PINK, YELLOW, GREY = "#56b4e9", "#cc79a7", "#f0e442", "#999999"
 INK, SOFT = "#222222", "#666666"
+_COLOURS, _MARKERS = (BLUE, ORANGE, GREEN, RED, SKY, PINK, GREY), "osD^vPX*<>hp"
 _WIDTH = 8.0
 """Inches."""
 _STYLE: dict[str, Any] = {
@@ -58,3 +59,14 @@ def new_figure(comparison: Comparison, title: str, height: float, columns: int =
         parts.append(f"answered by the {kinds} model, which is no language model")
     figure.supxlabel(" · ".join(parts), x=0.01, ha="left", fontsize=8, color=SOFT)
     return figure
+
+
+def look(number: int) -> tuple[str, str]:
+    """Return the colour and the marker of the line or point with this number; those of the first 84 differ."""
+    return _COLOURS[number % len(_COLOURS)], _MARKERS[number % len(_MARKERS)]
+
+
+def add_legend(figure: Any) -> None:
+    """Name what the first axes show, beside them."""
+    handles, names = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside right upper", frameon=False, fontsize=7.5, borderaxespad=0.2)

@@ -2,15 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from hopgraph.tools.apps.evaluation.batch.scores import BOUND
 from hopgraph.tools.apps.evaluation.comparison import LOSSES, Comparison
 from hopgraph.tools.apps.evaluation.report.figures import figure_style as style
-from hopgraph.tools.io.optional_packages import require
 
 _ROW, _FRAME = 0.28, 1.6
 """Inches of a method's row, and of what stands around the rows."""
@@ -27,11 +25,6 @@ _LOOKS: dict[str, tuple[str, str]] = {
 _TEXT_FROM = 6
 """Parts of a bar from this percentage on have their text in them."""
 _HEIGHT = 5.6
-_STEPS = (7, 12, 18, 26, 36, 48, 62)
-"""How far from its point a name may stand, in points of print, nearest first."""
-_SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1))
-_LEADER = 14
-"""From this distance on a line leads from the name to its point."""
 _PLATE = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
 
 
@@ -103,16 +96,6 @@ def _name_rows(axes: Any, names: Sequence[str]) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-class Point(NamedTuple):
-    """A method in the plane."""
-
-    name: str
-    x: float
-    y: float
-    is_bound: bool
-    """Whether no method can be chosen to reach it."""
-
-
 def quality_figure(comparison: Comparison, label: str, *costs: str) -> Any:
     """Draw F1 against the sum of costs per question; None where no method has both.
 
@@ -120,82 +103,39 @@ def quality_figure(comparison: Comparison, label: str, *costs: str) -> Any:
     """
     figure = style.new_figure(comparison, f"Quality against {label.partition(' per')[0]}", _HEIGHT)
     (axes,) = figure.axes
-    points: list[Point] = []
-    for method in comparison.methods:
+    points: list[tuple[float, float]] = []
+    costs_seen: list[float] = []
+    for number, method in enumerate(comparison.methods):
         means = [mean for name in costs if (mean := comparison.mean(method, name)) is not None]
         f1, interval = comparison.mean(method, "f1"), comparison.interval(method, "f1")
         if f1 is None or interval is None or len(means) < len(costs):
             continue
-        points.append(Point(method.name, sum(means), 100 * f1, method.method == BOUND))
-        low, high = interval
-        axes.vlines(sum(means), 100 * low, 100 * high, color=style.BLUE, alpha=0.28, linewidth=1.6, zorder=2)
-    if not points:
+        x, (colour, marker), is_bound = sum(means), style.look(number), method.method == BOUND
+        axes.vlines(x, 100 * interval.low, 100 * interval.high, color=colour, alpha=0.28, linewidth=1.6, zorder=2)
+        looks = {"marker": marker, "color": "white" if is_bound else colour, "markeredgecolor": colour}
+        axes.plot(x, 100 * f1, linestyle="", markersize=6, label=method.name, zorder=3, **looks)
+        costs_seen.append(x)
+        points += [] if is_bound else [(x, 100 * f1)]  # no method can be chosen to reach the bound
+    if not costs_seen:
         return None
-    for point in points:
-        marker, colour = ("D", "white") if point.is_bound else ("o", style.BLUE)
-        axes.plot(point.x, point.y, marker=marker, markersize=6, color=colour, markeredgecolor=style.BLUE, zorder=3)
     front = _front(points)
-    axes.step(
-        [p.x for p in front], [p.y for p in front], where="post", color=style.SOFT, linewidth=1, linestyle=(0, (4, 3))
-    )
-    if min(point.x for point in points) > 0:
+    axes.step(*zip(*front, strict=True), where="post", color=style.SOFT, linewidth=1, linestyle=(0, (4, 3)))
+    if min(costs_seen) > 0:
         axes.set_xscale("log")
         axes.xaxis.get_major_locator().set_params(subs=(1, 2, 5))
         axes.xaxis.set_major_formatter("{x:,.10g}")
         axes.minorticks_off()
-    axes.margins(x=0.12, y=0.06)
+    axes.margins(x=0.08, y=0.06)
     axes.set_xlabel(label)
     axes.set_ylabel("F1, in percent, with the 95 % interval")
-    _name_points(figure, axes, points)
+    style.add_legend(figure)
     return figure
 
 
-def _front(points: Sequence[Point]) -> list[Point]:
-    """List the points that no cheaper or equally cheap one beats, cheapest first; the bound is no method to choose."""
-    front: list[Point] = []
-    for point in sorted((each for each in points if not each.is_bound), key=lambda each: (each.x, -each.y)):
-        if not front or point.y > front[-1].y:
-            front.append(point)
+def _front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """List the points (cost, F1) that no cheaper or equally cheap one beats, cheapest first."""
+    front: list[tuple[float, float]] = []
+    for x, y in sorted(points, key=lambda each: (each[0], -each[1])):
+        if not front or y > front[-1][1]:
+            front.append((x, y))
     return front
-
-
-def _name_points(figure: Any, axes: Any, points: Sequence[Point]) -> None:
-    figure.draw_without_rendering()
-    radius = 4.5 * figure.dpi / 72
-    centres = axes.transData.transform([(point.x, point.y) for point in points])
-    box_of = require("matplotlib.transforms", "figures").Bbox
-    taken: list[Any] = [box_of([centre - radius, centre + radius]) for centre in centres]
-    inside = axes.get_window_extent()
-    for point in sorted(points, key=lambda each: (-each.y, each.x)):
-        best: tuple[int, Any, Any] | None = None
-        for distance, (across, up) in product(_STEPS, _SIDES):
-            text = _name(axes, point, across * distance, up * distance)
-            box = text.get_window_extent().padded(1)
-            clashes = sum(box.overlaps(other) for other in taken)
-            clashes += 10 * (not (inside.x0 <= box.x0 and box.x1 <= inside.x1 and inside.y0 <= box.y0))
-            worse = text
-            if best is None or clashes < best[0]:
-                worse, best = best and best[1], (clashes, text, box)
-            if worse:
-                worse.remove()
-            if best[0] == 0:
-                break
-        taken += best[2:] if best else ()
-
-
-def _name(axes: Any, point: Point, across: float, up: float) -> Any:
-    far = max(abs(across), abs(up)) >= _LEADER
-    leader = {"arrowstyle": "-", "color": style.SOFT, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 3}
-    return axes.annotate(
-        point.name,
-        (point.x, point.y),
-        xytext=(across, up),
-        textcoords="offset points",
-        ha="left" if across > 0 else "right" if across < 0 else "center",
-        va="bottom" if up > 0 else "top" if up < 0 else "center",
-        fontsize=8,
-        color=style.INK,
-        zorder=4,
-        bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8},
-        arrowprops=leader if far else None,
-    )

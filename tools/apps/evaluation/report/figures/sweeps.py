@@ -8,18 +8,8 @@ from urllib.parse import parse_qsl
 from pydantic import JsonValue
 
 from hopgraph.tools.apps.evaluation.comparison import Comparison, ScoredMethod
-from hopgraph.tools.apps.evaluation.report.figures.figure_style import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PINK,
-    RED,
-    SKY,
-    new_figure,
-)
+from hopgraph.tools.apps.evaluation.report.figures.figure_style import add_legend, look, new_figure
 
-_COLOURS, _MARKERS = (BLUE, ORANGE, GREEN, RED, SKY, PINK, GREY), "osD^vPX*<>hp"
 _SHOWN = {"em": ("EM, in percent, with the 95 % interval", 100), "llm_calls": ("model calls per question", 1)}
 """What is drawn, side by side: score → the axis's label, and by what it is multiplied."""
 _SPREAD = 0.3
@@ -75,7 +65,7 @@ def _sweep_figure(comparison: Comparison, name: str, lines: Mapping[str, Points]
     for axes, (score, (label, factor)) in zip(figure.axes, _SHOWN.items(), strict=True):
         for number, (line, points) in enumerate(lines.items()):
             shift = _SPREAD * ((number + 0.5) / len(lines) - 0.5)
-            looks = {"color": _COLOURS[number % len(_COLOURS)], "marker": _MARKERS[number % len(_MARKERS)]}
+            colour, marker = look(number)
             drawn = [
                 (places[repr(value)] + shift, factor * mean, interval)
                 for value, method in points
@@ -83,15 +73,21 @@ def _sweep_figure(comparison: Comparison, name: str, lines: Mapping[str, Points]
                 and (interval := comparison.interval(method, score))
             ]
             for x, _, (low, high) in drawn if score == "em" else ():
-                axes.vlines(x, factor * low, factor * high, color=looks["color"], alpha=0.35, linewidth=1.5)
-            axes.plot([x for x, *_ in drawn], [y for _, y, _ in drawn], markersize=5.5, label=line, **looks)
+                axes.vlines(x, factor * low, factor * high, color=colour, alpha=0.35, linewidth=1.5)
+            axes.plot(
+                [x for x, *_ in drawn],
+                [y for _, y, _ in drawn],
+                markersize=5.5,
+                label=line,
+                color=colour,
+                marker=marker,
+            )
         axes.set_xticks(range(len(places)), [_label(values[key]) for key in places])
         axes.set_xlabel(word)
         axes.set_ylabel(label)
         axes.set_ylim(0, 103 if score == "em" else None)
         axes.margins(x=0.1)
-    handles, names = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside right upper", frameon=False, fontsize=8.5)
+    add_legend(figure)
     return figure
 
 
