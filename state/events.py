@@ -57,6 +57,15 @@ class Event:
 # Queries and what they found
 
 
+class RetrievalDecided(Event, kind="retrieval"):
+    """Whether passages are looked up for the question."""
+
+    share: float
+    """Of the model's wish to retrieve, in [0, 1]."""
+    needed: bool
+    """Whether it exceeds the threshold."""
+
+
 class QueryEvent(Event):
     """Something about one query."""
 
@@ -173,7 +182,9 @@ class United(Event, kind="united"):
     passage_ids: list[str]
 
 
-RetrievalEvent = QuerySent | Retrieved | PassagesGiven | Filtered | Reranked | Compressed | Weighed | Recalled
+RetrievalEvent = (
+    RetrievalDecided | QuerySent | Retrieved | PassagesGiven | Filtered | Reranked | Compressed | Weighed | Recalled
+)
 BlendingEvent = TopicNamed | Blended | United
 
 
@@ -295,6 +306,30 @@ class Ensembled(Event, kind="ensembled"):
     chosen: int | None
 
 
+class AnswerCritique(TypedDict):
+    """An answer with what a model thinks of it and of its passage."""
+
+    answer: str
+    """Empty where there is none."""
+    likelihood: float
+    """Of the text with its reflection tokens, in [0, 1]; 0 where it is not known."""
+    relevance: float
+    support: float
+    """Both in [0, 1]."""
+    utility: float
+    """In [-1, 1]."""
+    score: float
+
+
+class Critiqued(Event, kind="critiqued"):
+    """The answers from each passage by itself, and the best."""
+
+    answers: list[AnswerCritique]
+    """One per passage; one from memory without passages."""
+    passage_ids: list[str]
+    chosen: int | None
+
+
 class Answered(Event, kind="answered"):
     """The run has ended."""
 
@@ -306,7 +341,7 @@ class Answered(Event, kind="answered"):
 
 
 EvidenceEvent = Extracted | Verified | Decided | QueriesGenerated
-AnswerEvent = Reasoned | Sampled | Shortened | Voted | NeighboursWeighed | Compared | Ensembled | Answered
+AnswerEvent = Reasoned | Sampled | Shortened | Voted | NeighboursWeighed | Compared | Ensembled | Critiqued | Answered
 
 
 # Trees of questions, and hops

@@ -74,6 +74,11 @@ PAPERS: Final[dict[str, Paper]] = {
         "Self-Knowledge Guided Retrieval Augmentation for Large Language Models", "Wang et al., 2023", "2310.05002"
     ),
     "replug": _paper("REPLUG: Retrieval-Augmented Black-Box Language Models", "Shi et al., 2023", "2301.12652"),
+    "self_rag": _paper(
+        "Self-RAG: Learning to Retrieve, Generate, and Critique through Self-Reflection",
+        "Asai et al., 2023",
+        "2310.11511",
+    ),
     "react": _paper("ReAct: Synergizing Reasoning and Acting in Language Models", "Yao et al., 2023", "2210.03629"),
     "self_ask": _paper(
         "Measuring and Narrowing the Compositionality Gap in Language Models", "Press et al., 2023", "2210.03350"

@@ -6,7 +6,7 @@ from functools import cache
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin
 
-from annotated_types import Ge
+from annotated_types import Ge, Le
 from langchain_core.messages import BaseMessage
 
 from hopgraph.graphs import METHODS
@@ -116,6 +116,8 @@ def _others(field: Any) -> list[Any]:
         return [not field.default]
     if get_origin(kind) is Literal:
         return [value for value in get_args(kind) if value != field.default]
+    if kind is float and (shares := [limit.le for limit in field.metadata if isinstance(limit, Le)]) == [1.0]:
+        return shares
     least = [limit.ge for limit in field.metadata if isinstance(limit, Ge)]
     if not least and float in get_args(kind):
         return [9.0]  # a relevance threshold that nothing reaches

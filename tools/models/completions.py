@@ -33,6 +33,8 @@ from hopgraph.tools.models.send import (
 from hopgraph.tools.models.structured import is_openai
 from hopgraph.tools.prompts import format_block
 
+WRITTEN = "log_probabilities"
+"""The block by which a stand-in is told to write tokens in place of its record."""
 _BIAS = 1000.0
 """Makes a token certain."""
 _WHOLE_VOCABULARY = 1_000_000
@@ -82,8 +84,10 @@ def is_stand_in(handle: ModelHandle) -> bool:
 
 def with_continuation(prompt: BaseMessage, request: TextRequest) -> list[BaseMessage]:
     """Return the last message of a prompt for a stand-in, which is told what to score."""
-    given = f"\n\n{format_block('continuation', request.continuation)}" if request.continuation else ""
-    return [HumanMessage(f"{prompt.text}{given}")]
+    given = (
+        {"continuation": request.continuation} if request.continuation else {WRITTEN: "of the tokens that you write"}
+    )
+    return [HumanMessage("\n\n".join([prompt.text, *(format_block(*each) for each in given.items())]))]
 
 
 async def complete(

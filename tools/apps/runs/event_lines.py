@@ -47,6 +47,9 @@ def _plain(value: object, view: EventView) -> str:
 
 def _searches(event: AnyEvent | UnknownEvent, view: EventView) -> list[Line] | None:
     match event:
+        case events.RetrievalDecided():
+            said = "passages are looked up" if event.needed else "answered from memory"
+            return [Line("decide", f"{said} (share of retrieval {event.share:.2f})")]
         case events.QuerySent():
             return [Line("search", sanitize_line(event.query))]
         case events.Retrieved(passage_ids=[]):
@@ -184,6 +187,8 @@ def _samples(event: AnyEvent | UnknownEvent, _view: EventView) -> list[Line] | N
             return [Line("know", f"retrieval harms {harmed} of {count}, and {event.harmed_share:.0%} of all: {then}")]
         case events.Shortened():
             return [Line("shorten", _tally(event.sampled))]
+        case events.Critiqued():
+            return [_critiqued(event)]
         case events.Voted() | events.Compared() | events.Ensembled():
             label = "vote" if isinstance(event, events.Voted) else "compare"
             if event.chosen is None or not 0 <= event.chosen < len(event.answers):
@@ -199,6 +204,14 @@ def _samples(event: AnyEvent | UnknownEvent, _view: EventView) -> list[Line] | N
             return [Line(label, f"sample {number} is chosen: {answer} (citation recall {recalls})")]
         case _:
             return None
+
+
+def _critiqued(event: events.Critiqued) -> Line:
+    if event.chosen is None or not 0 <= event.chosen < len(event.answers):
+        return Line("critique", "no answer", "bad")
+    best, count = event.answers[event.chosen], pluralize(len(event.answers), "answer")
+    judged = f"relevance {best['relevance']:.2f}, support {best['support']:.2f}, utility {best['utility']:.2f}"
+    return Line("critique", f"{sanitize_line(best['answer'])}, best of {count} (score {best['score']:.2f}: {judged})")
 
 
 def _tally(answers: Iterable[str]) -> str:

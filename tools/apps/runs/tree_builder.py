@@ -287,6 +287,8 @@ def _add_samples(event: AnyEvent | UnknownEvent, tree: TreeBuilder) -> bool:
                 node = RunNode(f"s{number}", "answer", text=answer or "no answer")
                 node.label, node.status = f"sample {number} of {len(answers)}", "found" if answer else "unknown"
                 tree.add(node)
+        case events.Critiqued():
+            _add_critiques(event, tree)
         case events.Voted() | events.Compared() | events.Ensembled():
             recalls = event.citation_recall if isinstance(event, events.Compared) else []
             notes = [f"citation recall {recall:.2f}" for recall in recalls]
@@ -300,6 +302,14 @@ def _add_samples(event: AnyEvent | UnknownEvent, tree: TreeBuilder) -> bool:
         case _:
             return False
     return True
+
+
+def _add_critiques(event: events.Critiqued, tree: TreeBuilder) -> None:
+    for number, each in enumerate(event.answers, start=1):
+        node = tree.add(RunNode(f"s{number}", "answer", text=each["answer"] or "no answer"))
+        node.label, node.note = f"answer {number} of {len(event.answers)}", f"score {each['score']:.2f}"
+        chosen = number - 1 == event.chosen
+        node.status = "accepted" if chosen else "found" if each["answer"] else "unknown"
 
 
 def _add_question(event: AnyEvent | UnknownEvent, tree: TreeBuilder) -> bool:

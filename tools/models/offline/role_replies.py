@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
+from hopgraph.tools.models.completions import WRITTEN
 from hopgraph.tools.models.offline.chat_replies import contextualise, route
 from hopgraph.tools.models.offline.prompt_blocks import Prompt
 from hopgraph.tools.models.offline.prompt_reading import Sentence, read_evidence, useful
@@ -19,6 +20,7 @@ from hopgraph.tools.prompts import escape
 Reply = dict[str, JsonValue]
 _UNANSWERABLE, _DONT_KNOW = "unanswerable", "I don't know"
 _LIKELY = 0.9
+_SUPPORT_TOKENS = {"full": "[Fully supported]", "none": "[No support / Contradictory]"}
 _MAX_STATEMENTS = 8
 _MAX_CHARACTERS = 1_500
 """Of a quotation; a thought or analysis that is longer is refused."""
@@ -227,6 +229,29 @@ def score_continuation(prompt: Prompt, answer: str) -> Reply:
     return {"tokens": [{"text": word, "logprob": math.log(probability)} for word in re.findall(r"\s*\S+", text)]}
 
 
+def critique_of(answer: str, *, relevant: bool = False) -> Reply:
+    """Judge an answer that was read in the passage, which states all of it; there may be none."""
+    found = answer != _UNANSWERABLE
+    support, utility = ("full", 5) if found else ("none", 1)
+    return {"relevant": found or relevant, "answer": answer, "support": support, "utility": utility}
+
+
+def in_asked_form(prompt: Prompt, said: Reply) -> Reply:
+    """Return a record as it is, or as the tokens that Self-RAG's weights write where those are asked for."""
+    if WRITTEN not in prompt.blocks:
+        return said
+    words: list[str] = []
+    if "known" in said:
+        words += ["[No Retrieval]" if said["known"] else "[Retrieval]"]
+    if "relevant" in said:
+        words += ["[Relevant]" if said["relevant"] else "[Irrelevant]"]
+    words += [str(said["answer"])] if "answer" in said else []
+    if "support" in said:
+        words += [_SUPPORT_TOKENS[str(said["support"])], f"[Utility:{said['utility']}]"]
+    logprob = math.log(_LIKELY)
+    return {"tokens": [{"text": word, "logprob": logprob, "top": {word: logprob}} for word in words]}
+
+
 STEPS: dict[str, Callable[[Prompt], Reply]] = {
     "extract": _extract,
     "recall_knowledge": _unknowing(knowledge=_DONT_KNOW),
@@ -264,6 +289,7 @@ STEPS: dict[str, Callable[[Prompt], Reply]] = {
     "next_sentence": _next_sentence,
     "write_query": _write_query,
     "fuse": _fuse,
+    "critique": lambda prompt: critique_of(str(_answer(prompt)["answer"])),
     "score_answer": lambda prompt: score_continuation(prompt, str(_answer(prompt)["answer"])),
 }
 """The reply to each step by its name."""
@@ -271,4 +297,4 @@ STEPS: dict[str, Callable[[Prompt], Reply]] = {
 
 def reply(prompt: Prompt) -> Reply:
     """Reply to a prompt: by its step, else from the passages and the question that it holds."""
-    return STEPS.get(prompt.step, _answer)(prompt)
+    return in_asked_form(prompt, STEPS.get(prompt.step, _answer)(prompt))

@@ -17,7 +17,7 @@ from hopgraph.tools.apps.evaluation.rehearsal.prompt_case import (
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import contains_words, without_mark, word_key, wordings
 from hopgraph.tools.models.offline.prompt_blocks import PromptPassage, role_of
 from hopgraph.tools.models.offline.role_replies import STEPS as OFFLINE_STEPS
-from hopgraph.tools.models.offline.role_replies import score_continuation
+from hopgraph.tools.models.offline.role_replies import critique_of, in_asked_form, score_continuation
 from hopgraph.tools.text import content_terms
 
 Reply = dict[str, JsonValue]
@@ -75,6 +75,11 @@ def reason(case: PromptCase) -> Reply:
 def score_answer(case: PromptCase) -> Reply:
     """Find the text likely that it would answer with itself."""
     return score_continuation(case.prompt, str(answer(case)["answer"]))
+
+
+def critique(case: PromptCase) -> Reply:
+    """Judge the answer that the passage gives."""
+    return critique_of(str(answer(case)["answer"]), relevant=bool(_relevant(case, case.by_passage)))
 
 
 def extract(case: PromptCase) -> Reply:
@@ -351,7 +356,7 @@ _BY_RULES = ("contextualise", "name_topic", "select_passages", "shorten", "write
 _Step = Callable[[PromptCase], Reply]
 _REPLIES: tuple[_Step, ...] = (
     *(act, decompose, deduce, follow_up, follow_up_jointly, generate_queries, next_thought, route),
-    *(answer, complete, compress, decide, extract, final_answer, fuse, rewrite_passage),
+    *(answer, complete, compress, critique, decide, extract, final_answer, fuse, rewrite_passage),
     *(ground, judge_alignment, judge_entailment, judge_relevance, judge_together, judge_usefulness),
     *(reason, review, score_answer, score_relevance, self_knowledge, weigh_passages),
     *(next_sentence, verifying_questions, write_query),
@@ -371,4 +376,5 @@ _STEPS: dict[str, _Step] = {
 def reply(case: PromptCase) -> Reply:
     """Reply to a prompt: by its step, else by answering whatever question it has."""
     step = case.prompt.step
-    return OFFLINE_STEPS[step](case.prompt) if step in _BY_RULES else _STEPS.get(step, answer)(case)
+    said = OFFLINE_STEPS[step](case.prompt) if step in _BY_RULES else _STEPS.get(step, answer)(case)
+    return in_asked_form(case.prompt, said)
