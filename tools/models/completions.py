@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
-from typing import Any
+from typing import Annotated, Any
 
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
@@ -37,8 +37,14 @@ WRITTEN = "log_probabilities"
 """The block by which a stand-in is told to write tokens in place of its record."""
 _BIAS = 1000.0
 """Makes a token certain."""
+_LEAST = -100_000.0
+"""No token is as unlikely; servers write -9999 or -inf for what they find impossible."""
 _WHOLE_VOCABULARY = 1_000_000
 """More than any model has."""
+
+
+Logprob = Annotated[float, Field(ge=_LEAST, le=0)]
+"""The natural logarithm of a probability."""
 
 
 class TokenLogprob(BaseModel):
@@ -46,8 +52,8 @@ class TokenLogprob(BaseModel):
 
     text: str
     """Empty where it ends within a character."""
-    logprob: float = Field(le=0, allow_inf_nan=False)
-    top: dict[str, float] = Field(default_factory=dict[str, float])
+    logprob: Logprob
+    top: dict[str, Logprob] = Field(default_factory=dict[str, float])
     """The likeliest tokens in its place, by their texts, itself among them; empty in a text that was given."""
 
 
@@ -220,7 +226,13 @@ class _Endpoint:
 
 
 def _token(text: str, logprob: float, top: Mapping[str, float] | None = None) -> TokenLogprob:
-    return TokenLogprob(text=text, logprob=min(0.0, logprob), top=dict(top or {}))
+    return TokenLogprob(
+        text=text, logprob=_clamp(logprob), top={name: _clamp(each) for name, each in (top or {}).items()}
+    )
+
+
+def _clamp(logprob: float) -> float:
+    return min(0.0, max(_LEAST, logprob))  # rounding may leave it a hair above 0
 
 
 def _as_reply(tokens: list[TokenLogprob], usage: Mapping[str, int]) -> ModelReply:
