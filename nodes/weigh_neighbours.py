@@ -8,11 +8,10 @@ from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import MethodState, SettingsError
-from hopgraph.state.baselines import SkrKnnContext
+from hopgraph.state.baselines import MAKE_LABELS, SkrKnnContext
 from hopgraph.state.events import NeighboursWeighed
-from hopgraph.tools.models import model_name
-from hopgraph.tools.resources import find_model_spec
-from hopgraph.tools.retrieval.labeled_questions import LabelFile, Neighbour, find_nearest, read_labels
+from hopgraph.tools.resources import describe_settings
+from hopgraph.tools.retrieval.labeled_questions import LabeledQuestion, find_nearest, read_labels
 
 
 async def weigh_neighbours(state: MethodState, runtime: Runtime[SkrKnnContext]) -> Mapping[str, Any]:
@@ -25,31 +24,25 @@ async def weigh_neighbours(state: MethodState, runtime: Runtime[SkrKnnContext]) 
         SettingsError: no file of labels, an unreadable one, or one of another model or corpus.
         SpecError: the embedding model cannot be loaded.
     """
-    settings = runtime.context
-    if settings.labels is None:
-        raise SettingsError(settings.lacks)
-    file, neighbours = await asyncio.to_thread(_nearest, state["question"], settings, settings.labels)
-    harmed = [each.labeled.label == "harms" for each in neighbours]
-    share = sum(each.label == "harms" for each in file.questions) / len(file.questions)
-    retrieves = not any(harmed) or sum(harmed) / len(harmed) < share
-    emit(
-        runtime,
-        NeighboursWeighed(
-            questions=[each.labeled.question for each in neighbours],
-            labels=[each.labeled.label for each in neighbours],
-            similarities=[round(each.similarity, 6) for each in neighbours],
-            harmed_share=round(share, 6),
-            retrieves=retrieves,
-        ),
-    )
+    neighbours, share = await asyncio.to_thread(_nearest, state["question"], runtime.context)
+    harmed = sum(each.label == "harms" for each in neighbours)
+    retrieves = not harmed or harmed / len(neighbours) < share
+    shown, labels = [each.question for each in neighbours], [str(each.label) for each in neighbours]
+    emit(runtime, NeighboursWeighed(questions=shown, labels=labels, harmed_share=share, retrieves=retrieves))
     return {"retrieves": retrieves}
 
 
-def _nearest(question: str, settings: SkrKnnContext, path: str) -> tuple[LabelFile, list[Neighbour]]:
+def _nearest(question: str, settings: SkrKnnContext) -> tuple[list[LabeledQuestion], float]:
+    """Find the neighbours, and the share of the labels that say that retrieval harms."""
     from hopgraph.tools.retrieval.index_manifest import corpus_fingerprint  # here in the thread, as it brings NumPy
 
-    file = read_labels(path)
-    model = model_name(find_model_spec(settings, f"{settings.method}/{settings.steps[0]}"))
-    retriever = settings.retriever
-    file.check(model, corpus_fingerprint(retriever) if isinstance(retriever, str) else "", path)
-    return file, find_nearest(question, path, settings.neighbours, settings.embedding)
+    if settings.labels is None:
+        raise SettingsError(settings.lacks)
+    labeled = read_labels(settings.labels)
+    corpus = corpus_fingerprint(settings.retriever) if isinstance(settings.retriever, str) else ""
+    for name, here in (("model", describe_settings(settings)[0]), ("corpus", corpus)):
+        if here and (others := {getattr(each, name) for each in labeled} - {"", here}):
+            made = f"made with the {name} {min(others)}, and this run has {here}"
+            raise SettingsError(f"labels {settings.labels}: {made}; {MAKE_LABELS}")
+    share = sum(each.label == "harms" for each in labeled) / len(labeled)
+    return find_nearest(question, settings.labels, settings.neighbours, settings.embedding), share

@@ -29,30 +29,30 @@ class SearchQuery(ReplyModel):
 async def write_queries(state: DspState, runtime: Runtime[DspContext]) -> Mapping[str, Any]:
     """Sample what to search for next, given all passages so far (the search stage of DSP).
 
-    Writes `queries`, each once, with the rationale of its first sample, `sampled` and the next `iteration`. The first
-    hop searches for the question itself where no query could be used or paid for; later hops then have no queries.
+    Writes `queries`, each once, with the rationale of its first sample, `sampled` and the next `iteration`. Where no
+    query could be used, or paid for, the question itself is searched for.
     """
-    settings, passages = runtime.context, passages_by_id(state["passages"])
-    hop, shown = len(state["knowledge"]) + 1, excerpts_of_all_queries(state["knowledge"])
+    settings, count, hop = runtime.context, runtime.context.queries_per_hop, len(state["knowledge"]) + 1
     variables: dict[str, Value] = {"question": state["question"]}
     if hop > 1:
-        variables["passages"] = prompt_passages(shown, passages)
-    wanted, count = Ask("write_query", variables, SearchQuery, SearchQuery(query="")), settings.queries_per_hop
+        shown = excerpts_of_all_queries(state["knowledge"])
+        variables["passages"] = prompt_passages(shown, passages_by_id(state["passages"]))
+    wanted = Ask("write_query", variables, SearchQuery, SearchQuery(query=""))
     answers = await ask_all(
         runtime, state, [replace(wanted, sample=n, sampling=sampling_of(settings, n, count)) for n in range(count)]
     )
-    said = [(_one_line(each.record.query), _one_line(each.record.rationale)) for each in answers]
-    sampled = Counter(query for query, _ in said if query)
-    rationales = dict(reversed(said))
-    emit(runtime, QueriesGenerated(queries=list(sampled), missing=next((why for query, why in said if query), "")))
-    queries = [Query(text=text, why=rationales[text]) for text in sampled]
-    if hop == 1 and not queries:
-        queries = [Query(text=state["question"], why="")]
+    said = [Query(text=_one_line(each.record.query), why=_one_line(each.record.rationale)) for each in answers]
+    first, sampled = {each["text"]: each for each in reversed(said)}, Counter(each["text"] for each in said)
+    queries = [first[text] for text in sampled if text]
+    emit(
+        runtime,
+        QueriesGenerated(queries=[each["text"] for each in queries], missing=queries[0]["why"] if queries else ""),
+    )
     cut_off = any(each.outcome == "budget" for each in answers)
     return {
-        "queries": queries,
+        "queries": queries or [Query(text=state["question"], why="")],
         "sampled": dict(sampled),
-        "iteration": hop if queries else state["iteration"],
+        "iteration": hop,
         "stop_reason": "budget" if cut_off else state["stop_reason"],
         "calls": calls_of(answers),
     }

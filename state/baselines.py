@@ -165,6 +165,9 @@ class SnippetContext(CompressedContext):
 # One retrieval, or none: SKR
 
 
+MAKE_LABELS = "make them with `hopgraph build skr_knn DATASET --out FILE`, then --set labels=FILE"
+
+
 class SkrKnnState(MethodState):
     """The shared keys and the decision."""
 
@@ -192,12 +195,7 @@ class SkrKnnContext(Context):
     @override
     def lacks(self) -> str:
         """Say that there are no labels, and how they are made."""
-        if self.labels is not None:
-            return ""
-        return (
-            "skr_knn needs labelled training questions: make them with `hopgraph build skr_knn DATASET --out FILE`, "
-            "then --set labels=FILE"
-        )
+        return "" if self.labels else f"skr_knn needs labelled training questions: {MAKE_LABELS}"
 
 
 # Several samples or readings: CoT-SC, RERANK, REPLUG

@@ -279,7 +279,6 @@ class NeighboursWeighed(Event, kind="neighbours"):
     questions: list[str]
     labels: list[str]
     """For each what retrieval does: helps or harms."""
-    similarities: list[float]
     harmed_share: float
     """The share of all labelled questions that retrieval harms, which the neighbours' share is set against."""
     retrieves: bool

@@ -4,15 +4,15 @@ The paper's claim: a pipeline that passes texts between model and retriever, wit
 itself, searches that build on one another and aggregated predictions, gains more than retrieving once and reading.
 
 Paper: "Demonstrate-Search-Predict: Composing retrieval and language models for knowledge-intensive NLP" (Khattab et
-al., 2022), as GenGround compares with it (Table 2, DSPy). Demonstrate: `hopgraph build dsp` answers training questions
-and keeps the steps of those that it answers right, as worked examples (`demonstrations`). Search: for each of two hops
-queries are sampled, each with its rationale, and what they find is ranked by the sum of its scores; all hops' passages
-are kept. Predict: chains of thought over them are sampled, and the majority answers. `--preset dspy`, one query for
-three passages in each hop and one answer, is the multi-hop pipeline of DSPy's documentation.
+al., 2022), as GenGround compares with it (Table 2, DSPy). Demonstrate: `hopgraph build dsp` keeps the steps of
+training questions that are answered right as worked examples (`demonstrations`). Search: for each of two hops queries
+are sampled, each with its rationale, and what they find is ranked by the sum of its scores; all hops' passages are
+kept. Predict: chains of thought over them are sampled, and the majority answers. `--preset dspy`, one query for three
+passages in each hop and one answer, is the multi-hop pipeline of DSPy's documentation.
 
 We know the paper by GenGround's account and from memory, and could not check details. *Ours*: five queries and answers,
-where the paper samples more; zero-shot unless `demonstrations` is set; the first hop searches for the question where no
-query could be used. H hops of Q queries and S answers cost H Q + S calls: 15, or 3 as in DSPy.
+where the paper samples more; zero-shot unless `demonstrations` is set; a hop without a usable query searches for
+the question. H hops of Q queries and S answers cost H Q + S calls: 15, or 3 as in DSPy.
 """
 
 from typing import Literal
@@ -38,11 +38,6 @@ def passages_to_fuse(settings: DspContext, _iteration: int) -> int:
     return settings.passages_per_query * (3 if settings.queries_per_hop > 1 else 1)
 
 
-def is_searched(state: DspState) -> Literal["search", "nothing to search for"]:
-    """Whether this hop has queries."""
-    return "search" if state["queries"] else "nothing to search for"
-
-
 def another_hop(state: DspState, settings: DspContext) -> Literal["next hop", "last hop"]:
     """Count the hops."""
     return "next hop" if len(state["knowledge"]) < settings.max_hops else "last hop"
@@ -59,11 +54,7 @@ def build() -> MethodGraph:
     builder.add_node("vote", vote)
     builder.add_node("finish", finish)
 
-    builder.add_path(START, "prepare", "write_queries")
-    builder.add_conditional_edges(
-        "write_queries", is_searched, {"search": "retrieve", "nothing to search for": "sample"}
-    )
-    builder.add_edge("retrieve", "fuse")
+    builder.add_path(START, "prepare", "write_queries", "retrieve", "fuse")
     builder.add_conditional_edges("fuse", another_hop, {"next hop": "write_queries", "last hop": "sample"})
     builder.add_path("sample", "vote", "finish", END)
     return builder

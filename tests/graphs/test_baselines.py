@@ -54,8 +54,6 @@ def test_every_edge_of_the_drawing_is_walked(method: str, tmp_path: Path) -> Non
     walked = go(method)[0].edges
     if method in {"summ", "snippet"}:
         walked |= go(method, IRRELEVANT, passages_per_extraction=1)[0].edges
-    if method == "dsp":
-        walked |= go(method, {"write_query": lambda _: '{"query": ""}'})[0].edges
     if method == "skr_knn":
         walked |= go(method, labels=labels_in(tmp_path, "harms"))[0].edges
     assert walked == drawn_edges(METHODS[method].graph)

@@ -24,7 +24,6 @@ async def test_a_query_is_kept_once_with_the_reason_of_its_first_sample() -> Non
     assert (update["sampled"], update["iteration"]) == ({"a b": 2, "c": 1}, 2)
 
 
-async def test_only_the_first_hop_falls_back_on_the_question() -> None:
-    assert [each["text"] for each in (await asked(["?"], hop=1))["queries"]] == ["Where?"]
-    later = await asked(["?"], hop=2)
-    assert (later["queries"], later["iteration"]) == ([], 1)
+async def test_without_a_usable_query_the_question_is_searched_for() -> None:
+    update = await asked(["?"], hop=2)
+    assert (update["queries"], update["sampled"]) == ([{"text": "Where?", "why": ""}], {})

@@ -180,9 +180,9 @@ def replies(**other: Any) -> dict[str, Any]:
 def labels_in(folder: Path, *labels: str, **origin: str) -> str:
     """Write labelled questions, each like QUESTION with one word more than the one before."""
     words = ["", " then", " then again", " then again elsewhere"]
-    records = [{"question": f"{QUESTION}{more}", "label": label} for more, label in zip(words, labels, strict=False)]
+    records = [{"question": f"{QUESTION}{more}", "label": each, **origin} for more, each in zip(words, labels)]  # noqa: B905
     path = folder / "labels.jsonl"
-    path.write_text("".join(f"{json.dumps(each)}\n" for each in (origin, *records)))
+    path.write_text("".join(f"{json.dumps(each)}\n" for each in records))
     return str(path)
 
 

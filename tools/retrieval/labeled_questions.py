@@ -1,36 +1,23 @@
-"""Training questions labelled by whether retrieval helps to answer them (SKR), and those nearest to a question.
+"""Training questions labelled by whether retrieval helps to answer them (SKR), one JSON object on each line.
 
-    {"model": "openai:NAME", "corpus": "SHA-256 of the passages, or empty"}
-    {"question": "…", "label": "helps"}
+    {"question": "…", "label": "helps", "model": "openai:NAME", "corpus": "SHA-256 of the passages"}
 
-The first line says what the labels were made with; `hopgraph build skr_knn` writes the file.
+`hopgraph build skr_knn` writes them.
 """
 
-from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
 from hopgraph.state import SettingsError
+from hopgraph.state.baselines import MAKE_LABELS
 from hopgraph.state.errors import describe_problem
 from hopgraph.tools.text.comparison import lexical_similarity
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-LEXICAL = "lexical"
-"""The setting for similarity by shared words, in place of an embedding model."""
-
-
-class LabelOrigin(BaseModel, frozen=True, extra="forbid"):
-    """What the labels of a file were made with; empty where that is not known, and then not checked."""
-
-    model: str = ""
-    """Its spec, without keys."""
-    corpus: str = ""
-    """The fingerprint of the corpus."""
 
 
 class LabeledQuestion(BaseModel, frozen=True, extra="forbid"):
@@ -38,36 +25,15 @@ class LabeledQuestion(BaseModel, frozen=True, extra="forbid"):
 
     question: str
     label: Literal["helps", "harms"]
-    """Of retrieval: it was needed for the right answer, or the answer was right only without it."""
+    """Of retrieval: the right answer needed it, or was given only without it."""
+    model: str = ""
+    """The spec, without keys, of the model that answered; empty: it is not checked."""
+    corpus: str = ""
+    """The fingerprint of the passages; empty: it is not checked."""
 
 
-class LabelFile(NamedTuple):
-    """The labels of one model on one corpus."""
-
-    origin: LabelOrigin
-    questions: tuple[LabeledQuestion, ...]
-    """Never empty."""
-
-    def check(self, model: str, corpus: str, path: str) -> None:
-        """Refuse labels that were made with another model or corpus than a run has: they say nothing about it."""
-        for what, had, has in (("model", self.origin.model, model), ("corpus", self.origin.corpus, corpus)):
-            if had and has and had != has:
-                raise SettingsError(
-                    f"labels {path}: they were made with the {what} {had}, and this run has {has}; make its own with "
-                    "`hopgraph build skr_knn`"
-                )
-
-
-class Neighbour(NamedTuple):
-    """A labelled question near the one that is asked."""
-
-    labeled: LabeledQuestion
-    similarity: float
-    """The cosine, of vectors or of counts of words."""
-
-
-def read_labels(path: str) -> LabelFile:
-    """Read a file of labels; again only where it has changed.
+def read_labels(path: str) -> tuple[LabeledQuestion, ...]:
+    """Read a file of labels, in its order; again only where it has changed.
 
     Raises:
         SettingsError: it cannot be read, has no question, or a line of it does not fit, by file and line.
@@ -80,40 +46,31 @@ def read_labels(path: str) -> LabelFile:
 
 
 @lru_cache(maxsize=8)
-def _parsed(path: str, _modified: int) -> LabelFile:
-    first, *lines = Path(path).expanduser().read_text(encoding="utf-8-sig").splitlines() or [""]
-    kinds: list[type[BaseModel]] = [LabelOrigin, *([LabeledQuestion] * len(lines))]
-    found: list[Any] = []
-    for number, (kind, line) in enumerate(zip(kinds, (first, *lines), strict=True), 1):
+def _parsed(path: str, _modified: int) -> tuple[LabeledQuestion, ...]:
+    found: list[LabeledQuestion] = []
+    for number, line in enumerate(Path(path).expanduser().read_text(encoding="utf-8-sig").splitlines(), 1):
         try:
-            found.append(kind.model_validate_json(line))
+            found.append(LabeledQuestion.model_validate_json(line))
         except ValidationError as error:
             raise SettingsError(f"labels {path}:{number}: {describe_problem(error)}") from None
-    if not lines:
-        raise SettingsError(f"labels {path}: no question is labelled; make it again with `hopgraph build skr_knn`")
-    return LabelFile(found[0], tuple(found[1:]))
+    if not found:
+        raise SettingsError(f"labels {path}: no question is labelled; {MAKE_LABELS}")
+    return tuple(found)
 
 
-def find_nearest(question: str, path: str, count: int, embedding: str = LEXICAL) -> list[Neighbour]:
+def find_nearest(question: str, path: str, count: int, embedding: str) -> list[LabeledQuestion]:
     """Find the labelled questions that are nearest to a question, the nearest first, of equals the first in the file.
 
-    Fewer than `count` where the file has no more. Blocks: it may load a model. Raises what `read_labels` does;
-    SpecError: the embedding model cannot be loaded.
+    `embedding` is `lexical` (shared words) or an embedding model's spec. Fewer than `count` where the file has no
+    more. Blocks: it may load a model. Raises what `read_labels` does; SpecError: the model cannot be loaded.
     """
-    labeled = read_labels(path).questions
-    texts = [each.question for each in labeled]
-    measure: Callable[[str, Sequence[str]], Sequence[float]]
-    measure = _shared_words if embedding == LEXICAL else lambda asked, of: _cosines(asked, of, embedding)
-    found = [Neighbour(each, float(near)) for each, near in zip(labeled, measure(question, texts), strict=True)]
-    return sorted(found, key=lambda each: -each.similarity)[:count]
-
-
-def _shared_words(question: str, texts: Sequence[str]) -> list[float]:
-    return [lexical_similarity(question, each) for each in texts]
-
-
-def _cosines(question: str, texts: Sequence[str], embedding: str) -> list[float]:
-    return (_unit_vectors(tuple(texts), embedding) @ _unit_vectors((question,), embedding)[0]).tolist()
+    labeled = read_labels(path)
+    texts = tuple(each.question for each in labeled)
+    if embedding == "lexical":
+        near = [lexical_similarity(question, each) for each in texts]
+    else:
+        near = (_unit_vectors(texts, embedding) @ _unit_vectors((question,), embedding)[0]).tolist()
+    return [labeled[place] for place in sorted(range(len(near)), key=lambda place: -near[place])[:count]]
 
 
 @lru_cache(maxsize=64)

@@ -51,9 +51,9 @@ def test_each_of_several_queries_gets_three_times_what_a_hop_keeps(count: int, f
     assert (found, [each["id"] for each in run.result["passages"]]) == ([f"p{n}" for n in range(fetched)], ["p0", "p1"])
 
 
-def test_without_a_usable_query_the_question_is_searched_for_once() -> None:
+def test_without_a_usable_query_the_question_is_searched_for() -> None:
     run, script = go("dsp", {"write_query": lambda _: '{"query": " "}'})
-    assert queries_of(run) == [QUESTION]
+    assert queries_of(run) == [QUESTION, QUESTION]
     assert script.steps == ["write_query"] * 10 + ["answer_step_by_step"] * 5
 
 
@@ -70,5 +70,5 @@ def test_the_preset_of_dspy_takes_three_calls() -> None:
 
 def test_the_budget_leaves_an_answer_from_what_the_question_finds() -> None:
     run, script = go("dsp", max_llm_calls=1)
-    assert (script.steps, queries_of(run)) == (["answer_step_by_step"], [QUESTION])
+    assert (script.steps, queries_of(run)) == (["answer_step_by_step"], [QUESTION, QUESTION])
     assert run.result["stop_reason"] == "budget"

@@ -35,7 +35,7 @@ def test_the_neighbours_vote_against_the_share_of_all_labels(
     assert bool(run.result["citations"]) == retrieves
     [weighed] = [dict[str, Any](event["data"]) for event in run.events if event["event"] == "neighbours"]
     assert (weighed["labels"], weighed["retrieves"]) == (labels[:neighbours], retrieves)
-    assert weighed["similarities"] == sorted(weighed["similarities"], reverse=True)
+    assert weighed["harmed_share"] == labels.count("harms") / len(labels)
 
 
 def refused(**settings: Any) -> str:
@@ -53,7 +53,7 @@ def test_without_labels_the_command_that_makes_them_is_named(monkeypatch: pytest
 
 def test_labels_of_another_model_or_corpus_are_refused(tmp_path: Path) -> None:
     other = labels_in(tmp_path, "helps", model="openai:other")
-    assert "made with the model openai:other, and this run has ScriptedChatModel; make its own" in refused(labels=other)
+    assert "made with the model openai:other, and this run has ScriptedChatModel; make them" in refused(labels=other)
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.md").write_text("Ada Brink was born in Tallinn.")
     build_index(tmp_path / "notes", tmp_path / "index")

@@ -10,9 +10,8 @@ from hopgraph.state import SettingsError
 from hopgraph.tools.retrieval import labeled_questions
 from hopgraph.tools.retrieval.labeled_questions import find_nearest, read_labels
 
-FIRST = '{"model": "openai:m", "corpus": "c"}\n'
 LINES = "".join(
-    f'{{"question": "{text}", "label": "{label}"}}\n'
+    f'{{"question": "{text}", "label": "{label}", "model": "m", "corpus": "c"}}\n'
     for text, label in [("Who painted it?", "helps"), ("Where was he born?", "harms"), ("Who painted it?", "harms")]
 )
 
@@ -23,24 +22,25 @@ def written(folder: Path, text: str | bytes) -> str:
     return str(path)
 
 
-def test_a_file_has_its_origin_and_its_questions_in_order(tmp_path: Path) -> None:
-    found = read_labels(written(tmp_path, f"\ufeff{FIRST}{LINES}"))
-    assert (found.origin.model, found.origin.corpus) == ("openai:m", "c")
-    assert [each.label for each in found.questions] == ["helps", "harms", "harms"]
+def test_a_file_has_its_questions_in_order(tmp_path: Path) -> None:
+    found = read_labels(written(tmp_path, f"\ufeff{LINES}"))
+    assert [(each.label, each.model, each.corpus) for each in found] == [
+        ("helps", "m", "c"),
+        ("harms", "m", "c"),
+        ("harms", "m", "c"),
+    ]
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", r"labels\.jsonl:1: "),
-        (FIRST, "no question is labelled; make it again with `hopgraph build skr_knn`"),
-        (LINES, r"labels\.jsonl:1: .*question"),
-        (f'{FIRST}{{"question": "x", "label": "maybe"}}', r"labels\.jsonl:2: .*label"),
-        (f"{FIRST}{LINES}[1]", r"labels\.jsonl:5: "),
-        (f"{FIRST}{'{' * 100_000}", r"labels\.jsonl:2: "),
+        ("", "no question is labelled; make them with `hopgraph build skr_knn"),
+        ('{"question": "x", "label": "maybe"}', r"labels\.jsonl:1: .*label"),
+        (f"{LINES}[1]", r"labels\.jsonl:4: "),
+        ("{" * 100_000, r"labels\.jsonl:1: "),
         (b"\xff\xfe", "cannot be read: not UTF-8"),
     ],
-    ids=["empty", "no question", "no origin", "label", "list", "deep", "bytes"],
+    ids=["empty", "label", "list", "deep", "bytes"],
 )
 def test_a_file_that_does_not_fit_is_refused_by_its_line(text: str | bytes, problem: str, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=problem):
@@ -53,9 +53,10 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_of_equally_near_questions_the_first_one_counts(tmp_path: Path) -> None:
-    path = written(tmp_path, FIRST + LINES)
-    assert [each.labeled.label for each in find_nearest("Who painted the ceiling?", path, 2)] == ["helps", "harms"]
-    assert len(find_nearest("Who?", path, 9)) == 3
+    path = written(tmp_path, LINES)
+    found = find_nearest("Who painted the ceiling?", path, 2, "lexical")
+    assert [each.label for each in found] == ["helps", "harms"]
+    assert len(find_nearest("Who?", path, 9, "lexical")) == 3
 
 
 def test_an_embedding_model_compares_by_cosine_and_embeds_the_labels_once(
@@ -70,8 +71,7 @@ def test_an_embedding_model_compares_by_cosine_and_embeds_the_labels_once(
 
     monkeypatch.setattr("hopgraph.tools.retrieval.embeddings.resolve_embeddings", lambda _spec: Vectors())
     labeled_questions.__dict__["_unit_vectors"].cache_clear()
-    path = written(tmp_path, FIRST + LINES)
+    path = written(tmp_path, LINES)
     for question in ("Who is that over there?", "Who?"):
-        found = find_nearest(question, path, 3, "st:any")
-        assert [each.similarity for each in found] == [1.0, 1.0, 0.0]
+        assert [each.question[:3] for each in find_nearest(question, path, 3, "st:any")] == ["Who", "Who", "Whe"]
     assert len(asked) == 3

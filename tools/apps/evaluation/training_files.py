@@ -1,7 +1,7 @@
 """What methods take from training questions, by a run that answered them: SKR's labels, DSP's worked examples."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -24,7 +24,7 @@ from hopgraph.tools.prompts import Value
 from hopgraph.tools.prompts.demonstrations import Demonstration
 from hopgraph.tools.retrieval import resolve_retriever
 from hopgraph.tools.retrieval.index_manifest import is_index
-from hopgraph.tools.retrieval.labeled_questions import LabeledQuestion, LabelOrigin
+from hopgraph.tools.retrieval.labeled_questions import LabeledQuestion
 from hopgraph.tools.text.sanitize import pluralize
 
 
@@ -51,23 +51,23 @@ def write_labels(reader: RunReader, out: Path, most: int) -> str:
     RunError: there is none.
     """
     alone, helped = right_answers(reader, "cot"), right_answers(reader, "one_step_cot")
-    both = {
-        each.question: (alone[each.id], helped[each.id])
-        for each in reader.questions()
-        if each.id in alone & helped.keys()
-    }
+    model, corpus = models_in(reader.manifest.methods["cot"])[0], reader.manifest.corpus.fingerprint
     labeled = [
-        LabeledQuestion(question=question, label="helps" if with_passages else "harms")
-        for question, (without, with_passages) in both.items()
-        if without != with_passages
+        LabeledQuestion(
+            question=each.question, label="helps" if helped[each.id] else "harms", model=model, corpus=corpus
+        )
+        for each in reader.questions()
+        if each.id in alone.keys() & helped.keys() and alone[each.id] != helped[each.id]
     ][:most]
     if not labeled:
-        raise RunError(f"{reader.folder}: of {len(both)} questions none was answered right in one way alone; ask more")
-    model = models_in(reader.manifest.methods["cot"])[0]
-    records = [LabelOrigin(model=model, corpus=reader.manifest.corpus.fingerprint), *labeled]
-    write_files({out: "".join(f"{each.model_dump_json()}\n" for each in records).encode()})
+        raise RunError(f"{reader.folder}: no question was answered right in one way alone; ask more")
+    _write_lines(out, (each.model_dump_json() for each in labeled))
     harmed = sum(each.label == "harms" for each in labeled)
     return f"{len(labeled)} labelled (retrieval helps {len(labeled) - harmed}, harms {harmed}): --set labels={out}"
+
+
+def _write_lines(out: Path, lines: Iterable[str]) -> None:
+    write_files({out: "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")})
 
 
 async def worked_example(
@@ -117,11 +117,8 @@ def write_examples(reader: RunReader, out: Path, most: int) -> str:
     examples = list(islice(filter(None, made), most))
     if not examples:
         raise RunError(f"{reader.folder}: no question was answered right from cited passages; ask more")
-    files: dict[Path, bytes] = {}
     for step in DspContext.steps:
-        lines = [json.dumps(asdict(each), ensure_ascii=False) for example in examples for each in example[step]]
-        files[out / f"{step}.jsonl"] = "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
-    write_files(files)
+        _write_lines(out / f"{step}.jsonl", (json.dumps(asdict(each)) for shown in examples for each in shown[step]))
     return f"the steps of {pluralize(len(examples), 'question')}: --set demonstrations={out}"
 
 

@@ -91,15 +91,16 @@ def run_reproduce(options: ReproduceOptions) -> bool:
     given = options.assignments or ()
     rows = plan_runs(table, dataset, given, has_corpus=options.corpus is not None, second_corpus=second)
     runs = {each.folder: _eval_options(options, path, each) for each in rows if not each.reason}
-    settings = [
-        experiment_settings(each) if each.methods in EXPERIMENTS else settings_by_method(each) for each in runs.values()
-    ]
+    settings = {folder: _settings_of(each) for folder, each in runs.items()}
+    lacking = {folder: each.lacks for folder, each in settings.items() if each.lacks}
+    rows = [PlannedRow(each.row, lacking[each.folder]) if each.folder in lacking else each for each in rows]
+    runs = {folder: each for folder, each in runs.items() if folder not in lacking}
     if options.dry_run:
         for each in runs.values():
             console.print(Text(_command(options, each)), soft_wrap=True)
         _print_left_out(rows)
         return False
-    stand_ins = describe_simulated(each.model_dump() for own in settings for each in own.values())
+    stand_ins = describe_simulated(settings[folder].model_dump() for folder in runs)
     warnings = warnings_for(table, dataset, pooled=options.corpus is None, stand_ins=stand_ins)
     _evaluate(options, path, runs)
     summaries = {folder: summary_of(each.out, each.methods, table.metrics) for folder, each in runs.items()}
@@ -160,6 +161,11 @@ def _eval_options(options: ReproduceOptions, dataset: Path, planned: PlannedRow)
     if planned.second_corpus:
         given["corpus"] = options.second_corpus
     return EvalOptions(dataset, row.method, _out(options) / planned.folder, processes=None, **given)
+
+
+def _settings_of(options: EvalOptions) -> Context:
+    make = experiment_settings if options.methods in EXPERIMENTS else settings_by_method
+    return next(iter(make(options).values()))
 
 
 def experiment_settings(options: EvalOptions) -> dict[str, Context]:
