@@ -79,7 +79,6 @@ _PROMPTS_EXAMPLES = examples(
 )
 _DRAW_EXAMPLES = examples(
     "hopgraph draw migres",
-    "hopgraph draw migres --format ascii",
     "hopgraph draw migres --format svg --out migres.svg",
     'hopgraph ask "…" --method tree_of_reviews --save run.json',
     "hopgraph draw --run run.json",
@@ -194,7 +193,7 @@ def draw(
         typer.Option(
             "--format",
             show_default="mermaid for a method, ascii for a run",
-            help="What to write. A run has no mermaid; png needs the extra `png`.",
+            help="What to write: mermaid for a method, ascii for a run; svg; png (needs the extra `png`).",
         ),
     ] = None,
     out: Annotated[

@@ -6,7 +6,7 @@ from pathlib import Path
 from hopgraph.graphs import METHODS, find_method
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.cli.command_options import PictureFormat
-from hopgraph.tools.apps.drawing import draw_svg, draw_text, render_png
+from hopgraph.tools.apps.drawing import draw_svg, render_png
 from hopgraph.tools.apps.runs.answer_record import read_run
 from hopgraph.tools.apps.runs.run_svg import draw_run_svg
 from hopgraph.tools.apps.runs.tree_builder import build_tree
@@ -31,13 +31,14 @@ def run_draw(method: str | None, *, run: Path | None, format_name: PictureFormat
 
 
 def _draw_method(method: str, format_name: PictureFormat | None) -> bytes:
+    if format_name == "ascii":
+        raise SettingsError("a method's graph is drawn as mermaid, svg or png; ascii is for a run")
     found = find_method(method)
     graph, title = found.figure.get_graph(), str(found.graph.get_name())
     if format_name in ("svg", "png"):
         svg = draw_svg(graph, title)
         return render_png(svg) if format_name == "png" else svg.encode()
-    text = draw_text(graph, title) if format_name == "ascii" else str(graph.draw_mermaid())
-    return f"{text.rstrip()}\n".encode()
+    return f"{str(graph.draw_mermaid()).rstrip()}\n".encode()
 
 
 def _draw_run(path: Path, format_name: PictureFormat | None) -> bytes:

@@ -199,23 +199,3 @@ def _blocks(size: int, resamples: int) -> list[int]:
     """Split resamples of so many values into blocks that fit in memory."""
     step = max(1, _BLOCK // size)
     return [min(step, resamples - done) for done in range(0, resamples, step)]
-
-
-class Agreement(NamedTuple):
-    """The agreement of two judges on the same cases."""
-
-    n: int
-    accuracy: float
-    """Share of the cases on which they agree."""
-    kappa: float | None
-    """Cohen's kappa (1960): agreement beyond chance; None where chance agreement is complete, as when
-    both always give the same verdict."""
-
-
-def measure_agreement(pairs: Sequence[tuple[bool, bool]]) -> Agreement:
-    """Compare two judges by their verdicts on at least one case."""
-    n = len(pairs)
-    same = sum(one == other for one, other in pairs) / n
-    first, second = (sum(column) / n for column in zip(*pairs, strict=True))
-    chance = first * second + (1 - first) * (1 - second)
-    return Agreement(n, same, None if chance == 1.0 else (same - chance) / (1 - chance))

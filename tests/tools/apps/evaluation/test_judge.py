@@ -66,9 +66,6 @@ async def test_each_different_answer_is_judged_once_and_counts_beside_exact_matc
     summary = summarize_run(run)
     assert summary["one_step"]["judged"] == pytest.approx((1 + 1 + 0) / 3)  # right, right to be silent, silent
     assert summary["one_step"]["em"] == pytest.approx((0 + 1 + 0) / 3)
-    agreed = summary["one_step"]["judge_agreement"]
-    assert (agreed["n"], agreed["accuracy"]) == (3, pytest.approx(2 / 3))
-    assert agreed["kappa"] == pytest.approx((2 / 3 - 4 / 9) / (1 - 4 / 9))
     assert summary["direct"]["judged"] == pytest.approx((1 + 0 + 1) / 3)
     assert summary["direct"]["judge"] == spec(server)
 

@@ -198,6 +198,7 @@ def test_a_missing_file_is_named(run: Run, tmp_path: Path) -> None:
         ([], "name a METHOD"),
         (["migres", "--run", "{}"], "name a METHOD"),
         (["--run", "{}", "--format", "mermaid"], "a run is drawn as ascii, svg or png"),
+        (["migres", "--format", "ascii"], "a method's graph is drawn as mermaid, svg or png"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(arguments: list[str], said: str, run: Run, tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from hopgraph.tools.apps.evaluation.metrics import (
     RANKING_SCORES,
     RECALL,
     bootstrap,
-    measure_agreement,
 )
 
 COSTS = (
@@ -165,7 +164,7 @@ def summarize_run(reader: RunReader) -> dict[str, dict[str, Any]]:
     `n` (questions finished), each score as a mean per question, each cost as a mean per question that did not fail,
     `ci95` (score → [low, high]), `failed` (questions of which any repeat failed), `parse_failures` (unusable replies
     of all repeats), and `gap_closed` (see there). Where questions failed, which count as wrong: `without_failed`, with
-    `n` and the scores of the others. Where a model has judged: `judged`, `judge` and `judge_agreement`.
+    `n` and the scores of the others. Where a model has judged: `judged` and `judge`.
     """
     questions = {question.id: question for question in reader.questions()}
     judged = read_judgements(reader)
@@ -206,7 +205,6 @@ def _summary(scored: list[tuple[str, dict[str, float]]], rows: PerQuestion, judg
         others = _means(kept)
         counted["without_failed"] = {"n": len(kept)} | {name: others[name] for name in scores if name in others}
     intervals = {name: list(bootstrap([row[name] for row in rows.values() if name in row])) for name in scores}
-    pairs = [(each["judged"] == 1.0, each["em"] == 1.0) for _, each in scored if {"judged", "em"} <= each.keys()]
-    if pairs:
-        counted |= {"judge": judge, "judge_agreement": measure_agreement(pairs)._asdict()}
+    if "judged" in means:
+        counted["judge"] = judge
     return {"n": len(rows), **means, **counted, "ci95": intervals}

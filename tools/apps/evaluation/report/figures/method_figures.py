@@ -118,8 +118,8 @@ def quality_figure(comparison: Comparison, label: str, *costs: str) -> Any:
         points += [] if is_bound else [(x, 100 * f1)]  # no method can be chosen to reach the bound
     if not costs_seen:
         return None
-    front = _front(points)
-    axes.step(*zip(*front, strict=True), where="post", color=style.SOFT, linewidth=1, linestyle=(0, (4, 3)))
+    if front := _front(points):
+        axes.step(*zip(*front, strict=True), where="post", color=style.SOFT, linewidth=1, linestyle=(0, (4, 3)))
     if min(costs_seen) > 0:
         axes.set_xscale("log")
         axes.xaxis.get_major_locator().set_params(subs=(1, 2, 5))

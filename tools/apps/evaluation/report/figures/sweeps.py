@@ -74,14 +74,8 @@ def _sweep_figure(comparison: Comparison, name: str, lines: Mapping[str, Points]
             ]
             for x, _, (low, high) in drawn if score == "em" else ():
                 axes.vlines(x, factor * low, factor * high, color=colour, alpha=0.35, linewidth=1.5)
-            axes.plot(
-                [x for x, *_ in drawn],
-                [y for _, y, _ in drawn],
-                markersize=5.5,
-                label=line,
-                color=colour,
-                marker=marker,
-            )
+            xs, ys = [x for x, *_ in drawn], [y for _, y, _ in drawn]
+            axes.plot(xs, ys, markersize=5.5, label=line, color=colour, marker=marker)
         axes.set_xticks(range(len(places)), [_label(values[key]) for key in places])
         axes.set_xlabel(word)
         axes.set_ylabel(label)
