@@ -42,8 +42,9 @@ async def write_queries(state: DspState, runtime: Runtime[DspContext]) -> Mappin
         runtime, state, [replace(wanted, sample=n, sampling=sampling_of(settings, n, count)) for n in range(count)]
     )
     said = [Query(text=_one_line(each.record.query), why=_one_line(each.record.rationale)) for each in answers]
-    first, sampled = {each["text"]: each for each in reversed(said)}, Counter(each["text"] for each in said)
-    queries = [first[text] for text in sampled if text]
+    first = {each["text"]: each for each in reversed(said)}
+    sampled = Counter(each["text"] for each in said if each["text"])
+    queries = [first[text] for text in sampled]
     emit(
         runtime,
         QueriesGenerated(queries=[each["text"] for each in queries], missing=queries[0]["why"] if queries else ""),
