@@ -195,6 +195,7 @@ def test_pipes_sockets_and_devices_are_refused_at_once(
         ["index", source, "--out", tmp_path / "index", "--format", "dpr"],
         ["index", source, "--out", tmp_path / "index", "--format", "text"],
         ["eval", source, "--methods", "one_step", "--out", tmp_path / "out"],
+        ["eval", DATASET, "--methods", "one_step", "--out", tmp_path / "out", "--prices", source],
         ["draw", "--run", source],
         *kept,
     ]

@@ -1,20 +1,81 @@
-"""What a run will take, before its first call: a simulated model answers the first questions, and its calls count."""
+"""What model calls cost, and what a run will take before its first one.
 
+Prices are a table that users write. For an estimate a simulated model answers the first questions, and its calls count.
+"""
+
+import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from hopgraph.state import Context, StepEvent
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+
+from hopgraph.state import Context, SettingsError, StepEvent
 from hopgraph.state.context import DEFAULT_MODEL
+from hopgraph.state.errors import describe_problem
 from hopgraph.state.events import Asked, parse_event
 from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob, answer_question
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
+from hopgraph.tools.io.guarded_files import read_source
+from hopgraph.tools.models import model_name
+from hopgraph.tools.resources import find_model_spec
 from hopgraph.tools.text.sanitize import pluralize
 
 TRIED_QUESTIONS = 10
 """Questions that are tried. Of 100 of HotpotQA's, the first 3 predicted half of the calls that MIGRES then took, the
 first 10 87 %."""
+_Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class ModelPrice(BaseModel, frozen=True, extra="forbid"):
+    """The price of a model, for a million tokens."""
+
+    prompt: _Amount
+    completion: _Amount
+
+
+_TABLE = TypeAdapter(dict[str, ModelPrice])
+
+
+@dataclass(frozen=True)
+class PriceTable:
+    """Prices by the beginning of a model's spec or name."""
+
+    prices: dict[str, ModelPrice] = field(default_factory=dict[str, ModelPrice])
+
+    def price(self, model: str, prompt_tokens: int, completion_tokens: int) -> float:
+        """Price a call by the longest entry that the model's name begins with; 0 where there is none."""
+        longest = max(filter(model.startswith, self.prices), key=len, default=None)
+        if longest is None:
+            return 0.0
+        chosen = self.prices[longest]
+        return (prompt_tokens * chosen.prompt + completion_tokens * chosen.completion) / 1_000_000
+
+    def knows(self, model: str) -> bool:
+        """Whether a model has a price."""
+        return model.startswith(tuple(self.prices))
+
+
+def read_prices(path: Path | None) -> PriceTable:
+    """Read a table of prices for a million tokens, in TOML; None gives an empty table, since prices change.
+
+        ["openai:gpt-4.1-mini"]
+        prompt = 0.40
+        completion = 1.60
+
+    SettingsError: it cannot be read, or an entry is not a price.
+    """
+    if path is None:
+        return PriceTable()
+    try:
+        return PriceTable(_TABLE.validate_python(tomllib.loads(read_source(path.expanduser(), pipe=True).decode())))
+    except OSError as error:
+        raise SettingsError(f"--prices {path}: cannot be read: {error.strerror}") from None
+    except ValidationError as error:
+        raise SettingsError(f"--prices {path}: {describe_problem(error)}") from None
+    except ValueError as error:  # not UTF-8, or not TOML
+        raise SettingsError(f"--prices {path}: not a TOML file: {error}") from None
 
 
 class MethodEstimate(NamedTuple):
@@ -28,6 +89,8 @@ class MethodEstimate(NamedTuple):
     calls: float
     prompt_tokens: float
     completion_tokens: float
+    cost: float | None
+    """Of all questions, in the currency of the price table; None where a model has no price."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +102,12 @@ class RunEstimate:
     methods: list[MethodEstimate]
     left_out: tuple[str, ...] = ()
     """What is not counted: models that rerank or judge entailment."""
+
+    @property
+    def cost(self) -> float | None:
+        """Of all methods; None where one of them has no price."""
+        costs = [each.cost for each in self.methods]
+        return None if None in costs else sum(cost for cost in costs if cost is not None)
 
     @property
     def label(self) -> str:
@@ -67,14 +136,15 @@ async def estimate_run(
     left: Mapping[str, int],
     *,
     stand_in: str,
+    prices: PriceTable,
 ) -> RunEstimate:
     """Answer the first questions by every method, in process, and count; HopgraphError where none can be answered.
 
     `left` maps a method to the questions times repeats that are still to be asked (0 where it is left out); `stand_in`
-    is the spec of the model that answers.
+    is the spec of the model that answers, and the prices are those of the models that the settings name.
     """
     tried = [
-        await _estimate(settings, questions[:TRIED_QUESTIONS], left.get(name, 0), stand_in)
+        await _estimate(settings, questions[:TRIED_QUESTIONS], left.get(name, 0), stand_in, prices)
         for name, settings in methods.items()
     ]
     apart = {str(each) for settings in methods.values() for each in (settings.reranker, settings.entailment)}
@@ -82,7 +152,9 @@ async def estimate_run(
     return RunEstimate(stand_in, tried, (*own, *sorted(filter(_is_model, apart))))
 
 
-async def _estimate(settings: Context, questions: Sequence[EvalQuestion], left: int, stand_in: str) -> MethodEstimate:
+async def _estimate(
+    settings: Context, questions: Sequence[EvalQuestion], left: int, stand_in: str, prices: PriceTable
+) -> MethodEstimate:
     # Lexical reranking and checking, so that nothing is paid for.
     free = {name: "lexical" for name in ("reranker", "entailment") if _is_model(str(getattr(settings, name)))}
     replaced = settings.model_copy(update={"model": stand_in, "models": {}, "cache_dir": None, **free})
@@ -95,6 +167,13 @@ async def _estimate(settings: Context, questions: Sequence[EvalQuestion], left: 
         tried += 1
         calls += [event for event in map(parse_event, events) if isinstance(event, Asked)]
     share = 1 / tried if tried else 0.0
+    # Priced as the models that the run will ask.
+    models = [model_name(find_model_spec(settings, call.role)) for call in calls]
+    known = tried > 0 and all(map(prices.knows, models))
+    priced = (
+        prices.price(model, call.prompt_tokens, call.completion_tokens)
+        for model, call in zip(models, calls, strict=True)
+    )
     return MethodEstimate(
         settings.method,
         left,
@@ -102,6 +181,7 @@ async def _estimate(settings: Context, questions: Sequence[EvalQuestion], left: 
         sum(call.attempts for call in calls) * share,
         sum(call.prompt_tokens for call in calls) * share,
         sum(call.completion_tokens for call in calls) * share,
+        sum(priced) * share * left if known else None,
     )
 
 

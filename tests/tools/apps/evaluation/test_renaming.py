@@ -19,6 +19,7 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, RunWri
 from hopgraph.tools.apps.evaluation.batch.run_setup import CORPUS, RunSpec, list_jobs, prepare_run
 from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
 from hopgraph.tools.apps.evaluation.comparison import compare_runs
+from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable
 from hopgraph.tools.apps.evaluation.datasets import QuestionSample, read_questions
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop, GoldSentence
 from hopgraph.tools.apps.evaluation.named_titles import base_of, is_written_as_a_name, words_of
@@ -239,7 +240,7 @@ def test_a_run_on_renamed_questions(dataset: Path, tmp_path: Path) -> None:
     assert prepared.manifest.dataset.renamed == 7
     with RunWriter(out, prepared.manifest, prepared.questions) as directory:
         jobs = list_jobs(prepared, directory, keep_traces=False, retry_failed=False)
-        run_in_background(RunEngine(directory, RunTally(len(jobs))).run(jobs))
+        run_in_background(RunEngine(directory, RunTally(len(jobs)), PriceTable()).run(jobs))
         summary = summarize_run(directory)
     renamed = prepared.questions[0]
     assert "Young" not in renamed.question

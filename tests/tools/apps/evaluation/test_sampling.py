@@ -1,4 +1,6 @@
-"""Choosing questions and statistics: the small parts of an evaluation."""
+"""Choosing questions, statistics and prices: the small parts of an evaluation."""
+
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -6,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopgraph.state import SettingsError
+from hopgraph.tools.apps.evaluation.cost_estimate import read_prices
 from hopgraph.tools.apps.evaluation.datasets import QuestionSample, parse_sample, select_questions
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.metrics import bootstrap, permutation_test
@@ -104,3 +107,33 @@ def test_a_p_value_is_a_probability_and_never_zero(differences: list[float]) -> 
     found = permutation_test(differences, resamples=200)
     assert 0 < found <= 1
     assert found == permutation_test(differences, resamples=200)
+
+
+def test_prices_are_found_by_the_longest_beginning(tmp_path: Path) -> None:
+    table = tmp_path / "prices.toml"
+    table.write_text(
+        '["openai:gpt"]\nprompt = 1\ncompletion = 2\n["openai:gpt-mini"]\nprompt = 0.5\ncompletion = 4.0\n'
+    )
+    prices = read_prices(table)
+    assert prices.price("openai:gpt-5", 1_000_000, 1_000_000) == 3
+    assert prices.price("openai:gpt-mini-2026", 1_000_000, 500_000) == 2.5
+    assert prices.price("offline:extractive", 10, 10) == 0
+    assert prices.knows("openai:gpt-5")
+    assert not read_prices(None).prices
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[a]\nprompt = 1", "a.completion: Field required"),
+        ("[a]\nprompt = -1\ncompletion = 0", "greater than or equal to 0"),
+        ("[a", "not a TOML file"),
+    ],
+)
+def test_a_bad_price_is_named(tmp_path: Path, text: str, message: str) -> None:
+    table = tmp_path / "prices.toml"
+    table.write_text(text)
+    with pytest.raises(SettingsError, match=message):
+        read_prices(table)
+    with pytest.raises(SettingsError, match="cannot be read: No such file"):
+        read_prices(tmp_path / "none.toml")

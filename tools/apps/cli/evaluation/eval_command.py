@@ -25,7 +25,7 @@ from hopgraph.tools.apps.evaluation.batch.ray_engine import ray_workers
 from hopgraph.tools.apps.evaluation.batch.run_directory import DOWNLOADED, RunWriter, kept_if_answered
 from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun, RunSpec, list_jobs, prepare_run
 from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
-from hopgraph.tools.apps.evaluation.cost_estimate import choose_stand_in, estimate_run
+from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable, choose_stand_in, estimate_run, read_prices
 from hopgraph.tools.apps.evaluation.datasets import HUB_PREFIX, download_dataset, parse_sample
 from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.resources import get_model
@@ -42,16 +42,16 @@ def run_eval(options: EvalOptions) -> bool:
     settings_by_method(options)  # a wrong name is reported before a data set is fetched
     dataset = dataset_file(options, options.dataset, options.out)
     options = replace(options, dataset=dataset, model=played_model(options.model, dataset))
-    spec = run_spec(options, _with_all_they_need(options))
+    spec, prices = run_spec(options, _with_all_they_need(options)), prices_of(options)
     with kept_if_answered(spec.out):
         prepared = checked_and_prepared(spec, asks_models=not options.estimate_only)
         with RunWriter(spec.out, prepared.manifest, prepared.questions) as directory:
             jobs = list_jobs(prepared, directory, keep_traces=not options.no_traces, retry_failed=options.retry_failed)
+            _print_cost(options, spec, prepared, prices, jobs)
             if options.estimate_only:
-                _print_estimate(spec, prepared, jobs)
                 return False
             with _workers(options, prepared.methods, len(jobs)) as answering:
-                answer_all(options, prepared, directory, jobs, answering)
+                answer_all(options, prepared, directory, prices, jobs, answering)
             if options.judge:
                 with progress_on(console_on(stderr=True), {"judge": "judging"}) as progress:
                     run_in_background(judge_run(directory, options.judge, progress=partial(progress, "judge")))
@@ -102,6 +102,14 @@ def run_spec(options: EvalOptions, methods: Mapping[str, Context]) -> RunSpec:
     )
 
 
+def prices_of(options: RunOptions) -> PriceTable:
+    """Read the prices, which a limit of the cost needs."""
+    prices = read_prices(options.prices)
+    if options.max_cost is not None and not prices.prices:
+        raise SettingsError("--max-cost needs --prices FILE, with the prices of your models")
+    return prices
+
+
 def checked_and_prepared(spec: RunSpec, *, asks_models: bool = True) -> PreparedRun:
     """Make every model that will be asked, then the corpus: a wrong spec is reported before a folder is made.
 
@@ -122,11 +130,17 @@ def checked_and_prepared(spec: RunSpec, *, asks_models: bool = True) -> Prepared
     return prepared
 
 
-def _print_estimate(spec: RunSpec, prepared: PreparedRun, jobs: Sequence[QuestionJob]) -> None:
+def _print_cost(
+    options: EvalOptions, spec: RunSpec, prepared: PreparedRun, prices: PriceTable, jobs: Sequence[QuestionJob]
+) -> None:
+    """Print an estimate of the cost where one was asked for, a limit is set, or a model has a price."""
+    has_price = any(isinstance(each.model, str) and prices.knows(each.model) for each in prepared.methods.values())
+    if not (options.estimate_only or options.max_cost is not None or has_price):
+        return
     left = Counter(job.settings.method for job in jobs)
     stand_in = choose_stand_in(spec.dataset, prepared.questions, rename=spec.rename)
-    estimate = estimate_run(prepared.methods, prepared.questions, left, stand_in=stand_in)
-    print_estimate(console_on(), run_in_background(estimate))
+    estimate = estimate_run(prepared.methods, prepared.questions, left, stand_in=stand_in, prices=prices)
+    print_estimate(console_on(stderr=not options.estimate_only), run_in_background(estimate))
 
 
 def _workers(options: EvalOptions, methods: Mapping[str, Context], questions: int) -> AbstractContextManager[JobRunner]:
@@ -140,6 +154,7 @@ def answer_all(
     options: RunOptions,
     prepared: PreparedRun,
     directory: RunWriter,
+    prices: PriceTable,
     jobs: Sequence[QuestionJob],
     answering: JobRunner,
 ) -> None:
@@ -153,8 +168,9 @@ def answer_all(
     def tell(error: str) -> None:
         print_line(errors, f"{error} (waiting up to {options.patience:g} s, see --patience)", "yellow")
 
+    limits = options.concurrency, options.max_calls, options.max_cost
     with run_progress(errors, tally):
-        engine = RunEngine(directory, tally, options.concurrency, options.max_calls, answering, options.patience, tell)
+        engine = RunEngine(directory, tally, prices, *limits, answering, options.patience, tell)
         stopped = run_in_background(engine.run(jobs))
     if stopped:
         print_line(errors, f"Stopped: {stopped}. The same command with a higher limit resumes from here.", "yellow")

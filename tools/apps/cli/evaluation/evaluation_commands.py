@@ -18,7 +18,7 @@ _EVAL_EXAMPLES = examples(
     "hopgraph eval nq-open.jsonl --methods all --corpus my-index --add-contexts --out runs/nq --sample random:7 "
     "--limit 500",
     "hopgraph eval musique.jsonl --methods tor --set widths=3,3 --set tor.fusion=paragraph --out runs/tor-3-3",
-    "hopgraph eval hotpot_dev.json --methods migres --out runs/paid --max-calls 5000",
+    "hopgraph eval hotpot_dev.json --methods migres --out runs/paid --max-cost 5 --prices prices.toml",
 )
 _COMPARE_EXAMPLES = examples(
     "hopgraph compare runs/hotpot",

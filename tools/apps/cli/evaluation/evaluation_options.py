@@ -44,6 +44,12 @@ class RunOptions:
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask again what failed.")] = False
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip broken records, and report them.")] = False
     max_calls: Annotated[int | None, typer.Option(metavar="N", min=1, help="Stop a run after N model calls.")] = None
+    max_cost: Annotated[
+        float | None, typer.Option(metavar="AMOUNT", min=0, help="Stop a run at this cost; needs --prices.")
+    ] = None
+    prices: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Prices per million tokens by model, as TOML.")
+    ] = None
     judge: Annotated[
         str | None, typer.Option(metavar="SPEC", help="A model that judges whether answers imply the gold ones.")
     ] = None

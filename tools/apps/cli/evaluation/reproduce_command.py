@@ -20,6 +20,7 @@ from hopgraph.tools.apps.cli.evaluation.eval_command import (
     checked_and_prepared,
     dataset_file,
     played_model,
+    prices_of,
     run_eval,
     run_spec,
     settings_by_method,
@@ -57,7 +58,7 @@ _REPORT = "reproduction"
 """The files with our scores and the paper's, in the table's folder."""
 _WRITTEN = (
     *("methods", "model", "corpus", "preset", "format_name", "limit", "skip", "sample"),
-    "max_calls",
+    *("max_calls", "max_cost", "prices"),
 )
 """The options that a printed command has, where they are given."""
 
@@ -180,7 +181,7 @@ def experiment_settings(options: EvalOptions) -> dict[str, Context]:
 
 def _run_experiment(options: EvalOptions) -> None:
     """Run or resume an experiment; progress goes to standard error."""
-    spec = replace(run_spec(options, experiment_settings(options)), keep_contexts=True)
+    spec, prices = replace(run_spec(options, experiment_settings(options)), keep_contexts=True), prices_of(options)
     work = partial(answer_question, work=EXPERIMENTS[options.methods].work)
     with kept_if_answered(spec.out):
         prepared = checked_and_prepared(spec)
@@ -188,7 +189,7 @@ def _run_experiment(options: EvalOptions) -> None:
             annotated_sub_questions(question)  # raises, before the first call, where this data set has none
         with RunWriter(spec.out, prepared.manifest, prepared.questions) as directory:
             jobs = list_jobs(prepared, directory, keep_traces=True, retry_failed=True)
-            answer_all(options, prepared, directory, jobs, work)
+            answer_all(options, prepared, directory, prices, jobs, work)
 
 
 def _command(reproduced: ReproduceOptions, options: EvalOptions) -> str:

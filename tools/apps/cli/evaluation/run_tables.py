@@ -1,4 +1,4 @@
-"""On the terminal: the progress of a run, its scores, an estimate of what it takes, a report's tables."""
+"""On the terminal: the progress of a run, its scores, an estimate of its cost, a report's tables."""
 
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -114,9 +114,10 @@ def print_summary(console: Console, manifest: RunManifest, summary: Mapping[str,
 
 
 def print_estimate(console: Console, estimate: RunEstimate) -> None:
-    """Print one line per method: calls and tokens of all its questions."""
+    """Print one line per method: calls and tokens of all its questions, and what they cost where prices are known."""
     print_line(console, f"{estimate.label}.", "yellow")
-    columns = ["method", "questions", "calls each", "calls", "prompt tokens", "completion tokens"]
+    priced = any(each.cost is not None for each in estimate.methods)
+    columns = ["method", "questions", "calls each", "calls", "prompt tokens", "completion tokens", *["cost"] * priced]
     rows: list[list[Cell]] = []
     for each in estimate.methods:
         row = [text_cell(each.method), number_cell(each.questions)]
@@ -125,8 +126,14 @@ def print_estimate(console: Console, estimate: RunEstimate) -> None:
             row += [number_cell(count * each.questions) for count in (each.prompt_tokens, each.completion_tokens)]
         else:
             row += [text_cell("not known"), *[text_cell("")] * 3]
-        rows.append(row)
+        rows.append([*row, *[text_cell(_cost(each.cost))] * priced])
     print_cells(console, columns, rows)
+    if priced and estimate.cost is not None and len(estimate.methods) > 1:
+        print_line(console, f"all together: {_cost(estimate.cost)}")
+
+
+def _cost(cost: float | None) -> str:
+    return "no price" if cost is None else f"{cost:,.2f}"
 
 
 @contextmanager
@@ -153,7 +160,7 @@ def run_progress(console: Console, tally: RunTally) -> Generator[None]:
 
 
 class _Figures(ProgressColumn):
-    """Calls, tokens and failures so far; it also moves the bar."""
+    """Calls, tokens, cost and failures so far; it also moves the bar."""
 
     max_refresh = 0.25
 
@@ -174,6 +181,8 @@ def figures(tally: RunTally) -> str:
         f"{pluralize(tally.calls, 'model call')} ({tally.calls / seconds:.1f}/s)",
         f"{tally.prompt_tokens:,} + {tally.completion_tokens:,} tokens",
     ]
+    if tally.cost:
+        parts.append(f"cost {tally.cost:.2f}")
     if tally.parse_failures:
         parts.append(pluralize(tally.parse_failures, "unusable reply", "unusable replies"))
     if tally.outage_began is not None:

@@ -19,6 +19,7 @@ from hopgraph.tools.apps.evaluation.batch.question_job import (
     make_outcome,
 )
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunWriter
+from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable
 from hopgraph.tools.io.background import gather_or_cancel
 
 WorkerMessage = StepEvent | JobResult
@@ -46,6 +47,8 @@ class RunTally:
     """Model calls of this session that the cache did not answer."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cost: float = 0.0
+    """In the currency of the price table; 0 without a price."""
     parse_failures: int = 0
     began: float = field(default_factory=time.monotonic)
 
@@ -60,9 +63,11 @@ class RunEngine:
 
     directory: RunWriter
     tally: RunTally
+    prices: PriceTable
     concurrency: int = 16
     """Questions in flight at a time."""
     max_calls: int | None = None
+    max_cost: float | None = None
     run_one: JobRunner = answer_question
     patience: float = 0.0
     """Seconds for which an outage is waited for before the questions that meet it fail."""
@@ -152,11 +157,15 @@ class RunEngine:
         paid = asked.attempts - asked.cached
         if paid > 0:
             share = paid / asked.attempts
+            prompt, completion = round(share * asked.prompt_tokens), round(share * asked.completion_tokens)
             tally.calls += paid
-            tally.prompt_tokens += round(share * asked.prompt_tokens)
-            tally.completion_tokens += round(share * asked.completion_tokens)
+            tally.prompt_tokens += prompt
+            tally.completion_tokens += completion
+            tally.cost += self.prices.price(asked.model, prompt, completion)
         if self.max_calls is not None and tally.calls >= self.max_calls:
             raise LimitReached(f"--max-calls {self.max_calls} is reached")
+        if self.max_cost is not None and tally.cost >= self.max_cost:
+            raise LimitReached(f"--max-cost {self.max_cost:g} is reached")
 
 
 class WorkerLostError(Exception):
