@@ -101,6 +101,11 @@ PAPERS: Final[dict[str, Paper]] = {
     "vtg": _paper(
         "Towards Verifiable Text Generation with Evolving Memory and Self-Reflection", "Sun et al., 2024", "2312.09075"
     ),
+    "searchain": _paper(
+        "Search-in-the-Chain: Interactively Enhancing Large Language Models with Search for Knowledge-intensive Tasks",
+        "Xu et al., 2023",
+        "2304.14732",
+    ),
     "least_to_most": _paper(
         "Least-to-Most Prompting Enables Complex Reasoning in Large Language Models", "Zhou et al., 2023", "2205.10625"
     ),

@@ -2,9 +2,9 @@
 
 from typing import Literal
 
-from hopgraph.state.baselines import SamplesState, SamplingContext
+from hopgraph.state.baselines import PartsState, SamplesState, SamplingContext
 from hopgraph.state.context import Context, setting
-from hopgraph.state.hops import HopsState
+from hopgraph.state.hops import HopsContext, HopsState
 from hopgraph.state.migres import MigresState
 from hopgraph.state.passage_filtering import FilterContext
 from hopgraph.state.schemas import MethodState
@@ -76,3 +76,30 @@ class VtgContext(Context):
         "Method", 2, "n: how often a sentence without support is written again before it is left out", ge=0, le=10
     )
     max_queries: int = setting("Method", 3, "queries for a sentence without support at most", ge=1, le=10)
+
+
+# A chain of queries: SearChain
+
+
+class SearchainState(PartsState):
+    """The shared keys, and the nodes of the chain as hops and `sub_questions`."""
+
+    claims: list[str]
+    """The model's answers to the `sub_questions`; empty for one that is checked or unsolved."""
+    rounds: int
+    """How often a chain was written."""
+
+
+class SearchainContext(HopsContext):
+    """The settings of SearChain; rounds and passages are the paper's, the scale of confidence is ours."""
+
+    method = "searchain"
+    steps = ("write_chain", "read_link", "answer")
+
+    passages_per_query: int = setting(
+        "Retrieval", 1, "passages retrieved for each query; the reader sees the best one", ge=1, le=1000
+    )
+    max_rounds: int = setting("Method", 5, "chains that are written at most", ge=1, le=20)
+    min_confidence: int = setting(
+        "Method", 4, "how sure the reader must be to correct the model's answer, 1 to 5", ge=1, le=5
+    )

@@ -104,6 +104,11 @@ def _follow_up_jointly(prompt: Prompt) -> Reply:
     return {"intermediate_answer": answer, "used_passages": used, **then}
 
 
+def _write_chain(prompt: Prompt) -> Reply:
+    asked = _next_question(prompt)["sub_question"]
+    return {"chain": [{"query": asked, "answer": ""}] if asked else []}
+
+
 def _act(prompt: Prompt) -> Reply:
     asked = re.findall(r"search\[([^\]\n]{1,500})\]", prompt.blocks.get("history", ""))
     reading = read_evidence(replace(prompt, blocks={**prompt.blocks, "history": ""}))
@@ -256,6 +261,8 @@ STEPS: dict[str, Callable[[Prompt], Reply]] = {
     "extract": _extract,
     "recall_knowledge": _unknowing(knowledge=_DONT_KNOW),
     "decide": _decide,
+    "read_link": _decide,
+    "write_chain": _write_chain,
     "final_answer": _decide,
     "generate_queries": _generate_queries,
     "summarise": _snippet,

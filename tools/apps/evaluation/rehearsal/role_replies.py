@@ -269,6 +269,13 @@ def follow_up(case: PromptCase) -> Reply:
     return {"sub_question": asked, "answer": "", "final_answer": "" if asked else UNANSWERABLE}
 
 
+def write_chain(case: PromptCase) -> Reply:
+    """Ask all that can be asked now; what the history has is known."""
+    known, history = case.known("history"), [text for _, text in case.prompt.items("history")]
+    asked = [] if case.is_enough(known) else case.open_questions({**case.remembered(), **known}, history)
+    return {"chain": [{"query": each, "answer": ""} for each in asked]}
+
+
 def follow_up_jointly(case: PromptCase) -> Reply:
     """Answer the last follow-up question from the passages, then ask the next one, or give the final answer."""
     asked, plan = word_key(case.prompt.text("follow_up")), case.target.plan
@@ -359,13 +366,14 @@ _REPLIES: tuple[_Step, ...] = (
     *(answer, complete, compress, critique, decide, extract, final_answer, fuse, rewrite_passage),
     *(ground, judge_alignment, judge_entailment, judge_relevance, judge_together, judge_usefulness),
     *(reason, review, score_answer, score_relevance, self_knowledge, weigh_passages),
-    *(next_sentence, verifying_questions, write_query),
+    *(next_sentence, verifying_questions, write_chain, write_query),
 )
 """Each is named after its step."""
 _STEPS: dict[str, _Step] = {
     **{each.__name__: each for each in _REPLIES},
     "recall_knowledge": lambda case: {"knowledge": _recall(case)},
     "answer_in_a_sentence": answer,
+    "read_link": decide,
     "review_directly": review,
     "snippet": compress,
     "summarise": compress,

@@ -1,0 +1,65 @@
+"""Write a chain of queries with their answers."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from langgraph.runtime import Runtime
+from pydantic import BeforeValidator
+
+from hopgraph.nodes.core.ask import Ask, ask, calls_of
+from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, max_items_hint, normalized_query, read_list
+from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.hops.hop_history import answered_lines
+from hopgraph.state.events import Decomposed, SubQuestion
+from hopgraph.state.revising import SearchainContext, SearchainState
+from hopgraph.tools.prompts import Value, clean
+from hopgraph.tools.text.comparison import lexical_similarity
+
+_SAME = 0.9
+"""How similar the words of two queries are that ask the same."""
+
+
+class ChainLink(ReplyModel):
+    """A query with its answer, which is empty where it is unsolved."""
+
+    query: ShortText
+    answer: ShortText = ""
+
+
+class QueryChain(ReplyModel):
+    """A reply of the role `write_chain`."""
+
+    chain: Annotated[list[ChainLink], BeforeValidator(read_list), max_items_hint(10)]
+
+
+async def write_chain(state: SearchainState, runtime: Runtime[SearchainContext]) -> Mapping[str, Any]:
+    """Ask for a chain of queries that leads to the answer, given the nodes that were checked (SearChain).
+
+    Writes `sub_questions`, those checked and after them what is new of the chain, and `claims`, their answers. Nothing
+    is new after the last round, at the limit of nodes (both `max_iterations`), or when the budget does not reach
+    (`budget`). Without a usable chain the question itself is the first node, unsolved.
+    """
+    settings, question, hops = runtime.context, state["question"], state["hops"]
+    checked: dict[str, Any] = {"sub_questions": [hop["question"] for hop in hops] or [question]}
+    checked["claims"] = [""] * len(checked["sub_questions"])
+    if state["rounds"] >= settings.max_rounds or len(hops) >= settings.max_hops:
+        return {**checked, "stop_reason": "max_iterations"}
+    variables: dict[str, Value] = {"question": question, "history": answered_lines(hops)}
+    answered = await ask(runtime, state, Ask("write_chain", variables, QueryChain, QueryChain(chain=[])))
+    update = {**checked, "rounds": state["rounds"] + 1, "calls": calls_of([answered])}
+    if answered.outcome == "budget":
+        return {**update, "stop_reason": "budget"}
+    known = [hop["question"] for hop in hops]
+    chain = dict[str, str]()
+    for link in answered.record.chain:
+        query = " ".join(clean(link.query).split())
+        seen = any(lexical_similarity(query, each) >= _SAME or query == each for each in [*known, *chain])
+        if normalized_query(query) and not seen:
+            chain[query] = link.answer
+    new = list(chain.items())[: settings.max_hops - len(hops)] or ([] if hops else [(question, "")])
+    numbered = enumerate((query for query, _ in new), start=1)
+    parts = [SubQuestion(id=f"{update['rounds']}.{number}", question=query) for number, query in numbered]
+    if parts:
+        emit(runtime, Decomposed(id="0", depth=0, question=question, sub_questions=parts))
+    update["sub_questions"] = [*known, *(query for query, _ in new)]
+    return {**update, "claims": [*[""] * len(known), *(answer for _, answer in new)]}

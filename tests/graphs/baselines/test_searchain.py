@@ -1,0 +1,150 @@
+"""SearChain end to end: chains whose nodes are completed, corrected or left as they are; every edge, budgets."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from hopgraph.graphs.baselines import searchain
+from support.baselines_script import FILM, NOISE, PERSON, QUESTION, queries_of, titles
+from support.malformed import MALFORMED
+from support.walks import FixedRetriever, Script, Walk, drawn_edges, walk
+
+WHO, WHERE = "Who directed the film Night Harbour?", "Where was Ada Brink born?"
+FOUND: dict[str, dict[str, tuple[str, str]]] = {
+    "^Who": {"film": FILM, "noise": NOISE},
+    "^Where was Ada": {"person": PERSON},
+    "": {"noise": NOISE},
+}
+ANSWERS = {WHO: "Ada Brink", WHERE: "Tallinn"}
+
+
+def chain(*links: tuple[str, str]) -> str:
+    return json.dumps({"chain": [{"query": query, "answer": answer} for query, answer in links]})
+
+
+def reading(text: str, confidence: Any = 5) -> str:
+    return json.dumps({"answer": {"text": text, "confidence": confidence}})
+
+
+def asked(prompt: str) -> str:
+    return re.findall(r"<question>\n(.*?)\n</question>", prompt, re.DOTALL)[0]
+
+
+def plan(prompt: str) -> str:
+    """Go on from the checked nodes by one unsolved one."""
+    history = prompt.split("<history>")[1].split("</history>")[0]
+    return chain(*[(query, "") for query in ANSWERS if f"{query} " not in history][:1])
+
+
+def replies(**other: Any) -> dict[str, Any]:
+    return {
+        "write_chain": plan,
+        "read_link": lambda prompt: reading(ANSWERS.get(asked(prompt), "unanswerable")),
+        "answer": lambda _: json.dumps({"answer": "Tallinn"}),
+        **other,
+    }
+
+
+def go(other: Mapping[str, Any] | None = None, **more: Any) -> tuple[Walk, Script]:
+    script = Script(replies(**(other or {})))
+    given: dict[str, Any] = {"model": script.model(), "retriever": FixedRetriever(found=FOUND), **more}
+    return walk(searchain.graph, {"question": QUESTION}, searchain.Context(**given)), script
+
+
+def hops(run: Walk) -> list[tuple[str, str, bool]]:
+    return [(hop["question"], hop["answer"], hop["grounded"]) for hop in run.state["hops"]]
+
+
+def test_unsolved_nodes_are_completed_and_the_chain_is_written_anew() -> None:
+    run, script = go()
+    assert script.steps == ["write_chain", "read_link"] * 2 + ["write_chain", "answer"]
+    assert queries_of(run) == [WHO, WHERE]
+    assert f"{WHO} Ada Brink (source: It was directed by Ada Brink.)" in script.prompts[2]
+    assert [titles(script.prompts[at]) for at in (1, 3)] == [["Night Harbour"], ["Ada Brink"]]
+    result = run.result
+    assert (result["answer"], result["stop_reason"], result["usage"]["llm_calls"]) == ("Tallinn", "answered", 6)
+    assert [(each["passage_id"], each["quote"]) for each in result["citations"]] == [
+        ("film", "It was directed by Ada Brink."),
+        ("person", "She was born in Tallinn."),
+    ]
+
+
+def test_a_chain_without_feedback_is_read_once() -> None:
+    solved = chain((WHO, "Ada Brink"), (WHERE, "Tallinn, Estonia"))
+    run, script = go({"write_chain": [solved]})
+    assert script.steps == ["write_chain", "read_link", "read_link", "answer"]
+    assert hops(run) == [(WHO, "Ada Brink", True), (WHERE, "Tallinn, Estonia", True)]
+
+
+@pytest.mark.parametrize(
+    ("claim", "said", "node", "feedback"),
+    [
+        ("Bo Lind", reading("Ada Brink", 4), ("Ada Brink", True), True),
+        ("Bo Lind", reading("Ada Brink", 3), ("Bo Lind", False), False),
+        ("Bo Lind", reading("Ada Brink", None), ("Bo Lind", False), False),
+        ("Bo Lind", reading("unanswerable"), ("Bo Lind", False), False),
+        ("ada brink", reading("Ada Brink", 1), ("ada brink", True), False),
+        ("", reading("Ada Brink", 1), ("Ada Brink", True), True),
+        ("Unsolved", reading("Ada Brink", 1), ("Ada Brink", True), True),
+        ("", reading("unanswerable"), ("", False), True),
+    ],
+)
+def test_what_the_reader_says_completes_corrects_or_stays(
+    claim: str, said: str, node: tuple[str, bool], feedback: bool
+) -> None:
+    run, script = go({"write_chain": [chain((WHO, claim), (WHERE, "")), chain()], "read_link": [said, reading("x")]})
+    assert hops(run)[0] == (WHO, *node)
+    # Only the first feedback of a round is sent: what follows in the chain is not read.
+    assert script.steps.count("read_link") == (1 if feedback else 2)
+
+
+def test_nodes_that_were_seen_are_skipped() -> None:
+    again = [
+        chain((WHO, "")),
+        chain((WHO.upper(), "Bo Lind"), ("The film Night Harbour, who directed?", ""), (WHERE, ""), (WHERE, "")),
+        chain(),
+    ]
+    run, _ = go({"write_chain": again})
+    assert queries_of(run) == [WHO, WHERE]
+
+
+@pytest.mark.parametrize(("more", "nodes"), [({"max_rounds": 1}, 1), ({"max_rounds": 3}, 3), ({"max_hops": 2}, 2)])
+def test_rounds_and_nodes_have_limits(more: dict[str, int], nodes: int) -> None:
+    numbers = iter(range(99))
+    words = ["one", "two", "three", "four", "five"]
+    other = {"write_chain": lambda _: chain(*((f"What is {words[next(numbers) % 5]}?", "") for _ in range(1)))}
+    run, script = go(other, **more)
+    assert (len(run.state["hops"]), script.steps.count("write_chain")) == (nodes, nodes)
+    assert (run.result["stop_reason"], run.result["answer"]) == ("max_iterations", "Tallinn")
+
+
+def test_no_chain_looks_the_question_up() -> None:
+    run, _ = go({"write_chain": lambda _: chain()})
+    assert queries_of(run) == [QUESTION]
+    run, script = go({"write_chain": [chain(("Nowhere?", "")), chain()]}, retriever=FixedRetriever(found={}))
+    assert script.steps == ["write_chain", "write_chain", "answer"]  # without a passage nothing is read
+
+
+@pytest.mark.parametrize("problem", MALFORMED)
+@pytest.mark.parametrize("step", list(replies()))
+def test_malformed_replies_take_the_declared_way(step: str, problem: str) -> None:
+    run, script = go({step: lambda _: MALFORMED[problem]}, parse_retries=1)
+    assert run.result["usage"]["parse_failures"] == script.steps.count(step) > 0
+    assert run.result["stop_reason"] in {"answered", "max_iterations"}
+    assert max(map(len, script.prompts)) < 60_000
+
+
+@pytest.mark.parametrize("limit", range(1, 7))
+def test_no_budget_is_ever_exceeded(limit: int) -> None:
+    run, script = go(max_llm_calls=limit)
+    assert len(script.steps) == run.result["usage"]["llm_calls"] <= limit
+    assert (script.steps[-1], run.result["answer"]) == ("answer", "Tallinn")
+    assert run.result["stop_reason"] == ("answered" if limit == 6 else "budget")
+
+
+def test_every_edge_of_the_drawing_is_walked() -> None:
+    solved = {"write_chain": [chain((WHO, "Ada Brink"))]}
+    assert go()[0].edges | go(solved)[0].edges == drawn_edges(searchain.graph)
