@@ -1,36 +1,67 @@
-"""Answer a part of a question from its own passages and the answers before it."""
+"""Answer a part of a question from its own passages, in the place of what was claimed before."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import excerpts_of_all_queries, read_answer, reader_ask
+from hopgraph.nodes.answer import AnswerReply, DirectAnswer, excerpts_of_all_queries, read_answer, reader_ask
 from hopgraph.nodes.core.ask import as_short, ask, calls_of
 from hopgraph.nodes.core.evidence_review import with_passage_review
-from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
-from hopgraph.nodes.hops.hop_history import answered_lines, close_hop
-from hopgraph.state.baselines import GenReadContext, PartsState
+from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, quoted
+from hopgraph.nodes.core.method_graph import Node
+from hopgraph.nodes.decide import Confidence
+from hopgraph.nodes.hops.hop_history import accept_generated, answered_lines, close_hop
+from hopgraph.state import Context
+from hopgraph.state.baselines import PartsState
+from hopgraph.state.hops import Hop
+from hopgraph.state.revising import SearchainContext
+from hopgraph.tools.text.comparison import contains
 
 
-@with_passage_review("knowledge", lambda state: state["hops"][-1]["question"])
-async def answer_part(state: PartsState, runtime: Runtime[GenReadContext]) -> Mapping[str, Any]:
-    """Answer the open part with what it asks for, never yes or no, in one call; closes its hop.
+class SureAnswer(DirectAnswer):
+    """A reply of the role `read_link`: the answer, with the confidence that the reader states."""
 
-    The reader sees the part's passages and the parts that are answered. Writes `hops` and `evidence`; a part
-    without a passage is not asked about and stays unknown.
+    confidence: Confidence = None
+
+
+def answer_part_with(step: str = "answer", reply: type[AnswerReply] = DirectAnswer) -> Node:
+    """Return the node that answers the open part with what it asks for, never yes or no, in one call; closes its hop.
+
+    Args:
+        step: `answer`, whose reader sees the part's passages and the parts that are answered; others see no parts.
+        reply: The role's reply; of a `SureAnswer` the settings say how sure it must be to contradict a claim.
+
+    The node writes `hops` and `evidence`. The part's entry in `claims`, if any, stands where the reader agrees with it,
+    and is then grounded; it stays as the model's own knowledge where the reader has no answer or is not sure. Without
+    either the part is unknown. No passage: no call.
     """
-    hop, excerpts = state["hops"][-1], excerpts_of_all_queries(state["knowledge"])
-    if not excerpts:
-        return {"hops": close_hop(state["hops"], [], "", runtime)}
-    settings = as_short(runtime.context)
-    passages = prompt_passages(excerpts, passages_by_id(state["passages"]))
-    before = answered_lines(state["hops"][:-1]) or None
-    answered = await ask(runtime, state, reader_ask(hop["question"], settings, passages=passages, sub_answers=before))
-    reading = read_answer(answered, settings, excerpts, evidence_id=f"{hop['number']}.1.1", question=hop["question"])
-    return {
-        "hops": close_hop(state["hops"], reading.evidence, reading.answer, runtime),
-        "evidence": reading.evidence,
-        "stop_reason": "budget" if answered.outcome == "budget" else state["stop_reason"],
-        "calls": calls_of([answered]),
-    }
+
+    @with_passage_review("knowledge", lambda state: state["hops"][-1]["question"])
+    async def answer_part(state: PartsState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+        *before, hop = state["hops"]
+        claim, question = "".join(state["claims"][len(before) : len(before) + 1]), hop["question"]
+        hops, excerpts = [*before, Hop({**hop, "generated": claim})], excerpts_of_all_queries(state["knowledge"])
+        if not excerpts:
+            return accept_generated(hops, runtime)
+        settings, passages = as_short(runtime.context), passages_by_id(state["passages"])
+        earlier = answered_lines(before) or None if step == "answer" else None
+        wanted = reader_ask(question, settings, passages=prompt_passages(excerpts, passages), sub_answers=earlier)
+        answered = await ask(runtime, state, replace(wanted, step=step, schema=reply))
+        reading = read_answer(answered, settings, excerpts, evidence_id=f"{hop['number']}.1.1", question=question)
+        agrees = contains(reading.answer, claim) or contains(claim, reading.answer)
+        stop_reason = "budget" if answered.outcome == "budget" else state["stop_reason"]
+        update = {"stop_reason": stop_reason, "calls": calls_of([answered])}
+        if not reading.answer or (claim and not agrees and not _is_sure(answered.record, settings)):
+            return {**accept_generated(hops, runtime), **update}
+        evidence = [quoted(each, passages) for each in reading.evidence]
+        closed = close_hop(hops, evidence, claim if agrees else reading.answer, runtime)
+        return {"hops": closed, "evidence": evidence, **update}
+
+    return answer_part
+
+
+def _is_sure(reply: AnswerReply, settings: Context) -> bool:
+    least = settings.min_confidence if isinstance(settings, SearchainContext) else 1
+    return not isinstance(reply, SureAnswer) or (reply.confidence or 1) >= least

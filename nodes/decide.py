@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from langgraph.runtime import Runtime
-from pydantic import Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator
 
 from hopgraph.nodes.core.ask import Ask, AskResult, ask, calls_of, yes_no_variable
 from hopgraph.nodes.core.budget import is_exhausted
@@ -23,17 +23,20 @@ _CALLS_OF_AN_ITERATION = 4
 """Calls that one more iteration takes at least: queries, an extraction, a decision, and the final answer."""
 
 
+def _in_range(value: object) -> int | None:
+    found = re.match(r"\s*(\d{1,6}(?:\.\d+)?)", str(value))
+    return min(max(round(float(found[1])), 1), 5) if found else None
+
+
+Confidence = Annotated[int | None, BeforeValidator(_in_range)]
+"""1 to 5, as a model states it; None where it states none."""
+
+
 class DecidedAnswer(ReplyModel):
     """The answer part of a decision."""
 
     text: ShortText
-    confidence: int | None = None
-
-    @field_validator("confidence", mode="before")
-    @classmethod
-    def _in_range(cls, value: object) -> int | None:
-        found = re.match(r"\s*(\d{1,6}(?:\.\d+)?)", str(value))
-        return min(max(round(float(found[1])), 1), 5) if found else None
+    confidence: Confidence = None
 
 
 class Decision(ReplyModel):

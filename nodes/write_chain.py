@@ -7,13 +7,20 @@ from langgraph.runtime import Runtime
 from pydantic import BeforeValidator
 
 from hopgraph.nodes.core.ask import Ask, ask, calls_of
-from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, max_items_hint, normalized_query, read_list
-from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.core.reply_text import (
+    ReplyModel,
+    ShortText,
+    is_dont_know,
+    max_items_hint,
+    normalized_query,
+    read_list,
+    short_answer,
+)
 from hopgraph.nodes.hops.hop_history import answered_lines
-from hopgraph.state.events import Decomposed, SubQuestion
+from hopgraph.nodes.sub_questions import report_parts
 from hopgraph.state.revising import SearchainContext, SearchainState
 from hopgraph.tools.prompts import Value, clean
-from hopgraph.tools.text.comparison import lexical_similarity
+from hopgraph.tools.text.comparison import lexical_similarity, normalize_answer
 
 _SAME = 0.9
 """How similar the words of two queries are that ask the same."""
@@ -55,11 +62,10 @@ async def write_chain(state: SearchainState, runtime: Runtime[SearchainContext])
         query = " ".join(clean(link.query).split())
         seen = any(lexical_similarity(query, each) >= _SAME or query == each for each in [*known, *chain])
         if normalized_query(query) and not seen:
-            chain[query] = link.answer
+            claim = short_answer(link.answer)
+            chain[query] = "" if is_dont_know(claim) or normalize_answer(claim) == "unsolved" else claim
     new = list(chain.items())[: settings.max_hops - len(hops)] or ([] if hops else [(question, "")])
-    numbered = enumerate((query for query, _ in new), start=1)
-    parts = [SubQuestion(id=f"{update['rounds']}.{number}", question=query) for number, query in numbered]
-    if parts:
-        emit(runtime, Decomposed(id="0", depth=0, question=question, sub_questions=parts))
+    if new:
+        report_parts(question, [query for query, _ in new], runtime, prefix=str(update["rounds"]))
     update["sub_questions"] = [*known, *(query for query, _ in new)]
     return {**update, "claims": [*[""] * len(known), *(answer for _, answer in new)]}

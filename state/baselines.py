@@ -264,6 +264,8 @@ class PartsState(HopsState):
 
     sub_questions: list[str]
     """In the order in which they are answered, with `#1` for the answer to the first; empty: the question is whole."""
+    claims: list[str]
+    """What the model says of them before any passage is read; empty texts, or no entries, where it says nothing."""
 
 
 class GenReadContext(OwnKnowledgeContext):

@@ -4,7 +4,7 @@ from typing import Literal
 
 from hopgraph.state.baselines import PartsState, SamplesState, SamplingContext
 from hopgraph.state.context import Context, setting
-from hopgraph.state.hops import HopsContext, HopsState
+from hopgraph.state.hops import HopsContext
 from hopgraph.state.migres import MigresState
 from hopgraph.state.passage_filtering import FilterContext
 from hopgraph.state.schemas import MethodState
@@ -37,8 +37,8 @@ class ItrgContext(Context):
 # A rationale: Verify-and-Edit
 
 
-class EditingState(SamplesState, HopsState):
-    """The shared keys, the samples, and a rationale's sentences as hops: `generated`, and edited the `answer`."""
+class EditingState(SamplesState, PartsState):
+    """The shared keys, the samples, and a rationale's sentences as `claims` on their verifying questions."""
 
 
 class VerifyAndEditContext(SamplingContext, FilterContext):
@@ -82,10 +82,8 @@ class VtgContext(Context):
 
 
 class SearchainState(PartsState):
-    """The shared keys, and the nodes of the chain as hops and `sub_questions`."""
+    """The shared keys, and the nodes of the chain as `sub_questions` with the model's answers as `claims`."""
 
-    claims: list[str]
-    """The model's answers to the `sub_questions`; empty for one that is checked or unsolved."""
     rounds: int
     """How often a chain was written."""
 

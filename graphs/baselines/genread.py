@@ -14,7 +14,7 @@ from typing import Literal
 from langgraph.graph import END, START
 
 from hopgraph.nodes.answer import answer_with
-from hopgraph.nodes.answer_part import answer_part
+from hopgraph.nodes.answer_part import answer_part_with
 from hopgraph.nodes.best_answer import best_answer_with
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.finish import finish
@@ -46,7 +46,7 @@ def build() -> MethodGraph:
     builder.add_node("next_part", next_sub_question)
     builder.add_node("generate", write_passage)
     builder.add_node("read", answer_with())
-    builder.add_node("read_part", answer_part, reserve_calls=1)
+    builder.add_node("read_part", answer_part_with(), reserve_calls=1)
     builder.add_node("compose", best_answer_with())
     builder.add_node("finish", finish)
 

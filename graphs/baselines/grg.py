@@ -16,7 +16,7 @@ from langgraph.graph import END, START
 
 from hopgraph.graphs.baselines.genread import what_was_asked
 from hopgraph.nodes.answer import answer_with
-from hopgraph.nodes.answer_part import answer_part
+from hopgraph.nodes.answer_part import answer_part_with
 from hopgraph.nodes.best_answer import best_answer_with
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.finish import finish
@@ -52,7 +52,7 @@ def build() -> MethodGraph:
     builder.add_node("retrieve", retrieve)
     builder.add_node("mix", mix_passages, defer=True)  # a review of the queries takes longer than `generate`
     builder.add_node("read", answer_with())
-    builder.add_node("read_part", answer_part, reserve_calls=1)
+    builder.add_node("read_part", answer_part_with(), reserve_calls=1)
     builder.add_node("compose", best_answer_with())
     builder.add_node("finish", finish)
 

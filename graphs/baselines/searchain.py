@@ -21,13 +21,14 @@ from typing import Literal
 
 from langgraph.graph import END, START
 
+from hopgraph.nodes.answer_part import SureAnswer, answer_part_with
 from hopgraph.nodes.best_answer import best_answer_with
-from hopgraph.nodes.check_link import check_link
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.finish import finish
 from hopgraph.nodes.next_sub_question import next_sub_question, route_sub_question
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
+from hopgraph.nodes.take_top import take_top
 from hopgraph.nodes.write_chain import write_chain
 from hopgraph.state.revising import SearchainContext, SearchainState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
@@ -48,13 +49,14 @@ def build() -> MethodGraph:
     builder.add_node("chain", write_chain, reserve_calls=1)
     builder.add_node("next_link", next_sub_question)
     builder.add_node("retrieve", retrieve)
-    builder.add_node("check", check_link, reserve_calls=1)
+    builder.add_node("take_top", take_top)
+    builder.add_node("check", answer_part_with("read_link", SureAnswer), reserve_calls=1)
     builder.add_node("answer", best_answer_with())
     builder.add_node("finish", finish)
 
     builder.add_path(START, "prepare", "chain", "next_link")
     builder.add_conditional_edges("next_link", route_sub_question, {"look up": "retrieve", "all answered": "answer"})
-    builder.add_edge("retrieve", "check")
+    builder.add_path("retrieve", "take_top", "check")
     builder.add_conditional_edges("check", has_feedback, {"feedback": "chain", "no feedback": "next_link"})
     builder.add_path("answer", "finish", END)
     return builder

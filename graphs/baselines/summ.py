@@ -34,20 +34,24 @@ def enough_relevant(state: CompressedState, settings: CompressedContext) -> Lite
     return "too few, more left" if left and len(excerpts_of_all_queries(state["knowledge"])) < k else "enough"
 
 
-def build() -> MethodGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = MethodGraph(CompressedState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
+def build_compressing(context: type[CompressedContext], step: str) -> MethodGraph:
+    """Build the graph of a method whose step cuts passages down, one call each, until k are relevant."""
+    builder = MethodGraph(CompressedState, context, input_schema=QuestionInput, output_schema=AnswerOutput)
     builder.add_node("prepare", prepare_for(CompressedState))
     builder.add_node("retrieve", retrieve)
     builder.add_node("rerank", rerank)
-    builder.add_node("summarise", compress_next_with("summarise"), reserve_calls=1)
+    builder.add_node(step, compress_next_with(step), reserve_calls=1)
     builder.add_node("answer", answer_with())
     builder.add_node("finish", finish)
 
-    builder.add_path(START, "prepare", "retrieve", "rerank", "summarise")
-    builder.add_conditional_edges("summarise", enough_relevant, {"enough": "answer", "too few, more left": "summarise"})
-    builder.add_path("answer", "finish", END)
-    return builder
+    builder.add_path(START, "prepare", "retrieve", "rerank", step)
+    builder.add_conditional_edges(step, enough_relevant, {"enough": "answer", "too few, more left": step})
+    return builder.add_path("answer", "finish", END)
+
+
+def build() -> MethodGraph:
+    """Build the graph: its nodes and edges, not yet compiled."""
+    return build_compressing(Context, "summarise")
 
 
 graph = build().compile(name="SUMM")

@@ -5,14 +5,12 @@ replacing it by what was found corrects the rationale, and with it the answer.
 
 Paper: "Verify-and-Edit: A Knowledge-Enhanced Chain-of-Thought Framework" (Zhao et al., 2023), as GenGround compares
 with it (Table 2). Of n chains of thought at temperature 0.7 the majority's answer is given if at least half of them
-agree. Else each sentence of the rationale of the majority's first sample gets a verifying question, its passages, and
-an answer of one sentence, from the sentences that are closest to the question; that replaces it. The answer then
-follows from the edited rationale.
+agree. Else each sentence of the rationale of the majority's first sample gets a verifying question, and an answer of
+one sentence from the closest ones of its passages, which replaces it. The answer follows from the edited rationale.
 
 Where this may differ, as GenGround says no more and the paper was not at hand: the wording, all of it ours and
-zero-shot; n = 5; that all sentences are checked at once, so that no question knows an earlier edit; that closest are
-those which MIGRES's sentence filter keeps. *Ours*: a sentence for which nothing is found stays, marked as not grounded;
-one without a usable question is its own query; without a rationale the question itself is looked up.
+zero-shot; n = 5; that no question knows an edit; that closest are those which MIGRES's sentence filter keeps. *Ours*: a
+sentence stays, marked as not grounded, where nothing is found, and is its own query without a usable question.
 
 n calls where the samples agree; for a rationale of S sentences 2 S + 1 more where they do not.
 """
@@ -21,10 +19,11 @@ from typing import Literal
 
 from langgraph.graph import END, START
 
+from hopgraph.nodes.answer_part import answer_part_with
 from hopgraph.nodes.best_answer import best_answer_with
 from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.nodes.edit_sentences import edit_sentences
 from hopgraph.nodes.finish import finish
+from hopgraph.nodes.next_sub_question import next_sub_question, route_sub_question
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.sample_answers import sample_answers_with
@@ -50,16 +49,20 @@ def build() -> MethodGraph:
     builder.add_node("prepare", prepare_for(EditingState))
     builder.add_node("sample", sample_answers_with(own_knowledge=True), reserve_calls=1)
     builder.add_node("vote", vote)
-    builder.add_node("verifying_questions", verifying_questions)
+    builder.add_node("ask", verifying_questions, reserve_calls=1)
+    builder.add_node("next", next_sub_question)
     builder.add_node("retrieve", retrieve)
     builder.add_node("sentence_filter", sentence_filter)
-    builder.add_node("edit", edit_sentences, reserve_calls=1)
+    builder.add_node("edit", answer_part_with("answer_in_a_sentence"), reserve_calls=1)
     builder.add_node("answer", best_answer_with())
     builder.add_node("finish", finish)
 
     builder.add_path(START, "prepare", "sample")
-    builder.add_conditional_edges("sample", whether_to_edit, {"agreed": "vote", "disagreed": "verifying_questions"})
-    builder.add_path("verifying_questions", "retrieve", "sentence_filter", "edit", "answer", "finish", END)
+    builder.add_conditional_edges("sample", whether_to_edit, {"agreed": "vote", "disagreed": "ask"})
+    builder.add_path("ask", "next")
+    builder.add_conditional_edges("next", route_sub_question, {"look up": "retrieve", "all answered": "answer"})
+    builder.add_path("retrieve", "sentence_filter", "edit", "next")
+    builder.add_path("answer", "finish", END)
     builder.add_edge("vote", "finish")
     return builder
 

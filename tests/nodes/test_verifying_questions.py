@@ -25,8 +25,8 @@ DRAFTS = [draft("x", "Of x."), draft("y", "One. Two. Three."), draft("Y.", "Late
         (DRAFTS, 2, ["One.", "Two."]),
         (DRAFTS[:2], 9, ["Of x."]),
         ([draft("", "Maybe.")], 9, ["Maybe."]),
-        ([draft("x", "")], 9, [""]),
-        ([], 9, [""]),
+        ([draft("x", "")], 9, []),
+        ([], 9, []),
     ],
 )
 async def test_each_sentence_of_the_majoritys_first_sample_is_asked_about(
@@ -35,14 +35,13 @@ async def test_each_sentence_of_the_majoritys_first_sample_is_asked_about(
     state: Any = {"question": "q?", "drafts": drafts, "stop_reason": None, **spent()}
     model = ScriptedChatModel(replies=[f'{{"queries": ["Q{number}?"]}}' for number in range(3)])
     update = await verifying_questions(state, node_runtime(VerifyAndEditContext(model=model, max_sentences=most)))
-    assert [hop["generated"] for hop in update["hops"]] == generated
-    assert [query["text"] for query in update["queries"]] == [hop["question"] for hop in update["hops"]]
-    assert len(model.calls) == len(generated)
+    assert update["claims"] == generated
+    assert update["sub_questions"] == ["Q0?", "Q1?", "Q2?"][: len(model.calls)]
+    assert len(model.calls) == max(1, len(generated))
 
 
-async def test_calls_are_left_over_for_the_edits() -> None:
+async def test_a_sentence_that_the_budget_does_not_reach_is_its_own_query() -> None:
     state: Any = {"question": "q?", "drafts": DRAFTS, "stop_reason": None, **spent(model_call())}
-    settings = VerifyAndEditContext(model=ScriptedChatModel(replies=['{"queries": ["Q?"]}']), max_llm_calls=6)
+    settings = VerifyAndEditContext(model=ScriptedChatModel(replies=['{"queries": ["Q?"]}']), max_llm_calls=2)
     update = await verifying_questions(state, node_runtime(settings))
-    assert [query["text"] for query in update["queries"]] == ["Q?", "Two.", "Three."]
-    assert update["stop_reason"] == "budget"
+    assert (update["sub_questions"], update["stop_reason"]) == (["Q?", "Two.", "Three."], "budget")

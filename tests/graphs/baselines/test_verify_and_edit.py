@@ -143,7 +143,6 @@ def test_no_budget_is_ever_exceeded(limit: int) -> None:
     assert len(script.steps) == run.result["usage"]["llm_calls"] <= limit
     assert run.result["stop_reason"] == ("answered" if limit == 10 else "budget")
     assert (script.steps[-1], run.result["answer"]) == ("answer", "Tallinn")
-    assert script.steps.count("verifying_questions") <= script.steps.count("answer_in_a_sentence")
 
 
 def test_every_edge_of_the_drawing_is_walked() -> None:

@@ -13,7 +13,18 @@ from hopgraph.tools.apps.evaluation.batch.scores import score_questions
 from hopgraph.tools.apps.evaluation.metrics import bootstrap
 
 NAMES = sorted(METHODS.keys() - ALIASES.keys())
-IN_TURNS = ["genground", "react", "self_ask", "ircot", "itrg", "migres", "tree_of_reviews", "chain_of_reviews"]
+IN_TURNS = [
+    "genground",
+    "react",
+    "self_ask",
+    "ircot",
+    "itrg",
+    "vtg",
+    "searchain",
+    "migres",
+    "tree_of_reviews",
+    "chain_of_reviews",
+]
 WITHOUT_MEMORY = ["direct", "cot", "cot_sc", "genread", "least_to_most"]
 COMPARED = ["one_step", "gold_passages", *IN_TURNS, *WITHOUT_MEMORY]
 
@@ -64,7 +75,7 @@ def test_with_full_memory_every_question_is_answered(films: Path, tmp_path: Path
 @pytest.mark.slow
 def test_on_musique_later_retrievals_find_what_one_retrieval_does_not(shared_data: Path, tmp_path: Path) -> None:
     dataset, out = shared_data / "musique" / "train_100.jsonl", tmp_path / "run"
-    methods = ["genground", "ircot", "itrg"]
+    methods = ["genground", "ircot", "itrg", "searchain"]
     as_many = ["one_step.passages_per_query=15"]
     evaluated(dataset, out, ",".join(["one_step", *methods]), assignments=as_many, limit=50)
     reader = RunReader(out)
