@@ -10,7 +10,6 @@ from hopgraph.nodes.core.ask import Ask, ask, calls_of
 from hopgraph.nodes.core.reply_text import (
     ReplyModel,
     ShortText,
-    is_dont_know,
     max_items_hint,
     normalized_query,
     read_list,
@@ -20,14 +19,14 @@ from hopgraph.nodes.hops.hop_history import answered_lines
 from hopgraph.nodes.sub_questions import report_parts
 from hopgraph.state.revising import SearchainContext, SearchainState
 from hopgraph.tools.prompts import Value, clean
-from hopgraph.tools.text.comparison import lexical_similarity, normalize_answer
+from hopgraph.tools.text.comparison import lexical_similarity
 
 _SAME = 0.9
 """How similar the words of two queries are that ask the same."""
 
 
 class ChainLink(ReplyModel):
-    """A query with its answer, which is empty where it is unsolved."""
+    """A query with its answer; empty where it is unsolved."""
 
     query: ShortText
     answer: ShortText = ""
@@ -47,25 +46,21 @@ async def write_chain(state: SearchainState, runtime: Runtime[SearchainContext])
     (`budget`). Without a usable chain the question itself is the first node, unsolved.
     """
     settings, question, hops = runtime.context, state["question"], state["hops"]
-    checked: dict[str, Any] = {"sub_questions": [hop["question"] for hop in hops] or [question]}
-    checked["claims"] = [""] * len(checked["sub_questions"])
+    known, chain = [hop["question"] for hop in hops], dict[str, str]()
     if state["rounds"] >= settings.max_rounds or len(hops) >= settings.max_hops:
-        return {**checked, "stop_reason": "max_iterations"}
+        return {"sub_questions": known, "stop_reason": "max_iterations"}
     variables: dict[str, Value] = {"question": question, "history": answered_lines(hops)}
     answered = await ask(runtime, state, Ask("write_chain", variables, QueryChain, QueryChain(chain=[])))
-    update = {**checked, "rounds": state["rounds"] + 1, "calls": calls_of([answered])}
+    update = {"rounds": state["rounds"] + 1, "calls": calls_of([answered])}
     if answered.outcome == "budget":
-        return {**update, "stop_reason": "budget"}
-    known = [hop["question"] for hop in hops]
-    chain = dict[str, str]()
-    for link in answered.record.chain:
-        query = " ".join(clean(link.query).split())
+        return {**update, "sub_questions": known or [question], "stop_reason": "budget"}
+    for link in answered.record.chain[: 2 * settings.max_hops]:
+        query, claim = " ".join(clean(link.query).split()), short_answer(link.answer)
         seen = any(lexical_similarity(query, each) >= _SAME or query == each for each in [*known, *chain])
-        if normalized_query(query) and not seen:
-            claim = short_answer(link.answer)
-            chain[query] = "" if is_dont_know(claim) or normalize_answer(claim) == "unsolved" else claim
-    new = list(chain.items())[: settings.max_hops - len(hops)] or ([] if hops else [(question, "")])
-    if new:
-        report_parts(question, [query for query, _ in new], runtime, prefix=str(update["rounds"]))
-    update["sub_questions"] = [*known, *(query for query, _ in new)]
-    return {**update, "claims": [*[""] * len(known), *(answer for _, answer in new)]}
+        if normalized_query(query) and not seen and len(known) + len(chain) < settings.max_hops:
+            chain[query] = "" if normalized_query(claim) == "unsolved" else claim
+    if not hops and not chain:
+        chain[question] = ""
+    if chain:
+        report_parts(question, list(chain), runtime, prefix=str(update["rounds"]))
+    return {**update, "sub_questions": [*known, *chain], "claims": [*[""] * len(known), *chain.values()]}

@@ -11,7 +11,7 @@ from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, whole_
 from hopgraph.nodes.core.reply_text import is_dont_know, knowledge_passage
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.write_passages import WrittenPassage, knowledge_ask
-from hopgraph.state import Excerpt, Knowledge, Query
+from hopgraph.state import Knowledge, Query
 from hopgraph.state.events import ThoughtAdded
 from hopgraph.state.revising import ItrgContext, ItrgState
 from hopgraph.tools.prompts import Value, clean
@@ -30,8 +30,11 @@ async def write_document(state: ItrgState, runtime: Runtime[ItrgContext]) -> Map
     excerpts = excerpts_of_all_queries(state["knowledge"])
     if settings.mode == "refine":
         excerpts = [each for each in excerpts if passages[each["passage_id"]]["hop"] == number]
-    wanted = knowledge_ask(question) if first else _rewrite_ask(state, settings, excerpts)
-    answers = [await ask(runtime, state, wanted)] if first or excerpts else []
+    variables: dict[str, Value] = {"question": question, "passages": prompt_passages(excerpts, passages)}
+    if settings.mode == "refine" and before:
+        variables["document"] = before
+    again = Ask("rewrite_passage", variables, WrittenPassage, WrittenPassage(passage=""))
+    answers = [await ask(runtime, state, knowledge_ask(question) if first else again)] if first or excerpts else []
     said = "".join(clean(each.record.passage).strip() for each in answers)
     document = before if is_dont_know(said) else said
     cut_off = any(each.outcome == "budget" for each in answers)
@@ -48,11 +51,3 @@ async def write_document(state: ItrgState, runtime: Runtime[ItrgContext]) -> Map
         "stop_reason": "budget" if cut_off else state["stop_reason"],
         "calls": calls_of(answers),
     }
-
-
-def _rewrite_ask(state: ItrgState, settings: ItrgContext, excerpts: list[Excerpt]) -> Ask[WrittenPassage]:
-    shown = prompt_passages(excerpts, passages_by_id(state["passages"]))
-    variables: dict[str, Value] = {"question": state["question"], "passages": shown}
-    if settings.mode == "refine" and state["document"]:
-        variables["document"] = state["document"]
-    return Ask("rewrite_passage", variables, WrittenPassage, WrittenPassage(passage=""))

@@ -10,8 +10,7 @@ question and all of them, `refine` updates the last one with those that no earli
 question is answered from the last round's passages and document; the document is cited as the model's own words.
 
 Where this may differ, as MIGRES says no more and the paper was not at hand: the wording, all of it ours and zero-shot;
-the mode that MIGRES ran; what counts as newly found. *Ours*: a round that leaves the document as it was is the last,
-since the same query would be searched again.
+the mode that MIGRES ran; what counts as newly found. *Ours*: a round that leaves the document as it was is the last.
 
 T rounds cost T + 2 calls and T searches; a round of `refine` that finds nothing new costs no call.
 """
