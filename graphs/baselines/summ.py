@@ -34,7 +34,7 @@ def enough_relevant(state: CompressedState, settings: CompressedContext) -> Lite
     return "too few, more left" if left and len(excerpts_of_all_queries(state["knowledge"])) < k else "enough"
 
 
-def build_compressing(context: type[CompressedContext], step: str) -> MethodGraph:
+def build_compressing(context: type[CompressedContext], step: Literal["summarise", "snippet"]) -> MethodGraph:
     """Build the graph of a method whose step cuts passages down, one call each, until k are relevant."""
     builder = MethodGraph(CompressedState, context, input_schema=QuestionInput, output_schema=AnswerOutput)
     builder.add_node("prepare", prepare_for(CompressedState))
