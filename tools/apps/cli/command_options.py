@@ -2,9 +2,9 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 import typer
 
@@ -16,13 +16,28 @@ def examples(*lines: str) -> str:
     return "\n\n".join(["Examples:", *lines])
 
 
+def option(default: Any, text: str, *names: str, **about: Any) -> Any:
+    """Return a dataclass's field that is an option of a command; `text` is its help, `about` goes to `typer.Option`."""
+    return field(default=default, metadata={"option": typer.Option(*names, help=text, **about)})
+
+
 def takes(options: type[OptionsT], **defaults: Any) -> Callable[[Callable[[OptionsT], None]], Callable[..., None]]:
     """Return a decorator that lets typer read a command's parameters from a dataclass and pass them as one object.
 
-    Each field is annotated with its `typer.Option` or `typer.Argument`; `defaults` replace fields' defaults.
+    Each field is made by `option`, or annotated with a `typer.Option` or `typer.Argument`; `defaults` replace fields'
+    defaults.
     """
-    signature = inspect.signature(options)
-    parameters = [each.replace(default=defaults.get(name, each.default)) for name, each in signature.parameters.items()]
+    signature, metadata = (
+        inspect.signature(options),
+        {each.name: each.metadata for each in fields(cast("Any", options))},
+    )
+    parameters = [
+        each.replace(
+            default=defaults.get(name, each.default),
+            annotation=Annotated[each.annotation, metadata[name]["option"]] if metadata[name] else each.annotation,
+        )
+        for name, each in signature.parameters.items()
+    ]
 
     def decorate(run: Callable[[OptionsT], None]) -> Callable[..., None]:
         def command(**given: Any) -> None:
@@ -74,30 +89,24 @@ class AskOptions:
 
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question; - reads standard input.")]
     _: KW_ONLY
-    method: Annotated[str, typer.Option(metavar="NAME|FILE.py", help=METHOD_HELP)] = "migres"
+    method: str = option("migres", METHOD_HELP, metavar="NAME|FILE.py")
     model: ModelOption = None
     corpus: CorpusOption = None
-    preset: Annotated[
-        str | None, typer.Option(metavar="FAMILY", help="The paper's settings for a family of data sets.")
-    ] = None
-    assignments: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting of the method; `hopgraph methods NAME` lists them."),
-    ] = None
+    preset: str | None = option(None, "The paper's settings for a family of data sets.", metavar="FAMILY")
+    assignments: list[str] | None = option(
+        None, "A setting of the method; `hopgraph methods NAME` lists them.", "--set", metavar="KEY=VALUE"
+    )
     as_json: JsonOption = False
     verbose: VerboseOption = False
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only the answer and its sources.")] = False
-    save: Annotated[
-        Path | None,
-        typer.Option(metavar="RUN.json", help="Write the run to a file, as --json prints it, for `hopgraph draw`."),
-    ] = None
-    review: Annotated[
-        ReviewChoice | None,
-        typer.Option(
-            metavar="[queries|evidence|all]",
-            help="Pause for you to approve, edit or reject the queries or the evidence; without a value: all.",
-        ),
-    ] = None
+    quiet: bool = option(False, "Show only the answer and its sources.", "--quiet", "-q")
+    save: Path | None = option(
+        None, "Write the run to a file, as --json prints it, for `hopgraph draw`.", metavar="RUN.json"
+    )
+    review: ReviewChoice | None = option(
+        None,
+        "Pause for you to approve, edit or reject the queries or the evidence; without a value: all.",
+        metavar="[queries|evidence|all]",
+    )
 
 
 @dataclass(frozen=True)
@@ -106,88 +115,65 @@ class IndexOptions:
 
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="A file or a folder with passages.")]
     _: KW_ONLY
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="The index's folder. An index in it that was made from SOURCE is brought up to date: only files whose "
-            "content has changed are read, and passages of files that are gone are removed.",
-        ),
-    ] = None
-    to: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPEC",
-            help="Instead of a folder, a search engine's collection to stream into: milvus:FILE.db#COLLECTION, "
-            "milvus:http://HOST:19530#COLLECTION or elasticsearch:http://HOST:9200#INDEX.",
-        ),
-    ] = None
-    format_name: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar="NAME",
-            show_default="detected from the content",
-            help="beir, hotpotqa, 2wikimultihopqa, musique, nq, dpr, or text (documents).",
-        ),
-    ] = None
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip broken records and count them.")] = False
-    follow_links: Annotated[bool, typer.Option("--follow-links", help="Follow links in a folder of documents.")] = False
-    language: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CODE",
-            show_default="en",
-            help="The passages' language, as de, fr, zh, ja or ko: its stop words and stems, or character bigrams "
-            "where no spaces are written (zh-words, ja-words, th-words: words, with the extra `languages`).",
-        ),
-    ] = None
-    passage_words: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            show_default="100; of an index that is updated, its own",
-            help="About how many words of a document a passage has.",
-        ),
-    ] = None
-    overlap: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", show_default="0", help="Up to how many words of one passage the next one begins with."
-        ),
-    ] = None
-    dense: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="Add vectors, to search as faiss:DIR or hybrid:DIR: st:NAME_OR_PATH (sentence-transformers), "
-            "contriever:…, flag:… (BGE), or openai:NAME?base_url=URL (needs the extra `models`).",
-        ),
-    ] = None
-    faiss: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KIND",
-            show_default="flat up to 100,000 passages, hnsw up to 2,000,000, else ivfpq",
-            help="The kind of FAISS index.",
-        ),
-    ] = None
-    add: Annotated[bool, typer.Option("--add", help="Add SOURCE to an index in DIR that was made from others.")] = False
-    replace: Annotated[bool, typer.Option("--replace", help="Build the index in DIR anew, from SOURCE alone.")] = False
-    keep_missing: Annotated[
-        bool, typer.Option("--keep-missing", help="Keep the passages of files that are gone from SOURCE.")
-    ] = False
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say which files would be read or removed; no more.")] = (
-        False
+    out: Path | None = option(
+        None,
+        "The index's folder. An index in it that was made from SOURCE is brought up to date: only files whose "
+        "content has changed are read, and passages of files that are gone are removed.",
+        metavar="DIR",
     )
-    colbert: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="Add a late-interaction model's vectors, to search as colbert:DIR; as colbert-ir/colbertv2.0 or a "
-            "folder, with ?device=cuda and the like (needs the extra `colbert`).",
-        ),
-    ] = None
+    to: str | None = option(
+        None,
+        "Instead of a folder, a search engine's collection to stream into: milvus:FILE.db#COLLECTION, "
+        "milvus:http://HOST:19530#COLLECTION or elasticsearch:http://HOST:9200#INDEX.",
+        metavar="SPEC",
+    )
+    format_name: str | None = option(
+        None,
+        "beir, hotpotqa, 2wikimultihopqa, musique, nq, dpr, or text (documents).",
+        "--format",
+        metavar="NAME",
+        show_default="detected from the content",
+    )
+    skip_bad: bool = option(False, "Skip broken records and count them.", "--skip-bad")
+    follow_links: bool = option(False, "Follow links in a folder of documents.", "--follow-links")
+    language: str | None = option(
+        None,
+        "The passages' language, as de, fr, zh, ja or ko: its stop words and stems, or character bigrams "
+        "where no spaces are written (zh-words, ja-words, th-words: words, with the extra `languages`).",
+        metavar="CODE",
+        show_default="en",
+    )
+    passage_words: int | None = option(
+        None,
+        "About how many words of a document a passage has.",
+        metavar="N",
+        show_default="100; of an index that is updated, its own",
+    )
+    overlap: int | None = option(
+        None, "Up to how many words of one passage the next one begins with.", metavar="N", show_default="0"
+    )
+    dense: str | None = option(
+        None,
+        "Add vectors, to search as faiss:DIR or hybrid:DIR: st:NAME_OR_PATH (sentence-transformers), "
+        "contriever:…, flag:… (BGE), or openai:NAME?base_url=URL (needs the extra `models`).",
+        metavar="MODEL",
+    )
+    faiss: str | None = option(
+        None,
+        "The kind of FAISS index.",
+        metavar="KIND",
+        show_default="flat up to 100,000 passages, hnsw up to 2,000,000, else ivfpq",
+    )
+    add: bool = option(False, "Add SOURCE to an index in DIR that was made from others.", "--add")
+    replace: bool = option(False, "Build the index in DIR anew, from SOURCE alone.", "--replace")
+    keep_missing: bool = option(False, "Keep the passages of files that are gone from SOURCE.", "--keep-missing")
+    dry_run: bool = option(False, "Say which files would be read or removed; no more.", "--dry-run")
+    colbert: str | None = option(
+        None,
+        "Add a late-interaction model's vectors, to search as colbert:DIR; as colbert-ir/colbertv2.0 or a "
+        "folder, with ?device=cuda and the like (needs the extra `colbert`).",
+        metavar="MODEL",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,45 +182,33 @@ class ChatOptions:
 
     corpus: CorpusOption = None
     model: ModelOption = None
-    method: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|FILE.py",
-            show_default="HOPGRAPH_USE_METHOD, else auto",
-            help="The method that the page starts with and that auto stands for; auto itself chooses by the question.",
-        ),
-    ] = None
+    method: str | None = option(
+        None,
+        "The method that the page starts with and that auto stands for; auto itself chooses by the question.",
+        metavar="NAME|FILE.py",
+        show_default="HOPGRAPH_USE_METHOD, else auto",
+    )
     assignments: ChatSetOption = None
-    host: Annotated[
-        str,
-        typer.Option(
-            help="The address to listen on. If it is not this machine's own, callers need a key: set "
-            "HOPGRAPH_API_KEY, to one key or to USER=KEY,USER=KEY. HOPGRAPH_CALLS_PER_DAY (20,000), "
-            "HOPGRAPH_STREAMS_PER_ADDRESS (64) and others of SECURITY.md limit them; HOPGRAPH_PROXIES names proxies."
-        ),
-    ] = "127.0.0.1"
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 7860
-    threads: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|ADDRESS",
-            show_default="a file in your data folder",
-            help="Where conversations are kept: a file, or postgresql://USER@HOST/DATABASE.",
-        ),
-    ] = None
-    origins: Annotated[
-        list[str] | None,
-        typer.Option("--allow-origin", metavar="URL", help="A page of another origin that may call the endpoints."),
-    ] = None
-    hosts: Annotated[
-        list[str] | None,
-        typer.Option("--allow-host", metavar="NAME", help="A host name under which a proxy forwards requests."),
-    ] = None
-    title: Annotated[str, typer.Option(help="What the page is called.")] = "hopgraph"
-    logo: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="An image before the title: SVG, PNG, JPEG or WebP.")
-    ] = None
-    page_examples: Annotated[
-        list[str] | None, typer.Option("--example", metavar="QUESTION", help="A question that the page offers.")
-    ] = None
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True
+    host: str = option(
+        "127.0.0.1",
+        "The address to listen on. If it is not this machine's own, callers need a key: set "
+        "HOPGRAPH_API_KEY, to one key or to USER=KEY,USER=KEY. HOPGRAPH_CALLS_PER_DAY (20,000), "
+        "HOPGRAPH_STREAMS_PER_ADDRESS (64) and others of SECURITY.md limit them; HOPGRAPH_PROXIES names proxies.",
+    )
+    port: int = option(7860, "The port; 0 takes a free one.", min=0, max=65535)
+    threads: str | None = option(
+        None,
+        "Where conversations are kept: a file, or postgresql://USER@HOST/DATABASE.",
+        metavar="FILE|ADDRESS",
+        show_default="a file in your data folder",
+    )
+    origins: list[str] | None = option(
+        None, "A page of another origin that may call the endpoints.", "--allow-origin", metavar="URL"
+    )
+    hosts: list[str] | None = option(
+        None, "A host name under which a proxy forwards requests.", "--allow-host", metavar="NAME"
+    )
+    title: str = option("hopgraph", "What the page is called.")
+    logo: Path | None = option(None, "An image before the title: SVG, PNG, JPEG or WebP.", metavar="FILE")
+    page_examples: list[str] | None = option(None, "A question that the page offers.", "--example", metavar="QUESTION")
+    browser: bool = option(True, "Open the page in the browser.", "--browser/--no-browser")

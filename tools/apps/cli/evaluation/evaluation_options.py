@@ -6,63 +6,48 @@ from typing import Annotated, Literal
 
 import typer
 
-from hopgraph.tools.apps.cli.command_options import METHOD_HELP
+from hopgraph.tools.apps.cli.command_options import METHOD_HELP, option
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
     """The options that `eval` and `reproduce` share."""
 
-    model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPEC",
-            show_default="HOPGRAPH_MODEL, else offline:extractive",
-            help="As in `hopgraph ask`; `rehearsal`, or rehearsal:FILE?error=0.1, plays all roles from the gold "
-            "annotations of this data set or of FILE.",
-        ),
-    ] = None
-    corpus: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIR|SPEC",
-            show_default="the contexts of all questions of DATASET, pooled",
-            help="A folder made by `hopgraph index`, or a retriever's spec.",
-        ),
-    ] = None
-    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Ask at most N questions.")] = None
-    skip: Annotated[int | None, typer.Option(metavar="N", min=1, help="Leave out the first N questions.")] = None
-    sample: Annotated[
-        str | None, typer.Option(metavar="first|random:SEED", show_default="first", help="Which N questions.")
-    ] = None
-    concurrency: Annotated[int, typer.Option(metavar="N", min=1, help="Questions in flight at once.")] = 16
-    assignments: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="[METHOD.]KEY=VALUE", help="A setting of all methods that have it, or of one."),
-    ] = None
-    patience: Annotated[float, typer.Option(metavar="SECONDS", min=0, help="How long to wait in an outage.")] = 300.0
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask again what failed.")] = False
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip broken records, and report them.")] = False
-    max_calls: Annotated[int | None, typer.Option(metavar="N", min=1, help="Stop a run after N model calls.")] = None
-    max_cost: Annotated[
-        float | None, typer.Option(metavar="AMOUNT", min=0, help="Stop a run at this cost; needs --prices.")
-    ] = None
-    prices: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Prices per million tokens by model, as TOML.")
-    ] = None
-    judge: Annotated[
-        str | None, typer.Option(metavar="SPEC", help="A model that judges whether answers imply the gold ones.")
-    ] = None
-    format_name: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar="NAME",
-            show_default="detected from the content",
-            help="The format of DATASET: questions (your own: JSON lines with question and answer or answers), "
-            "hotpotqa, 2wikimultihopqa, musique, strategyqa (BIG-bench's too), nq, triviaqa or beir.",
-        ),
-    ] = None
+    model: str | None = option(
+        None,
+        "As in `hopgraph ask`; `rehearsal`, or rehearsal:FILE?error=0.1, plays all roles from the gold "
+        "annotations of this data set or of FILE.",
+        metavar="SPEC",
+        show_default="HOPGRAPH_MODEL, else offline:extractive",
+    )
+    corpus: str | None = option(
+        None,
+        "A folder made by `hopgraph index`, or a retriever's spec.",
+        metavar="DIR|SPEC",
+        show_default="the contexts of all questions of DATASET, pooled",
+    )
+    limit: int | None = option(None, "Ask at most N questions.", metavar="N", min=1)
+    skip: int | None = option(None, "Leave out the first N questions.", metavar="N", min=1)
+    sample: str | None = option(None, "Which N questions.", metavar="first|random:SEED", show_default="first")
+    concurrency: int = option(16, "Questions in flight at once.", metavar="N", min=1)
+    assignments: list[str] | None = option(
+        None, "A setting of all methods that have it, or of one.", "--set", metavar="[METHOD.]KEY=VALUE"
+    )
+    patience: float = option(300.0, "How long to wait in an outage.", metavar="SECONDS", min=0)
+    retry_failed: bool = option(False, "Ask again what failed.", "--retry-failed")
+    skip_bad: bool = option(False, "Skip broken records, and report them.", "--skip-bad")
+    max_calls: int | None = option(None, "Stop a run after N model calls.", metavar="N", min=1)
+    max_cost: float | None = option(None, "Stop a run at this cost; needs --prices.", metavar="AMOUNT", min=0)
+    prices: Path | None = option(None, "Prices per million tokens by model, as TOML.", metavar="FILE")
+    judge: str | None = option(None, "A model that judges whether answers imply the gold ones.", metavar="SPEC")
+    format_name: str | None = option(
+        None,
+        "The format of DATASET: questions (your own: JSON lines with question and answer or answers), "
+        "hotpotqa, 2wikimultihopqa, musique, strategyqa (BIG-bench's too), nq, triviaqa or beir.",
+        "--format",
+        metavar="NAME",
+        show_default="detected from the content",
+    )
 
 
 @dataclass(frozen=True)
@@ -85,41 +70,27 @@ class EvalOptions(RunOptions):
     ]
     out: Annotated[Path, typer.Option(metavar="DIR", help="The run's folder; an unfinished run in it is resumed.")]
     _: KW_ONLY
-    add_contexts: Annotated[
-        bool, typer.Option("--add-contexts", help="Add the contexts of DATASET to the corpus (MIGRES's oracle).")
-    ] = False
-    ids: Annotated[list[str] | None, typer.Option("--id", metavar="ID", help="Ask this one; repeatable.")] = None
-    repeats: Annotated[
-        int, typer.Option("--repeat", metavar="K", min=1, help="Ask each question K times; scores are means.")
-    ] = 1
-    preset: Annotated[
-        str | None, typer.Option(metavar="FAMILY", help="The papers' settings for a family, where a method has them.")
-    ] = None
-    estimate_only: Annotated[
-        bool, typer.Option("--estimate", help="Say what the run would take, from its first questions, and stop.")
-    ] = False
-    rename: Annotated[
-        int | None,
-        typer.Option(
-            metavar="SEED", min=0, help="Rename people, places and works everywhere, so that memory cannot answer."
-        ),
-    ] = None
-    no_traces: Annotated[
-        bool, typer.Option("--no-traces", help="Keep no steps: a smaller folder, but nothing for `hopgraph show`.")
-    ] = False
-    engine: Annotated[
-        Literal["local", "ray"],
-        typer.Option(help="Where questions are answered: here, or on a Ray cluster (needs the extra `ray`)."),
-    ] = "local"
-    processes: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=256,
-            show_default="one for each 16 calls at a time with openai: models and BM25, up to the cores",
-            help="Processes that share the work.",
-        ),
-    ] = 1
+    add_contexts: bool = option(False, "Add the contexts of DATASET to the corpus (MIGRES's oracle).", "--add-contexts")
+    ids: list[str] | None = option(None, "Ask this one; repeatable.", "--id", metavar="ID")
+    repeats: int = option(1, "Ask each question K times; scores are means.", "--repeat", metavar="K", min=1)
+    preset: str | None = option(None, "The papers' settings for a family, where a method has them.", metavar="FAMILY")
+    estimate_only: bool = option(
+        False, "Say what the run would take, from its first questions, and stop.", "--estimate"
+    )
+    rename: int | None = option(
+        None, "Rename people, places and works everywhere, so that memory cannot answer.", metavar="SEED", min=0
+    )
+    no_traces: bool = option(False, "Keep no steps: a smaller folder, but nothing for `hopgraph show`.", "--no-traces")
+    engine: Literal["local", "ray"] = option(
+        "local", "Where questions are answered: here, or on a Ray cluster (needs the extra `ray`)."
+    )
+    processes: int | None = option(
+        1,
+        "Processes that share the work.",
+        min=1,
+        max=256,
+        show_default="one for each 16 calls at a time with openai: models and BM25, up to the cores",
+    )
     """None: as many as `choose_process_count` chooses, as the command line does. Each further process imports the
     script that was started, which must do its work under `if __name__ == "__main__":`."""
 
@@ -136,13 +107,8 @@ class BuildOptions(RunOptions):
         Path, typer.Option(metavar="FILE|DIR", help="What to write; FILE.run keeps the answers and is resumed.")
     ]
     _: KW_ONLY
-    most: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, show_default="4 for dsp", help="Write at most N questions."),
-    ] = None
-    estimate_only: Annotated[
-        bool, typer.Option("--estimate", help="Say what it would take, from the first questions, and stop.")
-    ] = False
+    most: int | None = option(None, "Write at most N questions.", metavar="N", min=1, show_default="4 for dsp")
+    estimate_only: bool = option(False, "Say what it would take, from the first questions, and stop.", "--estimate")
 
 
 @dataclass(frozen=True)
@@ -152,32 +118,22 @@ class ReproduceOptions(RunOptions):
     name: Annotated[
         str | None, typer.Argument(metavar="[PAPER[/TABLE]]", help="Without it the papers, with a paper its tables.")
     ] = None
-    dataset: Annotated[
-        Path | None,
-        typer.Option(metavar="DATASET", help="As of `eval`; without it only the paper's scores are shown."),
-    ] = None
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", show_default="runs/PAPER-TABLE", help="Where the runs are kept.")
-    ] = None
+    dataset: Path | None = option(
+        None, "As of `eval`; without it only the paper's scores are shown.", metavar="DATASET"
+    )
+    out: Path | None = option(None, "Where the runs are kept.", metavar="DIR", show_default="runs/PAPER-TABLE")
     _: KW_ONLY
-    second_corpus: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIR|SPEC",
-            help="The corpus of the rows with the table's second retriever; without it they are not run.",
-        ),
-    ] = None
-    repeats: Annotated[
-        int | None,
-        typer.Option("--repeat", metavar="K", min=1, show_default="the paper's", help="Ask each question K times."),
-    ] = None
-    methods: Annotated[
-        list[str] | None,
-        typer.Option("--method", metavar="NAME|FILE.py", help="Add a row for this method, too; repeatable."),
-    ] = None
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Print the commands and run nothing; without --dataset those for each of its data sets."
-        ),
-    ] = False
+    second_corpus: str | None = option(
+        None,
+        "The corpus of the rows with the table's second retriever; without it they are not run.",
+        metavar="DIR|SPEC",
+    )
+    repeats: int | None = option(
+        None, "Ask each question K times.", "--repeat", metavar="K", min=1, show_default="the paper's"
+    )
+    methods: list[str] | None = option(
+        None, "Add a row for this method, too; repeatable.", "--method", metavar="NAME|FILE.py"
+    )
+    dry_run: bool = option(
+        False, "Print the commands and run nothing; without --dataset those for each of its data sets.", "--dry-run"
+    )
