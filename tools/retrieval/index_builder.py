@@ -33,7 +33,6 @@ from hopgraph.tools.retrieval.index_sources import (
     FileChanges,
     IndexedSource,
     SourcePlan,
-    compare_files,
     hash_files,
     plan_copies,
     plan_reading,
@@ -150,35 +149,23 @@ def update_index(
         As `build_index`; also a CorpusError for an index that was not made from this source, unless `add`, and a
         SettingsError for one of another language or kind of vectors.
     """
-    get_analyser(language or "en").describe()  # fails before anything is read where a package is missing
+    analyser = get_analyser(language or "en")
+    analyser.describe()  # fails before anything is read where a package is missing
     goal = _check_place(out.expanduser())
     corpus = open_corpus(source.expanduser(), format, follow_links=follow_links, cutting=cutting)
-    if not add and not is_index(goal):
-        if dry_run:
-            return _report_unwritten(goal, corpus, None, compare_files((), hash_files(corpus)))
-        return build_index(
-            source,
-            out,
-            format=format,
-            skip_bad=skip_bad,
-            follow_links=follow_links,
-            language=language,
-            cutting=cutting,
-            dense=dense,
-            faiss=faiss,
-            progress=progress,
-        )
-    old = read_manifest(goal)
-    _check_language(goal, old, language)
-    if cutting is None:
+    old = read_manifest(goal) if add or is_index(goal) else None
+    if old:
+        _check_language(goal, old, language)
+        analyser = load_analyser(goal, old.analyser)
+    if old and cutting is None:
         corpus = with_own_cutting(corpus, goal, read_sources(goal, old))
     vectors = plan_vectors(dense, faiss, goal, old)
     plans, changes = plan_update(corpus, goal, old, add=add, keep_missing=keep_missing)
-    if dry_run or not (changes or delete or (vectors and not vectors.old)):
+    if dry_run or (old and not (changes or delete or (vectors and not vectors.old))):
         return _report_unwritten(goal, corpus, old, changes)
-    analyser, reading = load_analyser(goal, old.analyser), CorpusReading(skip_bad)
+    reading = CorpusReading(skip_bad)
     change = _Change(goal, corpus, analyser, vectors, reading, progress or ignore_progress, old, frozenset(delete))
-    return replace(change.make(plans), changes=changes)
+    return replace(change.make(plans), changes=changes if old else None)
 
 
 def delete_passages(out: Path, ids: Collection[str], *, progress: Progress | None = None) -> int:

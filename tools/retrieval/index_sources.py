@@ -197,18 +197,18 @@ def plan_copies(sources: Iterable[IndexedSource]) -> list[SourcePlan]:
 
 
 def plan_update(
-    corpus: Corpus, goal: Path, old: Manifest, *, add: bool, keep_missing: bool
+    corpus: Corpus, goal: Path, old: Manifest | None, *, add: bool, keep_missing: bool
 ) -> tuple[list[SourcePlan], FileChanges]:
-    """Plan to read what has changed in a source of the index `goal`, and to copy the rest.
+    """Plan to read what has changed in a source of the index `goal` and copy the rest; without an index, read all.
 
     Raises:
         CorpusError: the source is none of the index's, and is not to be added.
     """
-    sources, hashes = read_sources(goal, old), hash_files(corpus)
+    sources, hashes = read_sources(goal, old) if old else (), hash_files(corpus)
     plans, fresh = plan_copies(sources), plan_reading(corpus, goal, hashes)
     number = find_source(sources, corpus, goal, hashes)
     if number is None:
-        if not add:
+        if old and not add:
             made = f"{goal} has no record that it was made from {corpus.path} (but from {old.corpus.source})"
             raise CorpusError(f"{made}; --add adds to it, --replace builds it anew")
         return [*plans, fresh], compare_files((), hashes)

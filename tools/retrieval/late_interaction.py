@@ -34,9 +34,6 @@ from hopgraph.tools.scoring.weights import number_option, read_spec
 FACTS, _VECTORS, _ENDS = "facts.json", "vectors.f16", "ends.npy"
 _TOKENS_AT_ONCE = 1 << 12
 """Tokens scored in one step, so that they and their products stay within the processor's cache."""
-_SIGN_AND_REST = np.int32(-0x70002000)
-"""The bits of a half-precision number, moved to where single precision has them: 0x8FFFE000."""
-_EXPONENTS_APART = np.float32(2.0**112)
 
 
 class LateInteractionFacts(BaseModel, frozen=True, extra="forbid"):
@@ -120,30 +117,13 @@ class TokenVectors:
             # Whole passages: at least one, and as many as fit.
             last = max(first + 1, int(np.searchsorted(totals, scored + _TOKENS_AT_ONCE, side="right")))
             some = slice(first, last)
-            if np.all(np.diff(rows[some]) == 1):  # one piece of the file, which need not be copied
-                vectors = self._vectors[ends[first] - lengths[first] : ends[last - 1]]
-            else:
-                spans = zip(ends[some].tolist(), lengths[some].tolist(), strict=True)
-                vectors = np.concatenate([self._vectors[end - length : end] for end, length in spans])
-            scores[some] = _max_sim(query, vectors, totals[some] - lengths[some] - scored)
+            spans = zip(ends[some].tolist(), lengths[some].tolist(), strict=True)
+            vectors = np.concatenate([self._vectors[end - length : end] for end, length in spans])
+            products = vectors.astype(np.float32) @ query.T
+            starts = totals[some] - lengths[some] - scored
+            scores[some] = np.maximum.reduceat(products, starts, axis=0).sum(axis=1)
             first, scored = last, int(totals[last - 1])
         return scores
-
-
-def _max_sim(query: Vectors, vectors: NDArray[np.float16], starts: NDArray[np.int64]) -> Vectors:
-    """Sum over the query's tokens the best product with each passage's; passages begin at `starts`."""
-    products = _widened(vectors) @ query.T
-    return np.maximum.reduceat(products, starts, axis=0).sum(axis=1)
-
-
-def _widened(vectors: NDArray[np.float16]) -> Vectors:
-    """Turn finite half-precision numbers into single precision, exactly; several times as fast as `astype`."""
-    bits = vectors.view(np.int16).astype(np.int32)
-    bits <<= 13
-    bits &= _SIGN_AND_REST
-    wide = bits.view(np.float32)
-    wide *= _EXPONENTS_APART
-    return wide
 
 
 def read_late_interaction_facts(folder: Path) -> LateInteractionFacts:

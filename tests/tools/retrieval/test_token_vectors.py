@@ -71,13 +71,6 @@ def test_scores_are_those_of_the_definition_however_they_are_cut(
     assert found.tokens == sum(counts)
 
 
-def test_every_finite_number_is_widened_exactly() -> None:
-    numbers = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
-    numbers = numbers[np.isfinite(numbers)].reshape(-1, 2)
-    widened: Any = late_interaction._widened  # pyright: ignore[reportPrivateUsage]
-    assert widened(numbers).tobytes() == numbers.astype(np.float32).tobytes()
-
-
 def indexed(folder: Path) -> Path:
     (folder / "notes.txt").write_text("Some notes on foxes. They run.")
     build_index(folder / "notes.txt", folder / "index")

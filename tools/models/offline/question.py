@@ -75,12 +75,6 @@ class Question:
         return self.words[self._asking] if self._asking >= 0 else ""
 
     @cached_property
-    def lead(self) -> str:
-        """The last content term before the main question word, or of a question without one; empty if it opens."""
-        before = self.words[: self._asking] if self._asking >= 0 else self.words
-        return next(filter(None, (term(word) for word in reversed(before[-3:]))), "")
-
-    @cached_property
     def noun(self) -> str:
         """The asked-for noun ("medal" in "what medal"), in lower case; empty when there is none."""
         rest = self.words[self._asking + 1 :] if self._asking >= 0 else ()

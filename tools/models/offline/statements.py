@@ -3,7 +3,6 @@
 import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from hopgraph.tools.models.offline.terms import WORD, class_words, countries, country_parts, in_class, key, terms
@@ -88,15 +87,9 @@ def spans(text: str) -> tuple[Span, ...]:
     dated = [Span(m[0], m.start(), "date") for m in DATE.finditer(text) if m[0] not in ("May", "March")]
     taken = {at for span in dated for at in range(span.start, span.end)}
     named = [span for span in names(text) if span.start not in taken]
-    regions = [
-        Span(text[a.start : b.end], a.start, "name")
-        for a, b in pairwise(named)
-        if text[a.end : b.start] == ", " and b.text.lower() in countries() and a.kind != "country"
-    ]
     numbers = [Span(m[0].rstrip(","), m.start(), "number") for m in _NUMBER.finditer(text) if m.start() not in taken]
-    words = [Span(m[0], m.start(), "number") for m in WORD.finditer(text) if m[0].lower() in class_words("digit")]
     quoted = [Span(m[1].strip(" ,."), m.start(1), "quoted") for m in _QUOTED.finditer(text)]
-    return tuple(dict.fromkeys(span for span in (*named, *regions, *quoted, *dated, *numbers, *words) if span.text))
+    return tuple(dict.fromkeys(span for span in (*named, *quoted, *dated, *numbers) if span.text))
 
 
 @dataclass(frozen=True)
