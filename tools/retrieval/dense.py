@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hopgraph.state import CorpusError, SettingsError, SpecError
 from hopgraph.tools.io.background import in_search_thread
+from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.retrieval.embeddings import EmbeddingFacts, EmbeddingModel, resolve_embeddings
 from hopgraph.tools.retrieval.embeddings.remote import untrusted_address
 from hopgraph.tools.retrieval.faiss_store import IVFPQ_FROM, VectorStore, build_store, choose_kind
@@ -20,7 +21,7 @@ from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore
 from hopgraph.tools.retrieval.ranking import RANKS
 from hopgraph.tools.retrieval.shards import Shards, embed_passages
 from hopgraph.tools.retrieval.staging import Progress
-from hopgraph.tools.scoring.weights import read_spec, require
+from hopgraph.tools.scoring.weights.model_specs import read_spec
 
 
 @dataclass(frozen=True)

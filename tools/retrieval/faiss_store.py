@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopgraph.state import SettingsError
+from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.retrieval.embeddings.embedding_model import Vector
 from hopgraph.tools.retrieval.index_manifest import damaged
 from hopgraph.tools.retrieval.shards import SHARD, Shards
-from hopgraph.tools.scoring.weights import require
 
 Kind = Literal["flat", "hnsw", "ivfpq"]
 KINDS: tuple[str, ...] = get_args(Kind)

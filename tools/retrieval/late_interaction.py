@@ -29,7 +29,7 @@ from hopgraph.tools.retrieval.late_interaction_model import (
 from hopgraph.tools.retrieval.passage_retriever import IndexRetriever
 from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore
 from hopgraph.tools.retrieval.staging import Progress, ignore_progress, stage_folder
-from hopgraph.tools.scoring.weights import number_option, read_spec
+from hopgraph.tools.scoring.weights.model_specs import number_option, read_spec
 
 FACTS, _VECTORS, _ENDS = "facts.json", "vectors.f16", "ends.npy"
 _TOKENS_AT_ONCE = 1 << 12

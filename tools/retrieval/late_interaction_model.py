@@ -18,17 +18,11 @@ from numpy.typing import NDArray
 from hopgraph.state import SpecError
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.retrieval.embeddings.local import read_modules
-from hopgraph.tools.scoring.weights import (
-    Batched,
-    NamedModel,
-    loading,
-    locate,
-    number_option,
-    placement_of,
-    read_spec,
-)
-from hopgraph.tools.scoring.weights import shared as shared_model
-from hopgraph.tools.scoring.weights.text_model import max_length_of
+from hopgraph.tools.scoring.weights.batched import Batched
+from hopgraph.tools.scoring.weights.batched import shared as shared_model
+from hopgraph.tools.scoring.weights.model_hub import locate
+from hopgraph.tools.scoring.weights.model_specs import NamedModel, number_option, placement_of, read_spec
+from hopgraph.tools.scoring.weights.text_model import loading, max_length_of
 
 EXTRA = "colbert"
 MODEL_OPTIONS = ("device", "dtype", "revision", "batch_size")

@@ -21,7 +21,7 @@ from hopgraph.tools.retrieval.late_interaction import (
     write_token_vectors,
 )
 from hopgraph.tools.retrieval.late_interaction_model import LateInteractionModel
-from hopgraph.tools.scoring.weights import Batched
+from hopgraph.tools.scoring.weights.batched import Batched
 
 SIZE = 8
 

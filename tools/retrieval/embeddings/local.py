@@ -10,25 +10,20 @@ from urllib.parse import urlencode
 import numpy as np
 
 from hopgraph.state import SpecError
+from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingModel, Prefixes, Text, Vector, prefixes_by_name
-from hopgraph.tools.scoring.weights import (
+from hopgraph.tools.scoring.weights.batched import Batched, estimate_tokens, run_in_batches, shared, tokens_per_batch
+from hopgraph.tools.scoring.weights.flag_embedding import SingleForward, forward_errors
+from hopgraph.tools.scoring.weights.model_hub import locate
+from hopgraph.tools.scoring.weights.model_specs import (
     LOCAL_OPTIONS,
-    Batched,
     NamedModel,
     Placement,
-    estimate_tokens,
-    loading,
-    locate,
     number_option,
     placement_of,
     read_spec,
-    require,
-    run_in_batches,
-    shared,
-    tokens_per_batch,
 )
-from hopgraph.tools.scoring.weights.flag_embedding import SingleForward, forward_errors
-from hopgraph.tools.scoring.weights.text_model import USUAL_LENGTH, check_weights, max_length_of
+from hopgraph.tools.scoring.weights.text_model import USUAL_LENGTH, check_weights, loading, max_length_of
 
 OPTIONS = (*LOCAL_OPTIONS, "query_prefix", "passage_prefix", "normalise")
 _VECTOR_OPTIONS = ("revision", "max_length", "query_prefix", "passage_prefix", "normalise")

@@ -19,7 +19,7 @@ from hopgraph.tools.retrieval.embeddings.embedding_model import (
     prefixes_by_name,
     to_vector,
 )
-from hopgraph.tools.scoring.weights import number_option, read_spec
+from hopgraph.tools.scoring.weights.model_specs import number_option, read_spec
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 TEXTS_PER_REQUEST = 64

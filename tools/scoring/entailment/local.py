@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from hopgraph.state import EntailmentChecker, SpecError
+from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.scoring.pair_scorers import Pair, entailing_label
-from hopgraph.tools.scoring.weights import LOCAL_OPTIONS, NamedModel, Placement, read_spec, require
+from hopgraph.tools.scoring.weights.model_specs import LOCAL_OPTIONS, NamedModel, Placement, read_spec
 from hopgraph.tools.scoring.weights.text_model import (
     Scoring,
     TextModel,

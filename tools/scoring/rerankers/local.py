@@ -6,25 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from hopgraph.state import Reranker, SpecError
+from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.scoring.pair_scorers import Pair
-from hopgraph.tools.scoring.weights import (
-    NamedModel,
-    Placement,
-    estimate_tokens,
-    loading,
-    number_option,
-    read_spec,
-    require,
-    run_in_batches,
-    tokens_per_batch,
-)
+from hopgraph.tools.scoring.weights.batched import estimate_tokens, run_in_batches, tokens_per_batch
 from hopgraph.tools.scoring.weights.flag_embedding import SingleForward, forward_errors
 from hopgraph.tools.scoring.weights.model_hub import M3_HEADS
+from hopgraph.tools.scoring.weights.model_specs import NamedModel, Placement, number_option, read_spec
 from hopgraph.tools.scoring.weights.text_model import (
     USUAL_LENGTH,
     Scoring,
     architectures,
     check_weights,
+    loading,
     local_scorer,
     max_length_of,
 )

@@ -17,7 +17,7 @@ pytest.importorskip("transformers", reason="needs the models extra")
 from hopgraph.state import ModelError, Reranker, SpecError
 from hopgraph.tools.scoring.rerankers import local
 from hopgraph.tools.scoring.resolve import resolve_reranker
-from hopgraph.tools.scoring.weights import run_in_batches
+from hopgraph.tools.scoring.weights.batched import run_in_batches
 from hopgraph.tools.scoring.weights.flag_embedding import ForwardError, SingleForward, forward_errors
 from support import tiny_models
 

@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from hopgraph.state import SpecError
-from hopgraph.tools.scoring.weights import Batched, require, shared
-from hopgraph.tools.scoring.weights.batched import MAX_JOINED, batches_by_length
+from hopgraph.tools.io.optional_packages import require
+from hopgraph.tools.scoring.weights.batched import MAX_JOINED, Batched, batches_by_length, shared
 
 
 def test_something_is_made_once_for_all_threads() -> None:

@@ -27,8 +27,8 @@ from hopgraph.state.events import Asked
 from hopgraph.tools.apps.evaluation.batch.local_engine import JobRunner, WorkerLostError, WorkerMessage, retry_lost
 from hopgraph.tools.apps.evaluation.batch.question_job import EventListener, JobResult, QuestionJob, answer_question
 from hopgraph.tools.io.background import background_loop, run_on
+from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.io.redact import redact
-from hopgraph.tools.scoring.weights import require
 
 _START_SECONDS = 600.0
 """Seconds until a cluster has room for one worker; those that grow on demand need minutes."""
