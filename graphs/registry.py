@@ -148,12 +148,9 @@ def _searches_in_loop(graph: CompiledMethod) -> bool:
     """Whether a search leads back to itself; in front of each is the node at which its queries are reviewed."""
     edges = [(edge.source, edge.target) for edge in graph.get_graph(xray=True).edges]
     for search in {target for _, target in edges if "review_queries" in target}:
-        after, left = set[str](), [search]
-        while left:
-            node = left.pop()
-            new = {target for source, target in edges if source == node} - after
+        after = set[str]()
+        while new := {target for source, target in edges if source in {search, *after}} - after:
             after |= new
-            left += new
         if search in after:
             return True
     return False

@@ -168,13 +168,6 @@ class SnippetContext(CompressedContext):
 MAKE_LABELS = "make them with `hopgraph build skr_knn DATASET --out FILE`, then --set labels=FILE"
 
 
-class SkrKnnState(MethodState):
-    """The shared keys and the decision."""
-
-    retrieves: bool
-    """Whether the nearest training questions speak for retrieval."""
-
-
 class SkrKnnContext(Context):
     """The settings of SKR-knn."""
 

@@ -27,14 +27,8 @@ class DspContext(SamplingContext):
     queries_per_hop: int = setting(
         "Method",
         5,
-        "queries that are sampled for each hop, all at the same time; 1: a single one, not sampled",
+        "queries sampled for each hop, which keeps `passages_per_query` passages of three times as many that each "
+        "finds; 1: a single one, not sampled, which finds as many",
         ge=1,
         le=50,
-    )
-    passages_per_query: int = setting(
-        "Retrieval",
-        5,
-        "k: passages that each hop keeps; where several queries are fused, each gets three times as many",
-        ge=1,
-        le=300,
     )

@@ -61,9 +61,9 @@ class RetrievalDecided(Event, kind="retrieval"):
     """Whether passages are looked up for the question."""
 
     share: float
-    """Of the model's wish to retrieve, in [0, 1]."""
+    """Of what speaks for it, the model's wish or the nearest training questions, in [0, 1]."""
     needed: bool
-    """Whether it exceeds the threshold."""
+    """Whether it is large enough."""
 
 
 class QueryEvent(Event):
@@ -273,17 +273,6 @@ class Voted(Event, kind="voted"):
     """Index into `answers`; None where no sample has an answer."""
 
 
-class NeighboursWeighed(Event, kind="neighbours"):
-    """The labelled training questions that are nearest to the question, nearest first, and what they speak for."""
-
-    questions: list[str]
-    labels: list[str]
-    """For each what retrieval does: helps or harms."""
-    harmed_share: float
-    """The share of all labelled questions that retrieval harms, which the neighbours' share is set against."""
-    retrieves: bool
-
-
 class Compared(Event, kind="compared"):
     """The sample whose citations support it best."""
 
@@ -340,7 +329,7 @@ class Answered(Event, kind="answered"):
 
 
 EvidenceEvent = Extracted | Verified | Decided | QueriesGenerated
-AnswerEvent = Reasoned | Sampled | Shortened | Voted | NeighboursWeighed | Compared | Ensembled | Critiqued | Answered
+AnswerEvent = Reasoned | Sampled | Shortened | Voted | Compared | Ensembled | Critiqued | Answered
 
 
 # Trees of questions, and hops

@@ -14,10 +14,9 @@ by exact match; without a neighbour that retrieval harms, passages are looked up
 compares shared words, so that nothing has to be installed: name a model, as st:NAME, to compare meaning. One call.
 """
 
-from typing import Literal
-
 from langgraph.graph import END, START
 
+from hopgraph.graphs.baselines.self_rag import where_from
 from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.finish import finish
@@ -25,21 +24,17 @@ from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
 from hopgraph.nodes.weigh_neighbours import weigh_neighbours
-from hopgraph.state.baselines import SkrKnnContext, SkrKnnState
+from hopgraph.state.baselines import SkrKnnContext
+from hopgraph.state.reflection import SelfRagState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = SkrKnnContext
 
 
-def who_answers(state: SkrKnnState) -> Literal["retrieval helps", "own knowledge"]:
-    """Read the vote of the nearest questions."""
-    return "retrieval helps" if state["retrieves"] else "own knowledge"
-
-
 def build() -> MethodGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
-    builder = MethodGraph(SkrKnnState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(SkrKnnState))
+    builder = MethodGraph(SelfRagState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
+    builder.add_node("prepare", prepare_for(SelfRagState))
     builder.add_node("weigh_neighbours", weigh_neighbours)
     builder.add_node("retrieve", retrieve)
     builder.add_node("take_top", take_top)
@@ -48,9 +43,7 @@ def build() -> MethodGraph:
     builder.add_node("finish", finish)
 
     builder.add_path(START, "prepare", "weigh_neighbours")
-    builder.add_conditional_edges(
-        "weigh_neighbours", who_answers, {"retrieval helps": "retrieve", "own knowledge": "reason_alone"}
-    )
+    builder.add_conditional_edges("weigh_neighbours", where_from, {"passages": "retrieve", "memory": "reason_alone"})
     builder.add_path("retrieve", "take_top", "reason", "finish", END)
     builder.add_edge("reason_alone", "finish")
     return builder

@@ -15,4 +15,4 @@ from support.node_inputs import node_runtime
 async def test_it_writes_the_decision(label: str, retrieves: bool, tmp_path: Path) -> None:
     state: Any = {"question": QUESTION}
     settings = SkrKnnContext(labels=labels_in(tmp_path, label), model="offline:extractive", retriever="sample")
-    assert await weigh_neighbours(state, node_runtime(settings)) == {"retrieves": retrieves}
+    assert await weigh_neighbours(state, node_runtime(settings)) == {"needs_retrieval": retrieves}

@@ -33,9 +33,9 @@ def test_the_neighbours_vote_against_the_share_of_all_labels(
     assert ("<passages>" in script.prompts[0]) == retrieves
     assert (run.result["answer"], run.result["explanation"]) == ("Tallinn", BORN)
     assert bool(run.result["citations"]) == retrieves
-    [weighed] = [dict[str, Any](event["data"]) for event in run.events if event["event"] == "neighbours"]
-    assert (weighed["labels"], weighed["retrieves"]) == (labels[:neighbours], retrieves)
-    assert weighed["harmed_share"] == labels.count("harms") / len(labels)
+    [decided] = [event["data"] for event in run.events if event["event"] == "retrieval"]
+    nearest = labels[:neighbours]
+    assert decided == {"share": 1 - nearest.count("harms") / len(nearest), "needed": retrieves}
 
 
 def refused(**settings: Any) -> str:

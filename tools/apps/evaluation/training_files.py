@@ -1,11 +1,11 @@
 """What methods take from training questions, by a run that answered them: SKR's labels, DSP's worked examples."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from langchain_core.retrievers import BaseRetriever
 from pydantic import JsonValue
@@ -27,16 +27,8 @@ from hopgraph.tools.retrieval.index_manifest import is_index
 from hopgraph.tools.retrieval.labeled_questions import LabeledQuestion
 from hopgraph.tools.text.sanitize import pluralize
 
-
-class TrainingFile(NamedTuple):
-    """How one kind of file is made."""
-
-    methods: str
-    """The methods that answer the training questions, comma-separated."""
-    write: Callable[[RunReader, Path, int], str]
-    """Writes it of the run, to a place, with at most so many questions, and returns how it is used."""
-    most: int
-    """Questions, where no other number is given."""
+WORKED_EXAMPLES = 4
+"""Questions whose steps are shown in a prompt: as many as DSPy bootstraps, where it is not told otherwise."""
 
 
 def right_answers(reader: RunReader, method: str) -> dict[str, bool]:
@@ -45,8 +37,8 @@ def right_answers(reader: RunReader, method: str) -> dict[str, bool]:
     return {name: row["em"] == 1.0 for name, row in scores.items() if not row["failed"] and "em" in row}
 
 
-def write_labels(reader: RunReader, out: Path, most: int) -> str:
-    """Label the questions that are right with passages alone or without them alone; the others say nothing.
+def write_labels(reader: RunReader, out: Path) -> str:
+    """Write a label for each question that is right with passages alone, or without them alone; return how to use them.
 
     RunError: there is none.
     """
@@ -58,7 +50,7 @@ def write_labels(reader: RunReader, out: Path, most: int) -> str:
         )
         for each in reader.questions()
         if each.id in alone.keys() & helped.keys() and alone[each.id] != helped[each.id]
-    ][:most]
+    ]
     if not labeled:
         raise RunError(f"{reader.folder}: no question was answered right in one way alone; ask more")
     _write_lines(out, (each.model_dump_json() for each in labeled))
@@ -101,8 +93,8 @@ async def worked_example(
     return {**found, "answer_step_by_step": [Demonstration({**asked, **more}, {**answered, "used_passages": used})]}
 
 
-def write_examples(reader: RunReader, out: Path, most: int) -> str:
-    """Write the steps of the first questions that DSP answers right and cites, into a folder of demonstrations.
+def write_examples(reader: RunReader, out: Path) -> str:
+    """Write the steps of the first questions that DSP answers right from cited passages; return how to use them.
 
     RunError: there is none.
     """
@@ -114,7 +106,7 @@ def write_examples(reader: RunReader, out: Path, most: int) -> str:
     retriever = resolve_retriever(f"bm25:{own}" if is_index(own) else reader.manifest.corpus.retriever)
     traces = (reader.trace(each) for each in outcomes if each["citations"])
     made = (run_in_background(worked_example(each, retriever, more)) for each in traces)
-    examples = list(islice(filter(None, made), most))
+    examples = list(islice(filter(None, made), WORKED_EXAMPLES))
     if not examples:
         raise RunError(f"{reader.folder}: no question was answered right from cited passages; ask more")
     for step in DspContext.steps:
@@ -122,8 +114,5 @@ def write_examples(reader: RunReader, out: Path, most: int) -> str:
     return f"the steps of {pluralize(len(examples), 'question')}: --set demonstrations={out}"
 
 
-TRAINING_FILES = {
-    "skr_knn": TrainingFile("cot,one_step_cot", write_labels, 100_000),
-    "dsp": TrainingFile("dsp", write_examples, 4),
-}
-"""By the method that reads them."""
+TRAINING_FILES = {"skr_knn": ("cot,one_step_cot", write_labels), "dsp": ("dsp", write_examples)}
+"""By the method that reads them: the methods that answer the training questions, and what writes them of their run."""

@@ -181,10 +181,6 @@ def _samples(event: AnyEvent | UnknownEvent, _view: EventView) -> list[Line] | N
         case events.Sampled():
             count = f"{pluralize(len(event.answers), 'answer')}: " if event.answers else ""
             return [Line("sample", f"{count}{_tally(event.answers)}")]
-        case events.NeighboursWeighed():
-            harmed, count = event.labels.count("harms"), pluralize(len(event.labels), "nearest training question")
-            then = "look up passages" if event.retrieves else "answer from own knowledge"
-            return [Line("know", f"retrieval harms {harmed} of {count}, and {event.harmed_share:.0%} of all: {then}")]
         case events.Shortened():
             return [Line("shorten", _tally(event.sampled))]
         case events.Critiqued():

@@ -20,7 +20,6 @@ LEFT_OUT = (
     events.TopicNamed,
     events.United,
     events.QueriesGenerated,
-    events.NeighboursWeighed,
     events.Fused,
     events.Asked,
     events.Retrying,

@@ -73,8 +73,8 @@ def test_the_steps_of_right_answers_become_worked_examples(
     films: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, model = tmp_path / "examples", ("--model", f"rehearsal:{films}")
-    few = ("--limit", "3", "--set", "queries_per_hop=2", "--set", "samples=1", "--set", "abstain=false")
-    assert main(["build", "dsp", str(films), "--out", str(out), *model, *few, "--most", "1"]) == 0
+    few = ("--limit", "1", "--set", "queries_per_hop=2", "--set", "samples=1", "--set", "abstain=false")
+    assert main(["build", "dsp", str(films), "--out", str(out), *model, *few]) == 0
     assert capsys.readouterr().out.endswith(f"the steps of 1 question: --set demonstrations={out}\n")
     steps = {path.stem: [*map(json.loads, path.read_text().splitlines())] for path in out.iterdir()}
     assert {step: len(shots) for step, shots in steps.items()} == {"write_query": 2, "answer_step_by_step": 1}

@@ -14,16 +14,14 @@ from hopgraph.tools.apps.evaluation.training_files import TRAINING_FILES
 
 def run_build(options: BuildOptions) -> bool:
     """Run or resume the evaluation, write the file of what it has finished, and return whether any question failed."""
-    training, out = TRAINING_FILES[options.method], options.out.expanduser()
+    (methods, write), out = TRAINING_FILES[options.method], options.out.expanduser()
     run = out.with_name(f"{out.name}.run")
     if out.exists() and not run.exists():
         raise SettingsError(f"--out {out}: it exists, and was not made by this command; choose another name")
     given = {each.name: getattr(options, each.name) for each in fields(RunOptions)}
     failed = run_eval(
-        EvalOptions(
-            options.dataset, training.methods, run, estimate_only=options.estimate_only, processes=None, **given
-        )
+        EvalOptions(options.dataset, methods, run, estimate_only=options.estimate_only, processes=None, **given)
     )
     if not options.estimate_only:
-        console_on().print(Text(training.write(RunReader(run), out, options.most or training.most)), soft_wrap=True)
+        console_on().print(Text(write(RunReader(run), out)), soft_wrap=True)
     return failed

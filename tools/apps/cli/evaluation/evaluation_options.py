@@ -107,7 +107,6 @@ class BuildOptions(RunOptions):
         Path, typer.Option(metavar="FILE|DIR", help="What to write; FILE.run keeps the answers and is resumed.")
     ]
     _: KW_ONLY
-    most: int | None = option(None, "Write at most N questions.", metavar="N", min=1, show_default="4 for dsp")
     estimate_only: bool = option(False, "Say what it would take, from the first questions, and stop.", "--estimate")
 
 
