@@ -53,7 +53,7 @@ def answer_part_with(step: str = "answer", reply: type[AnswerReply] = DirectAnsw
         agrees = contains(reading.answer, claim) or contains(claim, reading.answer)
         stop_reason = "budget" if answered.outcome == "budget" else state["stop_reason"]
         update = {"stop_reason": stop_reason, "calls": calls_of([answered])}
-        if not reading.answer or (claim and not agrees and not _is_sure(answered.record, settings)):
+        if not reading.answer or (claim and not agrees and _is_doubtful(answered.record, settings)):
             return {**accept_generated(hops, runtime), **update}
         evidence = [quoted(each, passages) for each in reading.evidence]
         closed = close_hop(hops, evidence, claim if agrees else reading.answer, runtime)
@@ -62,6 +62,7 @@ def answer_part_with(step: str = "answer", reply: type[AnswerReply] = DirectAnsw
     return answer_part
 
 
-def _is_sure(reply: AnswerReply, settings: Context) -> bool:
-    least = settings.min_confidence if isinstance(settings, SearchainContext) else 1
-    return not isinstance(reply, SureAnswer) or (reply.confidence or 1) >= least
+def _is_doubtful(reply: AnswerReply, settings: Context) -> bool:
+    if isinstance(reply, SureAnswer) and isinstance(settings, SearchainContext):
+        return (reply.confidence or 1) < settings.min_confidence
+    return False

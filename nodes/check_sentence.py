@@ -55,7 +55,7 @@ async def ask_about_sentence(state: VtgState, runtime: Runtime[VtgContext]) -> M
     sentence, most = state["drafts"][0]["statement"], runtime.context.max_queries
     answered = await ask(runtime, state, verifying_ask(sentence, state["question"], most=most))
     if answered.outcome == "budget":
-        return {"drafts": [], "stop_reason": "budget"}
+        return {"drafts": [], "stop_reason": "budget", "calls": calls_of([answered])}
     queries = new_queries(answered.record, known=[], why=sentence)[:most] or [Query(text=sentence, why=sentence)]
     emit(runtime, QueriesGenerated(queries=[query["text"] for query in queries], missing=sentence))
     return {"queries": queries, "iteration": state["iteration"] + 1, "calls": calls_of([answered])}

@@ -18,10 +18,9 @@ from hopgraph.tools.prompts import Value, clean
 
 
 class CitedSentence(ReplyModel):
-    """A reply of the role `next_sentence`."""
+    """A reply of the role `next_sentence`; empty when the text is enough for the answer."""
 
     sentence: ShortText
-    """Empty when the text is enough for the answer."""
     used_passages: ShownNumbers = Field(default_factory=list[int])
 
 
@@ -45,14 +44,10 @@ async def next_sentence(state: VtgState, runtime: Runtime[VtgContext]) -> Mappin
     update: dict[str, Any] = {"drafts": [], "rejected": rejected, "sentence": place, "attempts": attempt}
     if place > settings.max_sentences:
         return {**update, "stop_reason": "max_iterations"}
-    excerpts, written = memory_of(state), [each["statement"] for each in state["evidence"]]
-    variables: dict[str, Value] = {
-        "passages": prompt_passages(excerpts, passages_by_id(state["passages"])),
-        "sentences": written,
-        "rejected": rejected,
-        "question": state["question"],
-        **yes_no_variable(settings),
-    }
+    question, excerpts, written = state["question"], memory_of(state), [each["statement"] for each in state["evidence"]]
+    shown = prompt_passages(excerpts, passages_by_id(state["passages"]))
+    variables: dict[str, Value] = {"passages": shown, "sentences": written, "rejected": rejected, "question": question}
+    variables |= yes_no_variable(settings)
     answered = await ask(runtime, state, Ask("next_sentence", variables, CitedSentence, CitedSentence(sentence="")))
     update["calls"] = calls_of([answered])
     if answered.outcome == "budget":
@@ -62,8 +57,7 @@ async def next_sentence(state: VtgState, runtime: Runtime[VtgContext]) -> Mappin
         return update
     numbers = [number for number in answered.record.used_passages if 1 <= number <= len(excerpts)]
     cited = list(dict.fromkeys(excerpts[number - 1]["passage_id"] for number in numbers))
-    key = f"{place}.{attempt}.1"
-    statement = ExtractedStatement(id=key, statement=text, passage_ids=list(cited))
-    emit(runtime, Extracted(query=state["question"], statements=[statement], dropped=0))
-    draft = Evidence(id=key, statement=text, passage_ids=cited, quote="", verified=False)
+    draft = Evidence(id=f"{place}.{attempt}.1", statement=text, passage_ids=cited, quote="", verified=False)
+    statement = ExtractedStatement(id=draft["id"], statement=text, passage_ids=list(cited))
+    emit(runtime, Extracted(query=question, statements=[statement], dropped=0))
     return {**update, "drafts": [draft]}

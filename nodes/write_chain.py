@@ -59,8 +59,6 @@ async def write_chain(state: SearchainState, runtime: Runtime[SearchainContext])
         seen = any(lexical_similarity(query, each) >= _SAME or query == each for each in [*known, *chain])
         if normalized_query(query) and not seen and len(known) + len(chain) < settings.max_hops:
             chain[query] = "" if normalized_query(claim) == "unsolved" else claim
-    if not hops and not chain:
-        chain[question] = ""
-    if chain:
+    if chain := chain or ({} if hops else {question: ""}):
         report_parts(question, list(chain), runtime, prefix=str(update["rounds"]))
     return {**update, "sub_questions": [*known, *chain], "claims": [*[""] * len(known), *chain.values()]}

@@ -9,8 +9,6 @@ from hopgraph.state.migres import MigresState
 from hopgraph.state.passage_filtering import FilterContext
 from hopgraph.state.schemas import MethodState
 
-# A document: ITRG
-
 
 class ItrgState(MethodState):
     """The shared keys and the document."""
@@ -34,9 +32,6 @@ class ItrgContext(Context):
     )
 
 
-# A rationale: Verify-and-Edit
-
-
 class EditingState(SamplesState, PartsState):
     """The shared keys, the samples, and a rationale's sentences as `claims` on their verifying questions."""
 
@@ -48,9 +43,6 @@ class VerifyAndEditContext(SamplingContext, FilterContext):
     steps = ("answer_step_by_step", "verifying_questions", "answer_in_a_sentence", "answer")
 
     max_sentences: int = setting("Method", 10, "sentences of the rationale that are verified at most", ge=1, le=50)
-
-
-# A text with citations: VTG
 
 
 class VtgState(MigresState):
@@ -76,9 +68,6 @@ class VtgContext(Context):
         "Method", 2, "n: how often a sentence without support is written again before it is left out", ge=0, le=10
     )
     max_queries: int = setting("Method", 3, "queries for a sentence without support at most", ge=1, le=10)
-
-
-# A chain of queries: SearChain
 
 
 class SearchainState(PartsState):

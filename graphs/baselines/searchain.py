@@ -4,15 +4,15 @@ The paper's claim: a chain that is planned as a whole keeps its reasoning cohere
 completes its nodes does not mislead a model where it is right.
 
 Paper: "Search-in-the-Chain: Interactively Enhancing Large Language Models with Search for Knowledge-intensive Tasks"
-(Xu et al., 2023), as GenGround compares with it (Tables 2, 3 and 6). Up to five rounds: the model writes a chain of
+(Xu et al., 2023), as GenGround compares with it (Tables 2, 3, 5 and 7). Up to five rounds: the model writes a chain of
 queries, each with its answer or unsolved. In their order, without those that were seen before, a reader answers each
 from its top passage, with its confidence. An unsolved node gets the reader's answer; one that the reader contradicts
-with confidence is corrected. The first such feedback ends the round, and the model writes the chain anew. Without
-feedback, or after the last round, the question is answered from all nodes.
+with confidence is corrected. The first such feedback ends the round, and the chain is written anew. Without feedback,
+or after the last round, the question is answered from all nodes.
 
 Where this may differ, as GenGround says no more and the paper was not at hand: the wording, all of it ours and
-zero-shot. *Ours*: the reader is the model, and states its confidence, 1 to 5, in its reply; nodes are the same by the
-words of their queries; an unsolved node that nothing answers is fed back as unknown; the answer is short.
+zero-shot. *Ours*: the reader is the model, and states its confidence, 1 to 5, in its reply; nodes are compared by their
+words; an unsolved node that nothing answers is fed back as unknown; the answer is short, where the paper's is long.
 
 R rounds with N nodes read cost R + N + 1 calls.
 """

@@ -104,11 +104,6 @@ def _follow_up_jointly(prompt: Prompt) -> Reply:
     return {"intermediate_answer": answer, "used_passages": used, **then}
 
 
-def _write_chain(prompt: Prompt) -> Reply:
-    asked = _next_question(prompt)["sub_question"]
-    return {"chain": [{"query": asked, "answer": ""}] if asked else []}
-
-
 def _act(prompt: Prompt) -> Reply:
     asked = re.findall(r"search\[([^\]\n]{1,500})\]", prompt.blocks.get("history", ""))
     reading = read_evidence(replace(prompt, blocks={**prompt.blocks, "history": ""}))
@@ -262,7 +257,9 @@ STEPS: dict[str, Callable[[Prompt], Reply]] = {
     "recall_knowledge": _unknowing(knowledge=_DONT_KNOW),
     "decide": _decide,
     "read_link": lambda prompt: {**_answer(prompt), "confidence": 5},
-    "write_chain": _write_chain,
+    "write_chain": lambda prompt: {
+        "chain": [{"query": each} for each in [_next_question(prompt)["sub_question"]] if each]
+    },
     "final_answer": _decide,
     "generate_queries": _generate_queries,
     "summarise": _snippet,
