@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from hopgraph.graphs import METHODS
-from hopgraph.state import SettingsError
+from hopgraph.state import RunError, SettingsError
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, settings_by_method
 from hopgraph.tools.apps.cli.evaluation.reproduce_command import ReproduceOptions, experiment_settings, run_reproduce
+from hopgraph.tools.apps.evaluation.batch.local_engine import RunEngine
+from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.batch.scores import COSTS
 from hopgraph.tools.apps.evaluation.preliminary import EXPERIMENTS
@@ -88,7 +90,6 @@ WITHOUT_RUN = {
 @pytest.mark.parametrize("name", TABLES)
 def test_no_row_is_missing_but_those_that_no_run_can_make(name: str) -> None:
     reasons = {row.label: row.reason for row in table_named(name).rows if row.reason}
-    reasons = {label: reason for label, reason in reasons.items() if "not built" not in reason}
     expected = WITHOUT_RUN.get(name, {})
     assert reasons.keys() == expected.keys()
     assert all(said in reasons[label] for label, said in expected.items())
@@ -275,6 +276,29 @@ def test_rows_run_share_an_index_and_stand_beside_the_paper(capsys: pytest.Captu
     finished = {path: path.read_bytes() for path in tmp_path.glob("*/results/*.jsonl")}
     run_reproduce(options)
     assert {path: path.read_bytes() for path in finished} == finished
+
+
+def test_a_row_that_a_model_cannot_answer_stops_no_other(
+    run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answered = RunEngine.run
+
+    def refuse(trouble: Any) -> None:
+        async def stop_at_one_step(self: RunEngine, jobs: list[QuestionJob]) -> str:
+            if any(job.settings.method == "one_step" for job in jobs):
+                raise RunError("the run was stopped: no such thing", trouble)
+            return await answered(self, jobs)
+
+        monkeypatch.setattr(RunEngine, "run", stop_at_one_step)
+
+    command = ["reproduce", "ra_isf/table2", "--dataset", str(SAMPLE), "--limit", "1", "--out", str(tmp_path)]
+    refuse("")
+    ran = run(*command)
+    assert (ran.code, "RAG (not run)" in ran.out) == (0, True)
+    assert "Not run: RAG: the run was stopped: no such thing" in " ".join(ran.err.split())
+    assert re.search(r"^No QDM +1 ", ran.out, re.MULTILINE)
+    refuse("refusal")
+    assert run(*command).code == 1
 
 
 def test_failed_questions_are_in_the_table_and_in_the_exit_code(run: Callable[..., Any], tmp_path: Path) -> None:

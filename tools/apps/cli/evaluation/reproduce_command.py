@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from hopgraph.graphs import METHODS, find_method
-from hopgraph.state import Context, SettingsError
+from hopgraph.state import Context, RunError, SettingsError
 from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_line, print_skipped, progress_on
 from hopgraph.tools.apps.cli.evaluation.eval_command import (
     INDEXING_STAGES,
@@ -93,9 +93,7 @@ def run_reproduce(options: ReproduceOptions) -> bool:
     rows = plan_runs(table, dataset, given, has_corpus=options.corpus is not None, second_corpus=second)
     runs = {each.folder: _eval_options(options, path, each) for each in rows if not each.reason}
     settings = {folder: _settings_of(each) for folder, each in runs.items()}
-    lacking = {folder: each.lacks for folder, each in settings.items() if each.lacks}
-    rows = [PlannedRow(each.row, lacking[each.folder]) if each.folder in lacking else each for each in rows]
-    runs = {folder: each for folder, each in runs.items() if folder not in lacking}
+    rows, runs = _without({folder: each.lacks for folder, each in settings.items() if each.lacks}, rows, runs)
     if options.dry_run:
         for each in runs.values():
             console.print(Text(_command(options, each)), soft_wrap=True)
@@ -103,7 +101,7 @@ def run_reproduce(options: ReproduceOptions) -> bool:
         return False
     stand_ins = describe_simulated(settings[folder].model_dump() for folder in runs)
     warnings = warnings_for(table, dataset, pooled=options.corpus is None, stand_ins=stand_ins)
-    _evaluate(options, path, runs)
+    rows, runs = _without(_evaluate(options, path, runs), rows, runs)
     summaries = {folder: summary_of(each.out, each.methods, table.metrics) for folder, each in runs.items()}
     if failed := sum(each.get("failed", 0) for each in summaries.values()):
         warnings.append(f"{pluralize(failed, 'question')} failed; --retry-failed asks them again.")
@@ -113,6 +111,14 @@ def run_reproduce(options: ReproduceOptions) -> bool:
     write_files({_out(options) / f"{_REPORT}{end}": text.encode("utf-8", "replace") for end, text in texts.items()})
     _print_notes(console, table, rows)
     return failed > 0
+
+
+def _without(
+    reasons: Mapping[str, str], rows: Sequence[PlannedRow], runs: Mapping[str, EvalOptions]
+) -> tuple[list[PlannedRow], dict[str, EvalOptions]]:
+    """Give the rows of some runs, by their folders, the reason why they are not run, and leave out those runs."""
+    left = {folder: each for folder, each in runs.items() if folder not in reasons}
+    return [PlannedRow(each.row, reasons[each.folder]) if each.folder in reasons else each for each in rows], left
 
 
 def _show_paper(console: Console, name: str, paper: ReportedPaper, table: PaperTable) -> None:
@@ -211,15 +217,26 @@ def _command(reproduced: ReproduceOptions, options: EvalOptions) -> str:
     return shlex.join(["hopgraph", *words, *flags])
 
 
-def _evaluate(options: ReproduceOptions, dataset: Path, asked: Mapping[str, EvalOptions]) -> None:
-    """Run the rows one after the other; each resumes what it has finished."""
+def _evaluate(options: ReproduceOptions, dataset: Path, asked: Mapping[str, EvalOptions]) -> dict[str, str]:
+    """Run the rows one after the other; each resumes what it has finished.
+
+    Returns why runs stopped, by folder, as what a model cannot do for a row it may do for others. RunError: it can do
+    none, or its server is out or refuses.
+    """
+    stopped: dict[str, str] = {}
     shared = _pooled_index(options, dataset) if any(each.corpus is None for each in asked.values()) else None
     errors = console_on(stderr=True)
     for number, (folder, each) in enumerate(asked.items(), 1):
         print_line(errors, f"Run {number} of {len(asked)}: {folder} ({each.methods})", "bold")
         if shared is not None and each.corpus is None and not is_index(each.out / CORPUS):
             _link_index(shared, each.out / CORPUS)
-        (_run_experiment if each.methods in EXPERIMENTS else run_eval)(each)
+        try:
+            (_run_experiment if each.methods in EXPERIMENTS else run_eval)(each)
+        except RunError as error:
+            if error.trouble or len(stopped) + 1 == len(asked):
+                raise
+            stopped[folder] = str(error)
+    return stopped
 
 
 def _pooled_index(options: ReproduceOptions, dataset: Path) -> Path:

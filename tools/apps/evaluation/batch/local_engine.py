@@ -134,7 +134,8 @@ class RunEngine:
             why = "" if failure == "refusal" else f" after {self.in_a_row} failures in a row, the last one"
             raise RunError(
                 f"the run was stopped{why}: {error} "
-                "(what is finished is kept; fix this and run the same command with --retry-failed)"
+                "(what is finished is kept; fix this and run the same command with --retry-failed)",
+                failure if failure in ("outage", "refusal") else "",
             )
 
     def _check_replies(self, most: int) -> None:
