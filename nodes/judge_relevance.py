@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langgraph.runtime import Runtime
-from pydantic import Field, JsonValue, field_validator
+from pydantic import Field, JsonValue
 
 from hopgraph.nodes.core.ask import Ask, AskResult, ask, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShownNumbers
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.question_tree.branch import question_of, reserved_by_branch, spent_in
-from hopgraph.nodes.self_knowledge import read_verdict
+from hopgraph.nodes.self_knowledge import JudgedTrue
 from hopgraph.state import Excerpt, Knowledge
 from hopgraph.state.events import RelevanceJudged
 from hopgraph.state.ra_isf import RaIsfContext, SolveState
@@ -25,13 +25,8 @@ class JointRelevance(ReplyModel):
     """A reply of the role `judge_together`: whether the passages are enough, and the numbers of those needed."""
 
     thought: LongText = ""
-    enough: bool
+    enough: JudgedTrue
     relevant: ShownNumbers = Field(default_factory=list[int])
-
-    @field_validator("enough", mode="before")
-    @classmethod
-    def _in_words(cls, value: object) -> object:
-        return read_verdict(value)
 
     @classmethod
     def read_paper_form(cls, text: str) -> dict[str, JsonValue] | None:
@@ -45,13 +40,7 @@ class JointRelevance(ReplyModel):
 class PassageRelevance(ReplyModel):
     """A reply of the role `judge_relevance`, for one passage."""
 
-    relevant: bool
-
-    @field_validator("relevant", mode="before")
-    @classmethod
-    def _in_words(cls, value: object) -> object:
-        """Take `relevance` and `irrelevance`, too, as a trained module says."""
-        return read_verdict(value)
+    relevant: JudgedTrue
 
     @classmethod
     def read_paper_form(cls, text: str) -> dict[str, JsonValue]:

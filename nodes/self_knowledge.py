@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from langgraph.runtime import Runtime
-from pydantic import JsonValue, field_validator
+from pydantic import BeforeValidator, JsonValue
 
 from hopgraph.nodes.core.ask import Ask, ask, calls_of
 from hopgraph.nodes.core.reply_text import ReplyModel
@@ -26,15 +26,14 @@ def read_verdict(value: object) -> object:
     return True if said in _YES else False if said in _NO else said
 
 
+JudgedTrue = Annotated[bool, BeforeValidator(read_verdict)]
+"""True or false, also in the words of a trained module, as `irrelevance`."""
+
+
 class SelfKnowledge(ReplyModel):
     """A reply of the role `self_knowledge`."""
 
-    known: bool
-
-    @field_validator("known", mode="before")
-    @classmethod
-    def _in_words(cls, value: object) -> object:
-        return read_verdict(value)
+    known: JudgedTrue
 
     @classmethod
     def read_paper_form(cls, text: str) -> dict[str, JsonValue]:
