@@ -229,9 +229,7 @@ class _Change:
         if self.vectors:
             dense, reused = self.vectors.build(self.goal, folder, writer.origins, self.progress)
         facts = self._facts(sources, writer)
-        write_manifest(
-            folder, facts, len(writer.term_ids.vocab), self.analyser, dense, has_metadata=writer.has_metadata
-        )
+        write_manifest(folder, facts, len(writer.term_ids.vocab), self.analyser, dense)
         if self.old and (self.goal / COLBERT).exists():
             update_late_interaction(self.goal, folder, writer.origins, writer.fingerprint, self.progress)
         return IndexReport(
@@ -249,10 +247,9 @@ class _Change:
         )
 
     def _facts(self, sources: list[IndexedSource], writer: IndexWriter) -> CorpusFacts:
-        names = [(self.goal.parent / each.path).resolve().name if each.path else each.files[0].name for each in sources]
-        formats = [self.old.corpus.format] if self.old else [self.corpus.format] if self.corpus else []
+        formats = [each.format for each in (self.old and self.old.corpus, self.corpus) if each]
         return CorpusFacts(
-            source=", ".join(names),
+            source=", ".join((self.goal.parent / each.path).resolve().name for each in sources),
             format=formats[0],
             passages=len(writer.rows),
             skipped=sum(file.skipped for source in sources for file in source.files),

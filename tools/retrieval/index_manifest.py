@@ -65,8 +65,8 @@ class Manifest(BaseModel, frozen=True, extra="forbid"):
     """Everything that a reader of an index must know."""
 
     kind: Literal["hopgraph-index"]
-    format_version: Literal[1, 2]
-    """Grows whenever an older hopgraph could not read, or would misread, a new index; 1: no passage has metadata."""
+    format_version: Literal[1]
+    """Grows whenever an older hopgraph could not read, or would misread, a new index."""
     corpus: CorpusFacts
     analyser: dict[str, JsonValue]
     bm25: Bm25Facts
@@ -84,14 +84,12 @@ def write_manifest(
     terms: int,
     analyser: Analyser,
     dense: DenseFacts | None,
-    *,
-    has_metadata: bool = False,
 ) -> None:
     """Write the manifest of an index whose other files are complete."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MANIFEST)
     manifest = Manifest(
         kind="hopgraph-index",
-        format_version=2 if has_metadata else 1,
+        format_version=1,
         corpus=corpus,
         analyser=analyser.describe(),
         bm25=Bm25Facts(terms=terms),

@@ -40,7 +40,7 @@ class IndexedSource(BaseModel, frozen=True, extra="forbid"):
     """A file or folder that was indexed."""
 
     path: str
-    """Where it was, seen from the index's parent folder; empty where that is unknown."""
+    """Where it was, seen from the index's parent folder."""
     files: tuple[IndexedFile, ...]
     cutting: Cutting | None = None
     """How its documents are cut; None as by default."""
@@ -95,15 +95,12 @@ def compare_files(recorded: Iterable[tuple[str, str]], hashes: Mapping[str, str]
 
 
 def read_sources(goal: Path, manifest: Manifest) -> tuple[IndexedSource, ...]:
-    """Read what an index was made from; of an index without a record, one file in an unknown place.
+    """Read what an index was made from.
 
     Raises:
         CorpusError: the record is damaged.
     """
     corpus = manifest.corpus
-    if SOURCES not in manifest.files:
-        whole = IndexedFile(name=corpus.source, hash="", passages=corpus.passages, skipped=corpus.skipped)
-        return (IndexedSource(path="", files=(whole,)),)
     try:
         with open_inside(goal, SOURCES) as file:
             sources = parse_facts(IndexSources, file.read(), str(goal / SOURCES)).sources
@@ -143,11 +140,10 @@ def find_source(sources: Sequence[IndexedSource], corpus: Corpus, goal: Path, ha
     """
     here = corpus.path.resolve()
     places = [(goal.parent / source.path).resolve() for source in sources]
+    if here in places:
+        return places.index(here)
     for number, source in enumerate(sources):
-        if source.path and places[number] == here:
-            return number
-    for number, source in enumerate(sources):
-        moved = source.path and places[number].name == here.name and not places[number].exists()
+        moved = places[number].name == here.name and not places[number].exists()
         if moved and any(hashes.get(file.name) == file.hash for file in source.files):
             return number
     return None

@@ -47,8 +47,6 @@ class IndexWriter:
     """Records that the old index has already."""
     fingerprint: str = ""
     """Of the passages, once they are written."""
-    has_metadata: bool = False
-    """Whether a passage has any."""
 
     def __post_init__(self) -> None:
         self.term_ids = TermIds(self.analyser)
@@ -93,7 +91,7 @@ class IndexWriter:
                 )
                 raise CorpusError(f"{place}: {reason}")
         self.progress("read", size, size)
-        self.fingerprint, self.has_metadata = writer.fingerprint(), writer.has_metadata
+        self.fingerprint = writer.fingerprint()
         return written
 
     def _note_old_passages(self, files: Iterable[FilePlan]) -> None:

@@ -77,8 +77,6 @@ class PassageWriter:
         self._file = file
         self.offsets = array("q", [0])
         """Where each passage begins, and where the last one ends."""
-        self.has_metadata = False
-        """Whether a passage has any."""
         self._digest = sha256()
 
     def add(self, passage: StoredPassage) -> None:
@@ -86,7 +84,6 @@ class PassageWriter:
         line = encode_passage(passage)
         self._file.write(line)
         self._digest.update(line)
-        self.has_metadata = self.has_metadata or bool(passage.metadata)
         self.offsets.append(self.offsets[-1] + len(line))
 
     def fingerprint(self) -> str:

@@ -130,20 +130,6 @@ def test_another_source_never_takes_an_indexs_place(docs: Path, tmp_path: Path) 
     assert json.loads((out / "manifest.json").read_text())["corpus"]["source"] == "docs, docs"
 
 
-def test_an_index_without_a_record_of_its_files_is_not_lost(docs: Path, tmp_path: Path) -> None:
-    """As an older hopgraph made it."""
-    out = build_index(docs, tmp_path / "index").path
-    manifest = json.loads((out / "manifest.json").read_text())
-    del manifest["files"]["sources.json"]
-    (out / "manifest.json").write_text(json.dumps(manifest))
-    (out / "sources.json").unlink()
-    with pytest.raises(CorpusError, match=r"has no record that it was made from \S+docs \(but from docs\)"):
-        update_index(docs, out)
-    assert update_index(write(tmp_path / "more", cat="A cat sits here."), out, add=True).passages == 61
-    build_index(docs, out)
-    assert update_index(docs, out).passages == 60
-
-
 def test_a_folder_that_was_moved_is_still_the_same(docs: Path, tmp_path: Path, read: list[str]) -> None:
     out = build_index(docs, tmp_path / "index").path
     (tmp_path / "new").mkdir()

@@ -58,7 +58,6 @@ class ElasticsearchEngine(SearchEngine):
             self._client: Any = self._library.Elasticsearch(
                 address.uri, request_timeout=CALL_SECONDS, max_retries=2, retry_on_timeout=False, **options
             )
-        self._metadata = False
 
     @override
     def load_facts(self) -> EngineFacts | None:
@@ -68,9 +67,7 @@ class ElasticsearchEngine(SearchEngine):
                 return None
             # An alias names one index.
             (mapping,) = dict(quick.indices.get_mapping(index=self.address.collection)).values()
-        facts = parse_engine_facts(str(self.address), mapping["mappings"].get("_meta", {}).get(_META))
-        self._metadata = facts.metadata
-        return facts
+        return parse_engine_facts(str(self.address), mapping["mappings"].get("_meta", {}).get(_META))
 
     @override
     def create(self, facts: EngineFacts) -> None:
@@ -78,11 +75,10 @@ class ElasticsearchEngine(SearchEngine):
             "title": {"type": "text", "index": False},
             "text": {"type": "text", "index": False},
             TERMS: {"type": "text", "analyzer": "whitespace", "similarity": "hopgraph_bm25", "index_options": "freqs"},
+            METADATA: {"type": "object", "enabled": False},
+            FILE: {"type": "keyword"},
+            FILE_RECORD: {"type": "keyword"},
         }
-        self._metadata = facts.metadata
-        if facts.metadata:
-            properties[METADATA] = {"type": "object", "enabled": False}
-            properties |= {name: {"type": "keyword"} for name in (FILE, FILE_RECORD)}
         if facts.embedding:
             properties[VECTOR] = {
                 "type": "dense_vector",
@@ -117,8 +113,9 @@ class ElasticsearchEngine(SearchEngine):
                 "title": row.passage.title,
                 "text": row.passage.text,
                 TERMS: " ".join(row.terms),
-                **({METADATA: dict(row.passage.metadata), FILE: row.file} if self._metadata else {}),
-                **({FILE_RECORD: row.file_record} if self._metadata and row.file_record else {}),
+                METADATA: dict(row.passage.metadata),
+                FILE: row.file,
+                **({FILE_RECORD: row.file_record} if row.file_record else {}),
                 **({VECTOR: row.vector} if row.vector else {}),
             }
             for row in rows

@@ -144,8 +144,6 @@ class EngineFacts(BaseModel, frozen=True, extra="forbid"):
     b: float = B
     embedding: EmbeddingFacts | None = None
     """The model whose vectors are stored; None for BM25 alone."""
-    metadata: bool = False
-    """Whether the collection has fields for metadata and files; those of older versions have none, and keep none."""
     corpora: tuple[CorpusFacts, ...] = ()
     """What was put in completely, in order; empty until the first is."""
     unfinished: Checkpoint | None = None

@@ -75,8 +75,6 @@ def index_into(
     is started again with the same source. The mode in the engine's spec `target` does not matter; `dense` is an
     embedding model to make vectors with, or its spec, None for BM25 alone; all others are as in `update_index`.
 
-    In a collection that an older version made, which has no record of files, everything is read and nothing deleted.
-
     Raises:
         SettingsError, SpecError: an unknown format, language or spec, or a package is missing.
         CorpusError: the source or the engine cannot be used, its collection is not ours or has other terms or vectors,
@@ -90,22 +88,20 @@ def index_into(
     model = resolve_embeddings(dense) if dense else None
     started = time.perf_counter()
     stored = engine.load_facts()
-    facts = stored or EngineFacts(
-        analyser=analyser.describe(), embedding=model.facts() if model else None, metadata=True
-    )
+    facts = stored or EngineFacts(analyser=analyser.describe(), embedding=model.facts() if model else None)
     _check_kind(engine, facts, analyser, model)
-    files = SourceFiles(corpus, engine.list_files() if stored and facts.metadata else {})
+    files = SourceFiles(corpus, engine.list_files() if stored else {})
     report = FillReport(str(engine.address), corpus.format, left_out=corpus.left_out, changes=files.changes)
     if dry_run:
         return report
     if stored is None:
         engine.create(facts)
-    elif facts.metadata and not keep_missing:
+    elif not keep_missing:
         engine.delete_files([files.key(name) for name in files.changes.vanished])
     if model and facts.embedding:
         model = model.with_recorded_settings(facts.embedding)
     reading = CorpusReading(skip_bad, files.to_read)
-    run = _Run(engine, corpus, files, analyser, model, reading, progress, deletes=bool(stored) and facts.metadata)
+    run = _Run(engine, corpus, files, analyser, model, reading, progress, deletes=bool(stored))
     done = run.already_done(facts.unfinished)
     if not run.store_passages(facts, done) and not files.unchanged_passages:
         raise CorpusError(f"{corpus.path}: no passage with a word that could be searched for")

@@ -46,7 +46,6 @@ _LITE_SECONDS = 1800.0
 """Lite makes its BM25 index in memory when a process searches first: a minute or more for 100,000 passages."""
 _LONGEST_ID, _LONGEST_FIELD = 512, 65_535
 """Bytes; Milvus stores no longer strings."""
-_FIELDS = ("title", "text")
 _READ_AT_ONCE = 1000
 """Files that a request lists or deletes."""
 _LETTERS = re.compile(r"\w+")
@@ -79,7 +78,7 @@ class MilvusEngine(SearchEngine):
         one = "" if address.remote else "; a local file can be open in one process at a time"
         with self._translated(f"cannot be opened{one}"), _opening:
             self._client: Any = self._milvus.MilvusClient(**connection)
-        self._loaded, self._stored = False, _FIELDS
+        self._loaded = False
 
     @override
     def load_facts(self) -> EngineFacts | None:
@@ -87,17 +86,14 @@ class MilvusEngine(SearchEngine):
             if not self._client.has_collection(self.address.collection, timeout=self._seconds):
                 return None
             found = self._client.describe_collection(self.address.collection, timeout=self._seconds)
-        facts = parse_engine_facts(str(self.address), found.get("properties", {}).get(_PROPERTY))
-        self._stored = _fields(facts)
-        return facts
+        return parse_engine_facts(str(self.address), found.get("properties", {}).get(_PROPERTY))
 
     @override
     def create(self, facts: EngineFacts) -> None:
         kinds = self._milvus.DataType
         schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
         schema.add_field("id", kinds.VARCHAR, is_primary=True, max_length=_LONGEST_ID)
-        self._stored = _fields(facts)
-        for name in self._stored:
+        for name in ("title", "text", METADATA, FILE, FILE_RECORD):
             schema.add_field(name, kinds.VARCHAR, max_length=_LONGEST_FIELD)
         schema.add_field(
             TERMS,
@@ -152,9 +148,8 @@ class MilvusEngine(SearchEngine):
 
     def _strings(self, row: EngineRow) -> dict[str, str]:
         key, title, text, metadata = row.passage
-        strings = {"title": title, "text": text, METADATA: json.dumps(dict(metadata), ensure_ascii=False)}
-        strings |= {FILE: row.file, FILE_RECORD: row.file_record}
-        return {"id": key, **{name: strings[name] for name in self._stored}, TERMS: self._words(row.terms)}
+        strings = {"id": key, "title": title, "text": text, METADATA: json.dumps(dict(metadata), ensure_ascii=False)}
+        return {**strings, FILE: row.file, FILE_RECORD: row.file_record, TERMS: self._words(row.terms)}
 
     @override
     def list_files(self) -> dict[str, str]:
@@ -205,7 +200,7 @@ class MilvusEngine(SearchEngine):
                 anns_field=field,
                 limit=k,
                 search_params={"metric_type": metric, "params": {}},
-                output_fields=[*_FIELDS, METADATA] if METADATA in self._stored else [*_FIELDS],
+                output_fields=["title", "text", METADATA],
                 timeout=self._seconds,
             )
         return [Hit(_passage(each["id"], each["entity"]), float(each["distance"])) for each in found]
@@ -223,12 +218,8 @@ class MilvusEngine(SearchEngine):
             raise engine_error(self.address, what, error.details()) from None
 
 
-def _fields(facts: EngineFacts) -> tuple[str, ...]:
-    return (*_FIELDS, METADATA, FILE, FILE_RECORD) if facts.metadata else _FIELDS
-
-
 def _passage(key: str, fields: Mapping[str, str]) -> StoredPassage:
-    return StoredPassage(key, fields["title"], fields["text"], json.loads(fields.get(METADATA, "{}")))
+    return StoredPassage(key, fields["title"], fields["text"], json.loads(fields[METADATA]))
 
 
 def _plain(term: str) -> str:

@@ -12,7 +12,6 @@ from hopgraph.state import BadRecordError, CorpusError, SpecError
 from hopgraph.tools.retrieval import index_in_memory
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 from hopgraph.tools.retrieval.engines import index_into, resolve_engine
-from hopgraph.tools.retrieval.engines.engine import EngineFacts
 from hopgraph.tools.retrieval.engines.engine_index import TermIndex
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.passage_retriever import IndexRetriever, fuse_rankings
@@ -197,20 +196,12 @@ def test_bad_records_are_refused_or_counted(server: ElasticsearchServer, tmp_pat
         index_into(f"{target}2", source)
 
 
-def test_metadata_is_stored_unless_an_older_version_made_the_index(
-    server: ElasticsearchServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source, target = tmp_path / "corpus.jsonl", f"elasticsearch:{server.url}#"
+def test_metadata_is_stored(server: ElasticsearchServer, tmp_path: Path) -> None:
+    source, target = tmp_path / "corpus.jsonl", f"elasticsearch:{server.url}#metadata"
     source.write_text('{"_id": "1", "text": "one fox", "metadata": {"source": "fox.pdf", "page": 2}}\n')
-    for name in ("new", "old"):
-        index_into(f"{target}{name}", source)
-        monkeypatch.setattr(
-            "hopgraph.tools.retrieval.engines.fill.EngineFacts",
-            lambda **facts: EngineFacts.model_validate({**facts, "metadata": False}),
-        )
-    new, old = (resolve_engine(f"{target}{name}").invoke("fox")[0].metadata for name in ("new", "old"))
-    assert (new["source"], new["page"]) == ("fox.pdf", 2)
-    assert (old["source"], "page" in old) == (f"{target}old", False)
+    index_into(target, source)
+    metadata = resolve_engine(target).invoke("fox")[0].metadata
+    assert (metadata["source"], metadata["page"]) == ("fox.pdf", 2)
 
 
 def test_keys_come_from_the_environment_and_are_never_shown(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
