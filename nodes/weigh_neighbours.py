@@ -42,6 +42,6 @@ def _harmed_shares(question: str, settings: SkrKnnContext) -> tuple[float, float
         if here and (others := {getattr(each, name) for each in labeled} - {"", here}):
             made = f"made with the {name} {min(others)}, and this run has {here}"
             raise SettingsError(f"labels {settings.labels}: {made}; {MAKE_LABELS}")
-    near = find_nearest(question, settings.labels, settings.neighbours, settings.embedding)
+    near = find_nearest(question, labeled, settings.neighbours, settings.embedding)
     harmed, every = (sum(each.label == "harms" for each in questions) / len(questions) for questions in (near, labeled))
     return harmed, every

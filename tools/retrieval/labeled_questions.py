@@ -5,6 +5,7 @@
 `hopgraph build skr_knn` writes them.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -32,39 +33,33 @@ class LabeledQuestion(BaseModel, frozen=True, extra="forbid"):
     """The fingerprint of the passages; empty: it is not checked."""
 
 
-def read_labels(path: str) -> tuple[LabeledQuestion, ...]:
-    """Read a file of labels, in its order; again only where it has changed.
+def read_labels(path: str) -> list[LabeledQuestion]:
+    """Read a file of labels, in its order.
 
     Raises:
         SettingsError: it cannot be read, has no question, or a line of it does not fit, by file and line.
     """
-    try:
-        return _parsed(path, Path(path).expanduser().stat().st_mtime_ns)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise SettingsError(f"labels {path}: cannot be read: {reason}") from None
-
-
-@lru_cache(maxsize=8)
-def _parsed(path: str, _modified: int) -> tuple[LabeledQuestion, ...]:
     found: list[LabeledQuestion] = []
-    for number, line in enumerate(Path(path).expanduser().read_text(encoding="utf-8-sig").splitlines(), 1):
-        try:
-            found.append(LabeledQuestion.model_validate_json(line))
-        except ValidationError as error:
-            raise SettingsError(f"labels {path}:{number}: {describe_problem(error)}") from None
+    try:
+        for line in Path(path).expanduser().read_text(encoding="utf-8-sig").splitlines():
+            found.append(LabeledQuestion.model_validate_json(line))  # noqa: PERF401 - their number names the line
+    except ValidationError as error:
+        raise SettingsError(f"labels {path}:{len(found) + 1}: {describe_problem(error)}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"labels {path}: cannot be read: {getattr(error, 'strerror', 'not UTF-8')}") from None
     if not found:
         raise SettingsError(f"labels {path}: no question is labelled; {MAKE_LABELS}")
-    return tuple(found)
+    return found
 
 
-def find_nearest(question: str, path: str, count: int, embedding: str) -> list[LabeledQuestion]:
-    """Find the labelled questions that are nearest to a question, the nearest first, of equals the first in the file.
+def find_nearest(
+    question: str, labeled: Sequence[LabeledQuestion], count: int, embedding: str
+) -> list[LabeledQuestion]:
+    """Find the labelled questions that are nearest to a question, the nearest first, of equals the first of them.
 
-    `embedding` is `lexical` (shared words) or an embedding model's spec. Fewer than `count` where the file has no
-    more. Blocks: it may load a model. Raises what `read_labels` does; SpecError: the model cannot be loaded.
+    `embedding` is `lexical` (shared words) or an embedding model's spec. Fewer than `count` where there are no more.
+    Blocks: it may load a model. SpecError: the model cannot be loaded.
     """
-    labeled = read_labels(path)
     texts = tuple(each.question for each in labeled)
     if embedding == "lexical":
         near = [lexical_similarity(question, each) for each in texts]

@@ -53,10 +53,10 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_of_equally_near_questions_the_first_one_counts(tmp_path: Path) -> None:
-    path = written(tmp_path, LINES)
-    found = find_nearest("Who painted the ceiling?", path, 2, "lexical")
+    labeled = read_labels(written(tmp_path, LINES))
+    found = find_nearest("Who painted the ceiling?", labeled, 2, "lexical")
     assert [each.label for each in found] == ["helps", "harms"]
-    assert len(find_nearest("Who?", path, 9, "lexical")) == 3
+    assert len(find_nearest("Who?", labeled, 9, "lexical")) == 3
 
 
 def test_an_embedding_model_compares_by_cosine_and_embeds_the_labels_once(
@@ -71,7 +71,7 @@ def test_an_embedding_model_compares_by_cosine_and_embeds_the_labels_once(
 
     monkeypatch.setattr("hopgraph.tools.retrieval.embeddings.resolve_embeddings", lambda _spec: Vectors())
     labeled_questions.__dict__["_unit_vectors"].cache_clear()
-    path = written(tmp_path, LINES)
+    labeled = read_labels(written(tmp_path, LINES))
     for question in ("Who is that over there?", "Who?"):
-        assert [each.question[:3] for each in find_nearest(question, path, 3, "st:any")] == ["Who", "Who", "Whe"]
+        assert [each.question[:3] for each in find_nearest(question, labeled, 3, "st:any")] == ["Who", "Who", "Whe"]
     assert len(asked) == 3
