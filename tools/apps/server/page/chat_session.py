@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage
 from langgraph.types import Command, Interrupt
 from pydantic import JsonValue
 
@@ -179,8 +179,10 @@ class ChatSession:
     def _live_turn(self, user: str, thread: str) -> LiveTurn | None:
         return self._live.get(thread_key(user, thread)) if thread else None
 
-    async def ask(self, user: str, thread: str, text: str, options: TurnOptions) -> AsyncGenerator[ThreadView]:
-        """Ask a question in a thread; an empty id creates one."""
+    async def ask(
+        self, user: str, thread: str, text: str, options: TurnOptions, edited: str = ""
+    ) -> AsyncGenerator[ThreadView]:
+        """Ask a question in a thread; an empty id creates one. It replaces the `edited` turn and those after it."""
         before = ThreadView("", [])
         try:
             before = await self.open(user, thread)
@@ -194,9 +196,22 @@ class ChatSession:
         except HopgraphError as error:
             yield replace(before, problem=error_line(error))
             return
-        given = {"messages": [HumanMessage(text, id=turn.id)]}
-        async for view in self._run(user, ThreadView(opened, [*before.turns, turn]), given, settings):
+        ids = [each.id for each in before.turns]
+        kept = before.turns[: ids.index(edited)] if edited in ids else before.turns
+        gone = await self._remove_turns(user, opened, ids[len(kept) :])
+        given = {"messages": [*gone, HumanMessage(text, id=turn.id)]}
+        async for view in self._run(user, ThreadView(opened, [*kept, turn]), given, settings):
             yield view
+
+    async def _remove_turns(self, user: str, thread: str, gone: Sequence[str]) -> list[BaseMessage]:
+        """Forget the last turns of a thread; return what removes their messages, for the thread's next input."""
+        if not gone:
+            return []
+        await self.turn_store.delete(user, thread, gone)
+        state = await self.service().chat.aget_state(self.service().threads.config(user, thread))
+        ids = [str(each.id) for each in state.values.get("messages", ())]
+        first = next((at for at, each in enumerate(ids) if each in gone), len(ids))
+        return [RemoveMessage(id=each) for each in ids[first:]]
 
     async def resume(self, user: str, thread: str) -> AsyncGenerator[ThreadView]:
         """Continue a thread's last turn where it was stopped or failed; what it had found and paid for stays.

@@ -75,6 +75,24 @@ const ask = (text) => {
   write(text);
   setTimeout(() => document.getElementById("hg-send")?.click(), 50);  // once Gradio has read the box
 };
+/* In the question's own place: Enter sends it, Escape leaves it. The turns after it go. */
+const edit = (turn) => {
+  const question = turn.querySelector(".hg-question"), field = document.createElement("textarea");
+  if (question.hidden) return;
+  Object.assign(field, {value: question.textContent, rows: 2});
+  field.setAttribute("aria-label", "Edit the question");
+  const close = () => { field.remove(); question.hidden = false; };
+  field.addEventListener("keydown", (event) => {
+    const send = event.key === "Enter" && !event.shiftKey && field.value.trim();
+    if (!send && event.key !== "Escape") return;
+    event.preventDefault();
+    if (send) trigger("edit", {turn: turn.dataset.turn, text: field.value});
+    close();
+  });
+  question.hidden = true;
+  question.after(field);
+  field.focus();
+};
 const copy = async (button, turn) => {
   const sources = [...turn.querySelectorAll(".hg-sources li")].map((each, at) => `[${at + 1}] ${each.innerText}`);
   const marked = [...turn.querySelector(".hg-said").childNodes].map(
@@ -96,7 +114,7 @@ talk.addEventListener("click", ({target}) => {
   const acts = {
     ask: () => ask(button.textContent),
     again: () => ask(turn.querySelector(".hg-question").textContent),
-    edit: () => write(turn.querySelector(".hg-question").textContent),
+    edit: () => edit(turn),
     copy: () => copy(button, turn),
     rate: () => rate(button, turn),
     resume: () => trigger("submit"),

@@ -47,6 +47,8 @@ class _PageEvents:
         self.session, self.parts, self.initial_method = session, parts, options.initial_method
         self.examples = options.example_questions
         self.gr = parts.gr
+        self.asking = set[str]()
+        """The sessions whose question runs."""
 
     def connect(self, blocks: Any) -> None:
         parts = self.parts
@@ -67,36 +69,48 @@ class _PageEvents:
 
     def _connect_asking(self) -> None:
         parts = self.parts
-        asking = set[str]()  # the sessions whose question runs
 
-        async def ask(
-            request: Request, thread: str, text: str, method: str, changes: Any, corpus: str, kinds: Sequence[str]
-        ) -> AsyncGenerator[Updates]:
-            if not text.strip():
-                yield {parts.box: ""}  # without any update, Gradio would empty all components
-                return
-            options = _options(method, changes, corpus, kinds)
-            session, user = str(request.session_hash), _user(request)
-            if session in asking:
-                yield {parts.box: self.gr.skip()}  # Enter while a turn runs
-                return
-            asking.add(session)
-            first = runs = True
-            try:
-                async for view in self.session.ask(user, thread, text, options):
-                    updates = await self._show(user, view, complete=first or not view.runs)
-                    if runs and not view.runs:
-                        runs = False
-                        asking.remove(session)  # before this function ends: the next question may come
-                    yield {**updates, parts.box: ""} if first and not view.problem else updates
-                    first = False
-            finally:
-                if runs:
-                    asking.remove(session)
+        async def ask(request: Request, thread: str, text: str, *chosen: Any) -> AsyncGenerator[Updates]:
+            async with contextlib.aclosing(self._answer(request, thread, text, _options(*chosen))) as updates:
+                async for each in updates:
+                    yield each
+
+        async def edit(request: Request, told: EventData, thread: str, *chosen: Any) -> AsyncGenerator[Updates]:
+            text, turn = str(getattr(told, "text", "")), str(getattr(told, "turn", ""))
+            async with contextlib.aclosing(self._answer(request, thread, text, _options(*chosen), turn)) as updates:
+                async for each in updates:
+                    yield each
 
         # Gradio's default trigger mode silently drops what comes between an event's last update and its end.
+        queued: dict[str, Any] = {"trigger_mode": "multiple", **_QUIET}
         triggers, inputs = [parts.box.submit, parts.send.click], [parts.opened, parts.box, *parts.options]
-        self.gr.on(triggers, ask, inputs, [*parts.view, parts.box], trigger_mode="multiple", **_QUIET)
+        self.gr.on(triggers, ask, inputs, [*parts.view, parts.box], **queued)
+        parts.last.edit(edit, [parts.opened, *parts.options], [*parts.view, parts.box], **queued)
+
+    async def _answer(
+        self, request: Request, thread: str, text: str, options: TurnOptions, edited: str = ""
+    ) -> AsyncGenerator[Updates]:
+        """Ask a question, in the place of the `edited` turn if there is one, and show how it is answered."""
+        if not text.strip():
+            yield {self.parts.box: ""}  # without any update, Gradio would empty all components
+            return
+        session, user = str(request.session_hash), _user(request)
+        if session in self.asking:
+            yield {self.parts.box: self.gr.skip()}  # Enter while a turn runs
+            return
+        self.asking.add(session)
+        first = runs = True
+        try:
+            async for view in self.session.ask(user, thread, text, options, edited):
+                updates = await self._show(user, view, complete=first or not view.runs)
+                if runs and not view.runs:
+                    runs = False
+                    self.asking.remove(session)  # before this function ends: the next question may come
+                yield {**updates, self.parts.box: ""} if first and not (view.problem or edited) else updates
+                first = False
+        finally:
+            if runs:
+                self.asking.remove(session)
 
     def _connect_running(self) -> None:
         """Connect what is done to a turn: stopping, continuing and rating it."""

@@ -125,9 +125,13 @@ class TurnStore:
             turns[turn.id] = turn
         return turns
 
-    async def delete(self, owner: str, thread: str) -> None:
-        """Delete a thread's turns; nothing happens if there are none."""
-        await self.database.rows("DELETE FROM hopgraph_turns WHERE owner = ? AND thread = ?", (owner, thread))
+    async def delete(self, owner: str, thread: str, turns: Sequence[str] | None = None) -> None:
+        """Delete some of a thread's turns, all for None; nothing happens if there are none."""
+        every = "DELETE FROM hopgraph_turns WHERE owner = ? AND thread = ?"
+        if turns is None:
+            await self.database.rows(every, (owner, thread))
+        for turn in turns or ():
+            await self.database.rows(f"{every} AND turn = ?", (owner, thread, turn))
 
 
 async def record_run(

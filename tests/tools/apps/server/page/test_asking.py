@@ -203,12 +203,23 @@ def test_a_turn_goes_on_through_a_reload_and_a_stopped_one_is_continued(serve: S
         chat.last.locator(".hg-answer").wait_for()
         assert chat.last.locator(".hg-answer").inner_text().startswith("Málaga")
         assert len(model.requests) <= 2 * whole + 2  # what was paid for is not asked again
-    chat.last.get_by_role("button", name="Good").click()
-    chat.last.get_by_role("button", name="Edit").click()
-    assert chat.box.input_value() == HOPS
-    chat.page.reload()
-    chat.ready()
-    assert chat.last.get_by_role("button", name="Good").get_attribute("aria-pressed") == "true"
+        chat.last.get_by_role("button", name="Good").click()
+        chat.page.reload()
+        chat.ready()
+        assert chat.last.get_by_role("button", name="Good").get_attribute("aria-pressed") == "true"
+        first = chat.turns.first
+        first.get_by_role("button", name="Edit").click()
+        field = first.get_by_role("textbox", name="Edit the question")
+        assert field.input_value() == HOPS
+        field.press("Escape")
+        assert chat.turns.count() > 1
+        first.get_by_role("button", name="Edit").click()
+        field.fill("Who painted Guernica?")
+        field.press("Enter")
+        chat.page.wait_for_function("document.querySelectorAll('.hg-turn').length === 1")
+        chat.ended()
+        chat.last.locator(".hg-answer").wait_for()
+        assert chat.last.locator(".hg-question").inner_text() == "Who painted Guernica?"
 
 
 @pytest.mark.slow

@@ -71,6 +71,23 @@ async def test_one_of_two_conversations_is_deleted(chat_session: ChatSession) ->
     assert await chat_session.open("bob", second.thread) == ThreadView("", [])
 
 
+async def test_an_edited_question_takes_the_place_of_its_turn_and_those_after_it(chat_session: ChatSession) -> None:
+    texts = (QUESTION, "Who wrote Frankenstein?", "Who directed Metropolis?")
+    thread = ""
+    for text in texts:
+        thread = (await asked(chat_session, thread, text=text)).thread
+    second = (await chat_session.open(USER, thread)).turns[1].id
+    other, option = "Who painted The Starry Night?", TurnOptions(method="one_step")
+    views = [view async for view in chat_session.ask(USER, thread, other, option, second)]
+    for turns in (views[0].turns, views[-1].turns, (await chat_session.open(USER, thread)).turns):
+        assert [each.asked for each in turns] == [QUESTION, other]
+    assert len(await chat_session.turn_store.load(USER, thread)) == 2
+    refused = [view async for view in chat_session.ask(USER, thread, "?", TurnOptions("no_such"), second)]
+    assert [each.asked for each in refused[-1].turns] == [QUESTION, other]
+    state = await chat_session.service().chat.aget_state(chat_session.service().threads.config(USER, thread))
+    assert [each.type for each in state.values["messages"]] == ["human", "ai"] * 2
+
+
 async def test_a_review_is_shown_again_until_it_is_answered(chat_session: ChatSession) -> None:
     first = await asked(chat_session, wanted=TurnOptions(method="one_step", changes={"review_queries": True}))
     again = await chat_session.open(USER, first.thread)
