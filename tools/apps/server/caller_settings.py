@@ -81,15 +81,12 @@ def check_trusted_settings(given: Mapping[str, Any]) -> None:
     Raises:
         SettingsError: an address, and a variable with a key.
     """
-    keys = sorted(name for name, key in os.environ.items() if key and _is_sent(name))
+    # Keys and tokens of model and search providers, not of the callers or LangSmith.
+    sent = (name for name, key in os.environ.items() if key and name.endswith(("_API_KEY", "_TOKEN")))
+    keys = sorted(name for name in sent if not name.startswith(("HOPGRAPH_API_KEY", "LANG")))
     named = sorted(name for name in given.keys() & OWNER_SETTINGS if "//" in unquote(str(given[name])))
     if keys and named:
         raise SettingsError(
             f"setting {named[0]!r} names an address, and {keys[0]} is set: a key is sent to no address of a caller's; "
             "start the server with the address, or without the key"
         )
-
-
-def _is_sent(name: str) -> bool:
-    """Whether a variable is a key or token of a model or search provider's, and not of the callers' or LangSmith's."""
-    return name.endswith(("_API_KEY", "_TOKEN")) and not name.startswith(("HOPGRAPH_API_KEY", "LANG"))

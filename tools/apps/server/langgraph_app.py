@@ -32,7 +32,11 @@ def __getattr__(name: str) -> Starlette:
     """Create either app on first access rather than on import."""
     if name not in {"app", "guard"}:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    app = Starlette() if name == "guard" else _web_app()
+    app = Starlette()
+    if name == "app":
+        from hopgraph.tools.apps.server.web_app import create_app
+
+        app = create_app(serving_options(threads=os.environ.get("HOPGRAPH_THREADS") or None), alone=False)
     options = serving_options(host=_bound_host(), origins=_named_origins())
     read_limit("HOPGRAPH_QUESTIONS_PER_MINUTE")  # a wrong number is told now rather than at the first question
     if options.keys:
@@ -43,7 +47,10 @@ def __getattr__(name: str) -> Starlette:
         warning = "%s is set: callers choose models, addresses and files of this machine"
         logging.getLogger(__name__).warning(warning, TRUST_CALLERS)
     else:
-        _limit_questions()
+        # The limits that the owner has not set: what a run does not say comes from this process's environment.
+        for limit, most in LIMITS.items():
+            variable = f"HOPGRAPH_{limit.upper()}"
+            os.environ[variable] = os.environ.get(variable) or str(most)
     globals()[name] = app
     return app
 
@@ -51,19 +58,6 @@ def __getattr__(name: str) -> Starlette:
 def _running_user() -> str:
     """Return whose run the server is at."""
     return get_config().get("configurable", {}).get("langgraph_auth_user_id", OWNER)
-
-
-def _limit_questions() -> None:
-    """Set the limits that the owner has not: what a run does not say comes from this process's environment."""
-    for name, most in LIMITS.items():
-        variable = f"HOPGRAPH_{name.upper()}"
-        os.environ[variable] = os.environ.get(variable) or str(most)
-
-
-def _web_app() -> Starlette:
-    from hopgraph.tools.apps.server.web_app import create_app
-
-    return create_app(serving_options(threads=os.environ.get("HOPGRAPH_THREADS") or None), alone=False)
 
 
 def _bound_host() -> str:

@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from typing_extensions import override
 
 from hopgraph.state import HopgraphError
+from hopgraph.tools.apps.server.daily_calls import DailyCalls
 from hopgraph.tools.apps.server.refusal import BusyError
 from hopgraph.tools.apps.server.request_id import current_request_id
 from hopgraph.tools.apps.server.turn import TurnEnd, TurnStep
@@ -59,6 +60,8 @@ class QuestionRecord(BaseCallbackHandler):
     method: str
     text: str
     metrics: QuestionMetrics
+    daily: DailyCalls | None = None
+    """Where its calls count as the user's of today; None: nowhere."""
     request_id: str = field(default_factory=current_request_id)
     calls: int = 0
     run_inline = True
@@ -66,6 +69,8 @@ class QuestionRecord(BaseCallbackHandler):
     @override
     def on_chat_model_start(self, *args: Any, **kwargs: Any) -> None:
         self.calls += 1
+        if self.daily:
+            self.daily.count(self.user)
 
     async def watch(self, steps: AsyncGenerator[TurnStep]) -> AsyncGenerator[TurnStep]:
         """Yield the steps of the run, and report how it ended."""
@@ -76,7 +81,8 @@ class QuestionRecord(BaseCallbackHandler):
                     if isinstance(step, TurnEnd):
                         end = step
                     yield step
-                outcome = _outcome(end)
+                if end:  # `replied` where nothing was looked up
+                    outcome = "paused" if end.paused else end.state.get("stop_reason") or "replied"
         except Exception as error:
             outcome = "refused" if isinstance(error, BusyError) else "failed"
             cause = redact(sanitize_line(str(error))) if isinstance(error, HopgraphError) else type(error).__name__
@@ -97,10 +103,3 @@ class QuestionRecord(BaseCallbackHandler):
         if os.environ.get(LOG_QUESTIONS, "").lower() in {"1", "true", "yes"}:
             line += f" question={json.dumps(truncate_line(redact(self.text), _MAX_TEXT), ensure_ascii=False)}"
         _log.log(logging.WARNING if outcome == "failed" else logging.INFO, "question %s", line)
-
-
-def _outcome(end: TurnEnd | None) -> str:
-    """Return the stop reason; `paused` for a review, `replied` where nothing was looked up."""
-    if end is None:
-        return "stopped"
-    return "paused" if end.paused else end.state.get("stop_reason") or "replied"

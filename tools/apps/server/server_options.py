@@ -93,15 +93,20 @@ class ServingOptions:
         return is_loopback(self.host)
 
     @property
+    def chat_settings(self) -> ChatContext:
+        """The chat's settings, with those of the environment; a SettingsError where any is invalid."""
+        return with_environment(make_settings(ChatContext, self.settings))
+
+    @property
     def example_questions(self) -> tuple[str, ...]:
         """The questions that the page offers."""
-        asked = with_environment(make_settings(ChatContext, self.settings)).retriever or DEFAULT_RETRIEVER
-        return self.examples or (_SAMPLE_QUESTIONS if asked == DEFAULT_RETRIEVER else ())
+        asks_sample = (self.chat_settings.retriever or DEFAULT_RETRIEVER) == DEFAULT_RETRIEVER
+        return self.examples or (_SAMPLE_QUESTIONS if asks_sample else ())
 
     @property
     def initial_method(self) -> str:
-        """The method that the page preselects; a SettingsError where settings, also of the environment, are invalid."""
-        return with_environment(make_settings(ChatContext, self.settings)).use_method
+        """The method that the page preselects."""
+        return self.chat_settings.use_method
 
 
 def is_loopback(host: str) -> bool:

@@ -7,7 +7,6 @@ from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontex
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from pydantic import JsonValue
@@ -19,7 +18,7 @@ from hopgraph.state.chat import AUTO, METHOD_ALIASES, ChatContext, settings_for_
 from hopgraph.state.context import ContextT, make_settings
 from hopgraph.state.environment import with_environment
 from hopgraph.tools.apps.server.caller_settings import check_caller_settings, with_limits
-from hopgraph.tools.apps.server.daily_calls import CallCounter, DailyCalls
+from hopgraph.tools.apps.server.daily_calls import DailyCalls
 from hopgraph.tools.apps.server.health import HealthCheck
 from hopgraph.tools.apps.server.question_log import QuestionMetrics, QuestionRecord
 from hopgraph.tools.apps.server.refusal import BusyError
@@ -115,8 +114,7 @@ class Service:
         """
         name = resolve_name(name)
         if not owner:
-            started_with = with_environment(make_settings(ChatContext, self.options.settings))
-            check_caller_settings(changes, with_limits(started_with))
+            check_caller_settings(changes, with_limits(self.options.chat_settings))
         of_method = {key: value for key, value in changes.items() if key not in ChatContext.model_fields}
         given = {**self.options.settings, **{key: value for key, value in changes.items() if key not in of_method}}
         if of_method and name == AUTO:
@@ -146,25 +144,24 @@ class Service:
     def run_method(self, name: str, question: str, user: str = OWNER) -> AsyncGenerator[TurnStep]:
         """Answer a question by one method, outside the chat: no history, and no routing."""
         settings = settings_for_method(self.settings(name, {}), METHODS[name].Context)
-        record = QuestionRecord(user, name, question, self.metrics)
+        record = QuestionRecord(user, name, question, self.metrics, self.calls)
         return self._run_once(record, METHODS[name].graph, {"question": question}, settings)
 
     def _record(self, user: str, settings: ChatContext, text: str) -> QuestionRecord:
-        return QuestionRecord(user, settings.use_method, text, self.metrics)
+        return QuestionRecord(user, settings.use_method, text, self.metrics, self.calls)
 
-    def _counted(self, user: str, settings: ContextT) -> tuple[list[BaseCallbackHandler], ContextT]:
-        """Return what counts a turn's model calls, and its settings within those left; a QuotaError for none."""
+    def _within_quota(self, user: str, settings: ContextT) -> ContextT:
+        """Return a turn's settings within the model calls that are left today; a QuotaError for none."""
         if not self.calls:
-            return [], settings
+            return settings
         most = min(self.calls.left(user), settings.max_llm_calls or self.calls.limit)
-        return [CallCounter(self.calls, lambda: user)], settings.model_copy(update={"max_llm_calls": most})
+        return settings.model_copy(update={"max_llm_calls": most})
 
     def _run_once(
         self, record: QuestionRecord, graph: CompiledMethod, given: Any, settings: Context
     ) -> AsyncGenerator[TurnStep]:
         async def run() -> AsyncGenerator[TurnStep]:
-            counters, limited = self._counted(record.user, settings)
-            config = RunnableConfig(callbacks=[record, *counters])
+            limited, config = self._within_quota(record.user, settings), RunnableConfig(callbacks=[record])
             async with self.admission.reserve(), aclosing(run_turn(graph, given, config, limited)) as steps:
                 async for step in steps:
                     yield step
@@ -188,9 +185,8 @@ class Service:
     async def _run_on_thread(
         self, record: QuestionRecord, thread: str, given: Any, settings: ChatContext
     ) -> AsyncGenerator[TurnStep]:
-        user = record.user
-        counters, settings = self._counted(user, settings)
-        config: RunnableConfig = {**self.threads.config(user, thread), "callbacks": [record, *counters]}
+        user, settings = record.user, self._within_quota(record.user, settings)
+        config: RunnableConfig = {**self.threads.config(user, thread), "callbacks": [record]}
         async with self.admission.reserve(thread_key(user, thread)), self.threads.lock(user, thread) as acquired:
             if not acquired:
                 raise BusyError("this thread is being answered by another process; wait for its reply")
@@ -207,7 +203,7 @@ class Service:
 @asynccontextmanager
 async def open_service(options: ServingOptions) -> AsyncGenerator[Service]:
     """Open the threads and compile the chat; a SettingsError for invalid settings, or threads that cannot be opened."""
-    settings = with_environment(make_settings(ChatContext, options.settings))
+    settings = options.chat_settings
     resolve_name(settings.use_method)
     async with open_threads(options.threads) as threads:
         builder = chat.build()  # here, with the methods that were named on the command line

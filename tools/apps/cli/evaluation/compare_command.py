@@ -7,7 +7,7 @@ from hopgraph.graphs import METHODS
 from hopgraph.state import SettingsError, SpecError
 from hopgraph.tools.apps.cli.console import print_line
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_table, summary_console
-from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
+from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, describe_simulated
 from hopgraph.tools.apps.evaluation.comparison import Comparison, compare_runs
 from hopgraph.tools.apps.evaluation.report.question_pages import (
     NO_FIGURES,
@@ -15,7 +15,7 @@ from hopgraph.tools.apps.evaluation.report.question_pages import (
     question_pages,
     questions_section,
 )
-from hopgraph.tools.apps.evaluation.report.tables import simulated, tables
+from hopgraph.tools.apps.evaluation.report.tables import tables
 from hopgraph.tools.apps.evaluation.report.writers import WRITERS, as_html, format_trec_files
 from hopgraph.tools.io.code_objects import parse_place
 from hopgraph.tools.io.guarded_files import write_files
@@ -35,10 +35,11 @@ def run_compare(
         if path.suffix.lower() not in WRITERS:
             raise SettingsError(f"--out {str(path)!r:.80}: its ending must be one of {', '.join(WRITERS)}")
     comparison = compare_runs([RunReader(path.expanduser()) for path in runs])
-    made = tables(comparison, _method_name(against))
+    place = parse_place(against, "graph") if against else None
+    made = tables(comparison, METHODS.add(place).name if place else against)
     facts = comparison.methods[0].reader.manifest.dataset
     heading = f"{facts.name}, {facts.sample}: {pluralize(facts.questions, 'question')}"
-    notes, label = _notes(comparison), simulated(comparison)
+    notes, label = _notes(comparison), describe_simulated(each.settings for each in comparison.methods)
     warnings = [f"Not a language model's scores: {label}."] if label else []
     console = summary_console()
     for text, style in {heading: "bold", **dict.fromkeys(notes, "dim"), **dict.fromkeys(warnings, "yellow")}.items():
@@ -77,12 +78,6 @@ def _write_details(comparison: Comparison, folder: Path) -> list[str]:
         for name, page in question_pages(comparison):
             write_files({folder / name: page.encode("utf-8", "replace")})
     return [pictures, links]
-
-
-def _method_name(given: str | None) -> str | None:
-    """Return the name of a method that is named by its place; anything else as it is."""
-    place = parse_place(given, "graph") if given else None
-    return METHODS.add(place).name if place else given
 
 
 def _notes(comparison: Comparison) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hopgraph.tools.apps.evaluation.batch.question_job import requires_gold
-from hopgraph.tools.apps.evaluation.batch.run_directory import SIMULATED_MODELS, describe_simulated, models_in
+from hopgraph.tools.apps.evaluation.batch.run_directory import SIMULATED_MODELS, models_in
 from hopgraph.tools.apps.evaluation.batch.scores import BASE, BOUND, gap_closed
 from hopgraph.tools.apps.evaluation.comparison import (
     LOSSES,
@@ -125,11 +125,6 @@ def default_base(comparison: Comparison) -> str:
     """Return what others are tested against by default: the first one-step retrieval, else the first method."""
     found = (each.name for each in comparison.methods if each.method == BASE)
     return next(found, comparison.methods[0].name)
-
-
-def simulated(comparison: Comparison) -> str:
-    """Say which models are stand-ins; empty where none is."""
-    return describe_simulated(method.settings for method in comparison.methods)
 
 
 def stand_in_kinds(comparison: Comparison) -> str:

@@ -63,7 +63,7 @@ def test_the_html_report_has_figures_inside_and_a_tree_one_click_away(
     ran = run("compare", str(folder), "--out", str(tmp_path / "report.html"))
     assert (ran.code, ran.err) == (0, "")
     page = (tmp_path / "report.html").read_text()
-    assert page.count('src="data:image/svg+xml;base64,') == (5 if with_figures else 0)
+    assert page.count('src="data:image/svg+xml;base64,') == (4 if with_figures else 0)
     assert with_figures or "pip install 'hopgraph[figures]'" in page
     links = dict.fromkeys(re.findall(r'href="([^"#]+)#(\w+)"', page))
     assert len(links) == 4 * 4
