@@ -6,13 +6,7 @@ from typing import Any, Literal
 from langgraph.runtime import Runtime
 from pydantic import Field
 
-from hopgraph.nodes.answer import (
-    AnswerReply,
-    ReadAnswer,
-    excerpts_of_all_queries,
-    reader_ask,
-    reading_update,
-)
+from hopgraph.nodes.answer import ReadAnswer, excerpts_of_all_queries, reader_ask, reading_update
 from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of, yes_no_variable
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
@@ -29,8 +23,8 @@ from hopgraph.nodes.core.reflection_tokens import (
 from hopgraph.nodes.core.reply_text import UNANSWERABLE, ReplyModel, ShortText, short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Evidence
-from hopgraph.state.events import AnswerCritique, Critiqued
-from hopgraph.state.reflection import SelfRagContext, SelfRagState
+from hopgraph.state.baselines import SelfRagContext, SelfRagState
+from hopgraph.state.events import AnswersScored, Sampled
 from hopgraph.tools.models.completions import TextRequest, TokenLogprobs
 
 _MOST_TOKENS = 100
@@ -58,19 +52,21 @@ async def critique(state: SelfRagState, runtime: Runtime[SelfRagContext]) -> Map
     settings, excerpts = runtime.context, excerpts_of_all_queries(state["knowledge"])
     shown = prompt_passages(excerpts, passages_by_id(state["passages"]))
     wanted = [_critique_ask(state["question"], settings, each) for each in shown or [None]]
-    answers = await ask_all(runtime, state, wanted)
-    read = [_read(each, settings) for each in answers]
-    answered = [number for number, each in enumerate(read) if each["answer"]]
-    chosen = max(answered, key=lambda number: read[number]["score"], default=None)  # max takes the first
-    emit(runtime, Critiqued(answers=read, passage_ids=[each["passage_id"] for each in excerpts], chosen=chosen))
-    answer = "" if chosen is None else read[chosen]["answer"]
+    replies = await ask_all(runtime, state, wanted)
+    answers = [_answer(each, settings) for each in replies]
+    scores = [_score(each.record, settings) if said else 0.0 for each, said in zip(replies, answers, strict=True)]
+    answered = [number for number, said in enumerate(answers) if said]
+    chosen = max(answered, key=lambda number: scores[number], default=None)  # max takes the first
+    emit(runtime, Sampled(answers=[*answers]))
+    emit(runtime, AnswersScored(answers=answers, scores=scores, chosen=chosen))
+    answer = "" if chosen is None else answers[chosen]
     reading = ReadAnswer(answer, "", [])
     if chosen is not None and excerpts:
         said, ids = f"{state['question']} {answer}", [excerpts[chosen]["passage_id"]]
         reading.evidence.append(Evidence(id="1.1.1", statement=said, passage_ids=ids, quote="", verified=False))
-    cut_off = any(each.outcome == "budget" for each in answers)
+    cut_off = any(each.outcome == "budget" for each in replies)
     limit = "budget" if cut_off else state["stop_reason"]
-    return {**reading_update(reading, runtime, limit=limit), "calls": calls_of(answers)}
+    return {**reading_update(reading, runtime, limit=limit), "calls": calls_of(replies)}
 
 
 def _critique_ask(question: str, settings: SelfRagContext, passage: Mapping[str, str] | None) -> Ask[Any]:
@@ -87,27 +83,19 @@ def _critique_ask(question: str, settings: SelfRagContext, passage: Mapping[str,
     return Ask(step, variables, CritiqueReply, nothing)
 
 
-def _read(answered: AskResult[Any], settings: SelfRagContext) -> AnswerCritique:
-    record: TokenLogprobs | CritiqueReply | AnswerReply = answered.record
+def _answer(answered: AskResult[Any], settings: SelfRagContext) -> str:
+    record = answered.record
+    said: str = plain_text(record) if isinstance(record, TokenLogprobs) else record.answer
+    return short_answer(said, yes_no=settings.answer_type == "yes_no")
+
+
+def _score(record: Any, settings: SelfRagContext) -> float:
     likely = relevance = support = utility = 0.0
     if isinstance(record, TokenLogprobs):
-        said, likely = plain_text(record), likelihood(record)
+        likely = likelihood(record)
         relevance, support, utility = (worth(record, group) for group in (RELEVANCE, SUPPORT, UTILITY))
-    else:
-        said = record.answer
-        if isinstance(record, CritiqueReply):
-            relevance, utility = float(record.relevant), (record.utility - 3) / 2
-            support = {"full": 1.0, "partial": 0.5, "none": 0.0}[record.support]
-    weighted = (
-        settings.relevance_weight * relevance,
-        settings.support_weight * support,
-        settings.utility_weight * utility,
-    )
-    return AnswerCritique(
-        answer=short_answer(said, yes_no=settings.answer_type == "yes_no"),
-        likelihood=likely,
-        relevance=relevance,
-        support=support,
-        utility=utility,
-        score=likely + sum(weighted),
-    )
+    elif isinstance(record, CritiqueReply):
+        relevance, utility = float(record.relevant), (record.utility - 3) / 2
+        support = {"full": 1.0, "partial": 0.5, "none": 0.0}[record.support]
+    weighted = settings.relevance_weight * relevance + settings.support_weight * support
+    return likely + weighted + settings.utility_weight * utility

@@ -9,8 +9,9 @@ from hopgraph.nodes.core.ask import Ask, ask, calls_of
 from hopgraph.nodes.core.reflection_tokens import RETRIEVAL, instruction, worth
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.self_knowledge import SelfKnowledge
-from hopgraph.state.events import RetrievalDecided
-from hopgraph.state.reflection import SelfRagContext, SelfRagState
+from hopgraph.state.baselines import SelfRagContext, SelfRagState
+from hopgraph.state.events import SelfKnowledgeJudged
+from hopgraph.state.question_tree import ROOT
 from hopgraph.tools.models.completions import TextRequest, TokenLogprobs
 
 
@@ -24,20 +25,16 @@ async def decide_retrieval(state: SelfRagState, runtime: Runtime[SelfRagContext]
     settings, question = runtime.context, state["question"]
     if settings.retrieval_threshold in (0.0, 1.0):
         return {"needs_retrieval": settings.retrieval_threshold == 0.0}
+    wanted: Ask[Any] = Ask("self_knowledge", {"question": question}, SelfKnowledge, SelfKnowledge(known=False))
     if settings.reflection == "tokens":
-        before = instruction(question, yes_no=settings.answer_type == "yes_no")
-        nothing, text = TokenLogprobs(tokens=[]), TextRequest(prompt=before)
-        answered = await ask(
-            runtime, state, Ask("self_knowledge", {"question": question}, TokenLogprobs, nothing, text=text)
-        )
-        first = TokenLogprobs(tokens=answered.record.tokens[:1])
-        says = any(token.text.strip() in RETRIEVAL for token in first.tokens)
-        share = worth(first, RETRIEVAL) if says else 1.0
+        text = TextRequest(prompt=instruction(question, yes_no=settings.answer_type == "yes_no"))
+        wanted = Ask(wanted.step, wanted.variables, TokenLogprobs, TokenLogprobs(tokens=[]), text=text)
+    answered = await ask(runtime, state, wanted)
+    if isinstance(answered.record, SelfKnowledge):
+        share = float(not answered.record.known)
     else:
-        unknown = SelfKnowledge(known=False)
-        answered = await ask(runtime, state, Ask("self_knowledge", {"question": question}, SelfKnowledge, unknown))
-        share = 0.0 if answered.record.known else 1.0
+        share = worth(answered.record, RETRIEVAL, missing=1.0)
     needed = share > settings.retrieval_threshold
-    emit(runtime, RetrievalDecided(share=share, needed=needed))
+    emit(runtime, SelfKnowledgeJudged(id=ROOT, question=question, known=not needed))
     limit = "budget" if answered.outcome == "budget" else state["stop_reason"]
     return {"needs_retrieval": needed, "stop_reason": limit, "calls": calls_of([answered])}

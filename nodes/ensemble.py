@@ -6,16 +6,18 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import excerpts_of_all_queries, reading_update
+from hopgraph.nodes.answer import ReadAnswer, excerpts_of_all_queries, reading_update
 from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of, yes_no_variable
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.vote import answer_of_sample
 from hopgraph.state import Context
 from hopgraph.state.baselines import ReplugContext, SamplesState
-from hopgraph.state.events import Ensembled
+from hopgraph.state.events import AnswersScored
 from hopgraph.tools.models.completions import TextRequest, TokenLogprobs
 from hopgraph.tools.text.comparison import normalize_answer
+
+_TINY = 5e-324
+"""Stands for weights that are too small for a number."""
 
 
 async def ensemble(state: SamplesState, runtime: Runtime[ReplugContext]) -> Mapping[str, Any]:
@@ -38,20 +40,16 @@ async def ensemble(state: SamplesState, runtime: Runtime[ReplugContext]) -> Mapp
     wanted = [_score_ask(state["question"], settings, each, texts[key]) for each in shown for key in answers]
     scored = await ask_all(runtime, state, wanted)
     totals = _log_probabilities(scored, weights, len(answers)) or [
-        math.log(sum(weight for weight, key in zip(weights, keys, strict=True) if key == answer)) for answer in answers
+        math.log(sum(weight for weight, key in zip(weights, keys, strict=True) if key == answer) or _TINY)
+        for answer in answers
     ]
     of_answer = dict(zip(answers, totals, strict=True))
     best = max(of_answer, key=lambda key: of_answer[key], default=None)
     chosen = None if best is None else keys.index(best)
     probabilities = [math.exp(of_answer[key]) if key else 0.0 for key in keys]
-    event = Ensembled(
-        answers=[draft["answer"] for draft in drafts], probabilities=probabilities, weights=weights, chosen=chosen
-    )
-    emit(runtime, event)
-    reading = answer_of_sample(drafts, chosen)
-    reading.evidence[:] = [
-        each for key, draft in zip(keys, drafts, strict=True) if key == best for each in draft["evidence"]
-    ]
+    emit(runtime, AnswersScored(answers=[draft["answer"] for draft in drafts], scores=probabilities, chosen=chosen))
+    resting = [each for key, draft in zip(keys, drafts, strict=True) if key == best for each in draft["evidence"]]
+    reading = ReadAnswer("" if best is None else texts[best], "", resting)
     cut_off = any(each.outcome == "budget" for each in scored)
     limit = "budget" if cut_off else state["stop_reason"]
     return {**reading_update(reading, runtime, limit=limit), "calls": calls_of(scored)}

@@ -182,9 +182,7 @@ class United(Event, kind="united"):
     passage_ids: list[str]
 
 
-RetrievalEvent = (
-    RetrievalDecided | QuerySent | Retrieved | PassagesGiven | Filtered | Reranked | Compressed | Weighed | Recalled
-)
+RetrievalEvent = QuerySent | Retrieved | PassagesGiven | Filtered | Reranked | Compressed | Weighed | Recalled
 BlendingEvent = TopicNamed | Blended | United
 
 
@@ -282,39 +280,13 @@ class Compared(Event, kind="compared"):
     chosen: int | None
 
 
-class Ensembled(Event, kind="ensembled"):
-    """The answer that is likeliest over all passages, each of which proposed one."""
+class AnswersScored(Event, kind="scored"):
+    """The answers that single passages propose, and the best."""
 
     answers: list[str]
     """One per passage; empty where it gives none."""
-    probabilities: list[float]
-    """Of the answers, in [0, 1]; 0 for an empty one, and the proposers' weight where none could be scored."""
-    weights: list[float]
-    """Of the passages; their sum is 1."""
-    chosen: int | None
-
-
-class AnswerCritique(TypedDict):
-    """An answer with what a model thinks of it and of its passage."""
-
-    answer: str
-    """Empty where there is none."""
-    likelihood: float
-    """Of the text with its reflection tokens, in [0, 1]; 0 where it is not known."""
-    relevance: float
-    support: float
-    """Both in [0, 1]."""
-    utility: float
-    """In [-1, 1]."""
-    score: float
-
-
-class Critiqued(Event, kind="critiqued"):
-    """The answers from each passage by itself, and the best."""
-
-    answers: list[AnswerCritique]
-    """One per passage; one from memory without passages."""
-    passage_ids: list[str]
+    scores: list[float]
+    """The probability over all passages (REPLUG), or what the critique adds up to (Self-RAG); 0.0 without an answer."""
     chosen: int | None
 
 
@@ -329,7 +301,7 @@ class Answered(Event, kind="answered"):
 
 
 EvidenceEvent = Extracted | Verified | Decided | QueriesGenerated
-AnswerEvent = Reasoned | Sampled | Shortened | Voted | Compared | Ensembled | Critiqued | Answered
+AnswerEvent = Reasoned | Sampled | Shortened | Voted | Compared | AnswersScored | Answered
 
 
 # Trees of questions, and hops

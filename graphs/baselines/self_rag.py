@@ -32,7 +32,7 @@ from hopgraph.nodes.finish import finish
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
-from hopgraph.state.reflection import SelfRagContext, SelfRagState
+from hopgraph.state.baselines import SelfRagContext, SelfRagState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = SelfRagContext

@@ -21,7 +21,7 @@ from hopgraph.state import Call, Context, PromptError, Spent, empty_call
 from hopgraph.state.events import Asked, CacheFailed, Retrying
 from hopgraph.tools.io.background import gather_or_cancel
 from hopgraph.tools.models import ModelHandle, UnusableReplyError, count_tokens, parse_in_turn
-from hopgraph.tools.models.completions import TextRequest, complete, is_stand_in, with_continuation
+from hopgraph.tools.models.completions import TextRequest, complete
 from hopgraph.tools.models.reply_cache import ModelReply, cache_key, cached_reply, write_cache
 from hopgraph.tools.models.reply_schema import json_schema
 from hopgraph.tools.models.send import FailedRequest, SendOptions, send
@@ -202,8 +202,6 @@ class _Conversation(Generic[RecordT]):
     async def run(self) -> AskResult[RecordT]:
         began = time.perf_counter()
         handle = await get_model(self.runtime.context, self.call["role"])
-        if self.wanted.text and is_stand_in(handle):
-            self.messages[-1:] = with_continuation(self.messages[-1], self.wanted.text)
         record, outcome = await self._within_budget(handle)
         seconds = round(time.perf_counter() - began, 6)
         call_id = report_call(self.runtime, self.call, handle.name, outcome, self.number, seconds)
@@ -262,7 +260,7 @@ class _Conversation(Generic[RecordT]):
             return reply
 
     async def _send(self, handle: ModelHandle, options: SendOptions) -> ModelReply:
-        if self.wanted.text is None or is_stand_in(handle):
+        if self.wanted.text is None:
             return await send(handle, self.messages, self.wanted.schema, options)
         return await complete(handle, self.messages, self.wanted.text, options)
 

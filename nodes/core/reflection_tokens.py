@@ -35,14 +35,14 @@ def _plain(text: str) -> str:
     return _LOOKS_LIKE_ONE.sub("(", escape(text))
 
 
-def worth(written: TokenLogprobs, group: Mapping[str, float]) -> float:
-    """Average what a group's tokens are worth by their probabilities where the first of them stands; 0.0 for none."""
+def worth(written: TokenLogprobs, group: Mapping[str, float], missing: float = 0.0) -> float:
+    """Average what a group's tokens are worth by their probabilities where the first of them stands, if one does."""
     for token in written.tokens:
         if token.text.strip() in group:
             likely = {name.strip(): math.exp(each) for name, each in ({token.text: token.logprob} | token.top).items()}
             total = sum(likely.get(name, 0.0) for name in group)
-            return sum(value * likely.get(name, 0.0) for name, value in group.items()) / total if total else 0.0
-    return 0.0
+            return sum(value * likely.get(name, 0.0) for name, value in group.items()) / total if total else missing
+    return missing
 
 
 def likelihood(written: TokenLogprobs) -> float:

@@ -8,7 +8,7 @@ import pytest
 from hopgraph.nodes.core.excerpts import whole_excerpt
 from hopgraph.nodes.critique import critique
 from hopgraph.state import Knowledge, StepEvent
-from hopgraph.state.reflection import SelfRagContext
+from hopgraph.state.baselines import SelfRagContext
 from support.node_inputs import node_runtime, passage, spent
 from support.servers import faults
 from support.servers.openai_server import OpenAIServer
@@ -34,7 +34,7 @@ async def criticized(*replies: str, **settings: Any) -> tuple[dict[str, Any], di
     given: dict[str, Any] = {"model": ScriptedChatModel(replies=reply), "parse_retries": 0, **settings}
     events: list[StepEvent] = []
     update = await critique(state(len(replies)), node_runtime(SelfRagContext(**given), events))
-    return dict(update), next(each["data"] for each in events if each["event"] == "critiqued")
+    return dict(update), next(each["data"] for each in events if each["event"] == "scored")
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ async def criticized(*replies: str, **settings: Any) -> tuple[dict[str, Any], di
 async def test_the_best_score_wins(replies: list[str], chosen: int) -> None:
     update, event = await criticized(*replies)
     assert event["chosen"] == chosen
-    assert update["answer"] == event["answers"][chosen]["answer"]
+    assert update["answer"] == event["answers"][chosen]
     assert [each["passage_ids"] for each in update["evidence"]] == [[f"p{chosen}"]]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hopgraph.nodes.decide_retrieval import decide_retrieval
-from hopgraph.state.reflection import SelfRagContext
+from hopgraph.state.baselines import SelfRagContext
 from support.node_inputs import model_call, node_runtime, spent
 from support.servers.scripted_model import ScriptedChatModel
 

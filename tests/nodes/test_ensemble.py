@@ -49,41 +49,45 @@ async def weighed(given: Any, model: Any, **settings: Any) -> tuple[dict[str, An
     given_settings: dict[str, Any] = {"model": model, "parse_retries": 0, **settings}
     context = ReplugContext(**given_settings)
     update = await ensemble(given, node_runtime(context, events))
-    return dict(update), next(each["data"] for each in events if each["event"] == "ensembled")
+    return dict(update), next(each["data"] for each in events if each["event"] == "scored")
 
 
 async def test_the_likeliest_answer_over_all_passages_wins() -> None:
     logs = ({"Lima": math.log(0.5), "Oslo": math.log(0.6)}, {"Lima": math.log(0.9), "Oslo": math.log(0.1)})
     update, event = await weighed(state(["Oslo", "Lima"], [math.log(3.0), 0.0]), scorer(*logs))
-    assert event["weights"] == pytest.approx([0.75, 0.25])
-    assert event["probabilities"] == pytest.approx([0.75 * 0.6 + 0.25 * 0.1, 0.75 * 0.5 + 0.25 * 0.9])
+    assert event["scores"] == pytest.approx([0.75 * 0.6 + 0.25 * 0.1, 0.75 * 0.5 + 0.25 * 0.9])
     assert (update["answer"], event["chosen"]) == ("Lima", 1)
     assert [each["passage_ids"] for each in update["evidence"]] == [["p1"]]
 
 
-async def test_a_temperature_fits_the_scale_of_scores() -> None:
-    _, event = await weighed(state(["Lima", "Lima"], [8.0, 4.0]), scorer(), weight_temperature=4 / math.log(3.0))
-    assert event["weights"] == pytest.approx([0.75, 0.25])
+@pytest.mark.parametrize(("temperature", "weight"), [(4 / math.log(3.0), 0.75), (0.001, 1.0)])
+async def test_a_temperature_fits_the_scale_of_scores(temperature: float, weight: float) -> None:
+    given = state(["Lima", "Lima", ""], [8.0, 4.0, -9e9])
+    _, event = await weighed(given, scorer(), weight_temperature=temperature)
+    assert event["scores"] == pytest.approx([1.0, 1.0, 0.0])
+    given["drafts"][1]["answer"], given["drafts"][2]["answer"] = "", "Oslo"
+    _, event = await weighed(given, scorer(None, None, None), weight_temperature=temperature)
+    assert event["scores"] == pytest.approx([weight, 0.0, 0.0])
 
 
 async def test_one_answer_in_several_spellings_is_not_scored_and_rests_on_all_that_gave_it() -> None:
     update, event = await weighed(state(["The Lima", "", "lima."], [0.0] * 3), scorer())
     assert (update["answer"], update["calls"], event["chosen"]) == ("The Lima", {}, 0)
-    assert event["probabilities"] == pytest.approx([2 / 3, 0.0, 2 / 3])
+    assert event["scores"] == pytest.approx([2 / 3, 0.0, 2 / 3])
     assert [each["passage_ids"] for each in update["evidence"]] == [["p0"], ["p2"]]
 
 
 async def test_probabilities_too_small_for_a_number_are_compared() -> None:
     logs = {"Lima": -2000.0, "Oslo": -2001.0}
     update, event = await weighed(state(["Oslo", "Lima"], [0.0, 0.0]), scorer(logs, logs))
-    assert (update["answer"], event["probabilities"]) == ("Lima", [0.0, 0.0])
+    assert (update["answer"], event["scores"]) == ("Lima", [0.0, 0.0])
 
 
 async def test_a_passage_without_usable_scores_is_left_out_for_all() -> None:
     logs = (None, {"Lima": -1.0, "Oslo": -2.0})
     update, event = await weighed(state(["Oslo", "Lima"], [5.0, 0.0]), scorer(*logs))
     assert (update["answer"], update["stop_reason"]) == ("Lima", "answered")
-    assert event["probabilities"][1] == pytest.approx(event["weights"][1] * math.exp(-1.0))
+    assert event["scores"][1] == pytest.approx(math.exp(-1.0) / (1 + math.exp(5.0)))
 
 
 @pytest.mark.parametrize(("calls", "answer"), [(1, "Oslo"), (2, "Lima"), (3, "Lima")])
@@ -106,4 +110,4 @@ async def test_servers_that_echo_and_servers_that_do_not_give_the_same_ensemble(
         given = state(["Tallinn", "Riga"], [0.0, 1.0])
         _, event = await weighed(given, f"openai:m?base_url={server.base_url}")
     expected = [math.exp(logprob_of("Answer:", f" {answer}")) for answer in ("Tallinn", "Riga")]
-    assert event["probabilities"] == pytest.approx(expected)
+    assert event["scores"] == pytest.approx(expected)

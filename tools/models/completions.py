@@ -5,7 +5,7 @@ token: a bias makes it write each token of the text in turn, and is no part of t
 Text that the model writes itself comes with the likeliest tokens at each place from both.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
@@ -28,6 +28,7 @@ from hopgraph.tools.models.send import (
     as_model_error,
     note_refused_key,
     request_slot,
+    send,
     with_retries,
 )
 from hopgraph.tools.models.structured import is_openai
@@ -78,22 +79,8 @@ class TextRequest:
     """What a written text follows, in place of a rendered prompt."""
     max_tokens: int = 1
     """Of a written text."""
-    stop: tuple[str, ...] = ()
     top: int = 20
     """How many of the likeliest tokens are listed at each place of a written text; servers may give fewer."""
-
-
-def is_stand_in(handle: ModelHandle) -> bool:
-    """Whether a model without an endpoint replies with a `TokenLogprobs` where a prompt asks for one."""
-    return bool(getattr(handle.model, "writes_logprobs", False))
-
-
-def with_continuation(prompt: BaseMessage, request: TextRequest) -> list[BaseMessage]:
-    """Return the last message of a prompt for a stand-in, which is told what to score."""
-    given = (
-        {"continuation": request.continuation} if request.continuation else {WRITTEN: "of the tokens that you write"}
-    )
-    return [HumanMessage("\n\n".join([prompt.text, *(format_block(*each) for each in given.items())]))]
 
 
 async def complete(
@@ -101,36 +88,32 @@ async def complete(
 ) -> ModelReply:
     """Score a text after a prompt, or let the model write on; the reply's text is a `TokenLogprobs` as JSON.
 
-    The prompt is the messages' texts, with blank lines between them and no chat template.
+    The prompt is the messages' texts, with blank lines between them and no chat template. A stand-in (a model with a
+    true `writes_logprobs`) is told in a block of the prompt what to score, and replies with the record itself.
 
     Raises:
         ModelError: refused, unreachable, still failing after the retries, or no server that gives log-probabilities.
     """
+    if getattr(handle.model, "writes_logprobs", False):
+        system, prompt, *said_since = messages
+        block = format_block("continuation" if request.continuation else WRITTEN, request.continuation)
+        told = HumanMessage(f"{prompt.text}\n\n{block}")
+        return await send(handle, [system, told, *said_since], TokenLogprobs, options)
+    if not is_openai(handle.model):
+        raise ModelError(f"{handle.name} gives no log-probabilities; models that can are gguf:FILE and openai:MODEL")
     prompt = request.prompt or "\n\n".join(str(message.text) for message in messages)
     return await run_on(handle.loop(), _complete(handle, prompt, request, options))
 
 
 async def _complete(handle: ModelHandle, prompt: str, request: TextRequest, options: SendOptions) -> ModelReply:
-    if not is_openai(handle.model):
-        raise ModelError(f"{handle.name} gives no log-probabilities; models that can are gguf:FILE and openai:MODEL")
     async with request_slot(handle, options):
         endpoint = _Endpoint(handle, getattr((await handle.here()).model, "root_async_client"))  # noqa: B009
-        work = (
-            partial(endpoint.score, request.continuation) if request.continuation else partial(endpoint.write, request)
-        )
-        traced = RunnableLambda(partial(_readable, work), name="log-probabilities")  # as chat models are
+        traced = RunnableLambda(partial(endpoint.reply, request), name="log-probabilities")  # as chat models are
         try:
             return await with_retries(handle, options)(traced.ainvoke, prompt, CONFIG)
         except Exception as error:  # noqa: BLE001 - as `send`; others pass
             note_refused_key(handle, error)
             raise as_model_error(handle, error) from None
-
-
-async def _readable(work: Callable[[str], Awaitable[ModelReply]], prompt: str) -> ModelReply:
-    try:
-        return await work(prompt)
-    except (ValueError, TypeError, LookupError, AttributeError) as error:
-        raise UnreadableReplyError(str(error)) from error
 
 
 @dataclass(frozen=True)
@@ -141,36 +124,27 @@ class _Endpoint:
     client: Any
     """The openai package's."""
 
-    async def score(self, text: str, prompt: str) -> ModelReply:
-        """Score a text in the way that the server knows; the first time, find out which that is."""
-        shared = self.handle.shared
-        if shared.echoes is not False:
-            try:
-                scored = await self._echoed(prompt, text)
-            except Exception as error:
-                if shared.echoes or status_of(error) not in UNSUPPORTED_STATUS:
-                    raise
-                scored = None
-            if scored:
-                shared.echoes = True
-                return scored
+    async def reply(self, request: TextRequest, prompt: str) -> ModelReply:
         try:
-            scored = await self._forced(prompt, text)
-        except Exception as error:
-            if shared.echoes is False or status_of(error) not in UNSUPPORTED_STATUS:
-                raise
-            url = redact(str(self.client.base_url))
-            raise ModelError(
-                f"{self.handle.name}: {url} gives no log-probabilities of a given text: it neither echoes them in "
-                f"completions, as vLLM, nor has /tokenize, as llama.cpp (HTTP {status_of(error)})"
-            ) from None
-        shared.echoes = False
-        return scored
+            if not request.continuation:
+                return await self._write(request, prompt)
+            shared = self.handle.shared
+            scored = None if shared.echoes is False else await self._echoed(prompt, request.continuation)
+            reply = scored or await self._forced(prompt, request.continuation)
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            raise UnreadableReplyError(str(error)) from error
+        shared.echoes = scored is not None
+        return reply
 
     async def _echoed(self, prompt: str, text: str) -> ModelReply | None:
         """Score a text where a prompt is echoed with its log-probabilities; None where it is not."""
-        body = {"prompt": prompt + text, "max_tokens": 1, "echo": True, "logprobs": 1, "temperature": 0}
-        reply = await self._post(body)
+        body = {"prompt": prompt + text, "max_tokens": 1, "echo": True, "logprobs": 1}
+        try:
+            reply = await self._post(body)
+        except Exception as error:
+            if self.handle.shared.echoes or status_of(error) not in UNSUPPORTED_STATUS:
+                raise
+            return None
         choice, usage = reply["choices"][0], reply["usage"]
         logprobs: dict[str, Any] = choice.get("logprobs") or {}
         if "token_logprobs" not in logprobs or not choice["text"].startswith(prompt + text):
@@ -194,9 +168,8 @@ class _Endpoint:
         for number in range(first, len(ids)):
             # A token that ends within a character is held back, and so is only listed beside one that is not.
             written = isinstance(pieces[number], str)
-            forced = ids[number] if written else plain
-            body = {"prompt": ids[:number], "max_tokens": 1, "temperature": 0, "logit_bias": [[forced, _BIAS]]}
-            reply = await self._post({**body, "logprobs": 1 if written else _WHOLE_VOCABULARY})
+            body = {"prompt": ids[:number], "max_tokens": 1, "logprobs": 1 if written else _WHOLE_VOCABULARY}
+            reply = await self._post({**body, "logit_bias": [[ids[number] if written else plain, _BIAS]]})
             place = reply["choices"][0]["logprobs"]["content"][0]
             [logprob, *_] = [e["logprob"] for e in (place, *place["top_logprobs"]) if e["id"] == ids[number]]
             scored.append(_token(pieces[number] if written else "", logprob))
@@ -205,13 +178,20 @@ class _Endpoint:
     async def _tokenize(self, text: str) -> list[dict[str, Any]]:
         url = f"{str(self.client.base_url).rstrip('/').removesuffix('/v1')}/tokenize"
         body = {"content": text, "add_special": True, "with_pieces": True}
-        return (await self.client.post(url, cast_to=object, body=body))["tokens"]
+        try:
+            return (await self.client.post(url, cast_to=object, body=body))["tokens"]
+        except Exception as error:
+            if self.handle.shared.echoes is False or status_of(error) not in UNSUPPORTED_STATUS:
+                raise
+            raise ModelError(
+                f"{self.handle.name}: {redact(str(self.client.base_url))} gives no log-probabilities of a given text: "
+                f"it neither echoes them, as vLLM, nor has /tokenize, as llama.cpp (HTTP {status_of(error)})"
+            ) from None
 
-    async def write(self, request: TextRequest, prompt: str) -> ModelReply:
+    async def _write(self, request: TextRequest, prompt: str) -> ModelReply:
         """Let the model write on; special tokens are a part of the text."""
-        body: dict[str, Any] = {"prompt": prompt, "max_tokens": request.max_tokens, "logprobs": request.top}
-        stop = {"stop": list(request.stop)} if request.stop else {}
-        reply = await self._post({**body, **stop, "temperature": 0, "skip_special_tokens": False})
+        body = {"prompt": prompt, "max_tokens": request.max_tokens, "logprobs": request.top}
+        reply = await self._post({**body, "skip_special_tokens": False})
         logprobs = reply["choices"][0]["logprobs"]
         if "content" in logprobs:  # llama.cpp
             top = [{one["token"]: one["logprob"] for one in each["top_logprobs"]} for each in logprobs["content"]]
@@ -222,7 +202,7 @@ class _Endpoint:
 
     async def _post(self, body: Mapping[str, Any]) -> Any:
         model = getattr(self.handle.model, "model_name")  # noqa: B009 - ChatOpenAI's
-        return await self.client.post("/completions", cast_to=object, body={"model": model, **body})
+        return await self.client.post("/completions", cast_to=object, body={"model": model, "temperature": 0, **body})
 
 
 def _token(text: str, logprob: float, top: Mapping[str, float] | None = None) -> TokenLogprob:

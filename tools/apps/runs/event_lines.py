@@ -47,9 +47,6 @@ def _plain(value: object, view: EventView) -> str:
 
 def _searches(event: AnyEvent | UnknownEvent, view: EventView) -> list[Line] | None:
     match event:
-        case events.RetrievalDecided():
-            said = "passages are looked up" if event.needed else "answered from memory"
-            return [Line("decide", f"{said} (share of retrieval {event.share:.2f})")]
         case events.QuerySent():
             return [Line("search", sanitize_line(event.query))]
         case events.Retrieved(passage_ids=[]):
@@ -183,31 +180,19 @@ def _samples(event: AnyEvent | UnknownEvent, _view: EventView) -> list[Line] | N
             return [Line("sample", f"{count}{_tally(event.answers)}")]
         case events.Shortened():
             return [Line("shorten", _tally(event.sampled))]
-        case events.Critiqued():
-            return [_critiqued(event)]
-        case events.Voted() | events.Compared() | events.Ensembled():
+        case events.Voted() | events.Compared() | events.AnswersScored():
             label = "vote" if isinstance(event, events.Voted) else "compare"
             if event.chosen is None or not 0 <= event.chosen < len(event.answers):
                 return [Line(label, "no sample has an answer", "bad")]
             answer, number = sanitize_line(event.answers[event.chosen]), event.chosen + 1
             if isinstance(event, events.Voted):
                 return [Line(label, f"{answer}, first given by sample {number} of {len(event.answers)}")]
-            if isinstance(event, events.Ensembled):
-                return [
-                    Line(label, f"{answer} (probability {event.probabilities[event.chosen]:.3f} over all passages)")
-                ]
-            recalls = " · ".join(f"{recall:.2f}" for recall in event.citation_recall)
-            return [Line(label, f"sample {number} is chosen: {answer} (citation recall {recalls})")]
+            compared = isinstance(event, events.Compared)
+            name, scores = ("citation recall", event.citation_recall) if compared else ("score", event.scores)
+            listed = " · ".join(f"{score:.2f}" for score in scores)
+            return [Line(label, f"sample {number} is chosen: {answer} ({name} {listed})")]
         case _:
             return None
-
-
-def _critiqued(event: events.Critiqued) -> Line:
-    if event.chosen is None or not 0 <= event.chosen < len(event.answers):
-        return Line("critique", "no answer", "bad")
-    best, count = event.answers[event.chosen], pluralize(len(event.answers), "answer")
-    judged = f"relevance {best['relevance']:.2f}, support {best['support']:.2f}, utility {best['utility']:.2f}"
-    return Line("critique", f"{sanitize_line(best['answer'])}, best of {count} (score {best['score']:.2f}: {judged})")
 
 
 def _tally(answers: Iterable[str]) -> str:

@@ -16,7 +16,6 @@ _SEARCHABLE = frozenset({"question", "query", "thought"})
 _VERDICTS: Final[dict[str, Status]] = {"accept": "accepted", "search": "open", "reject": "rejected"}
 """A path that needs more stays open until it is searched."""
 LEFT_OUT = (
-    events.RetrievalDecided,
     events.TopicNamed,
     events.United,
     events.QueriesGenerated,
@@ -287,13 +286,12 @@ def _add_samples(event: AnyEvent | UnknownEvent, tree: TreeBuilder) -> bool:
                 node = RunNode(f"s{number}", "answer", text=answer or "no answer")
                 node.label, node.status = f"sample {number} of {len(answers)}", "found" if answer else "unknown"
                 tree.add(node)
-        case events.Critiqued():
-            _add_critiques(event, tree)
-        case events.Voted() | events.Compared() | events.Ensembled():
-            recalls = event.citation_recall if isinstance(event, events.Compared) else []
-            notes = [f"citation recall {recall:.2f}" for recall in recalls]
-            if isinstance(event, events.Ensembled):
-                notes = [f"probability {each:.3f}" if each else "" for each in event.probabilities]
+        case events.Voted() | events.Compared() | events.AnswersScored():
+            notes: list[str] = []
+            if isinstance(event, events.Compared):
+                notes = [f"citation recall {recall:.2f}" for recall in event.citation_recall]
+            elif isinstance(event, events.AnswersScored):
+                notes = [f"score {score:.2f}" for score in event.scores]
             for number, note in enumerate(notes[: len(event.answers)], start=1):
                 if node := tree.nodes.get(f"s{number}"):
                     node.note = note
@@ -302,14 +300,6 @@ def _add_samples(event: AnyEvent | UnknownEvent, tree: TreeBuilder) -> bool:
         case _:
             return False
     return True
-
-
-def _add_critiques(event: events.Critiqued, tree: TreeBuilder) -> None:
-    for number, each in enumerate(event.answers, start=1):
-        node = tree.add(RunNode(f"s{number}", "answer", text=each["answer"] or "no answer"))
-        node.label, node.note = f"answer {number} of {len(event.answers)}", f"score {each['score']:.2f}"
-        chosen = number - 1 == event.chosen
-        node.status = "accepted" if chosen else "found" if each["answer"] else "unknown"
 
 
 def _add_question(event: AnyEvent | UnknownEvent, tree: TreeBuilder) -> bool:
