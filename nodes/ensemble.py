@@ -1,4 +1,4 @@
-"""Take the answer that is likeliest over all passages, each weighted by its similarity to the question."""
+"""Let each passage by itself propose an answer, and take the one that is likeliest over all passages."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,18 +6,38 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import ReadAnswer, excerpts_of_all_queries, reading_update
+from hopgraph.nodes.answer import ReadAnswer, excerpts_of_all_queries, reader_ask, reading_update
 from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of, yes_no_variable
+from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.draft_answers import draft_of
 from hopgraph.state import Context
 from hopgraph.state.baselines import ReplugContext, SamplesState
-from hopgraph.state.events import AnswersScored
+from hopgraph.state.events import AnswersScored, Sampled
 from hopgraph.tools.models.completions import TextRequest, TokenLogprobs
 from hopgraph.tools.text.comparison import normalize_answer
 
-_TINY = 5e-324
-"""Stands for weights that are too small for a number."""
+
+@with_passage_review("knowledge")
+async def propose_answers(state: SamplesState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+    """Ask for the answer once per kept passage, each shown alone, all at the same time (REPLUG).
+
+    Writes `drafts`, one for each passage in their order. A draft's answer is empty where the passage gives none, the
+    reply could not be used or the budget did not reach, which `stop_reason` says. No passages: no call.
+    """
+    settings, excerpts = runtime.context, excerpts_of_all_queries(state["knowledge"])
+    shown = prompt_passages(excerpts, passages_by_id(state["passages"]))
+    answers = await ask_all(
+        runtime, state, [reader_ask(state["question"], settings, passages=[each]) for each in shown]
+    )
+    drafts = [
+        draft_of(answered, settings, [excerpt], number=number, question=state["question"])
+        for number, (answered, excerpt) in enumerate(zip(answers, excerpts, strict=True), start=1)
+    ]
+    emit(runtime, Sampled(answers=[draft["answer"] for draft in drafts]))
+    limit = "budget" if any(answered.outcome == "budget" for answered in answers) else state["stop_reason"]
+    return {"drafts": drafts, "stop_reason": limit, "calls": calls_of(answers)}
 
 
 async def ensemble(state: SamplesState, runtime: Runtime[ReplugContext]) -> Mapping[str, Any]:
@@ -34,24 +54,20 @@ async def ensemble(state: SamplesState, runtime: Runtime[ReplugContext]) -> Mapp
     excerpts = excerpts_of_all_queries(state["knowledge"])
     weights = _softmax([each["score"] / settings.weight_temperature for each in excerpts])
     keys = [normalize_answer(draft["answer"]) or draft["answer"] for draft in drafts]
-    texts = {key: draft["answer"] for key, draft in reversed([*zip(keys, drafts, strict=True)]) if key}
-    answers = dict.fromkeys(key for key in keys if key)
+    texts = {key: draft["answer"] for key, draft in reversed([*zip(keys, drafts, strict=True)])}
+    answers = [*dict.fromkeys(key for key in keys if key)]
     shown = prompt_passages(excerpts, passages_by_id(state["passages"])) if len(answers) > 1 else []
     wanted = [_score_ask(state["question"], settings, each, texts[key]) for each in shown for key in answers]
     scored = await ask_all(runtime, state, wanted)
-    totals = _log_probabilities(scored, weights, len(answers)) or [
-        math.log(sum(weight for weight, key in zip(weights, keys, strict=True) if key == answer) or _TINY)
-        for answer in answers
-    ]
-    of_answer = dict(zip(answers, totals, strict=True))
-    best = max(of_answer, key=lambda key: of_answer[key], default=None)
+    sums, unit = _weighted_sums(scored, weights, len(answers))
+    sums = sums or [sum(w for w, key in zip(weights, keys, strict=True) if key == answer) for answer in answers]
+    best = max(answers, key=lambda key: sums[answers.index(key)], default=None)
+    scores = [sums[answers.index(key)] * unit if key else 0.0 for key in keys]
     chosen = None if best is None else keys.index(best)
-    probabilities = [math.exp(of_answer[key]) if key else 0.0 for key in keys]
-    emit(runtime, AnswersScored(answers=[draft["answer"] for draft in drafts], scores=probabilities, chosen=chosen))
+    emit(runtime, AnswersScored(answers=[draft["answer"] for draft in drafts], scores=scores, chosen=chosen))
     resting = [each for key, draft in zip(keys, drafts, strict=True) if key == best for each in draft["evidence"]]
+    limit = "budget" if any(each.outcome == "budget" for each in scored) else state["stop_reason"]
     reading = ReadAnswer("" if best is None else texts[best], "", resting)
-    cut_off = any(each.outcome == "budget" for each in scored)
-    limit = "budget" if cut_off else state["stop_reason"]
     return {**reading_update(reading, runtime, limit=limit), "calls": calls_of(scored)}
 
 
@@ -67,22 +83,19 @@ def _softmax(scores: Sequence[float]) -> list[float]:
     return [power / sum(powers) for power in powers]
 
 
-def _log_probabilities(
+def _weighted_sums(
     scored: Sequence[AskResult[TokenLogprobs]], weights: Sequence[float], answers: int
-) -> list[float]:
-    """Add each answer's probabilities up over the passages with a score for all; empty where no passage has."""
+) -> tuple[list[float], float]:
+    """Add each answer's probabilities up over the passages with a score for all; empty where no passage has.
+
+    The unit of the sums is the greatest of the probabilities, as those of long answers are too small for a number.
+    """
     by_passage = [scored[first : first + answers] for first in range(0, len(scored), answers or 1)]
     rows = [
         (weight, [each.record.total for each in row])
         for weight, row in zip(weights, by_passage, strict=False)
         if weight and all(each.record.tokens for each in row)
     ]
-    return [
-        _log_sum([math.log(weight) + totals[number] for weight, totals in rows])
-        for number in range(answers if rows else 0)
-    ]
-
-
-def _log_sum(logs: Sequence[float]) -> float:
-    """Add probabilities up without leaving their logarithms, as those of long answers are too small for a number."""
-    return max(logs) + math.log(sum(math.exp(each - max(logs)) for each in logs))
+    most = max((total for _, totals in rows for total in totals), default=0.0)
+    columns = range(answers if rows else 0)
+    return [sum(weight * math.exp(row[number] - most) for weight, row in rows) for number in columns], math.exp(most)

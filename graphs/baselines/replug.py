@@ -1,8 +1,7 @@
 """REPLUG: each passage is read by itself, and their answers are weighted by similarity.
 
-The paper's claim: a model that is used as it is gains from passages that are put before the question one at a time; an
-ensemble over these runs, weighted by how similar each passage is to the question, has room for more passages than one
-prompt, and bears with those that are of no help.
+The paper's claim: a model that is used as it is gains from an ensemble over runs with one passage each, weighted by its
+similarity to the question, which has room for more passages than one prompt and bears with those that do not help.
 
 Paper: "REPLUG: Retrieval-Augmented Black-Box Language Models" (Shi et al., 2023), as RA-ISF compares with it (section
 4.2 and Table 1): p(y | x) = Σ_d λ(d, x) p(y | d∘x), λ the softmax of the retriever's scores. Every passage proposes an
@@ -21,8 +20,7 @@ server must give log-probabilities of a text: vLLM, llama.cpp (`gguf:FILE`); the
 
 from hopgraph.graphs.baselines import chain
 from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.nodes.ensemble import ensemble
-from hopgraph.nodes.propose_answers import propose_answers
+from hopgraph.nodes.ensemble import ensemble, propose_answers
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
 from hopgraph.state.baselines import ReplugContext, SamplesState

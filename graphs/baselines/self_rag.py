@@ -1,21 +1,18 @@
 """Self-RAG: the model says whether to retrieve, answers from each passage and criticizes each answer.
 
 The paper's claim: a model that is trained to write reflection tokens retrieves only when that helps, and says itself
-which passage is relevant, which answer is supported by it, and which is useful, so the best can be chosen.
+which passage is relevant, which answer is supported by it and which is useful, so that the best can be chosen.
 
 Paper: "Self-RAG: Learning to Retrieve, Generate, and Critique through Self-Reflection" (Asai et al., 2023), as RA-ISF
-compares with it (section 4.2 and Table 1). Passages are retrieved if the share of Retrieval among the retrieval tokens
-exceeds a threshold; an answer is written from each, side by side, and scored by its likelihood + relevance + support +
-½ utility, each the probability of the group's good tokens among all of the group. The best answer is given.
-
-`reflection` says who reflects: with `tokens` Self-RAG's own weights, whose tokens are read from a completions endpoint;
-with `records`, the default and *ours*, any model, which is asked for the judgements in records. What has no weights has
-no trained judgement: such a run is not the paper's Self-RAG.
+compares with it (section 4.2 and Table 1). Passages are looked up if the share of Retrieval among the retrieval tokens
+exceeds a threshold; an answer is written from each, side by side, and scored by likelihood + relevance + support +
+½ utility, each of the three by the probabilities of its group's tokens. With `reflection=tokens` they are those of
+Self-RAG's own weights, read from a completions endpoint. `records`, the default and *ours*, asks any model for the
+judgements in records: without the trained weights it is not the paper's Self-RAG, and has no likelihood.
 
 Where this differs (the paper was not at hand; threshold, weights and forms are from memory, unchecked):
-* one segment, the short answer, and so no beam over segments (the long form); all passages are weighed, none dropped;
-* a record has no likelihood, so only its judgements count;
-* servers list the likeliest 20 tokens of a place: a reflection token that is not among them counts as impossible;
+* one segment, the short answer, and so no beam over the segments of a long one; no passage is dropped beforehand;
+* a token that is not among the likeliest 20 of its place, as many as servers list, counts as impossible;
 * text of passages and questions that looks like a token or a tag is changed, so that it is neither.
 
 k passages cost k + 1 calls in two turns; an answer from memory two.
@@ -26,10 +23,9 @@ from typing import Literal
 from langgraph.graph import END, START
 
 from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.nodes.critique import critique
-from hopgraph.nodes.decide_retrieval import decide_retrieval
 from hopgraph.nodes.finish import finish
 from hopgraph.nodes.prepare import prepare_for
+from hopgraph.nodes.reflect import critique, decide_retrieval
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
 from hopgraph.state.baselines import SelfRagContext, SelfRagState

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from hopgraph.state import ModelError
 from hopgraph.tools.io.background import run_on
@@ -38,13 +38,16 @@ WRITTEN = "log_probabilities"
 """The block by which a stand-in is told to write tokens in place of its record."""
 _BIAS = 1000.0
 """Makes a token certain."""
-_LEAST = -100_000.0
-"""No token is as unlikely; servers write -9999 or -inf for what they find impossible."""
 _WHOLE_VOCABULARY = 1_000_000
 """More than any model has."""
 
 
-Logprob = Annotated[float, Field(ge=_LEAST, le=0)]
+def _clamp(value: Any) -> Any:
+    """Keep log-probabilities finite, as servers write -inf or -9999 for 0, and not above 0, where rounding may lead."""
+    return min(0.0, max(-10_000.0, value)) if isinstance(value, int | float) else value
+
+
+Logprob = Annotated[float, BeforeValidator(_clamp)]
 """The natural logarithm of a probability."""
 
 
@@ -156,7 +159,7 @@ class _Endpoint:
         while left > 0 and first:
             first -= 1
             left -= len(read[first][0])
-        return _as_reply([_token(*each) for each in read[first:]], usage)
+        return _as_reply([TokenLogprob(text=token, logprob=each) for token, each in read[first:]], usage)
 
     async def _forced(self, prompt: str, text: str) -> ModelReply:
         """Score a text token by token, in one request each, of which the server has read all but the end before."""
@@ -172,7 +175,7 @@ class _Endpoint:
             reply = await self._post({**body, "logit_bias": [[ids[number] if written else plain, _BIAS]]})
             place = reply["choices"][0]["logprobs"]["content"][0]
             [logprob, *_] = [e["logprob"] for e in (place, *place["top_logprobs"]) if e["id"] == ids[number]]
-            scored.append(_token(pieces[number] if written else "", logprob))
+            scored.append(TokenLogprob(text=pieces[number] if written else "", logprob=logprob))
         return _as_reply(scored, {"prompt_tokens": len(ids), "completion_tokens": len(scored)})
 
     async def _tokenize(self, text: str) -> list[dict[str, Any]]:
@@ -194,25 +197,15 @@ class _Endpoint:
         reply = await self._post({**body, "skip_special_tokens": False})
         logprobs = reply["choices"][0]["logprobs"]
         if "content" in logprobs:  # llama.cpp
-            top = [{one["token"]: one["logprob"] for one in each["top_logprobs"]} for each in logprobs["content"]]
-            read = [(each["token"], each["logprob"]) for each in logprobs["content"]]
+            read = [(e["token"], e["logprob"], e["top_logprobs"]) for e in logprobs["content"]]
+            read = [(text, each, {one["token"]: one["logprob"] for one in top}) for text, each, top in read]
         else:
-            top, read = logprobs["top_logprobs"], [*zip(logprobs["tokens"], logprobs["token_logprobs"], strict=True)]
-        return _as_reply([_token(*each, likeliest) for each, likeliest in zip(read, top, strict=True)], reply["usage"])
+            read = [*zip(*(logprobs[key] for key in ("tokens", "token_logprobs", "top_logprobs")), strict=True)]
+        return _as_reply([TokenLogprob(text=text, logprob=each, top=top) for text, each, top in read], reply["usage"])
 
     async def _post(self, body: Mapping[str, Any]) -> Any:
         model = getattr(self.handle.model, "model_name")  # noqa: B009 - ChatOpenAI's
         return await self.client.post("/completions", cast_to=object, body={"model": model, "temperature": 0, **body})
-
-
-def _token(text: str, logprob: float, top: Mapping[str, float] | None = None) -> TokenLogprob:
-    return TokenLogprob(
-        text=text, logprob=_clamp(logprob), top={name: _clamp(each) for name, each in (top or {}).items()}
-    )
-
-
-def _clamp(logprob: float) -> float:
-    return min(0.0, max(_LEAST, logprob))  # rounding may leave it a hair above 0
 
 
 def _as_reply(tokens: list[TokenLogprob], usage: Mapping[str, int]) -> ModelReply:

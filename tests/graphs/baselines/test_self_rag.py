@@ -65,7 +65,7 @@ def test_every_edge_of_the_drawing_is_walked() -> None:
     assert walked == drawn_edges(self_rag.graph)
 
 
-@pytest.mark.parametrize("garbage", ["", "?", '{"tokens": 3}', '{"tokens": [{"text": "x", "logprob": 2}]}', "[]"])
+@pytest.mark.parametrize("garbage", ["", "?", '{"tokens": 3}', '{"tokens": [{"text": "x", "logprob": "x"}]}', "[]"])
 def test_malformed_tokens_leave_the_question_unanswered(garbage: str) -> None:
     script = Script(dict.fromkeys(("self_knowledge", "critique"), lambda _: garbage))
     settings = self_rag.Context(

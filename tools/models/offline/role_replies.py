@@ -20,7 +20,14 @@ from hopgraph.tools.prompts import escape
 Reply = dict[str, JsonValue]
 _UNANSWERABLE, _DONT_KNOW = "unanswerable", "I don't know"
 _LIKELY = 0.9
-_SUPPORT_TOKENS = {"full": "[Fully supported]", "none": "[No support / Contradictory]"}
+_TOKENS: dict[str, dict[str, str]] = {
+    "known": {"True": "[No Retrieval]", "False": "[Retrieval]"},
+    "relevant": {"True": "[Relevant]", "False": "[Irrelevant]"},
+    "answer": {},
+    "support": {"full": "[Fully supported]", "none": "[No support / Contradictory]"},
+    "utility": {"5": "[Utility:5]", "1": "[Utility:1]"},
+}
+"""What stands for the fields of a record, in this order."""
 _MAX_STATEMENTS = 8
 _MAX_CHARACTERS = 1_500
 """Of a quotation; a thought or analysis that is longer is refused."""
@@ -231,23 +238,16 @@ def score_continuation(prompt: Prompt, answer: str) -> Reply:
 
 def critique_of(answer: str, *, relevant: bool = False) -> Reply:
     """Judge an answer that was read in the passage, which states all of it; there may be none."""
-    found = answer != _UNANSWERABLE
-    support, utility = ("full", 5) if found else ("none", 1)
-    return {"relevant": found or relevant, "answer": answer, "support": support, "utility": utility}
+    if answer == _UNANSWERABLE:
+        return {"relevant": relevant, "answer": answer, "support": "none", "utility": 1}
+    return {"relevant": True, "answer": answer, "support": "full", "utility": 5}
 
 
 def in_asked_form(prompt: Prompt, said: Reply) -> Reply:
     """Return a record as it is, or as the tokens that Self-RAG's weights write where those are asked for."""
     if WRITTEN not in prompt.blocks:
         return said
-    words: list[str] = []
-    if "known" in said:
-        words += ["[No Retrieval]" if said["known"] else "[Retrieval]"]
-    if "relevant" in said:
-        words += ["[Relevant]" if said["relevant"] else "[Irrelevant]"]
-    words += [str(said["answer"])] if "answer" in said else []
-    if "support" in said:
-        words += [_SUPPORT_TOKENS[str(said["support"])], f"[Utility:{said['utility']}]"]
+    words = [tokens.get(str(said[name]), str(said[name])) for name, tokens in _TOKENS.items() if name in said]
     logprob = math.log(_LIKELY)
     return {"tokens": [{"text": word, "logprob": logprob, "top": {word: logprob}} for word in words]}
 

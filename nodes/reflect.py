@@ -1,4 +1,4 @@
-"""Answer from each passage by itself, and take the answer that is criticized best."""
+"""Decide whether to look anything up, answer from each passage, and take the answer that is criticized best."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -7,11 +7,12 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 
 from hopgraph.nodes.answer import ReadAnswer, excerpts_of_all_queries, reader_ask, reading_update
-from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of, yes_no_variable
+from hopgraph.nodes.core.ask import Ask, ask, ask_all, calls_of, yes_no_variable
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reflection_tokens import (
     RELEVANCE,
+    RETRIEVAL,
     SUPPORT,
     UTILITY,
     instruction,
@@ -22,9 +23,11 @@ from hopgraph.nodes.core.reflection_tokens import (
 )
 from hopgraph.nodes.core.reply_text import UNANSWERABLE, ReplyModel, ShortText, short_answer
 from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.self_knowledge import SelfKnowledge
 from hopgraph.state import Evidence
 from hopgraph.state.baselines import SelfRagContext, SelfRagState
-from hopgraph.state.events import AnswersScored, Sampled
+from hopgraph.state.events import AnswersScored, Sampled, SelfKnowledgeJudged
+from hopgraph.state.question_tree import ROOT
 from hopgraph.tools.models.completions import TextRequest, TokenLogprobs
 
 _MOST_TOKENS = 100
@@ -40,6 +43,31 @@ class CritiqueReply(ReplyModel):
     utility: int = Field(ge=1, le=5)
 
 
+async def decide_retrieval(state: SelfRagState, runtime: Runtime[SelfRagContext]) -> Mapping[str, Any]:
+    """Look up what the model does not know itself: retrieve if the share of Retrieval exceeds the threshold (Self-RAG).
+
+    With reflection tokens it is the share among the two retrieval tokens in the first place of a response; with records
+    1 where the model says that it cannot answer, else 0. A reply that cannot be used, or has neither token, leads to a
+    retrieval, and so does the end of the budget. A threshold of 0 or 1 takes no call. Writes `needs_retrieval`.
+    """
+    settings, question = runtime.context, state["question"]
+    if settings.retrieval_threshold in (0.0, 1.0):
+        return {"needs_retrieval": settings.retrieval_threshold == 0.0}
+    wanted: Ask[Any] = Ask("self_knowledge", {"question": question}, SelfKnowledge, SelfKnowledge(known=False))
+    if settings.reflection == "tokens":
+        text = TextRequest(prompt=instruction(question, yes_no=settings.answer_type == "yes_no"))
+        wanted = Ask(wanted.step, wanted.variables, TokenLogprobs, TokenLogprobs(tokens=[]), text=text)
+    answered = await ask(runtime, state, wanted)
+    if isinstance(answered.record, SelfKnowledge):
+        share = float(not answered.record.known)
+    else:
+        share = worth(answered.record, RETRIEVAL, missing=1.0)
+    needed = share > settings.retrieval_threshold
+    emit(runtime, SelfKnowledgeJudged(id=ROOT, question=question, known=not needed))
+    limit = "budget" if answered.outcome == "budget" else state["stop_reason"]
+    return {"needs_retrieval": needed, "stop_reason": limit, "calls": calls_of([answered])}
+
+
 @with_passage_review("knowledge")
 async def critique(state: SelfRagState, runtime: Runtime[SelfRagContext]) -> Mapping[str, Any]:
     """Answer from each kept passage, side by side, and choose the answer with the highest score (Self-RAG).
@@ -53,19 +81,20 @@ async def critique(state: SelfRagState, runtime: Runtime[SelfRagContext]) -> Map
     shown = prompt_passages(excerpts, passages_by_id(state["passages"]))
     wanted = [_critique_ask(state["question"], settings, each) for each in shown or [None]]
     replies = await ask_all(runtime, state, wanted)
-    answers = [_answer(each, settings) for each in replies]
-    scores = [_score(each.record, settings) if said else 0.0 for each, said in zip(replies, answers, strict=True)]
-    answered = [number for number, said in enumerate(answers) if said]
+    said = [each.record for each in replies]
+    texts: list[str] = [plain_text(each) if isinstance(each, TokenLogprobs) else each.answer for each in said]
+    answers = [short_answer(each, yes_no=settings.answer_type == "yes_no") for each in texts]
+    scores = [_score(each, settings) if answer else 0.0 for each, answer in zip(said, answers, strict=True)]
+    answered = [number for number, answer in enumerate(answers) if answer]
     chosen = max(answered, key=lambda number: scores[number], default=None)  # max takes the first
     emit(runtime, Sampled(answers=[*answers]))
     emit(runtime, AnswersScored(answers=answers, scores=scores, chosen=chosen))
     answer = "" if chosen is None else answers[chosen]
     reading = ReadAnswer(answer, "", [])
     if chosen is not None and excerpts:
-        said, ids = f"{state['question']} {answer}", [excerpts[chosen]["passage_id"]]
-        reading.evidence.append(Evidence(id="1.1.1", statement=said, passage_ids=ids, quote="", verified=False))
-    cut_off = any(each.outcome == "budget" for each in replies)
-    limit = "budget" if cut_off else state["stop_reason"]
+        stated, ids = f"{state['question']} {answer}", [excerpts[chosen]["passage_id"]]
+        reading.evidence.append(Evidence(id="1.1.1", statement=stated, passage_ids=ids, quote="", verified=False))
+    limit = "budget" if any(each.outcome == "budget" for each in replies) else state["stop_reason"]
     return {**reading_update(reading, runtime, limit=limit), "calls": calls_of(replies)}
 
 
@@ -81,12 +110,6 @@ def _critique_ask(question: str, settings: SelfRagContext, passage: Mapping[str,
         return reader_ask(question, settings)
     nothing = CritiqueReply(relevant=False, answer=UNANSWERABLE, support="none", utility=1)
     return Ask(step, variables, CritiqueReply, nothing)
-
-
-def _answer(answered: AskResult[Any], settings: SelfRagContext) -> str:
-    record = answered.record
-    said: str = plain_text(record) if isinstance(record, TokenLogprobs) else record.answer
-    return short_answer(said, yes_no=settings.answer_type == "yes_no")
 
 
 def _score(record: Any, settings: SelfRagContext) -> float:

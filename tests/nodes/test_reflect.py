@@ -1,15 +1,16 @@
 """Answers from each passage by itself, and the one that is criticized best."""
 
 import json
+import math
 from typing import Any
 
 import pytest
 
 from hopgraph.nodes.core.excerpts import whole_excerpt
-from hopgraph.nodes.critique import critique
+from hopgraph.nodes.reflect import critique, decide_retrieval
 from hopgraph.state import Knowledge, StepEvent
 from hopgraph.state.baselines import SelfRagContext
-from support.node_inputs import node_runtime, passage, spent
+from support.node_inputs import model_call, node_runtime, passage, spent
 from support.servers import faults
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel
@@ -111,3 +112,43 @@ async def test_reflection_tokens_of_a_server_are_read() -> None:
     assert sum(call["prompt_tokens"] + call["completion_tokens"] for call in update["calls"].values()) == 50
     assert {request.path for request in server.requests} == {"/v1/completions"}
     assert all(body["prompt"].endswith(".</paragraph>") and body["skip_special_tokens"] is False for body in bodies)
+
+
+STATE: Any = {"question": "Where?", "stop_reason": None, **spent()}
+
+
+def retrieval_tokens(retrieval: float, other: float) -> str:
+    top = {"[Retrieval]": math.log(retrieval), "[No Retrieval]": math.log(other)}
+    return json.dumps({"tokens": [{"text": "[Retrieval]", "logprob": math.log(retrieval), "top": top}]})
+
+
+@pytest.mark.parametrize(
+    ("reflection", "reply", "threshold", "needed"),
+    [
+        ("records", '{"known": true}', 0.2, False),
+        ("records", '{"known": false}', 0.2, True),
+        ("records", "?", 0.2, True),
+        ("tokens", retrieval_tokens(0.1, 0.3), 0.2, True),
+        ("tokens", retrieval_tokens(0.1, 0.3), 0.3, False),
+        ("tokens", '{"tokens": [{"text": "Lima", "logprob": -1}]}', 0.9, True),
+        ("tokens", "?", 0.2, True),
+    ],
+)
+async def test_it_is_decided_by_the_share(reflection: Any, reply: str, threshold: float, *, needed: bool) -> None:
+    model = ScriptedChatModel(replies=[reply])
+    settings = SelfRagContext(model=model, reflection=reflection, retrieval_threshold=threshold, parse_retries=0)
+    update = await decide_retrieval(STATE, node_runtime(settings))
+    assert (update["needs_retrieval"], len(update["calls"])) == (needed, 1)
+
+
+@pytest.mark.parametrize(("threshold", "needed"), [(0.0, True), (1.0, False)])
+async def test_always_and_never_take_no_call(threshold: float, *, needed: bool) -> None:
+    settings = SelfRagContext(model=ScriptedChatModel(replies=[]), retrieval_threshold=threshold)
+    assert await decide_retrieval(STATE, node_runtime(settings)) == {"needs_retrieval": needed}
+
+
+async def test_without_budget_passages_are_looked_up() -> None:
+    settings = SelfRagContext(model=ScriptedChatModel(replies=[]), max_llm_calls=1)
+    used_up: Any = {**STATE, **spent(model_call())}
+    update = await decide_retrieval(used_up, node_runtime(settings))
+    assert (update["needs_retrieval"], update["stop_reason"]) == (True, "budget")
