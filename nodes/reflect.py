@@ -26,8 +26,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.self_knowledge import SelfKnowledge
 from hopgraph.state import Evidence
 from hopgraph.state.baselines import SelfRagContext, SelfRagState
-from hopgraph.state.events import AnswersScored, Sampled, SelfKnowledgeJudged
-from hopgraph.state.question_tree import ROOT
+from hopgraph.state.events import AnswersScored, RetrievalDecided, Sampled
 from hopgraph.tools.models.completions import TextRequest, TokenLogprobs
 
 _MOST_TOKENS = 100
@@ -63,7 +62,7 @@ async def decide_retrieval(state: SelfRagState, runtime: Runtime[SelfRagContext]
     else:
         share = worth(answered.record, RETRIEVAL, missing=1.0)
     needed = share > settings.retrieval_threshold
-    emit(runtime, SelfKnowledgeJudged(id=ROOT, question=question, known=not needed))
+    emit(runtime, RetrievalDecided(share=share, needed=needed))
     limit = "budget" if answered.outcome == "budget" else state["stop_reason"]
     return {"needs_retrieval": needed, "stop_reason": limit, "calls": calls_of([answered])}
 

@@ -182,7 +182,9 @@ class United(Event, kind="united"):
     passage_ids: list[str]
 
 
-RetrievalEvent = QuerySent | Retrieved | PassagesGiven | Filtered | Reranked | Compressed | Weighed | Recalled
+RetrievalEvent = (
+    RetrievalDecided | QuerySent | Retrieved | PassagesGiven | Filtered | Reranked | Compressed | Weighed | Recalled
+)
 BlendingEvent = TopicNamed | Blended | United
 
 

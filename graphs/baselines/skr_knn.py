@@ -24,8 +24,7 @@ from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
 from hopgraph.nodes.weigh_neighbours import weigh_neighbours
-from hopgraph.state.baselines import SkrKnnContext
-from hopgraph.state.reflection import SelfRagState
+from hopgraph.state.baselines import SelfRagState, SkrKnnContext
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = SkrKnnContext

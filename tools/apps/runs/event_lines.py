@@ -47,6 +47,9 @@ def _plain(value: object, view: EventView) -> str:
 
 def _searches(event: AnyEvent | UnknownEvent, view: EventView) -> list[Line] | None:
     match event:
+        case events.RetrievalDecided():
+            said = "passages are looked up" if event.needed else "answered from memory"
+            return [Line("decide", f"{said} (share of retrieval {event.share:.2f})")]
         case events.QuerySent():
             return [Line("search", sanitize_line(event.query))]
         case events.Retrieved(passage_ids=[]):

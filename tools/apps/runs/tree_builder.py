@@ -16,6 +16,7 @@ _SEARCHABLE = frozenset({"question", "query", "thought"})
 _VERDICTS: Final[dict[str, Status]] = {"accept": "accepted", "search": "open", "reject": "rejected"}
 """A path that needs more stays open until it is searched."""
 LEFT_OUT = (
+    events.RetrievalDecided,
     events.TopicNamed,
     events.United,
     events.QueriesGenerated,
