@@ -1,11 +1,10 @@
 """Review paths of paragraphs: reject, accept, or search further."""
 
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from langgraph.runtime import Runtime
-from pydantic import field_validator, model_validator
+from pydantic import model_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of, yes_no_variable
@@ -14,6 +13,7 @@ from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShortText, short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.review_tree.paths import nodes_with_status, passages_on_path, whole_excerpts
+from hopgraph.nodes.self_knowledge import JudgedTrue
 from hopgraph.state import Evidence, Passage, Spent
 from hopgraph.state.events import Reviewed
 from hopgraph.state.reducers import merge_calls
@@ -23,29 +23,18 @@ from hopgraph.tools.prompts import Value, clean
 from hopgraph.tools.text.comparison import normalize_answer
 
 ReviewContextT = TypeVar("ReviewContextT", bound=ReviewContext)
-_JUDGEMENT = re.compile(
-    r"\W*(?:(?P<no>no|not|false|irrelevant|unsupported|insufficient)|(?P<yes>yes|true|relevant|supported|enough))\b",
-    re.IGNORECASE,
-)
 
 
 class Review(ReplyModel):
     """A reply of the role `review`, which thinks before each judgement (Table 7)."""
 
     relevance_thought: LongText = ""
-    relevant: bool
+    relevant: JudgedTrue
     support_thought: LongText = ""
-    enough: bool = False
+    enough: JudgedTrue = False
     analysis: ShortText = ""
     answer: ShortText = ""
     query: ShortText = ""
-
-    @field_validator("relevant", "enough", mode="before")
-    @classmethod
-    def _judgement(cls, value: object) -> object:
-        """Read the paper's words, [RELEVANT] or [UNSUPPORTED], as true and false."""
-        found = _JUDGEMENT.match(value) if isinstance(value, str) else None
-        return value if found is None else found["no"] is None
 
     @model_validator(mode="after")
     def _answered(self) -> "Review":

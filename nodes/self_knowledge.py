@@ -14,16 +14,19 @@ from hopgraph.nodes.question_tree.branch import BranchState, question_of, reserv
 from hopgraph.state import Context
 from hopgraph.state.events import SelfKnowledgeJudged
 
-_YES = frozenset({"know", "known", "i know", "relevant", "relevance", "enough", "sufficient"})
-_NO = frozenset({"unknow", "unknown", "don't know", "i don't know", "irrelevant", "irrelevance", "not enough", "none"})
+_YES = frozenset(["know", "known", "i know", "relevant", "relevance", "enough", "sufficient", "supported"])
+_UNKNOWN = frozenset(["unknow", "unknown", "don't know", "i don't know"])
+_NO = _UNKNOWN | {"irrelevant", "irrelevance", "not enough", "none", "unsupported", "insufficient"}
 
 
 def read_verdict(value: object) -> object:
-    """Take "Yes, …", `know`, `irrelevance` and the like for what they mean; anything else is left to be refused."""
+    """Take "Yes, …", `know`, [UNSUPPORTED] and the like for what they mean; anything else is left to be refused."""
     if not isinstance(value, str):
         return value
-    said = re.split(r"[.,;:!\n]", value.casefold().replace("\u2019", "'").strip(), maxsplit=1)[0].strip()
-    return True if said in _YES else False if said in _NO else said
+    said = re.split(r"[.,;:!\n\]]", value.casefold().replace("\u2019", "'").strip(" [*"), maxsplit=1)[0].strip(" *")
+    if said in _YES | _NO:
+        return said in _YES
+    return said if said.isalpha() else value
 
 
 JudgedTrue = Annotated[bool, BeforeValidator(read_verdict)]
