@@ -78,14 +78,11 @@ class SearchainState(PartsState):
 
 
 class SearchainContext(HopsContext):
-    """The settings of SearChain; rounds and passages are the paper's, the scale of confidence is ours."""
+    """The settings of SearChain; the rounds are the paper's. Of the passages of a query the reader sees the best."""
 
     method = "searchain"
     steps = ("write_chain", "read_link", "answer")
 
-    passages_per_query: int = setting(
-        "Retrieval", 1, "passages retrieved for each query; the reader sees the best one", ge=1, le=1000
-    )
     max_rounds: int = setting("Method", 5, "chains that are written at most", ge=1, le=20)
     min_confidence: int = setting(
         "Method", 4, "how sure the reader must be to correct the model's answer, 1 to 5", ge=1, le=5

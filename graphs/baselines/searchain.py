@@ -28,7 +28,7 @@ from hopgraph.nodes.finish import finish
 from hopgraph.nodes.next_sub_question import next_sub_question, route_sub_question
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.take_top import take_top
+from hopgraph.nodes.take_top import take_top_with
 from hopgraph.nodes.write_chain import write_chain
 from hopgraph.state.revising import SearchainContext, SearchainState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
@@ -49,7 +49,7 @@ def build() -> MethodGraph:
     builder.add_node("chain", write_chain, reserve_calls=1)
     builder.add_node("next_link", next_sub_question)
     builder.add_node("retrieve", retrieve)
-    builder.add_node("take_top", take_top)
+    builder.add_node("take_top", take_top_with(lambda _: 1))
     builder.add_node("check", answer_part_with("read_link", SureAnswer), reserve_calls=1)
     builder.add_node("answer", best_answer_with())
     builder.add_node("finish", finish)

@@ -1,6 +1,6 @@
 """The offline model as a stand-in whose replies to one role can be spoilt, and settings under which a role is asked."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import UnionType
@@ -46,16 +46,6 @@ def model(spoil: Mapping[str, Callable[[str], str]] | None = None, latency: floa
     return ScriptedChatModel(replies=reply, latency=latency)
 
 
-class NothingEntailed:
-    """An entailment checker that no statement passes."""
-
-    name = "nothing"
-    threshold = 1.0
-
-    def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        return [0.0] * len(pairs)
-
-
 @dataclass(frozen=True)
 class Way:
     """A question and settings under which some role is asked."""
@@ -97,7 +87,6 @@ def _variants(method: str) -> Iterator[dict[str, Any]]:
     yield {}
     for name, others in other_values(method).items():
         yield from ({name: value} for value in others)
-    yield {"entailment": NothingEntailed()}
 
 
 def other_values(method: str) -> dict[str, list[Any]]:

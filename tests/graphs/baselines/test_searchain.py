@@ -121,6 +121,12 @@ def test_rounds_and_nodes_have_limits(more: dict[str, int], nodes: int) -> None:
     assert (run.result["stop_reason"], run.result["answer"]) == ("max_iterations", "Tallinn")
 
 
+def test_the_reader_sees_the_best_passage_however_many_are_retrieved() -> None:
+    run, script = go(passages_per_query=2)
+    assert titles(script.prompts[1]) == ["Night Harbour"]
+    assert [each["id"] for each in run.result["passages"]] == ["film", "person", "noise"]
+
+
 def test_no_chain_looks_the_question_up() -> None:
     run, _ = go({"write_chain": lambda _: chain()})
     assert queries_of(run) == [QUESTION]
@@ -128,7 +134,7 @@ def test_no_chain_looks_the_question_up() -> None:
     assert script.steps == ["write_chain", "write_chain", "answer"]  # without a passage nothing is read
 
 
-@pytest.mark.parametrize("problem", MALFORMED)
+@pytest.mark.parametrize("problem", ["empty", "wrong value types", "long texts"])
 @pytest.mark.parametrize("step", list(replies()))
 def test_malformed_replies_take_the_declared_way(step: str, problem: str) -> None:
     run, script = go({step: lambda _: MALFORMED[problem]}, parse_retries=1)

@@ -18,7 +18,7 @@ from hopgraph.tools.models.offline.terms import key
 from hopgraph.tools.prompts import escape
 
 Reply = dict[str, JsonValue]
-_UNANSWERABLE, _DONT_KNOW = "unanswerable", "I don't know"
+_UNANSWERABLE, _DONT_KNOW, _OPEN = "unanswerable", "I don't know", "Not known yet: "
 _LIKELY = 0.9
 _TOKENS: dict[str, dict[str, str]] = {
     "known": {"True": "[No Retrieval]", "False": "[Retrieval]"},
@@ -94,7 +94,7 @@ def _next_question(prompt: Prompt) -> Reply:
     known = reading.found.text if reading.found.enough else ""
     new = "" if known else next((each for each in left if key(each) and key(each) not in reading.reader.known), "")
     final = known or ("" if new else _UNANSWERABLE)
-    thought = f"Not known yet: {new[:_MAX_CHARACTERS]}" if new else ""
+    thought = f"{_OPEN}{new[:_MAX_CHARACTERS]}" if new else ""
     return {"thought": thought, "sub_question": new, "answer": "", "final_answer": final}
 
 
@@ -206,7 +206,10 @@ def _next_thought(prompt: Prompt) -> Reply:
 
 def _next_sentence(prompt: Prompt) -> Reply:
     fact = _next_fact(prompt, "sentences", "rejected")
-    return {"sentence": fact.info if fact else "", "used_passages": [fact.passage] if fact else []}
+    return {
+        "sentence": fact.info if fact else _next_question(prompt)["thought"],
+        "used_passages": [fact.passage] if fact else [],
+    }
 
 
 def _write_query(prompt: Prompt) -> Reply:
@@ -269,7 +272,7 @@ STEPS: dict[str, Callable[[Prompt], Reply]] = {
     "answer": _answer,
     "answer_step_by_step": _answer,
     "answer_in_a_sentence": _answer,
-    "verifying_questions": lambda prompt: {"queries": [prompt.text("sentence")[:_MAX_QUERY]]},
+    "verifying_questions": lambda prompt: {"queries": [prompt.text("sentence").removeprefix(_OPEN)[:_MAX_QUERY]]},
     "deduce": _next_question,
     "follow_up": _next_question,
     "follow_up_jointly": _follow_up_jointly,
