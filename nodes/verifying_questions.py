@@ -30,8 +30,7 @@ async def verifying_questions(state: EditingState, runtime: Runtime[VerifyAndEdi
     drafts, whole = state["drafts"], state["question"]
     chosen = majority_answer([draft["answer"] for draft in drafts])
     reasoning = drafts[chosen or 0]["reasoning"] if drafts else ""
-    spans = split_sentences(reasoning)[: runtime.context.max_sentences]
-    claims = [reasoning[start:end] for start, end in spans]
+    claims = [reasoning[start:end] for start, end in split_sentences(reasoning)][: runtime.context.max_sentences]
     sentences = [Query(text=each, why="") for each in claims or [whole]]
     asks = [verifying_ask(each["text"], whole, most=1) for each in sentences]
     answers = await ask_all(runtime, state, asks)

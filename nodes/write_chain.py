@@ -21,8 +21,7 @@ from hopgraph.state.revising import SearchainContext, SearchainState
 from hopgraph.tools.prompts import Value, clean
 from hopgraph.tools.text.comparison import lexical_similarity
 
-_SAME = 0.9
-"""How similar the words of two queries are that ask the same."""
+_SAME = 0.9  # how similar the words of two queries are that ask the same
 
 
 class ChainLink(ReplyModel):
