@@ -18,7 +18,7 @@ from hopgraph.tools.apps.server.page.html_text import inline_html, problem_html
 from hopgraph.tools.apps.server.page.page_components import PageComponents, settings_fields
 from hopgraph.tools.apps.server.page.page_turns import PageTurn
 from hopgraph.tools.apps.server.page.review_form import REVIEW_SETTINGS, ReviewRequest, answer_next, review_form
-from hopgraph.tools.apps.server.page.settings_panel import ONE_CHANGE_AT_A_TIME, settings_panel
+from hopgraph.tools.apps.server.page.settings_panel import settings_panel
 from hopgraph.tools.apps.server.page.upload_guard import make_guarded_blocks
 from hopgraph.tools.apps.server.server_options import OWNER, ServingOptions
 from hopgraph.tools.apps.server.service import model_names
@@ -214,7 +214,8 @@ class _PageEvents:
 
         # Gradio reports one choice twice: concurrently both would build the fields anew, over what was entered.
         inputs, outputs = [parts.method, parts.fields], [parts.changes, parts.fields]
-        parts.method.input(choose_method, inputs, outputs, trigger_mode="always_last", **ONE_CHANGE_AT_A_TIME, **_QUIET)
+        one_at_a_time: dict[str, Any] = {"concurrency_limit": 1, "trigger_mode": "always_last"}
+        parts.method.input(choose_method, inputs, outputs, **one_at_a_time, **_QUIET)
         self.gr.on([each.change for each in parts.options], describe, parts.options, [parts.notice], **_QUIET)
 
     async def _notice(self, user: str, options: TurnOptions) -> str:

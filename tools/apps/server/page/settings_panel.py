@@ -25,8 +25,6 @@ _NOT_HERE = frozenset({"use_method", "methods", "gold_passages", "retriever", "r
 """What the page asks for in another place, and passages, which are too long for a field."""
 _GROUP_ORDER: Final = ("Method", "Chat", "Retrieval", "Limits", "Model", "Operation")
 """What is changed most often comes first."""
-ONE_CHANGE_AT_A_TIME: Final[Mapping[str, Any]] = {"concurrency_limit": 1, "concurrency_id": "hg-changes"}
-"""Of what reads and writes the state of changes: new fields report their values while a person enters one."""
 _MAX_SLIDER_STEPS = 100
 """With more a slider is too fine for a finger."""
 
@@ -160,7 +158,7 @@ def _add_field(gr: Any, cls: type[Context], setting: SettingField, changes: Any,
 
     quiet = {"show_progress": "hidden", "trigger_mode": "always_last", "api_visibility": "private"}
     # Not `input`, which Gradio's text field does not report for what is deleted or pasted.
-    component.change(listen, [changes, component], [changes, problem], **quiet, **ONE_CHANGE_AT_A_TIME)
+    component.change(listen, [changes, component], [changes, problem], **quiet)
 
 
 def make_component(gr: Any, setting: SettingField, value: JsonValue) -> Any:

@@ -154,14 +154,6 @@ async def test_a_panel_has_every_field_in_its_group(name: str) -> None:
     assert len(blocks.fns) == len(by_name(name, owner=True))
 
 
-async def test_no_two_fields_change_the_settings_at_once() -> None:
-    """Each adds to what the others changed: new fields report their values while a person enters one."""
-    with gr.Blocks() as blocks:
-        settings_panel(gr, "tree_of_reviews", gr.State({}), ChatContext(), owner=True, before={})
-    limits = {(each.concurrency_id, each.concurrency_limit) for each in blocks.fns.values()}
-    assert limits == {("hg-changes", 1)}
-
-
 async def test_a_panel_shows_what_was_changed_before() -> None:
     before: dict[str, JsonValue] = {"max_depth": 6, "widths": "[4,"}
     with gr.Blocks() as blocks:
