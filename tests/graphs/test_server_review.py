@@ -94,13 +94,13 @@ class Reviewing:
     def asked(self, run: str) -> Counter[tuple[str, str]]:
         """Count what was asked in a run: role and prompt."""
         bodies = [(each.role, each.body) for each in self.served.requests if isinstance(each.body, dict)]
-        mine: list[tuple[str, Any]] = [(role, body) for role, body in bodies if body["model"] == run]
-        return Counter((role, str(body["messages"][-1]["content"])) for role, body in mine)
+        mine: list[tuple[str, Any]] = [(role, body) for role, body in bodies if body.get("model") == run]
+        return Counter((role, str(body.get("messages", body.get("prompt")))) for role, body in mine)
 
 
 @pytest.fixture(scope="module")
 def reviewing() -> Iterator[Reviewing]:
-    with OpenAIServer(model()) as served:
+    with OpenAIServer(model(), completions="vllm") as served:
         yield Reviewing(served)
 
 
