@@ -2,7 +2,7 @@
 
 The paper's claim: a complex question alone misses the passages that it needs, so it is searched three times,
 as it is, with a chain of thought over the first passages, and with what the model knows itself; the model is
-its own best filter of what that brings. Filtered and united, the passages beat those of any single query.
+its own best filter of what that brings. Filtered and merged, the passages beat those of any single query.
 
 Paper: "BlendFilter: Advancing Retrieval-Augmented Large Language Models via Query Generation Blending and
 Knowledge Filtering". Sections: retrieve, reason, recall and blend 3.2; each branch's judge and select, and
@@ -29,7 +29,7 @@ Where this differs from the paper:
   best of three, as `hopgraph reproduce blendfilter/figure4` does. They share one run up to the union, and
   differ in the answer;
 * demonstrations are off by default and on in the presets of the families that the paper has them for;
-* the budget: what it does not reach is left out, filters from the last query on, and the last two calls are
+* the budget: what it does not cover is left out, filters from the last query on, and the last two calls are
   kept for the answer.
 """
 

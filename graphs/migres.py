@@ -10,8 +10,8 @@ generate_queries, and the memory; Table 5 compress; Table 11 the presets.
 
 Where this differs from the paper:
 * knowledge is recalled for each query that kept no passage, not only when none of them did;
-* one extraction call per query, side by side (Table 17 also shows one call for several);
-* δ, the score from which on a passage or a sentence is kept, defaults to the reranker's own value: the paper's for
+* one extraction call per query, all at the same time (Table 17 also shows one call for several);
+* δ, the lowest score at which a passage or a sentence is kept, defaults to the reranker's own value: the paper's for
   bge-reranker-base; for the lexical reranker one that keeps the gold sentences, where the paper's rule (its appendix B)
   keeps one passage for 80 % of the questions; and lower where no score stands out;
 * a sentence is set aside as a hard negative once two queries have shown it in iterations in which no statement cited
@@ -19,7 +19,7 @@ Where this differs from the paper:
 * at the last iteration, at the end of the budget, and when no new query can be written, one final decision must answer
   or, with the setting `abstain` (the default), say that it cannot; without it the model may use its own knowledge; the
   paper does not say how a run ends there;
-* of recalled knowledge only a reply that is ignorance as a whole is dropped;
+* recalled knowledge is dropped only if the whole reply amounts to "I don't know";
 * a decision also names the statements that it rests on, for the citations;
 * the model's own knowledge is cited as such, never as a passage.
 """
@@ -55,7 +55,7 @@ def what_was_kept(
 
 
 def what_is_left(state: MigresState, settings: MigresContext) -> Literal["passages kept", "nothing left"]:
-    """Whether the model should say what it knows (`recall`), since some query kept no passage."""
+    """Go by way of `recall_knowledge` if at least one query kept no passage and `recall` is on."""
     empty = any(not entry["excerpts"] for entry in state["knowledge"])
     return "nothing left" if empty and settings.recall else "passages kept"
 
@@ -78,8 +78,8 @@ def build() -> MethodGraph:
     builder.add_node("prepare", prepare_for(MigresState))
     builder.add_node("retrieve", retrieve_with(passages_per_query, allow_added_queries=True))
     builder.add_node("sentence_filter", sentence_filter)
-    # reserve_calls: what a budget keeps back for the nodes after this one: an extraction, a decision and the final
-    # answer, or at least that one. The nodes decorated with a review get it as a node in front of them.
+    # reserve_calls: the calls that a budget holds back for later nodes: 3 = an extraction, a decision and the final
+    # answer; 1 = the final answer alone. `retrieve` and `decide` can be reviewed by a person (`reviewed_by`).
     builder.add_node("compress", compress, reserve_calls=3)
     builder.add_node("recall_knowledge", recall_knowledge, reserve_calls=3)
     builder.add_node("extract", extract, reserve_calls=1)

@@ -21,8 +21,8 @@ async def answer_again(state: IterRetgenState, runtime: Runtime[IterRetgenContex
     """Answer step by step from this turn's passages alone (ITER-RETGEN's generation).
 
     Writes `generated`, which the next query is made of, and what a final answer is made of. *Ours*: a turn
-    without an answer leaves the one of an earlier turn; so does one that the budget does not reach, or after
-    which the budget does not reach for another, and `stop_reason` says so.
+    without an answer leaves the one of an earlier turn; so does one that the budget does not cover, or after
+    which the budget does not cover another, and `stop_reason` says so.
     """
     settings, turn = runtime.context, state["iteration"]
     excerpts = excerpts_of_all_queries(state["knowledge"])

@@ -23,7 +23,7 @@ def best_answer_with(*, show_passages: bool = False) -> Node:
         show_passages: From the passages of all hops; else from the hops' answers, and from what was retrieved
             for the last one where the budget ended the run before it was answered.
 
-    A reply that cannot be used, or a budget that does not reach, keeps the last hop's answer.
+    A reply that cannot be used, or a budget that has run out, keeps the last hop's answer.
     The node writes the keys of a final answer; `stop_reason` stays if a limit set it.
     """
 

@@ -64,7 +64,7 @@ def _spent_beside(state: Spent, settings: BlendFilterContext, step: FirstStep) -
 async def reason(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
     """Answer by a chain of thought over what the question itself found (external augmentation, section 3.2).
 
-    Writes `reasoned`, the chain, from which a_ex is made; it is also the answer when the budget does not reach
+    Writes `reasoned`, the chain, from which a_ex is made; it is also the answer when the budget runs out
     the final one. Empty where no reply could be used.
     """
     settings, passages = runtime.context, passages_by_id(state["passages"])

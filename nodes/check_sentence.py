@@ -49,7 +49,7 @@ async def check_sentence(state: VtgState, runtime: Runtime[VtgContext]) -> Mappi
 async def ask_about_sentence(state: VtgState, runtime: Runtime[VtgContext]) -> Mapping[str, Any]:
     """Ask the questions by which a sentence without support is looked up; without a usable one it is its own query.
 
-    Writes `queries` and the next `iteration`. Where the budget does not reach the sentence is left out, and
+    Writes `queries` and the next `iteration`. Where the budget runs out the sentence is left out, and
     `stop_reason` says so.
     """
     sentence, most = state["drafts"][0]["statement"], runtime.context.max_queries

@@ -22,7 +22,7 @@ def compress_next_with(step: Literal["summarise", "snippet"]) -> Node:
     section 4.4, counts about 8 calls for 5 relevant passages.
 
     The node reads the only query's candidates; it adds to `knowledge`, in rank order, and counts `read`.
-    What the budget does not reach stays whole, and `stop_reason` says so.
+    What the budget does not cover stays whole, and `stop_reason` says so.
     """
 
     async def compress_next(state: CompressedState, runtime: Runtime[CompressedContext]) -> Mapping[str, Any]:

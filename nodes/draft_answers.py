@@ -20,7 +20,7 @@ async def draft_answers(state: BlendFilterState, runtime: Runtime[BlendFilterCon
     """Answer step by step from the kept passages (BlendFilter, section 3.4), for all samples at the same time.
 
     The reader prefers passages and fills gaps; an answer that names no passage rests on one of the model's own, so that
-    it is cited as such. A sample whose reply could not be used, or that the budget does not reach, is left out;
+    it is cited as such. A sample whose reply could not be used, or that the budget does not cover, is left out;
     without any, the earlier chain of thought is used. Writes `drafts`, and `passages` for own knowledge.
     """
     settings, passages = runtime.context, passages_by_id(state["passages"])

@@ -55,7 +55,7 @@ def expand_with(
 
     The node writes `tree`, `queries` with `frontier` in the same order, and the next `iteration`, which is
     the depth of what will be found. Where a call gave no query, the review's own is used, else the question.
-    A path that the budget does not reach is left as it is, and `stop_reason` says so.
+    A path that the budget does not cover is left as it is, and `stop_reason` says so.
     """
 
     async def expand(state: GrowState, runtime: Runtime[ReviewContextT]) -> Mapping[str, Any]:

@@ -36,8 +36,9 @@ async def extract(state: MigresState, runtime: Runtime[MigresContext]) -> Mappin
 
     Writes `drafts`, in the order of queries and replies, and into `uncited` what was shown of passages that no
     statement of this iteration cites (the Memory Module's hard negatives: two queries that showed a sentence set it
-    aside, see `UNCITED_QUERIES`); `excluded` are the passages of which no sentence is left. A statement without a valid
-    citation is dropped: numbers that were not shown are ignored. No passages at all: no call, no drafts.
+    aside, `UNCITED_QUERIES` in `core/shown_memory.py`); `excluded` are the passages of which no sentence is left. A
+    statement without a valid citation is dropped: numbers that were not shown are ignored. No
+    passages at all: no call, no drafts.
     """
     passages = passages_by_id(state["passages"])
     entries = [(number, entry) for number, entry in enumerate(state["knowledge"], start=1) if entry["excerpts"]]

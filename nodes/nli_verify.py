@@ -19,7 +19,7 @@ async def nli_verify(state: MigresState, runtime: Runtime[MigresContext]) -> Map
 
     Writes `evidence`: the drafts that are entailed, without those that are known already. A premise is the
     cited passages, whole and titled, joined by blank lines. With `verify` off every new draft is kept, marked
-    as not verified. No drafts: no evidence.
+    as not verified. No drafts: nothing is added.
     """
     drafts = _without_repeats(state["drafts"])
     if not runtime.context.verify:
@@ -44,7 +44,7 @@ async def nli_verify(state: MigresState, runtime: Runtime[MigresContext]) -> Map
 
 
 def _without_repeats(drafts: Sequence[Evidence]) -> list[Evidence]:
-    """Drop drafts that say the same about the same passages; with other passages a statement may fare better."""
+    """Drop drafts that repeat a statement with the same citations; with other citations it may still pass."""
     first = {(_folded(each["statement"]), *each["passage_ids"]): each for each in reversed(drafts)}
     return list(reversed(first.values()))
 

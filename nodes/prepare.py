@@ -26,7 +26,7 @@ def prepare_for(
 
     The node checks the question and the settings, opens once the model and whatever else the settings use,
     records the settings, and sets every key of the state to empty: on a thread that answered before, the
-    reducers would otherwise unite the old run with the new one. The keys in `given` stay as they are; the
+    reducers would otherwise merge the old run with the new one. The keys in `given` stay as they are; the
     node that reads them must empty them for the next run.
     """
     hints = get_type_hints(state, include_extras=True)

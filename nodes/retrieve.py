@@ -77,7 +77,7 @@ async def _retrieve(
     queries = [query for query in approved if query]
     excluded, hop = frozenset(state["excluded"]), state["iteration"]
     # Numbered up front, so that the order of events does not depend on which search finishes first.
-    emit_first = current_place().reserve(2 * len(queries))
+    emit_first = current_place().next_numbers(2 * len(queries))
     for offset, query in enumerate(queries):
         emit(runtime, QuerySent(query=query["text"], why=query["why"], hop=hop), number=emit_first + offset)
     question = state["question"] if settings.leave_out_question else ""
@@ -132,7 +132,7 @@ def _in_places(
 
 
 def _joined(found: Sequence[Candidates]) -> Candidates:
-    """Unite what several queries found, as found by the first one."""
+    """Merge what several queries found, as found by the first one."""
     scores: dict[str, float] = {}
     for each in found:
         for key, score in zip(each["passage_ids"], each["scores"], strict=True):

@@ -24,7 +24,7 @@ def sample_answers_with(*, own_knowledge: bool = False) -> Node:
     Args:
         own_knowledge: Show no passages: the model answers from what it knows.
 
-    The node writes `drafts`, in the order of asking. Those that the budget does not reach are left out, and
+    The node writes `drafts`, in the order of asking. Those that the budget does not cover are left out, and
     `stop_reason` says so.
     """
 

@@ -1,4 +1,4 @@
-"""Unite what several queries kept."""
+"""Merge what several queries kept."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -41,7 +41,7 @@ async def write_chain(state: SearchainState, runtime: Runtime[SearchainContext])
     """Ask for a chain of queries that leads to the answer, given the nodes that were checked (SearChain).
 
     Writes `sub_questions`, those checked and after them what is new of the chain, and `claims`, their answers. Nothing
-    is new after the last round, at the limit of nodes (both `max_iterations`), or when the budget does not reach
+    is new after the last round, at the limit of nodes (both `max_iterations`), or when the budget runs out
     (`budget`). Without a usable chain the question itself is the first node, unsolved.
     """
     settings, question, hops = runtime.context, state["question"], state["hops"]

@@ -28,7 +28,7 @@ async def write_sentence(
     shapes it; no other step is shown the style.
 
     Returns:
-        One line; the short answer with a mark for each citation where the budget does not reach or no reply can be
+        One line; the short answer with a mark for each citation where the budget runs out or no reply can be
         used. And the call.
     """
     settings, short = runtime.context, state["answer"]

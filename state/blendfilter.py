@@ -31,7 +31,7 @@ class QueryBranch(TypedDict):
     query: str
     reserved: Call | None
     """What counts as spent in this branch: all that was spent before, and what is meant for others. None: its
-    passages are not filtered, by the settings or because the budget does not reach."""
+    passages are not filtered, by the settings or because the budget runs out."""
 
 
 class SampledOutput(AnswerOutput):

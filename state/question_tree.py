@@ -53,7 +53,7 @@ class QuestionNode(TypedDict):
 merge_questions: Callable[[Mapping[str, QuestionNode], Mapping[str, QuestionNode]], dict[str, QuestionNode]] = (
     merge_tree(get_args(QuestionStatus))
 )
-"""Unite two question trees by id; a question's status moves forward: waiting, open, split, unknown, answered."""
+"""Merge two question trees by id; a question's status moves forward: waiting, open, split, unknown, answered."""
 
 
 class Branch(TypedDict):

@@ -37,7 +37,7 @@ class Query(TypedDict):
 
 
 class Candidates(TypedDict):
-    """What the retriever found for one query in this iteration, best first; a second one's findings follow."""
+    """What was found for one query in this iteration, best first; a second retriever's results follow the first's."""
 
     query: str
     passage_ids: list[str]
@@ -104,7 +104,7 @@ class Citation(Origin):
     end: int
     kind: Literal["passage", "model", "reviewer"]
     """`model`: the model's own knowledge, `reviewer`: a statement of the person who reviewed the evidence; no
-    passage carries them."""
+    passage of the corpus supports either."""
 
 
 class Call(TypedDict):

@@ -58,7 +58,7 @@ def _evidence_rank(evidence: Evidence) -> tuple[bool, str, list[str]]:
 
 
 def merge_calls(old: dict[str, Call], new: dict[str, Call]) -> dict[str, Call]:
-    """Unite two maps of calls; a call made again under its id (a node that ran twice) counts once.
+    """Merge two maps of calls; a call made again under its id (a node that ran twice) counts once.
 
     Returns:
         Sorted by id. Of two different records with one id the one with more attempts and tokens stays.
@@ -87,7 +87,7 @@ def _call_rank(call: Call) -> tuple[int, int, int, int, int, int, int, str, str,
 
 
 def merge_knowledge(old: Sequence[Knowledge], new: Sequence[Knowledge]) -> list[Knowledge]:
-    """Unite what was kept for several queries, one entry for each.
+    """Merge what was kept for several queries, one entry for each.
 
     A filter only narrows: of two entries for one query the one with fewer excerpts stays.
 
@@ -112,7 +112,7 @@ def any_true(old: bool, new: bool) -> bool:
 
 
 def merge_ids(old: Sequence[str], new: Sequence[str]) -> list[str]:
-    """Unite two lists of ids.
+    """Merge two lists of ids.
 
     Returns:
         Each id once, sorted. Empty for two empty lists.
@@ -128,7 +128,7 @@ def path_order(path: str) -> tuple[int, ...]:
 def merge_tree(statuses: Sequence[str]) -> Callable[[Mapping[str, NodeT], Mapping[str, NodeT]], dict[str, NodeT]]:
     """Make the reducer of a tree whose nodes are kept by id, given the statuses of a node in their order.
 
-    The reducer unites two trees by id. A status only moves forward: of two records with one id the one whose
+    The reducer merges two trees by id. A status only moves forward: of two records with one id the one whose
     `status` comes later stays. It gives the nodes by path: each before its children, and they in their order.
     """
     rank = {status: number for number, status in enumerate(statuses)}

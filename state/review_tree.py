@@ -45,7 +45,7 @@ class ReviewNode(TypedDict):
 merge_reviews: Callable[[Mapping[str, ReviewNode], Mapping[str, ReviewNode]], dict[str, ReviewNode]] = merge_tree(
     get_args(ReviewStatus)
 )
-"""Unite two review trees by id; a node's status moves forward: open, pruned, reviewed, expanded."""
+"""Merge two review trees by id; a node's status moves forward: open, pruned, reviewed, expanded."""
 
 
 class ReviewTree(TypedDict):

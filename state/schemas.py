@@ -32,7 +32,7 @@ class AnswerOutput(TypedDict):
     passages: Annotated[list[Passage], merge_passages]
     """One ranked list: cited first, then by first retrieval and score."""
     stop_reason: StopReason | None
-    """None while the run continues."""
+    """None until the run answers or reaches a limit; a limit stays, even if a final answer follows."""
     usage: Usage
 
 
@@ -68,7 +68,8 @@ class SearchState(Spent):
     uncited: dict[str, list[list[int]]]
     """Memory: by passage, the [start, end) spans shown in iterations in which no statement cited it, query by query."""
     candidates: list[Candidates]
-    """What the retriever found in this iteration, one entry per query that was sent; one that is empty if none was."""
+    """What the retriever found in this iteration: an entry per proposed query, empty where it was not sent; where
+    reviewers may add queries (MIGRES), an entry per query that was sent, or a single empty one."""
     iteration: int
     """The current iteration, from 1."""
     settings: dict[str, JsonValue]

@@ -71,5 +71,5 @@ def method_for(kind: TurnKind, settings: ChatContext, spent: Spent) -> tuple[str
         return SINGLE_HOP_METHOD, "one passage can answer it"
     calls, tokens = calls_left(settings, spent), tokens_left(settings, spent)
     if (calls is not None and calls < MULTI_HOP_CALLS) or (tokens is not None and tokens < MULTI_HOP_TOKENS):
-        return SINGLE_HOP_METHOD, "the budget does not reach for several hops"
+        return SINGLE_HOP_METHOD, "the budget does not cover several hops"
     return MULTI_HOP_METHOD, "it takes several passages"

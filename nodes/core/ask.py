@@ -29,7 +29,7 @@ from hopgraph.tools.prompts import Value, clean, is_prompt_loaded, render
 from hopgraph.tools.resources import get_model
 
 LONG_WORK = 200_000
-"""Characters from which on text is worked on in a thread, so that the event loop is not held up."""
+"""Characters of text above which work on it moves to a thread, so that the event loop is not held up."""
 
 RecordT = TypeVar("RecordT", bound=BaseModel)
 
@@ -47,7 +47,7 @@ class Ask(Generic[RecordT]):
     schema: type[RecordT]
     """What the reply must hold."""
     fallback: RecordT
-    """Used when no reply could be parsed, or when the budget does not reach."""
+    """Used when no reply could be parsed, or when the budget runs out."""
     sample: int = 0
     """Numbers repeated questions, for methods that sample several replies."""
     sampling: Mapping[str, float] = field(default_factory=dict[str, float])
@@ -119,7 +119,7 @@ async def ask_all(
     here = current_place()
     reserve_calls = here.reserve_calls if reserve_calls is None else reserve_calls
     shares = allocate_calls(settings, state, sizes, reserve_calls=reserve_calls)
-    first = here.reserve(len(wanted))
+    first = here.next_numbers(len(wanted))
     return await gather_or_cancel(
         _Conversation(runtime, state, each, prompt, share, first + offset, reserve_calls).run()
         for offset, (each, prompt, share) in enumerate(zip(wanted, prompts, shares, strict=True))

@@ -20,7 +20,7 @@ def allocate_calls(
     ANSWER_SHARE of the tokens and the time; None for the final answer, which leaves nothing over.
 
     Returns:
-        For each prompt how many requests it may send, re-asks included; 0 where the budget does not reach.
+        For each prompt how many requests it may send, re-asks included; 0 where the budget does not cover it.
         First requests come before re-asks.
     """
     calls, tokens, seconds = (
@@ -122,7 +122,7 @@ def share_among_branches(
 
     Returns:
         For the branches that can start, the first ones of `needs`, what counts as spent in them. Empty where
-        the budget does not reach for the first.
+        the budget does not cover the first.
     """
     if is_exhausted(settings, state, 0):
         return []

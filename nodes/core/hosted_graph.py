@@ -84,7 +84,7 @@ _OUTPUT = TypeAdapter(_HostedOutput)
 
 
 class _BudgetSpentError(ModelError):
-    """Raised in the graph by a model call that the budget does not reach; it may catch it and answer without."""
+    """Raised in the graph by a model call that the budget does not cover; it may catch it and answer without."""
 
 
 class HostedContext(Context):

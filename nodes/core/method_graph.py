@@ -63,7 +63,8 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
 
     A node that people can review (`reviewed_by`) brings the review along, as a node in front of it: the edges that
     lead to the node lead to its review in runs whose settings ask for that. Add the node before the edges to it; a
-    `Send`, a joined edge or a router without known ends cannot lead there, so give the node a subgraph for them.
+    `Send`, an edge from several nodes or a router without known ends cannot lead there, so give the node a subgraph
+    for them.
 
     A node's `runtime.context` is always the method's own Context, whatever the caller or a host graph gave, and a run
     that is resumed under other settings (but for limits and operation) is refused. Everything that is not a coroutine
@@ -142,7 +143,7 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
 
 
 def _with_settings(router: Callable[[Any, Any], Any], cls: type[Context]) -> Callable[[Any], Any]:
-    """Let a router read the settings recorded in the state, as a Context; an edit at a breakpoint leaves them there."""
+    """Let a router read the settings that the run recorded in its state, as a Context."""
 
     @wraps(router)
     def route(state: Mapping[str, Any]) -> Any:
@@ -206,8 +207,8 @@ class CompiledMethod(CompiledStateGraph[Any, Any, Any, Any]):
     `batch`, a chain, a tool or an agent around the graph passes that default on as if it had been chosen, and
     five iterations take more steps. Every loop of a method ends on a counter in its state. Any other
     `recursion_limit` of the caller's holds. The settings are resolved as a run begins or is resumed; a resumed run is
-    refused where they differ from those recorded. As a node of another graph it passes its task's place on to its own
-    tasks, so that a trace has one order.
+    refused where they differ from those recorded. As a node of another graph it passes that node's position on to its
+    own tasks, so that the events of both have one order.
     """
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:  # noqa: A002

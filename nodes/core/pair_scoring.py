@@ -29,7 +29,7 @@ async def score_pairs(
         return [], {}
     if isinstance(scorer, CountedScorer):
         scores, calls = await scorer.score_with_calls(pairs)
-        first, reported = current_place().reserve(len(calls)), dict[str, Call]()
+        first, reported = current_place().next_numbers(len(calls)), dict[str, Call]()
         for number, call in enumerate(calls, first):
             outcome = "fallback" if call["parse_failures"] == call["attempts"] else "replied"
             reported[report_call(runtime, call, scorer.name, outcome, number)] = call

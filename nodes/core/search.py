@@ -1,4 +1,4 @@
-"""Ask LangChain retrievers for passages, and unite what several of them find."""
+"""Ask LangChain retrievers for passages, and merge what several of them find."""
 
 import asyncio
 import hashlib
@@ -22,7 +22,7 @@ from hopgraph.tools.text import contains
 
 _OWN_FIELDS = frozenset({"id", "title", "score", "relevance_score"})
 _ROUNDS = 5
-"""Searches for one query at most, each for twice as many passages, until enough are free of the question."""
+"""Searches for one query at most, each for twice as many passages, until enough do not contain the question."""
 
 
 class SearchRequest(NamedTuple):
@@ -46,7 +46,7 @@ class SearchResult(NamedTuple):
 
 
 async def search_all(retrievers: Sequence[BaseRetriever], search: SearchRequest) -> SearchResult:
-    """Search with one or several retrievers at once, and unite what they find.
+    """Search with one or several retrievers at once, and merge what they find.
 
     Returns:
         What each found, one after the other; empty where none found anything.
@@ -56,7 +56,7 @@ async def search_all(retrievers: Sequence[BaseRetriever], search: SearchRequest)
 
 
 async def _search(retriever: BaseRetriever, search: SearchRequest) -> SearchResult:
-    # Passages are left out after the search, so as many more are asked for.
+    # Excluded passages are left out after the search, so that many more are asked for.
     wanted = search.limit + len(search.excluded)
     found = SearchResult([], 0)
     for _ in range(_ROUNDS):
@@ -73,7 +73,7 @@ async def _search(retriever: BaseRetriever, search: SearchRequest) -> SearchResu
 
 
 def _found_in(documents: Sequence[Document], retriever: str, search: SearchRequest) -> SearchResult:
-    """Keep the best of the documents that are neither excluded nor give the question away."""
+    """Keep the best of the documents that are neither excluded nor contain the question."""
     kept: list[Passage] = []
     left_out = 0
     for passage in to_passages(documents, retriever, search.hop):
@@ -144,7 +144,7 @@ def _hash(text: str) -> str:
 
 
 def _unite(results: Sequence[list[Passage]]) -> list[Passage]:
-    """Unite what several retrievers found; where two corpora use one id for two texts, the later id is marked."""
+    """Merge what several retrievers found; where two corpora use one id for two texts, the later id is marked."""
     if len(results) == 1:
         return results[0]
     united: dict[str, Passage] = {}

@@ -7,7 +7,7 @@ from hopgraph.state import Excerpt, Passage
 from hopgraph.tools.text import split_sentences
 
 UNCITED_QUERIES = 2
-"""Queries that showed a sentence without citing its passage, from which on it is set aside (*ours*)."""
+"""Queries that showed a sentence without citing its passage, after which it is set aside (*ours*)."""
 
 
 def sentences_left(text: str, shown: Iterable[Sequence[int]]) -> list[tuple[int, int]]:

@@ -70,7 +70,7 @@ class Place:
     listeners: Listeners | None = None
     """Callback handlers that get its events beside the stream; None where none takes them."""
 
-    def reserve(self, count: int = 1) -> int:
+    def next_numbers(self, count: int = 1) -> int:
         """Reserve numbers for `count` events before they happen concurrently, and return the first."""
         first = self.reserved
         self.reserved += count
@@ -143,7 +143,7 @@ def emit(runtime: Runtime[Any], event: Event | UnknownEvent, *, number: int | No
         node=where.node,
         step=where.step,
         path=where.path,
-        number=where.reserve() if number is None else number,
+        number=where.next_numbers() if number is None else number,
         data=data,
     )
     runtime.stream_writer(step)

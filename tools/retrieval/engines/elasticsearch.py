@@ -1,6 +1,6 @@
 """Elasticsearch (8 or newer), through its official client.
 
-Vectors are searched with the `knn` query and united with BM25 here, not by the server's own rank fusion,
+Vectors are searched with the `knn` query and merged with BM25 here, not by the server's own rank fusion,
 which needs a paid licence.
 """
 
