@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -60,11 +58,6 @@ def test_type_checkers_see_the_four_folders() -> None:
         assert (ROOT / ".types" / "hopgraph" / folder).resolve() == ROOT / folder
     assert (ROOT / ".types" / "hopgraph" / "__init__.py").resolve() == ROOT / "package" / "__init__.py"
     assert not (ROOT / "hopgraph").exists()
-
-
-def test_the_methods_are_loaded_when_they_are_first_used() -> None:
-    code = "import sys, hopgraph.graphs as graphs; assert 'langgraph' not in sys.modules; graphs.METHODS['migres']"
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_it_says_its_version() -> None:

@@ -7,12 +7,13 @@ from typing import Any, cast
 
 import pytest
 
-from hopgraph.graphs import ALIASES, METHODS
+from hopgraph.graphs import METHODS
+from support.every_method import NAMES, speed
 from support.honest import model, ways
 from support.sample import read_sample_passages
 from support.walks import walk
 
-ROLES = [(name, step) for name in sorted(METHODS.keys() - ALIASES.keys()) for step in METHODS[name].Context.steps]
+ROLES = [pytest.param(name, step, marks=speed(name)) for name in NAMES for step in METHODS[name].Context.steps]
 SAMPLE = {each["id"]: each["text"] for each in read_sample_passages()}
 LONG = "word " * 12_000
 
@@ -124,5 +125,5 @@ def assert_nothing_is_invented(result: Mapping[str, Any]) -> None:
 
 
 def test_every_step_is_asked_in_some_way() -> None:
-    for method in METHODS.keys() - ALIASES.keys():
+    for method in NAMES:
         assert set(ways(method)) == set(METHODS[method].Context.steps)

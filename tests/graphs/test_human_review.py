@@ -10,19 +10,19 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command, Send
 from typing_extensions import TypedDict
 
-from hopgraph.graphs import ALIASES, METHODS, chat, migres
+from hopgraph.graphs import METHODS, chat, migres
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.state import MethodState, QuestionInput, SettingsError
 from support.blendfilter_script import QUESTION as BLEND_QUESTION
 from support.blendfilter_script import fixed, replies
+from support.every_method import NAMES, baselines_slow
 from support.fake_clock import FakeClock
 from support.honest import honest, input_for, model
 from support.servers.scripted_model import ScriptedChatModel
 from support.walks import Script
 
-NAMES = sorted(METHODS.keys() - ALIASES.keys())
 WITHOUT_SEARCH = {"direct", "cot", "cot_sc", "genread", "gold_passages", "least_to_most"}
 WITHOUT_EVIDENCE = {"direct", "cot", "cot_sc", "least_to_most", "genread", "ra_isf"}
 """ra_isf finds none for this question, genread's own passage is empty."""
@@ -74,7 +74,7 @@ def reviewed(name: str, setting: str, decide: Any, asked: ScriptedChatModel, **m
     return Reviewed(graph, input_for(name), METHODS[name].Context(model=asked, **{setting: True}), decide, **more)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", baselines_slow())
 @pytest.mark.parametrize("setting", ["review_queries", "review_evidence"])
 @pytest.mark.parametrize("decide", [as_shown, unusable_first])
 def test_an_approved_run_is_the_run_without_review_and_costs_the_same(name: str, setting: str, decide: Any) -> None:

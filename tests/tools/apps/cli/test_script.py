@@ -136,7 +136,7 @@ MAIN = "from hopgraph.tools.apps.cli import main; code = main({})"
     [
         (MAIN.format(["--version"]), GRAPHS | NUMBERS | CLIENTS),
         (MAIN.format(["ask", "--help"]), GRAPHS | NUMBERS | CLIENTS),
-        ("import hopgraph.graphs", NUMBERS | CLIENTS - {"httpx"}),
+        ("import hopgraph.graphs", GRAPHS | NUMBERS | CLIENTS),
         ("import hopgraph.graphs.migres", NUMBERS | CLIENTS - {"httpx"}),
         ("import hopgraph.graphs; hopgraph.graphs.list_methods()", NUMBERS | CLIENTS - {"httpx"}),
     ],
