@@ -46,17 +46,22 @@ async def run_in_task(
         await asyncio.wait([task])
 
 
-async def relay_steps(steps: AsyncGenerator[TurnStep], seconds: float) -> AsyncGenerator[TurnStep | None]:
+async def relay_steps(
+    steps: AsyncGenerator[TurnStep], seconds: float, idle: float = _IDLE_SECONDS
+) -> AsyncGenerator[TurnStep | None]:
     """Yield a turn's steps as they happen, and None after a long time without any; closing it cancels the turn.
+
+    The first None comes after `idle` seconds.
 
     Whatever the turn raises, or the TimeoutError of `run_in_task`, is raised after its last step.
     """
     async with run_in_task(steps, seconds) as (turn, arrived):
         while True:
             try:
-                async with asyncio.timeout(_IDLE_SECONDS):
+                async with asyncio.timeout(idle):
                     step = await arrived.get()
             except TimeoutError:
+                idle = _IDLE_SECONDS
                 yield None
                 continue
             if step is None:

@@ -79,7 +79,7 @@ async def test_at_twenty_chats_each_shows_a_step_long_before_its_answer(tmp_path
                     first = loop.time() - began
         return first, loop.time() - began
 
-    with OpenAIServer(OfflineExtractive(), latency=1.0) as server:
+    with OpenAIServer(OfflineExtractive(), latency=2.0) as server:
         options = ServingOptions(
             settings={"model": f"openai:any?base_url={server.base_url}"}, threads=tmp_path / "t.sqlite", page=False
         )

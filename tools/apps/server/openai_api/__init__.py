@@ -40,6 +40,8 @@ OPENAI_PATH = "/v1"
 
 _STARTED = int(time.time())
 _DONE = "data: [DONE]\n\n"
+_STATUS_WAITS = 1.0
+"""Seconds for which a stream waits for a model that fails at once; its reader sees steps no later than that."""
 _EARLY = frozenset(each.event for each in (Routed, QuerySent, Retrieved, PassagesGiven, Retrying))
 """Events of steps that need no reply of a model: a stream does not begin with them alone."""
 
@@ -86,7 +88,7 @@ async def complete(request: Request) -> Response:
         if task := task_reply(messages[-1].text):
             steps = _only_reply(task)
         else:
-            steps = relay_steps(service.answer_messages(messages, settings, user), seconds)
+            steps = relay_steps(service.answer_messages(messages, settings, user), seconds, _STATUS_WAITS)
         if asked.stream:
             chunks = _chunks(asked, writer, steps)
             return await stream_events(request, chunks, lambda error: _event(_refusal(error, seconds).body()), _DONE)
@@ -113,7 +115,10 @@ async def _whole(writer: CompletionWriter, steps: Steps) -> Mapping[str, Any]:
 
 
 async def _chunks(asked: CompletionRequest, writer: CompletionWriter, steps: Steps) -> AsyncGenerator[str]:
-    """Run a turn and write its chunks; none before a model has replied, so that the status tells an earlier failure."""
+    """Run a turn and write its chunks; none before a model has replied, so that the status tells an earlier failure.
+
+    A second without a step ends the wait, too.
+    """
     narrator, started, written = Narrator(), False, ""
     chunks = [_event(writer.chunk({"role": "assistant", "content": ""}))]
     async with aclosing(steps):

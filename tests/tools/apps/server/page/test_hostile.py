@@ -44,7 +44,7 @@ def test_in_question_title_passage_and_file(serve: Serve, open_chat: Open, tmp_p
     harmless(chat)
     chat.choose("Method", "MIGRES")
     for kind in ("queries", "evidence"):
-        chat.page.get_by_label(kind).check()
+        chat.page.get_by_role("checkbox", name=kind).check()
     chat.settled("review_evidence")
     chat.write(f"Who painted Guernica? {ATTACK}")
     form = chat.page.locator(".hg-review")
