@@ -13,7 +13,7 @@ from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShownNumbers
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.question_tree.branch import question_of, reserved_by_branch, spent_in
 from hopgraph.nodes.self_knowledge import JudgedTrue
-from hopgraph.state import Excerpt, Knowledge
+from hopgraph.state import Excerpt, Knowledge, Passage
 from hopgraph.state.events import RelevanceJudged
 from hopgraph.state.ra_isf import RaIsfContext, SolveState
 from hopgraph.tools.prompts import Value
@@ -80,9 +80,15 @@ async def judge_relevance(state: SolveState, runtime: Runtime[RaIsfContext]) -> 
     }
 
 
+def relevance_ask(question: str, excerpt: Excerpt, passages: Mapping[str, Passage]) -> Ask[PassageRelevance]:
+    """Make the question to a model whether one passage is relevant; the fallback is that it is not."""
+    variables: dict[str, Value] = {"passages": prompt_passages([excerpt], passages), "question": question}
+    return Ask("judge_relevance", variables, PassageRelevance, PassageRelevance(relevant=False))
+
+
 async def _judge_each(excerpts: Sequence[Excerpt], state: SolveState, runtime: Runtime[RaIsfContext]) -> _Judged:
-    none = PassageRelevance(relevant=False)
-    asks = [Ask("judge_relevance", _shown([each], state), PassageRelevance, none) for each in excerpts]
+    question, passages = question_of(state)["question"], passages_by_id(state["passages"])
+    asks = [relevance_ask(question, each, passages) for each in excerpts]
     answers = await ask_all(runtime, spent_in(state), asks, reserve_calls=_reserved(state))
     return [excerpt for excerpt, answer in zip(excerpts, answers, strict=True) if answer.record.relevant], answers
 

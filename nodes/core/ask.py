@@ -145,16 +145,18 @@ def _render_all(settings: Context, wanted: Sequence[Ask[Any]]) -> list[list[Base
     for each in wanted:
         if settings.steps and each.step not in settings.all_steps():
             raise PromptError(f"{settings.method}: step {each.step!r} is not among the method's steps")
-    return [
-        render(
-            f"{settings.method}/{each.step}",
-            each.variables,
-            folders=settings.prompt_folders,
-            demonstrations=settings.demonstrations,
-            abstain=settings.abstain,
-        )
-        for each in wanted
-    ]
+    return [render_step(settings, each.step, each.variables) for each in wanted]
+
+
+def render_step(settings: Context, step: str, variables: Mapping[str, Value]) -> list[BaseMessage]:
+    """Render the prompt of a step of the method, as its model is sent it; PromptError where that cannot be done."""
+    return render(
+        f"{settings.method}/{step}",
+        variables,
+        folders=settings.prompt_folders,
+        demonstrations=settings.demonstrations,
+        abstain=settings.abstain,
+    )
 
 
 def report_call(

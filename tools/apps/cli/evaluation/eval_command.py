@@ -2,8 +2,8 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from importlib import resources
@@ -14,7 +14,7 @@ from hopgraph.state import Context, SettingsError
 from hopgraph.state.context import settings_in_use
 from hopgraph.state.errors import did_you_mean
 from hopgraph.tools.apps.cli.console import console_on, print_line, print_skipped, progress_on
-from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, RunOptions
+from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, QuestionOptions
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_estimate, print_summary, run_progress, summary_console
 from hopgraph.tools.apps.cli.settings_options import corpus_spec, settings_for
 from hopgraph.tools.apps.evaluation.answer_judge import judge_run
@@ -42,29 +42,50 @@ def run_eval(options: EvalOptions) -> bool:
     settings_by_method(options)  # a wrong name is reported before a data set is fetched
     dataset = dataset_file(options, options.dataset, options.out)
     options = replace(options, dataset=dataset, model=played_model(options.model, dataset))
-    spec, prices = run_spec(options, _with_all_they_need(options)), prices_of(options)
+    with answered(options, run_spec(options, _with_all_they_need(options))) as directory:
+        if directory is None:
+            return False
+        if options.judge:
+            with progress_on(console_on(stderr=True), {"judge": "judging"}) as progress:
+                run_in_background(judge_run(directory, options.judge, progress=partial(progress, "judge")))
+        summary = summarize_run(directory)
+        directory.write_summary(summary)
+    print_summary(summary_console(), directory.manifest, summary)
+    return any_failed(directory, ", and count as wrong")
+
+
+@contextmanager
+def answered(
+    options: EvalOptions, spec: RunSpec, check: Callable[[PreparedRun], None] = lambda _: None
+) -> Generator[RunWriter | None]:
+    """Run or resume what is specified, with progress on standard error; give the run, or None after an estimate.
+
+    `check` may refuse what was prepared, before the first call.
+    """
+    prices = prices_of(options)
     with kept_if_answered(spec.out):
         prepared = checked_and_prepared(spec, asks_models=not options.estimate_only)
+        check(prepared)
         with RunWriter(spec.out, prepared.manifest, prepared.questions) as directory:
             jobs = list_jobs(prepared, directory, keep_traces=not options.no_traces, retry_failed=options.retry_failed)
             _print_cost(options, spec, prepared, prices, jobs)
             if options.estimate_only:
-                return False
+                yield None
+                return
             with _workers(options, prepared.methods, len(jobs)) as answering:
                 answer_all(options, prepared, directory, prices, jobs, answering)
-            if options.judge:
-                with progress_on(console_on(stderr=True), {"judge": "judging"}) as progress:
-                    run_in_background(judge_run(directory, options.judge, progress=partial(progress, "judge")))
-            summary = summarize_run(directory)
-            directory.write_summary(summary)
-    print_summary(summary_console(), directory.manifest, summary)
+            yield directory
+
+
+def any_failed(directory: RunWriter, consequence: str = "") -> bool:
+    """Say on standard error how many questions failed, and return whether any did."""
     if failed := sum(directory.finished.values()):
-        text = f"{failed:,} of {pluralize(len(directory.finished), 'question')} failed, and count as wrong; "
+        text = f"{failed:,} of {pluralize(len(directory.finished), 'question')} failed{consequence}; "
         print_line(console_on(stderr=True), f"{text}the same command with --retry-failed asks them again.", "yellow")
     return failed > 0
 
 
-def dataset_file(options: RunOptions, dataset: Path, out: Path) -> Path:
+def dataset_file(options: QuestionOptions, dataset: Path, out: Path) -> Path:
     """Return where a data set is.
 
     One of the hub is fetched into the folder, under a name made of what was asked for; `sample` comes with the package.
@@ -102,7 +123,7 @@ def run_spec(options: EvalOptions, methods: Mapping[str, Context]) -> RunSpec:
     )
 
 
-def prices_of(options: RunOptions) -> PriceTable:
+def prices_of(options: QuestionOptions) -> PriceTable:
     """Read the prices, which a limit of the cost needs."""
     prices = read_prices(options.prices)
     if options.max_cost is not None and not prices.prices:
@@ -151,7 +172,7 @@ def _workers(options: EvalOptions, methods: Mapping[str, Context], questions: in
 
 
 def answer_all(
-    options: RunOptions,
+    options: QuestionOptions,
     prepared: PreparedRun,
     directory: RunWriter,
     prices: PriceTable,

@@ -1,4 +1,4 @@
-"""The commands that measure: `eval`, `compare`, `show`, `reproduce`, `build`. Their work is imported when they run."""
+"""The commands on data sets: `eval`, `compare`, `show`, `reproduce`, `build`, `distill`; imported when they run."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,7 +6,12 @@ from typing import Annotated
 import typer
 
 from hopgraph.tools.apps.cli.command_options import JsonOption, VerboseOption, examples, takes
-from hopgraph.tools.apps.cli.evaluation.evaluation_options import BuildOptions, EvalOptions, ReproduceOptions
+from hopgraph.tools.apps.cli.evaluation.evaluation_options import (
+    BuildOptions,
+    DistillOptions,
+    EvalOptions,
+    ReproduceOptions,
+)
 
 evaluation = typer.Typer()
 
@@ -39,6 +44,12 @@ _BUILD_EXAMPLES = examples(
     'hopgraph ask "…" --method skr_knn --corpus wiki --model openai:gpt-4.1-mini --set labels=labels.jsonl',
     "hopgraph build dsp hotpot_train.json --corpus wiki --model openai:gpt-4.1-mini --limit 20 --out dsp-examples",
     'hopgraph ask "…" --method dsp --corpus wiki --model openai:gpt-4.1-mini --set demonstrations=dsp-examples',
+)
+_DISTILL_EXAMPLES = examples(
+    "hopgraph distill hotpot_train.json --for ra_isf/judge_relevance --teacher gold --limit 1000 --out relevance "
+    "--not-in hotpot_dev.json",
+    "hopgraph distill hotpot_train.json --for ra_isf/judge_relevance --teacher openai:gpt-4.1 --out relevance-4.1 "
+    "--max-cost 20 --prices prices.toml",
 )
 _SHOW_EXAMPLES = examples(
     "hopgraph show runs/hotpot 5a8b57f25542995d1e6f1371 --method migres",
@@ -121,3 +132,16 @@ def build(options: BuildOptions) -> None:
     from hopgraph.tools.apps.cli.evaluation.build_command import run_build
 
     raise typer.Exit(SOME_FAILED if run_build(options) else 0)
+
+
+@evaluation.command(epilog=_DISTILL_EXAMPLES)
+@takes(DistillOptions)
+def distill(options: DistillOptions) -> None:
+    """Make training data for a model that plays one role of a method. Resumes and ends as `eval` does.
+
+    Writes DIR/train.jsonl, chat messages as `prompt` and `completion`, the prompt as the role's model is sent it in
+    use; dropped.jsonl, what was left out and why; summary.json; paper/train.jsonl, the same in the paper's own form.
+    """
+    from hopgraph.tools.apps.cli.evaluation.distill_command import run_distill
+
+    raise typer.Exit(SOME_FAILED if run_distill(options) else 0)

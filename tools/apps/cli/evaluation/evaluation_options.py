@@ -10,8 +10,8 @@ from hopgraph.tools.apps.cli.command_options import METHOD_HELP, option
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions:
-    """The options that `eval` and `reproduce` share."""
+class ModelChoice:
+    """The option for the model that answers."""
 
     model: str | None = option(
         None,
@@ -20,6 +20,12 @@ class RunOptions:
         metavar="SPEC",
         show_default="HOPGRAPH_MODEL, else offline:extractive",
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionOptions:
+    """The options of every command that works on the questions of a data set."""
+
     corpus: str | None = option(
         None,
         "A folder made by `hopgraph index`, or a retriever's spec.",
@@ -39,7 +45,6 @@ class RunOptions:
     max_calls: int | None = option(None, "Stop a run after N model calls.", metavar="N", min=1)
     max_cost: float | None = option(None, "Stop a run at this cost; needs --prices.", metavar="AMOUNT", min=0)
     prices: Path | None = option(None, "Prices per million tokens by model, as TOML.", metavar="FILE")
-    judge: str | None = option(None, "A model that judges whether answers imply the gold ones.", metavar="SPEC")
     format_name: str | None = option(
         None,
         "The format of DATASET: questions (your own: JSON lines with question and answer or answers), "
@@ -48,6 +53,13 @@ class RunOptions:
         metavar="NAME",
         show_default="detected from the content",
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(QuestionOptions, ModelChoice):
+    """The options that `eval`, `reproduce` and `build` share."""
+
+    judge: str | None = option(None, "A model that judges whether answers imply the gold ones.", metavar="SPEC")
 
 
 @dataclass(frozen=True)
@@ -108,6 +120,34 @@ class BuildOptions(RunOptions):
     ]
     _: KW_ONLY
     estimate_only: bool = option(False, "Say what it would take, from the first questions, and stop.", "--estimate")
+
+
+@dataclass(frozen=True)
+class DistillOptions(QuestionOptions):
+    """The options of `hopgraph distill`."""
+
+    dataset: Annotated[Path, typer.Argument(metavar="DATASET", help="Training questions, as of `eval`.")]
+    role: Annotated[
+        Literal["ra_isf/judge_relevance"],
+        typer.Option("--for", metavar="ROLE", help="The role that the student is to play: ra_isf/judge_relevance."),
+    ]
+    teacher: Annotated[
+        str,
+        typer.Option(
+            metavar="gold|SPEC",
+            help="Who writes the replies: gold, the annotation of DATASET, or a model.",
+        ),
+    ]
+    out: Annotated[Path, typer.Option(metavar="DIR", help="What to write; DIR.run keeps the work and is resumed.")]
+    _: KW_ONLY
+    balance: bool = option(False, "Keep as many examples of one class as of the other (ours).", "--balance")
+    not_in: list[str] | None = option(
+        None, "A file for evaluation, which must share no question with DATASET; repeatable.", metavar="FILE"
+    )
+    allow_overlap: bool = option(False, "Train on questions that --not-in names.", "--allow-overlap")
+    estimate_only: bool = option(False, "Say what it would take, from the first questions, and stop.", "--estimate")
+    engine: Literal["local", "ray"] = option("local", "As of `eval`.")
+    processes: int | None = option(None, "As of `eval`.", min=1, max=256)
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hopgraph.graphs import METHODS
+from hopgraph.graphs.distillation import DISTILLATION_GRAPHS
 from hopgraph.state import Context, HopgraphError, ModelError, Passage, QuestionError, StepEvent
+from hopgraph.state.distillation import DistillationContext
 from hopgraph.state.events import event_order
 from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, compress_record
+from hopgraph.tools.apps.evaluation.distillation_source import source_of
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.runs.answer_record import answer_record
 from hopgraph.tools.io.http_retries import trouble_of
@@ -46,10 +49,14 @@ JobWork = Callable[[QuestionJob, EventListener], Awaitable[Mapping[str, Any]]]
 
 
 async def _final_state(job: QuestionJob, see: EventListener) -> Mapping[str, Any]:
-    graph = METHODS[job.settings.method].graph
     given: dict[str, Any] = {"question": job.question.question}
-    if requires_gold(job.settings.method):
-        given["gold_passages"] = [each._asdict() for each in job.question.contexts if each.id in job.question.gold]
+    if isinstance(job.settings, DistillationContext):
+        graph = DISTILLATION_GRAPHS[job.settings.role]
+        given["source"] = source_of(job.question)
+    else:
+        graph = METHODS[job.settings.method].graph
+        if requires_gold(job.settings.method):
+            given["gold_passages"] = [each._asdict() for each in job.question.contexts if each.id in job.question.gold]
     state: Mapping[str, Any] = {}
     stream = graph.astream(given, context=job.settings, stream_mode=["custom", "values"], subgraphs=True)
     async for namespace, mode, chunk in stream:
@@ -71,7 +78,9 @@ def is_of_others(method: str) -> bool:
 
 
 async def answer_question(job: QuestionJob, watch: EventListener, work: JobWork = _final_state) -> JobResult:
-    """Run a method, or an experiment, whose measures are `measured` in its state; `watch` gets each step event.
+    """Run a method, an experiment or a graph that makes training data; `watch` gets each step event.
+
+    The record keeps `measured`, the measures of an experiment, and `distilled`, the training data, of the state.
 
     What fails for good, be it a server, a question that is too long or a custom retriever or model, is an outcome.
     HopgraphError: settings, prompts or a corpus that no question can be answered with.
@@ -98,10 +107,8 @@ async def answer_question(job: QuestionJob, watch: EventListener, work: JobWork 
     if not job.keep_trace:
         return JobResult(outcome)
     events.sort(key=event_order)
-    measured = {"measured": state["measured"]} if "measured" in state else {}
-    record = await asyncio.to_thread(
-        lambda: compress_record({**answer_record(job.settings, state, events), **measured})
-    )
+    made = {key: state[key] for key in ("measured", "distilled") if key in state}
+    record = await asyncio.to_thread(lambda: compress_record({**answer_record(job.settings, state, events), **made}))
     return JobResult(outcome, record)
 
 
