@@ -59,7 +59,7 @@ class _PageEvents:
             async for each in self._follow(_user(request), thread or ""):
                 yield each
 
-        blocks.load(load, [parts.last_opened], [*parts.view, *parts.options, parts.fields, parts.notice], **_QUIET)
+        blocks.load(load, [parts.last_opened], [*parts.view, parts.fields, *parts.options, parts.notice], **_QUIET)
         self._connect_asking()
         self._connect_running()
         self._connect_threads()
@@ -163,7 +163,7 @@ class _PageEvents:
             return await self._show(user, view)
 
         parts.new.click(new, None, parts.view, **_QUIET)
-        opened = [*parts.view, *parts.options, parts.fields]
+        opened = [*parts.view, parts.fields, *parts.options]  # the fields before what they change
         parts.threads.input(choose, [parts.threads], opened, trigger_mode="always_last", **_QUIET)
         gr.on([parts.rename.click, parts.title.submit], rename, [parts.opened, parts.title], parts.view, **_QUIET)
         parts.delete.click(lambda: gr.update(visible=True), None, [parts.confirmation], **_QUIET)
@@ -209,8 +209,7 @@ class _PageEvents:
             def render(fields: Mapping[str, Any]) -> None:  # pyright: ignore[reportUnusedFunction]
                 given, owner = self.session.service().settings(AUTO, {}), self.session.is_owner
                 with contextlib.suppress(HopgraphError):  # reported below the box
-                    method, before = fields["method"], fields["changes"]
-                    settings_panel(self.gr, method, parts.changes, given, owner=owner, before=before)
+                    settings_panel(self.gr, fields, given, states=(parts.fields, parts.changes), owner=owner)
 
         # Gradio reports one choice twice: concurrently both would build the fields anew, over what was entered.
         inputs, outputs = [parts.method, parts.fields], [parts.changes, parts.fields]

@@ -133,32 +133,38 @@ def _parse(setting: SettingField, value: object) -> object:
 
 
 def settings_panel(
-    gr: Any, method: str, changes: Any, given: ChatContext, *, owner: bool, before: Mapping[str, JsonValue]
+    gr: Any, fields: Mapping[str, Any], given: ChatContext, *, states: tuple[Any, Any], owner: bool
 ) -> None:
     """Add the fields of the settings of a method, or of `auto`, within Blocks or in `gr.render`.
 
-    The `gr.State` of `changes` holds name → value of what was changed, ready for `Service.settings`; `before` is what
-    was changed already, to be shown. A SettingsError where the method does not accept what the app was `given`.
+    `fields` names the `method` and what was changed already, as name → value in `changes`. `states` are the
+    `gr.State` with the `fields` that the page shows now, and the one that keeps the changes, ready for
+    `Service.settings`. A SettingsError where the method does not accept what the app was `given`.
     """
-    effective = effective_settings(method, given)
+    effective, before = effective_settings(fields["method"], given), fields["changes"]
     groups = groupby(list_settings(effective, owner=owner), key=lambda each: each.group)
     for number, (group, settings) in enumerate(groups):
         with gr.Accordion(group, open=number == 0, elem_classes="hg-settings-group"):
             for each in settings:
-                _add_field(gr, type(effective), each, changes, before.get(each.name, each.value))
+                component = make_component(gr, each, before.get(each.name, each.value))
+                _keep_changes(gr, component, type(effective), each, fields, states)
 
 
-def _add_field(gr: Any, cls: type[Context], setting: SettingField, changes: Any, value: JsonValue) -> None:
-    component = make_component(gr, setting, value)
+def _keep_changes(
+    gr: Any, component: Any, cls: type[Context], setting: SettingField, fields: Mapping[str, Any], states: Any
+) -> None:
     problem = gr.HTML(elem_classes="hg-setting-problem", visible=False)
 
-    def listen(changes: dict[str, JsonValue], value: object) -> Any:
+    # On the loop and after the value, so that nothing else sets the states between reading and writing them.
+    async def listen(value: object, shown: Mapping[str, Any], changes: dict[str, JsonValue]) -> Any:
+        if shown != fields:
+            return gr.skip(), gr.skip()  # another conversation was opened meanwhile
         now, wrong = apply_change(cls, setting, changes, value)
         return now, gr.update(value=problem_html(wrong), visible=bool(wrong))
 
     quiet = {"show_progress": "hidden", "trigger_mode": "always_last", "api_visibility": "private"}
     # Not `input`, which Gradio's text field does not report for what is deleted or pasted.
-    component.change(listen, [changes, component], [changes, problem], **quiet)
+    component.change(listen, [component, *states], [states[1], problem], **quiet)
 
 
 def make_component(gr: Any, setting: SettingField, value: JsonValue) -> Any:

@@ -9,6 +9,7 @@ from hopgraph.graphs import METHODS, chat
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import AUTO, ChatContext
 from hopgraph.tools.apps.server.caller_settings import OWNER_SETTINGS
+from hopgraph.tools.apps.server.page.page_components import settings_fields
 from hopgraph.tools.apps.server.page.settings_panel import (
     SettingField,
     apply_change,
@@ -143,11 +144,17 @@ def test_changes_are_what_the_service_takes() -> None:
     assert "max_depth" not in changes
 
 
+def add_panel(method: str, before: dict[str, JsonValue]) -> None:
+    fields = settings_fields(method, before)
+    states = (gr.State(fields), gr.State(before))
+    settings_panel(gr, fields, ChatContext(), states=states, owner=True)
+
+
 @pytest.mark.parametrize("name", [AUTO, "tree_of_reviews"])
 async def test_a_panel_has_every_field_in_its_group(name: str) -> None:
     # In a running loop, as Gradio makes one for each Blocks otherwise, and does not close it.
     with gr.Blocks() as blocks:
-        settings_panel(gr, name, gr.State({}), ChatContext(), owner=True, before={})
+        add_panel(name, {})
     groups = [each.label for each in blocks.blocks.values() if isinstance(each, gr.Accordion)]
     assert groups[0] == "Method"
     assert len(groups) == len(set(groups))
@@ -157,10 +164,21 @@ async def test_a_panel_has_every_field_in_its_group(name: str) -> None:
 async def test_a_panel_shows_what_was_changed_before() -> None:
     before: dict[str, JsonValue] = {"max_depth": 6, "widths": "[4,"}
     with gr.Blocks() as blocks:
-        settings_panel(gr, "tree_of_reviews", gr.State({}), ChatContext(), owner=False, before=before)
+        add_panel("tree_of_reviews", before)
     shown = {each.elem_id: getattr(each, "value", None) for each in blocks.blocks.values()}
     assert shown["hg-setting-max_depth"] == 6
     assert shown["hg-setting-widths"] == "[4,"
+
+
+async def test_a_field_that_reports_late_changes_nothing_of_the_next_conversation() -> None:
+    with gr.Blocks() as blocks:
+        add_panel("tree_of_reviews", {})
+    widths = next(each for each in blocks.fns.values() if each.inputs[0].elem_id == "hg-setting-widths")
+    shown = settings_fields("tree_of_reviews", {})
+    now, _ = await widths.fn("[1]", shown, {})
+    assert now == {"widths": [1]}
+    for other in (settings_fields("one_step", {}), {**shown, "mark": "opened again"}):
+        assert await widths.fn("[1]", other, {}) == (gr.skip(), gr.skip())
 
 
 def test_a_field_tells_what_it_takes() -> None:
