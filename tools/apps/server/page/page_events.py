@@ -194,8 +194,8 @@ class _PageEvents:
     def _connect_options(self) -> None:
         parts = self.parts
 
-        async def describe(request: Request, method: str, changes: Any, corpus: str, kinds: Sequence[str]) -> str:
-            return await self._notice(_user(request), _options(method, changes, corpus, kinds))
+        async def describe(request: Request, fields: Mapping[str, Any], *others: Any) -> str:
+            return await self._notice(_user(request), _options(fields["method"], *others))
 
         def choose_method(method: str, fields: Mapping[str, Any]) -> Updates:
             if method == fields["method"]:
@@ -215,7 +215,9 @@ class _PageEvents:
         inputs, outputs = [parts.method, parts.fields], [parts.changes, parts.fields]
         one_at_a_time: dict[str, Any] = {"concurrency_limit": 1, "trigger_mode": "always_last"}
         parts.method.input(choose_method, inputs, outputs, **one_at_a_time, **_QUIET)
-        self.gr.on([each.change for each in parts.options], describe, parts.options, [parts.notice], **_QUIET)
+        # Not the list's value: the browser may still send that of the conversation before.
+        described = [parts.fields, *parts.options[1:]]
+        self.gr.on([each.change for each in described], describe, described, [parts.notice], **_QUIET)
 
     async def _notice(self, user: str, options: TurnOptions) -> str:
         line, stand_in = await self.session.describe(user, options)

@@ -175,10 +175,11 @@ async def test_a_field_that_reports_late_changes_nothing_of_the_next_conversatio
         add_panel("tree_of_reviews", {})
     widths = next(each for each in blocks.fns.values() if each.inputs[0].elem_id == "hg-setting-widths")
     shown = settings_fields("tree_of_reviews", {})
-    now, _ = await widths.fn("[1]", shown, {})
+    listen = cast("Any", widths.fn)
+    now, _ = await listen("[1]", shown, {})
     assert now == {"widths": [1]}
     for other in (settings_fields("one_step", {}), {**shown, "mark": "opened again"}):
-        assert await widths.fn("[1]", other, {}) == (gr.skip(), gr.skip())
+        assert await listen("[1]", other, {}) == (gr.skip(), gr.skip())
 
 
 def test_a_field_tells_what_it_takes() -> None:
