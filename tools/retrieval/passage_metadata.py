@@ -28,7 +28,7 @@ def plain_metadata(values: Mapping[str, object]) -> dict[str, JsonValue]:
     plain: dict[str, JsonValue] = {}
     for key, value in list(values.items())[:_MOST_KEYS]:
         if isinstance(value, str):
-            plain[clean(key)] = clean(value).encode(errors="ignore").decode()[:_LONGEST_VALUE]
+            plain[clean(key)] = clean(value)[:_LONGEST_VALUE]
             continue
         try:
             content = to_json(value, fallback=str, inf_nan_mode="null")
