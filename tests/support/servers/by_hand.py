@@ -40,7 +40,9 @@ class Person:
 @asynccontextmanager
 async def by_hand(url: str, user: str = "", key: str = "") -> AsyncGenerator[Person]:
     """Be somebody who is logged in where that is asked for."""
-    async with httpx.AsyncClient(base_url=url, timeout=60) as client:
+    # No kept connections: on a busy machine the server may close one just when it is used again.
+    limits = httpx.Limits(max_keepalive_connections=0)
+    async with httpx.AsyncClient(base_url=url, timeout=60, limits=limits) as client:
         if key:
             login = await client.post("/chat/login", data={"username": user, "password": key})
             assert login.status_code == 200, login.text
