@@ -17,6 +17,7 @@ LAYERS = (
     {"tools.prompts"},
     {"tools.models"},
     {"tools.scoring"},
+    {"tools.students"},
     {"tools.retrieval"},
     {"tools.resources"},
     {"nodes"},

@@ -26,3 +26,13 @@ def yield_to_others() -> None:
     """Let other processes come first, where the system can do so."""
     if hasattr(os, "nice"):
         os.nice(10)
+
+
+def limit_memory(memory: int) -> None:
+    """Refuse this process more bytes of memory of its own, where the system can do so; mapped files do not count."""
+    try:
+        import resource
+    except ImportError:
+        return
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_DATA, (memory, resource.getrlimit(resource.RLIMIT_DATA)[1]))

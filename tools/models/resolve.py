@@ -32,13 +32,13 @@ from hopgraph.tools.models.reply_schema import reply_tokens
 from hopgraph.tools.models.structured import Mode, bind, is_openai, limit_reply, own_limit
 
 VALID_SPECS = (
-    "offline:extractive, rehearsal:DATASET, gguf:FILE, openai:MODEL, openai:MODEL?base_url=http://HOST:PORT/v1, "
-    "or PROVIDER:MODEL for another provider of LangChain's init_chat_model"
+    "offline:extractive, rehearsal:DATASET, gguf:FILE, student:DIR, openai:MODEL, "
+    "openai:MODEL?base_url=http://HOST:PORT/v1, or PROVIDER:MODEL for another provider of LangChain's init_chat_model"
 )
 MODEL_PROVIDERS = "hopgraph.models"
 """The entry-point group of installed packages that offer a model: a function from what follows `PROVIDER:` to it.
 
-`rehearsal:`, which reads the data sets of the evaluation, is one of them."""
+`rehearsal:`, which reads the data sets of the evaluation, is one of them, and `student:`."""
 _OPTIONS: dict[str, dict[str, Callable[[str], Any]]] = {
     "openai": {"base_url": str, "max_tokens": int, "top_p": float, "reasoning_effort": str},
     "gguf": {"max_tokens": int, "top_p": float, "context": int, "threads": int},

@@ -27,6 +27,7 @@ from hopgraph.tools.apps.cli.command_options import (
 )
 from hopgraph.tools.apps.cli.evaluation.evaluation_commands import evaluation
 from hopgraph.tools.apps.cli.serving_commands import servers
+from hopgraph.tools.apps.cli.students.students_commands import students
 
 WRONG_USE, FAILED, INTERRUPTED = 2, 1, 130
 """Exit codes: an option, a setting, a spec or a question that is wrong; a corpus, a model, a prompt file or a disk
@@ -41,7 +42,7 @@ class _Program(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            resumes = ctx.invoked_subcommand in ("build", "eval", "reproduce")
+            resumes = ctx.invoked_subcommand in ("build", "eval", "reproduce", "train")
             kept = "; what is finished is kept, and the same command resumes from here" if resumes else ""
             _say(f"interrupted{kept}")
             raise typer.Exit(INTERRUPTED) from None
@@ -207,6 +208,7 @@ def draw(
 
 
 app.add_typer(evaluation)
+app.add_typer(students)
 app.add_typer(servers)
 
 

@@ -1,0 +1,35 @@
+"""Training data as `hopgraph distill` writes it, made by hand: which passages name the colour that is asked for."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from hopgraph.tools.prompts import render
+
+ROLE = "ra_isf/judge_relevance"
+COLOURS = ("red", "blue", "green", "white")
+
+
+def write_data(folder: Path, *, questions: int = 8, role: str = ROLE, replies: Sequence[str] = ()) -> Path:
+    """Write two examples for each question, one relevant and one not; or with replies of one's own, in turn."""
+    lines: list[str] = []
+    for number in range(2 * questions):
+        colour, relevant = COLOURS[number // 2 % len(COLOURS)], number % 2 == 0
+        passage = {"title": f"House {number}", "text": f"It is {colour if relevant else 'old'}."}
+        messages = render(ROLE, {"passages": [passage], "question": f"Which house is {colour}?"})
+        reply = replies[number % len(replies)] if replies else json.dumps({"relevant": relevant})
+        prompt = [{"role": "system" if each.type == "system" else "user", "content": each.text} for each in messages]
+        lines.append(
+            json.dumps(
+                {
+                    "prompt": prompt,
+                    "completion": [{"role": "assistant", "content": reply}],
+                    "id": f"q{number // 2}:{number}",
+                    "label": "relevant" if relevant else "irrelevant",
+                }
+            )
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "train.jsonl").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    (folder / "summary.json").write_text(json.dumps({"role": role}), "utf-8")
+    return folder

@@ -1,0 +1,1 @@
+"""The commands that train small models for a method's roles, and measure them."""

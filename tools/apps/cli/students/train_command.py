@@ -1,0 +1,88 @@
+"""`hopgraph train`: train a student on the examples of `hopgraph distill`."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from hopgraph.state import SettingsError, SpecError
+from hopgraph.tools.apps.cli.console import console_on, print_line, progress_on
+from hopgraph.tools.apps.cli.students.students_options import TrainOptions
+from hopgraph.tools.apps.evaluation.report.figures.figure_style import drawing
+from hopgraph.tools.io.optional_packages import require
+from hopgraph.tools.io.process_limits import limit_memory
+from hopgraph.tools.scoring.weights.model_specs import read_spec
+from hopgraph.tools.students.base_models import find_base
+from hopgraph.tools.students.student_model import merge_student
+from hopgraph.tools.students.student_record import StudentRecord, read_examples
+from hopgraph.tools.students.training import LOSSES, TrainingPlan, train
+from hopgraph.tools.students.training_settings import choose_settings
+
+_GIGABYTE = 10**9
+
+
+def run_train(options: TrainOptions) -> None:
+    """Train or resume, write the loss curve, and print what it cost and how to use the student."""
+    examples, facts = read_examples(options.data.expanduser())
+    given = _assignments(options)
+    require("trl", "train")
+    base = find_base(read_spec(f"student:{options.student}"))
+    kind = options.as_kind or base.kind()
+    settings, marked = choose_settings(facts.role, kind, given, options.settings)
+    if options.memory_limit:
+        _limit(int(options.memory_limit * _GIGABYTE))
+    plan = TrainingPlan(options.out.expanduser(), base, kind, settings, marked, examples, facts)
+    with progress_on(console_on(stderr=True), {"train": "training"}) as progress:
+        record = train(plan, progress)
+    if os.environ.get("RANK", "0") != "0":  # of several processes, the first one reports
+        return
+    if options.merged:
+        merge_student(plan.out)
+    _draw_losses(plan.out)
+    _report(plan.out, record)
+
+
+def _assignments(options: TrainOptions) -> dict[str, str]:
+    given: dict[str, str] = {}
+    for each in options.assignments or []:
+        name, equals, value = each.partition("=")
+        if not equals:
+            raise SettingsError(f"--set {each}: write NAME=VALUE")
+        given[name.strip()] = value.strip()
+    if options.full:
+        given["lora_rank"] = "0"
+    return given if options.seed is None else {**given, "seed": str(options.seed)}
+
+
+def _limit(memory: int) -> None:
+    torch = require("torch", "train")
+    if not torch.cuda.is_available():
+        limit_memory(memory)
+        return
+    for number in range(torch.cuda.device_count()):
+        there = torch.cuda.get_device_properties(number).total_memory
+        torch.cuda.set_per_process_memory_fraction(min(1.0, memory / there), number)
+
+
+def _draw_losses(folder: Path) -> None:
+    """Draw the loss of each step, where matplotlib is installed."""
+    losses: list[dict[str, float]] = json.loads((folder / LOSSES).read_text("utf-8"))
+    try:
+        with drawing():
+            figure: Any = require("matplotlib.figure", "figures").Figure(figsize=(6, 3.5), layout="constrained")
+            axes = figure.subplots()
+            axes.plot([each["step"] for each in losses], [each["loss"] for each in losses])
+            axes.set(xlabel="step", ylabel="loss", ylim=(0, None))
+            figure.savefig(folder / "loss.png", dpi=150)
+    except SpecError:
+        return
+
+
+def _report(out: Path, record: StudentRecord) -> None:
+    console, trained = console_on(), record.data.examples - record.left_out
+    epochs = float(record.settings["epochs"].value)
+    each = (record.seconds or 0) / max(1.0, trained * epochs)
+    print_line(console, f"{out}: {trained} examples, {epochs:g} epochs, {record.seconds:.0f} s, {each:.2f} s for each")
+    if record.left_out:
+        print_line(console, f"{record.left_out} examples were too long (max_length) and left out", "yellow")
+    print_line(console, f"use it: --set models={record.data.role}=student:{out}")

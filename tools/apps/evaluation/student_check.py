@@ -1,0 +1,134 @@
+"""Whether a model replies as examples do: what a student is measured by (RA-ISF, Table 5)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from numpy.typing import NDArray
+from pydantic import BaseModel
+
+from hopgraph.nodes.ground import GroundReply
+from hopgraph.nodes.judge_relevance import PassageRelevance
+from hopgraph.nodes.question_tree.decomposition import SubQuestions
+from hopgraph.nodes.self_knowledge import SelfKnowledge
+from hopgraph.state import SpecError
+from hopgraph.tools.apps.evaluation.metrics import Interval
+from hopgraph.tools.io.background import gather_or_cancel
+from hopgraph.tools.models import Sampling, UnusableReplyError, parse_reply, resolve_model
+from hopgraph.tools.models.send import SendOptions, send
+from hopgraph.tools.students.student_record import StudentExample
+
+REPLIES: Mapping[str, type[BaseModel]] = {
+    "ra_isf/judge_relevance": PassageRelevance,
+    "ra_isf/self_knowledge": SelfKnowledge,
+    "ra_isf/decompose": SubQuestions,
+    "genground/ground": GroundReply,
+}
+"""What reads a role's replies in use, by role."""
+YES_NO = frozenset({"ra_isf/judge_relevance", "ra_isf/self_knowledge"})
+"""Roles that say yes or no."""
+RESAMPLES, _SEED = 10_000, 0
+_MESSAGES = {"system": SystemMessage, "user": HumanMessage, "assistant": AIMessage}
+Outcomes = NDArray[np.float64]
+"""Counts of shape (questions, 6): right and wrong where the gold reply is yes, right and wrong where it is no (of other
+modules all are there), unusable, and wrong that say yes."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """A measure over all examples."""
+
+    value: float
+    interval: Interval
+    """95 %, by the bootstrap over questions."""
+
+
+@dataclass(frozen=True)
+class StudentScores:
+    """How a model did, and by how much better than the one before."""
+
+    scores: dict[str, Score]
+    differences: dict[str, Score]
+    """After less before; empty without one before."""
+
+
+async def ask_examples(
+    spec: str, role: str, examples: Sequence[StudentExample], parallel: int, progress: Callable[[int], None]
+) -> list[BaseModel | None]:
+    """Ask a model each example's prompt as in use, and return the record of its reply, in order; None: unusable.
+
+    Raises:
+        SpecError: no such model, or a role that has no students. ModelError: it fails.
+    """
+    if role not in REPLIES:
+        raise SpecError(f"no student plays {role!r}; those that do: {', '.join(REPLIES)}")
+    handle, done = await resolve_model(spec, Sampling(request_timeout=600)), 0
+
+    async def ask(example: StudentExample) -> BaseModel | None:
+        nonlocal done
+        messages: list[BaseMessage] = [_MESSAGES[each.role](each.content) for each in example.prompt]
+        reply = await send(handle, messages, REPLIES[role], SendOptions(parallel, retries=2))
+        done += 1
+        progress(done)
+        try:
+            return parse_reply(reply.text, REPLIES[role])
+        except UnusableReplyError:
+            return None
+
+    return await gather_or_cancel(ask(each) for each in examples)
+
+
+def count_outcomes(role: str, examples: Sequence[StudentExample], replies: Sequence[BaseModel | None]) -> Outcomes:
+    """Count by question how replies compare with the examples'."""
+    rows = {name: row for row, name in enumerate(dict.fromkeys(each.question for each in examples))}
+    counts = np.zeros((len(rows), 6))
+    for example, reply in zip(examples, replies, strict=True):
+        gold = parse_reply(example.reply, REPLIES[role])
+        negative = role in YES_NO and not any(gold.model_dump().values())
+        right = reply == gold
+        row = counts[rows[example.question]]
+        row[2 * negative + (not right)] += 1
+        row[4] += reply is None
+        row[5] += bool(negative and reply is not None and not right)
+    return counts
+
+
+def measure(counts: Outcomes, yes_no: bool) -> dict[str, NDArray[np.float64]]:
+    """Compute each measure from counts of shape (…, 6); 0 where its denominator is."""
+    right_yes, wrong_yes, right_no, wrong_no, unusable, said_yes = np.moveaxis(counts, -1, 0)
+    every = right_yes + wrong_yes + right_no + wrong_no
+    found = {"accuracy": _share(right_yes + right_no, every), "unusable": _share(unusable, every)}
+    if not yes_no:
+        return found
+    precision, recall = _share(right_yes, right_yes + said_yes), _share(right_yes, right_yes + wrong_yes)
+    return {
+        **found,
+        "balanced_accuracy": (recall + _share(right_no, right_no + wrong_no)) / 2,
+        "precision": precision,
+        "recall": recall,
+        "f1": _share(2 * precision * recall, precision + recall),
+    }
+
+
+def _share(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.divide(part, whole, out=np.zeros_like(np.asarray(part, dtype=np.float64)), where=whole > 0)
+
+
+def score_replies(after: Outcomes, role: str, before: Outcomes | None = None) -> StudentScores:
+    """Score a model, and compare it with the one before on the same resamples of the questions."""
+    chosen = np.random.default_rng(_SEED).integers(0, len(after), (RESAMPLES, len(after)))
+    weights = np.stack([np.bincount(each, minlength=len(after)) for each in chosen]).astype(np.float64)
+    yes_no = role in YES_NO
+    whole, resampled = measure(after.sum(0), yes_no), measure(weights @ after, yes_no)
+    scores = {name: _scored(whole[name], resampled[name]) for name in whole}
+    if before is None:
+        return StudentScores(scores, {})
+    old, old_resampled = measure(before.sum(0), yes_no), measure(weights @ before, yes_no)
+    differences = {name: _scored(whole[name] - old[name], resampled[name] - old_resampled[name]) for name in whole}
+    return StudentScores(scores, differences)
+
+
+def _scored(value: NDArray[np.float64], resampled: NDArray[np.float64]) -> Score:
+    low, high = np.percentile(resampled, [2.5, 97.5])
+    return Score(float(value), Interval(float(low), float(high)))

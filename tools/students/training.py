@@ -1,0 +1,276 @@
+"""Train a student: SFT by TRL for causal models, transformers' trainers for T5 and for classifiers, LoRA by peft.
+
+Ours are the settings, the record, and that the same call resumes a training that was killed.
+"""
+
+import json
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from hopgraph.state import CorpusError, RunError, SettingsError
+from hopgraph.tools.io.guarded_files import write_files
+from hopgraph.tools.io.optional_packages import require
+from hopgraph.tools.students.base_models import BaseWeights, load_base, prompt_texts
+from hopgraph.tools.students.student_record import (
+    RECORD,
+    DataFacts,
+    MarkedSetting,
+    StudentExample,
+    StudentKind,
+    StudentRecord,
+    class_replies,
+    read_record,
+)
+from hopgraph.tools.students.training_settings import TrainingSettings
+
+LOSSES, CHECKPOINTS = "loss.json", "checkpoints"
+_PACKAGES = ("torch", "transformers", "peft", "trl", "accelerate", "datasets")
+_LORA_TASKS = {"causal": "CAUSAL_LM", "seq2seq": "SEQ_2_SEQ_LM", "classifier": "SEQ_CLS"}
+_ENDING = 4
+"""Tokens that may end a reply in a chat template."""
+_IGNORED = -100
+"""The label of a token that is not learned."""
+Progress = Callable[[str, int, int | None], None]
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """What to train on what, and where to write it."""
+
+    out: Path
+    base: BaseWeights
+    kind: StudentKind
+    settings: TrainingSettings
+    marked: dict[str, MarkedSetting]
+    examples: Sequence[StudentExample]
+    facts: DataFacts
+
+
+def train(plan: TrainingPlan, progress: Progress) -> StudentRecord:
+    """Train the student, or resume its training from the last checkpoint; a finished one is left as it is.
+
+    Writes into `out`: the weights or the LoRA adapter, the tokenizer, `student.json`, and `loss.json` with the loss of
+    each step. Under `accelerate launch` each process runs it, and the first one writes.
+
+    Raises:
+        SettingsError: `out` holds something else, or was begun with other settings, data or another base.
+        SpecError: a missing package, or weights that cannot be loaded. CorpusError: no example is short enough.
+        RunError: out of memory, or the loss is not a number.
+    """
+    for package in _PACKAGES:
+        require(package, "train")
+    record = _begin(plan)
+    if record.seconds is not None:
+        return record
+    began = time.monotonic()
+    trainer, left_out, longest = _make_trainer(plan, record)
+    trainer.remove_callback(require("transformers").PrinterCallback)
+    trainer.add_callback(_reporter(progress))
+    try:
+        trainer.train(resume_from_checkpoint=_last_checkpoint(plan.out))
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and "memory" not in str(error).lower():
+            raise
+        raise RunError(
+            f"{plan.out}: out of memory; set a smaller batch (and accumulation larger) or max_length"
+        ) from None
+    losses = [each for each in trainer.state.log_history if "loss" in each]
+    if any(each["loss"] != each["loss"] for each in losses):
+        raise RunError(f"{plan.out}: the loss is not a number; set a smaller learning_rate, or precision=fp32")
+    trainer.save_model(str(plan.out))
+    record.left_out, record.reply_tokens = left_out, 2 * longest
+    record.seconds = round(time.monotonic() - began, 1)
+    if trainer.is_world_process_zero():
+        write_files({plan.out / LOSSES: json.dumps(losses, indent=1).encode()})
+        record.write(plan.out)
+        shutil.rmtree(plan.out / CHECKPOINTS, ignore_errors=True)
+    return record
+
+
+def _begin(plan: TrainingPlan) -> StudentRecord:
+    """Write the record of a training that begins, or return that of the one to resume."""
+    record = StudentRecord(
+        base=plan.base.named.name,
+        kind=plan.kind,
+        labels=class_replies(plan.examples) if plan.kind == "classifier" else [],
+        settings=plan.marked,
+        data=plan.facts,
+        versions={name: version(name) for name in _PACKAGES},
+    )
+    if not (plan.out / RECORD).exists():
+        if plan.out.exists() and any(plan.out.iterdir()):
+            raise SettingsError(f"--out {plan.out}: it is not empty, and holds no student; choose another folder")
+        record.write(plan.out)
+        return record
+    before = read_record(plan.out)
+    for name in ("base", "kind", "labels", "data"):
+        if getattr(before, name) != getattr(record, name):
+            raise SettingsError(f"--out {plan.out}: it was begun with another {name}; choose another folder")
+    for name, setting in record.settings.items():
+        if name != "checkpoint_steps" and before.settings[name].value != setting.value:
+            raise SettingsError(f"--out {plan.out}: it was begun with {name}={before.settings[name].value}")
+    return before
+
+
+def _last_checkpoint(out: Path) -> str | None:
+    """Return the last checkpoint that was written whole: its state is written last."""
+    found = sorted((out / CHECKPOINTS).glob("checkpoint-*"), key=lambda each: int(each.name.rpartition("-")[2]))
+    for folder in reversed(found):
+        try:
+            json.loads((folder / "trainer_state.json").read_text("utf-8"))
+        except (OSError, ValueError):
+            continue
+        return str(folder)
+    return None
+
+
+def _reporter(progress: Progress) -> Any:
+    callback: Any = require("transformers").TrainerCallback
+
+    class Report(callback):
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            progress("train", state.global_step, state.max_steps)
+
+    return Report()
+
+
+def balanced(examples: Sequence[StudentExample]) -> list[StudentExample]:
+    """Repeat the examples of each rarer reply as often as fits into the number of the commonest; order is kept."""
+    counts = Counter(each.reply for each in examples)
+    most = max(counts.values())
+    return [each for each in examples for _ in range(most // counts[each.reply])]
+
+
+def _arguments(plan: TrainingPlan, kind: Any, **more: Any) -> Any:
+    """Return the libraries' own settings; deterministic, without reports to elsewhere."""
+    torch, ours = require("torch"), plan.settings
+    return kind(
+        output_dir=str(plan.out / CHECKPOINTS),
+        learning_rate=ours.learning_rate,
+        weight_decay=ours.weight_decay,
+        num_train_epochs=ours.epochs,
+        per_device_train_batch_size=ours.batch,
+        gradient_accumulation_steps=ours.accumulation,
+        lr_scheduler_type=ours.schedule,
+        warmup_steps=ours.warmup,
+        seed=ours.seed,
+        bf16=_in_bf16(plan),
+        use_cpu=not torch.cuda.is_available(),
+        save_steps=ours.checkpoint_steps,
+        save_total_limit=1,
+        logging_steps=1,
+        train_sampling_strategy="group_by_length",
+        report_to=[],
+        disable_tqdm=True,
+        **more,
+    )
+
+
+def _in_bf16(plan: TrainingPlan) -> bool:
+    if plan.settings.precision != "auto":
+        return plan.settings.precision == "bf16"
+    cuda = require("torch").cuda
+    if cuda.is_available():
+        return bool(cuda.is_bf16_supported())
+    try:  # without these instructions it is many times slower than fp32
+        return "avx512_bf16" in Path("/proc/cpuinfo").read_text("ascii", "replace")
+    except OSError:
+        return False
+
+
+def _make_trainer(plan: TrainingPlan, record: StudentRecord) -> tuple[Any, int, int]:
+    """Return the trainer, how many examples are too long, and the tokens of the longest reply."""
+    torch, lora = require("torch"), plan.settings.lora_rank > 0
+    require("transformers").set_seed(plan.settings.seed)  # a new head begins with random weights
+    # Weights that are trained are kept in fp32, as small steps would be lost in bf16.
+    dtype = torch.bfloat16 if lora and _in_bf16(plan) else torch.float32
+    model, tokenizer = load_base(plan.base, plan.kind, dtype, len(record.labels))
+    if lora:
+        model = require("peft").get_peft_model(model, _lora(plan))
+    choose = balanced if plan.settings.balance else list[StudentExample]
+    if plan.kind == "classifier":
+        return _classifier_trainer(plan, model, tokenizer, choose(plan.examples), record.labels), 0, 0
+    replies = [len(ids) for ids in tokenizer([each.reply for each in plan.examples])["input_ids"]]
+    fitting = [
+        each
+        for each, prompt, reply in zip(plan.examples, _prompt_ids(plan, tokenizer, plan.examples), replies, strict=True)
+        if len(prompt) + (reply + _ENDING if plan.kind == "causal" else 0) <= plan.settings.max_length
+    ]
+    if not fitting:
+        raise CorpusError(f"all examples have more than max_length={plan.settings.max_length} tokens; set another")
+    make = _causal_trainer if plan.kind == "causal" else _seq2seq_trainer
+    return make(plan, model, tokenizer, choose(fitting)), len(plan.examples) - len(fitting), max(replies)
+
+
+def _lora(plan: TrainingPlan) -> Any:
+    ours = plan.settings
+    return require("peft").LoraConfig(
+        r=ours.lora_rank,
+        lora_alpha=ours.lora_alpha,
+        lora_dropout=ours.lora_dropout,
+        target_modules="all-linear",
+        task_type=_LORA_TASKS[plan.kind],
+    )
+
+
+def _causal_trainer(plan: TrainingPlan, model: Any, tokenizer: Any, examples: Sequence[StudentExample]) -> Any:
+    trl, datasets = require("trl"), require("datasets")
+    rows = [each.model_dump(include={"prompt", "completion"}) for each in examples]
+    options = _arguments(plan, trl.SFTConfig, max_length=plan.settings.max_length, completion_only_loss=True)
+
+    class CompletionTrainer(trl.SFTTrainer):
+        """Compute the logits of the replies alone: of a long vocabulary, those of the prompts take half of the time."""
+
+        def compute_loss(self, model: Any, inputs: Any, **more: Any) -> Any:
+            learned = (inputs["labels"] != _IGNORED).any(0)
+            kept = len(learned) - int(learned.nonzero()[0]) + 1
+            shown = {**inputs, "labels": inputs["labels"][:, -kept:], "logits_to_keep": kept}
+            return require("transformers").Trainer.compute_loss(self, model, shown, **more)
+
+    return CompletionTrainer(
+        model=model, args=options, train_dataset=datasets.Dataset.from_list(rows), processing_class=tokenizer
+    )
+
+
+def _seq2seq_trainer(plan: TrainingPlan, model: Any, tokenizer: Any, examples: Sequence[StudentExample]) -> Any:
+    transformers, datasets = require("transformers"), require("datasets")
+    replies = tokenizer([each.reply for each in examples])["input_ids"]
+    rows = [
+        {"input_ids": prompt, "labels": reply}
+        for prompt, reply in zip(_prompt_ids(plan, tokenizer, examples), replies, strict=True)
+    ]
+    return transformers.Seq2SeqTrainer(
+        model=model,
+        args=_arguments(plan, transformers.Seq2SeqTrainingArguments),
+        train_dataset=datasets.Dataset.from_list(rows),
+        processing_class=tokenizer,
+        data_collator=transformers.DataCollatorForSeq2Seq(tokenizer, model=model, label_pad_token_id=_IGNORED),
+    )
+
+
+def _classifier_trainer(
+    plan: TrainingPlan, model: Any, tokenizer: Any, examples: Sequence[StudentExample], labels: Sequence[str]
+) -> Any:
+    transformers, datasets = require("transformers"), require("datasets")
+    positions = getattr(model.config, "max_position_embeddings", None) or plan.settings.max_length
+    tokenizer.model_max_length = min(plan.settings.max_length, positions, tokenizer.model_max_length)
+    texts = tokenizer([each.prompt[-1].content for each in examples], truncation=True)["input_ids"]
+    rows = [{"input_ids": ids, "labels": labels.index(each.reply)} for ids, each in zip(texts, examples, strict=True)]
+    return transformers.Trainer(
+        model=model,
+        args=_arguments(plan, transformers.TrainingArguments),
+        train_dataset=datasets.Dataset.from_list(rows),
+        processing_class=tokenizer,
+        data_collator=transformers.DataCollatorWithPadding(tokenizer),
+    )
+
+
+def _prompt_ids(plan: TrainingPlan, tokenizer: Any, examples: Sequence[StudentExample]) -> list[list[int]]:
+    texts = prompt_texts(tokenizer, [each.prompt for each in examples])
+    return tokenizer(texts, add_special_tokens=plan.kind == "seq2seq")["input_ids"]
