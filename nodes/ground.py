@@ -15,7 +15,7 @@ from hopgraph.nodes.hops.hop_history import asks_whole_question, calls_after_hop
 from hopgraph.state import Evidence, Excerpt, Passage
 from hopgraph.state.events import Grounded
 from hopgraph.state.genground import GengroundContext, GengroundState, Grounding
-from hopgraph.state.hops import Hop
+from hopgraph.state.hops import Hop, HopsState
 from hopgraph.tools.prompts import Value, clean
 from hopgraph.tools.text import content_terms, split_sentences
 
@@ -82,7 +82,7 @@ async def ground(state: GengroundState, runtime: Runtime[GengroundContext]) -> M
     at_once = settings.speculative_batches and not again
     batches = [found[start : start + size] for start in (starts if at_once else starts[:1])]
     not_found = doubt["not_found"] if doubt and again else []
-    asks = [_ask(state, settings, prompt_passages(batch, passages), not_found) for batch in batches]
+    asks = [ground_ask(state, settings, prompt_passages(batch, passages), not_found) for batch in batches]
     answers = await ask_all(runtime, state, asks, reserve_calls=calls_after_hop(hop, state["question"], settings))
     update: dict[str, Any] = {"grounding": doubt, "read": state["read"], "calls": calls_of(answers)}
     for batch, answered in zip(batches, answers, strict=True):
@@ -97,9 +97,10 @@ async def ground(state: GengroundState, runtime: Runtime[GengroundContext]) -> M
     return update
 
 
-def _ask(
-    state: GengroundState, settings: GengroundContext, batch: Sequence[Mapping[str, str]], not_found: Sequence[str]
+def ground_ask(
+    state: HopsState, settings: GengroundContext, batch: Sequence[Mapping[str, str]], not_found: Sequence[str] = ()
 ) -> Ask[GroundReply]:
+    """Make the question to a model about the open hop and a batch of passages; the fallback is Empty."""
     hop = state["hops"][-1]
     variables: dict[str, Value] = {"passages": batch, "question": hop["question"], "generated_answer": hop["generated"]}
     if asks_whole_question(hop, state["question"]):
@@ -121,8 +122,7 @@ def _read(
     cited, answer = clean(reply.ref).strip(), short_answer(reply.revise)
     empty = reply.is_empty or is_dont_know(answer)
     shown = [passages[excerpt["passage_id"]] for excerpt in batch]
-    sentences = [cited[start:end] for start, end in split_sentences(cited)]
-    sentences = [each for each in sentences if content_terms(each)] or [cited]
+    sentences = sentences_cited(cited)
     found = {each: citing_passage(each, shown) for each in sentences}
     least = max(runtime.context.min_citation_overlap, 1e-9)
     not_found = [each for each, (_, overlap) in found.items() if overlap < least]
@@ -148,6 +148,12 @@ def _read(
     ]
     cites = [quoted(each, passages) for each in evidence]
     return Grounding(batch=number, answer=answer, evidence=cites, not_found=not_found)
+
+
+def sentences_cited(cited: str) -> list[str]:
+    """Split a citation into its sentences, without those that have no content; at least one."""
+    sentences = [cited[start:end] for start, end in split_sentences(cited)]
+    return [each for each in sentences if content_terms(each)] or [cited]
 
 
 def citing_passage(cited: str, passages: Sequence[Passage]) -> tuple[str, float]:

@@ -3,38 +3,42 @@
 from typing import ClassVar, Literal, NotRequired
 
 from pydantic import JsonValue
-from typing_extensions import TypedDict, override
+from typing_extensions import TypedDict
 
-from hopgraph.state.context import Context, Resource, setting
+from hopgraph.state.context import Context, setting
+from hopgraph.state.genground import GengroundContext
+from hopgraph.state.hops import HopsState
 from hopgraph.state.ra_isf import RaIsfContext
 from hopgraph.state.records import Passage
-from hopgraph.state.schemas import MethodState, QuestionInput
 
 
 class SourceQuestion(TypedDict):
-    """What a data set says of a question."""
+    """What a data set says of a question; a list is empty where it says nothing."""
 
     id: str
     answers: list[str]
-    """The gold answer, then its aliases; empty where it has none."""
+    """The gold answer, then its aliases."""
     gold: list[str]
     """Ids of the passages that the answer needs."""
     contexts: list[Passage]
     """All passages that come with the question."""
     sub_questions: list[str]
-    """The annotated decomposition, with `#1` for the first one's answer; empty where there is none."""
+    """The annotated decomposition, with `#1` for the first one's answer."""
 
 
 class Example(TypedDict):
-    """A prompt of the student's role by its variables, and the reply to it."""
+    """A prompt of the student's role, and the reply to it."""
 
     id: str
-    """Of the question; with a passage or a kind of example of its own after a colon."""
+    """Of the question; after a colon the passage, or `negative`."""
     label: NotRequired[str]
     """The class, where the role is a classifier."""
     variables: dict[str, JsonValue]
+    """Of the prompt."""
     reply: dict[str, JsonValue]
     """With the keys of the role's reply class, in their order."""
+    prompt: NotRequired[list[dict[str, str]]]
+    """Chat messages with `role` and `content`, as the role's model is sent them in use; `record` writes it."""
 
 
 class DroppedExample(TypedDict):
@@ -45,53 +49,30 @@ class DroppedExample(TypedDict):
     reply: NotRequired[dict[str, JsonValue]]
 
 
-class TrainingExample(Example):
-    """An example as it is trained on."""
-
-    prompt: list[dict[str, str]]
-    """Chat messages with `role` and `content`: what the role's model is sent in use."""
-
-
 class Distilled(TypedDict):
     """What came of a question."""
 
-    examples: list[TrainingExample]
-    dropped: list[DroppedExample]
-
-
-class DistillationInput(QuestionInput):
-    """What such a graph takes."""
-
-    source: SourceQuestion
-
-
-class DistillationState(MethodState):
-    """The shared keys, and the examples."""
-
-    source: SourceQuestion
     examples: list[Example]
     dropped: list[DroppedExample]
+
+
+class DistillationState(HopsState):
+    """The keys of a method, what is given beside the question, and what comes of it."""
+
+    source: SourceQuestion
     distilled: Distilled
-    """Written at the end."""
 
 
 class DistillationContext(Context):
     """The settings of every graph that makes training data."""
 
     role: ClassVar[str] = ""
-    """The student's, as `ra_isf/judge_relevance`; the first of the steps."""
-    needs_gold_ids: ClassVar[bool] = False
-    """Whether passages of the corpus are recognized as gold ones by their ids, whoever the teacher is."""
+    """The student's, as `ra_isf/judge_relevance`."""
+    asks_base: ClassVar[bool] = False
+    """Whether a model answers from memory, beside the teacher."""
+    teachers: ClassVar[tuple[str, ...]] = ("gold", "model")
 
-    teacher: Literal["gold", "model"] = setting(
-        "Method", "model", "where replies come from: the data set's annotation, or a model"
-    )
-
-    @property
-    @override
-    def uses(self) -> frozenset[Resource]:
-        """By class, whatever the method's switches say."""
-        return frozenset(self.resources)
+    teacher: Literal["gold", "model"] = setting("Method", "model", "who gives the replies; gold: the data set")
 
 
 class RelevanceDataContext(DistillationContext, RaIsfContext):
@@ -101,8 +82,36 @@ class RelevanceDataContext(DistillationContext, RaIsfContext):
     steps = ("judge_relevance",)
 
     own_passages: Literal["gold", "all", "none"] = setting(
-        "Retrieval",
-        "gold",
-        "which passages that come with the question are judged beside the retrieved ones; none, as in the paper: the "
-        "top k alone",
+        "Retrieval", "gold", "which passages of the question are judged, too; none: the top k alone, as in the paper"
     )
+
+
+class KnowledgeDataContext(DistillationContext, RaIsfContext):
+    """The settings of the data for RA-ISF's self-knowledge module; few-shot, as in the paper."""
+
+    role = "ra_isf/self_knowledge"
+    steps = ("self_knowledge", "answer_step_by_step")
+    resources = ()
+    asks_base = True
+    teachers = ("gold",)
+
+    demonstrations: str | None = setting("Model", "multi_hop", "worked examples in the prompts: a family or a folder")
+
+
+class DecompositionDataContext(DistillationContext, RaIsfContext):
+    """The settings of the data for RA-ISF's decomposition module."""
+
+    role = "ra_isf/decompose"
+    steps = ("decompose",)
+    resources = ()
+
+
+class GroundingDataContext(DistillationContext, GengroundContext):
+    """The settings of the data for GenGround's grounding; `batch_size` passages are shown, as in use."""
+
+    role = "genground/ground"
+    steps = ("ground", "answer", "ground_given_gold")
+    asks_base = True
+    teachers = ("model",)
+
+    negatives: bool = setting("Method", False, "add examples without a gold passage, to which the reply is Empty")

@@ -1,6 +1,7 @@
 """`hopgraph build`: answer training questions, and write what a method takes from them."""
 
 from dataclasses import fields
+from pathlib import Path
 
 from rich.text import Text
 
@@ -12,12 +13,18 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.training_files import TRAINING_FILES
 
 
-def run_build(options: BuildOptions) -> bool:
-    """Run or resume the evaluation, write the file of what it has finished, and return whether any question failed."""
-    (methods, write), out = TRAINING_FILES[options.method], options.out.expanduser()
+def run_folder(given: Path) -> tuple[Path, Path]:
+    """Return what is to be written, and the folder of the run beside it; SettingsError where it is another's."""
+    out = given.expanduser()
     run = out.with_name(f"{out.name}.run")
     if out.exists() and not run.exists():
         raise SettingsError(f"--out {out}: it exists, and was not made by this command; choose another name")
+    return out, run
+
+
+def run_build(options: BuildOptions) -> bool:
+    """Run or resume the evaluation, write the file of what it has finished, and return whether any question failed."""
+    (methods, write), (out, run) = TRAINING_FILES[options.method], run_folder(options.out)
     given = {each.name: getattr(options, each.name) for each in fields(RunOptions)}
     failed = run_eval(
         EvalOptions(options.dataset, methods, run, estimate_only=options.estimate_only, processes=None, **given)

@@ -1,78 +1,85 @@
 """`hopgraph distill`: make training data for a role's student from a data set, by its annotation or by a teacher."""
 
-from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
-from hopgraph.graphs.distillation import DISTILLATION_GRAPHS
 from hopgraph.state import SettingsError
 from hopgraph.state.context import DEFAULT_MODEL
 from hopgraph.state.distillation import DistillationContext
 from hopgraph.tools.apps.cli.console import console_on
+from hopgraph.tools.apps.cli.evaluation.build_command import run_folder
 from hopgraph.tools.apps.cli.evaluation.eval_command import answered, any_failed, dataset_file, played_model, run_spec
 from hopgraph.tools.apps.cli.evaluation.evaluation_options import DistillOptions, EvalOptions, QuestionOptions
 from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun
-from hopgraph.tools.apps.evaluation.distillation_data import DataRecipe, check_overlap, write_training_data
+from hopgraph.tools.apps.evaluation.distillation_data import check_overlap, write_training_data
+from hopgraph.tools.apps.evaluation.distillation_graphs import DISTILLATION_GRAPHS
+from hopgraph.tools.io.redact import redact
+from hopgraph.tools.retrieval.resolve import SAMPLE
 
-GOLD = "gold"
-"""The teacher that is the data set's annotation."""
+_CLASSIFIERS = ("ra_isf/judge_relevance", "ra_isf/self_knowledge")
 
 
 def run_distill(options: DistillOptions) -> bool:
     """Make the data or resume that, with progress on standard error, and return whether any question failed."""
-    out = options.out.expanduser()
-    run = out.with_name(f"{out.name}.run")
-    if out.exists() and not run.exists():
-        raise SettingsError(f"--out {out}: it exists, and was not made by this command; choose another name")
+    out, run = run_folder(options.out)
+    cls: Any = DISTILLATION_GRAPHS[options.role].context_schema
+    _check_choices(options, cls)
     dataset = dataset_file(options, options.dataset, run)
-    teacher = played_model(options.teacher, dataset) or GOLD
-    settings = distillation_settings(options, teacher)
-    given = {each.name: getattr(options, each.name) for each in fields(QuestionOptions)}
-    given |= {name: getattr(options, name) for name in ("estimate_only", "engine", "processes")}
+    settings = _settings(options, cls, dataset)
+    shared = [*(each.name for each in fields(QuestionOptions)), "estimate_only", "engine", "processes"]
+    given: dict[str, Any] = {name: getattr(options, name) for name in shared}
+    if not (searches := "retriever" in settings.uses):
+        given["corpus"] = SAMPLE
     evaluation = EvalOptions(dataset, settings.method, run, **given)
     spec = replace(run_spec(evaluation, {settings.method: settings}), keep_contexts=True)
 
     def check(prepared: PreparedRun) -> None:
-        _check_gold_ids(settings, prepared)
+        names_gold = settings.teacher == "gold" or settings.asks_base
+        if searches and names_gold and prepared.manifest.corpus.gold_by != "ids":
+            advice = "leave --corpus out, or index the data set"
+            raise SettingsError(f"--corpus: it does not have the gold passages under the data set's ids; {advice}")
         if not options.allow_overlap:
             check_overlap(prepared.questions, [Path(each).expanduser() for each in options.not_in or ()])
 
     with answered(evaluation, spec, check) as directory:
         if directory is None:
             return False
-        recipe = DataRecipe(options.role, teacher, base=None, balance=options.balance)
-        summary = write_training_data(directory, out, recipe)
-    console_on().print(Text(f"{describe_counts(summary['counts'])}: {out / 'train.jsonl'}"), soft_wrap=True)
+        about = {"role": options.role, "teacher": redact(options.teacher), "base": redact(options.base or "") or None}
+        filters = {"balance": options.balance, "negatives": options.negatives}
+        summary = write_training_data(directory, out, {**about, "filters": filters}, balance=options.balance)
+    counts = summary["counts"]
+    details = ", ".join(f"{name} {number:,}" for name, number in {**counts["labels"], **counts["dropped"]}.items())
+    text = f"{counts['kept']:,} of {counts['seen']:,} examples kept ({details or 'none dropped'}): {out}"
+    console_on().print(Text(text), soft_wrap=True)
     return any_failed(directory)
 
 
-def distillation_settings(options: DistillOptions, teacher: str) -> DistillationContext:
-    """Make the settings of the graph for a role; with the teacher `gold` no model is asked."""
-    cls: Any = DISTILLATION_GRAPHS[options.role].context_schema
-    by_gold = teacher == GOLD
-    settings = settings_for(cls, assignments=options.assignments or (), model=DEFAULT_MODEL if by_gold else teacher)
-    return settings.model_copy(update={"teacher": "gold" if by_gold else "model"})
+def _check_choices(options: DistillOptions, cls: type[DistillationContext]) -> None:
+    """Refuse a teacher, a base or a switch that the role has no use for."""
+    role, by_gold = options.role, options.teacher == "gold"
+    if ("gold" if by_gold else "model") not in cls.teachers:
+        raise SettingsError(f"--teacher {options.teacher}: {role} takes {'a model' if by_gold else 'gold'} alone")
+    if cls.asks_base != (options.base is not None):
+        problem = "needs --base SPEC, the model that answers from memory" if cls.asks_base else "takes no --base"
+        raise SettingsError(f"--for {role} {problem}")
+    if options.negatives and "negatives" not in cls.model_fields:
+        raise SettingsError(f"--negatives: {role} has no reply Empty; use it with genground/ground")
+    if options.balance and role not in _CLASSIFIERS:
+        raise SettingsError(f"--balance: {role} has no classes; use it with {' or '.join(_CLASSIFIERS)}")
 
 
-def _check_gold_ids(settings: DistillationContext, prepared: PreparedRun) -> None:
-    needed = settings.needs_gold_ids or (settings.teacher == "gold" and "retriever" in settings.uses)
-    if needed and prepared.manifest.corpus.gold_by != "ids":
-        raise SettingsError(
-            "--corpus: the gold passages are not in it under the ids of the data set, by which they are recognized; "
-            "leave --corpus out, or index the data set"
-        )
-
-
-def describe_counts(counts: Mapping[str, Any]) -> str:
-    """Say how many examples there are, of which classes, and how many were dropped and why."""
-
-    def listed(numbers: Mapping[str, int]) -> str:
-        return ", ".join(f"{name} {number:,}" for name, number in numbers.items())
-
-    classes = f" ({listed(counts['labels'])})" if counts["labels"] else ""
-    left_out = f"; dropped: {listed(counts['dropped'])}" if counts["dropped"] else ""
-    return f"{counts['kept']:,} examples of {counts['seen']:,}{classes}{left_out}"
+def _settings(options: DistillOptions, cls: type[DistillationContext], dataset: Path) -> DistillationContext:
+    """Make the settings of the role's graph; with the teacher `gold` and no base, no model is asked."""
+    teacher, base = (played_model(each, dataset) for each in (options.teacher, options.base))
+    by_gold = teacher == "gold"
+    asked = base if cls.asks_base else DEFAULT_MODEL if by_gold else teacher
+    settings = settings_for(cls, assignments=options.assignments or (), model=asked)
+    given: dict[str, Any] = {"teacher": "gold" if by_gold else "model"}
+    if "negatives" in cls.model_fields:  # the teacher's step is the last
+        given["models"] = {**settings.models, f"{cls.method}/{cls.steps[-1]}": teacher}
+        given["negatives"] = options.negatives
+    return settings.model_copy(update=given)

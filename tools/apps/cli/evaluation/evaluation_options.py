@@ -128,18 +128,18 @@ class DistillOptions(QuestionOptions):
 
     dataset: Annotated[Path, typer.Argument(metavar="DATASET", help="Training questions, as of `eval`.")]
     role: Annotated[
-        Literal["ra_isf/judge_relevance"],
-        typer.Option("--for", metavar="ROLE", help="The role that the student is to play: ra_isf/judge_relevance."),
+        Literal["genground/ground", "ra_isf/self_knowledge", "ra_isf/judge_relevance", "ra_isf/decompose"],
+        typer.Option(
+            "--for", metavar="ROLE", help="genground/ground or ra_isf/self_knowledge|judge_relevance|decompose."
+        ),
     ]
     teacher: Annotated[
-        str,
-        typer.Option(
-            metavar="gold|SPEC",
-            help="Who writes the replies: gold, the annotation of DATASET, or a model.",
-        ),
+        str, typer.Option(metavar="gold|SPEC", help="Who gives the replies: the annotation of DATASET, or a model.")
     ]
     out: Annotated[Path, typer.Option(metavar="DIR", help="What to write; DIR.run keeps the work and is resumed.")]
     _: KW_ONLY
+    base: str | None = option(None, "The model whose answers from memory are judged or corrected.", metavar="SPEC")
+    negatives: bool = option(False, "genground/ground: add examples to which the reply is Empty (ours).", "--negatives")
     balance: bool = option(False, "Keep as many examples of one class as of the other (ours).", "--balance")
     not_in: list[str] | None = option(
         None, "A file for evaluation, which must share no question with DATASET; repeatable.", metavar="FILE"

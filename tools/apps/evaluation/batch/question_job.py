@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hopgraph.graphs import METHODS
-from hopgraph.graphs.distillation import DISTILLATION_GRAPHS
 from hopgraph.state import Context, HopgraphError, ModelError, Passage, QuestionError, StepEvent
 from hopgraph.state.distillation import DistillationContext
 from hopgraph.state.events import event_order
 from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, compress_record
-from hopgraph.tools.apps.evaluation.distillation_source import source_of
+from hopgraph.tools.apps.evaluation.distillation_graphs import DISTILLATION_GRAPHS, source_of
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.runs.answer_record import answer_record
 from hopgraph.tools.io.http_retries import trouble_of

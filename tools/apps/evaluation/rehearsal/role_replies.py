@@ -373,6 +373,7 @@ _STEPS: dict[str, _Step] = {
     **{each.__name__: each for each in _REPLIES},
     "recall_knowledge": lambda case: {"knowledge": _recall(case)},
     "answer_in_a_sentence": answer,
+    "ground_given_gold": ground,
     "read_link": lambda case: {**answer(case), "confidence": 5},
     "review_directly": review,
     "snippet": compress,

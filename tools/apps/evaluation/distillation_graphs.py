@@ -1,14 +1,32 @@
-"""What a graph that makes training data is given of a question."""
+"""The graphs that make training data by the student's role, and what they are given of a question."""
 
+from typing import Any
+
+from hopgraph.graphs.distillation import (
+    decomposition_examples,
+    grounding_examples,
+    knowledge_examples,
+    relevance_examples,
+)
 from hopgraph.state import Passage
 from hopgraph.state.distillation import SourceQuestion
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import derive_plan
 
+DISTILLATION_GRAPHS: dict[str, Any] = {
+    "genground/ground": grounding_examples.graph,
+    "ra_isf/self_knowledge": knowledge_examples.graph,
+    "ra_isf/judge_relevance": relevance_examples.graph,
+    "ra_isf/decompose": decomposition_examples.graph,
+}
+
 
 def source_of(question: EvalQuestion) -> SourceQuestion:
     """Return a question's annotation; the sub-questions are its steps, or questions for its evidence triples."""
-    hops = derive_plan(question).asked if question.hops or question.triples else ()
+    plan = derive_plan(question)
+    there = {hop.number for hop in plan.asked}
+    stand_alone = all(there.issuperset(hop.needs) for hop in plan.asked)
+    hops = (plan.asked if stand_alone else plan.hops) if question.hops or question.triples else ()
     places = {hop.number: f"#{place}" for place, hop in enumerate(hops, start=1)}
     return SourceQuestion(
         id=question.id,

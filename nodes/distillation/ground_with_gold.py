@@ -1,0 +1,84 @@
+"""Mix gold and noise passages, have a teacher ground an answer in them, and filter what it writes."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from hopgraph.nodes.core.ask import ask, calls_of
+from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, whole_excerpt, with_title
+from hopgraph.nodes.core.reply_text import short_answer
+from hopgraph.nodes.distillation.record import UNANSWERED, distilled, drop_flawed, make_example
+from hopgraph.nodes.ground import GroundReply, citing_passage, ground_ask, sentences_cited
+from hopgraph.state import Knowledge, Passage
+from hopgraph.state.distillation import DistillationState, DroppedExample, GroundingDataContext
+from hopgraph.tools.text.comparison import contains
+
+
+async def mix_with_noise(state: DistillationState, runtime: Runtime[GroundingDataContext]) -> Mapping[str, Any]:
+    """Mix the gold passages with others, retrieved or of the question, up to `batch_size`, in a seeded order.
+
+    Number and order of the noise are ours. Writes `passages` and `knowledge`: what is shown, and then, for an example
+    to which the reply is Empty, noise without a gold answer.
+    """
+    source, size = state["source"], runtime.context.batch_size
+    every = passages_by_id([*state["passages"], *source["contexts"]])
+    noise = [each for key, each in every.items() if key not in source["gold"]]
+    mixed = [every[key] for key in source["gold"] if key in every][:size]
+    mixed += noise[: size - len(mixed)] if mixed else []
+    Random(f"{runtime.context.seed}:{source['id']}").shuffle(mixed)  # noqa: S311 - nothing secret
+    empty = [each for each in noise if not any(contains(with_title(each), said) for said in source["answers"])]
+    return {"passages": source["contexts"], "knowledge": [_shown(state, each) for each in (mixed, empty[:size])]}
+
+
+def _shown(state: DistillationState, passages: Iterable[Passage]) -> Knowledge:
+    return Knowledge(query=state["question"], excerpts=[whole_excerpt(each, each["score"]) for each in passages])
+
+
+async def ground_with_gold(state: DistillationState, runtime: Runtime[GroundingDataContext]) -> Mapping[str, Any]:
+    """Have the teacher, which is told the gold passages, cite and revise the answer from memory (IGD, section 4.1).
+
+    Writes `distilled`: an example with the student's prompt, which does not tell them; none without a gold passage or
+    a usable reply.
+    """
+    source, excerpts = state["source"], state["knowledge"][0]["excerpts"]
+    if not excerpts:
+        return distilled(dropped=[DroppedExample(id=source["id"], reason="no gold passage")])
+    wanted = ground_ask(state, runtime.context, prompt_passages(excerpts, passages_by_id(state["passages"])))
+    gold = [f"passage {at}" for at, each in enumerate(excerpts, start=1) if each["passage_id"] in source["gold"]]
+    told = replace(wanted, step="ground_given_gold", variables={**wanted.variables, "gold": gold})
+    answered = await ask(runtime, state, told)
+    if answered.outcome == "replied":
+        example = make_example(source["id"], wanted.variables, answered.record)
+        return distilled([example], calls=calls_of([answered]))
+    unanswered = DroppedExample(id=source["id"], reason=UNANSWERED[answered.outcome])
+    return distilled(dropped=[unanswered], calls=calls_of([answered]))
+
+
+async def filter_grounding(state: DistillationState, runtime: Runtime[GroundingDataContext]) -> Mapping[str, Any]:
+    """Drop replies that cite nothing, and those that the gold evidence does not bear out (IGD, Appendix III).
+
+    The paper does not say how it compares. Here the answer holds a gold one, and a gold passage carries each sentence
+    of the citation. With `negatives` (*ours*) an example to which the reply is Empty follows one that is kept.
+    """
+    passages, settings = passages_by_id(state["passages"]), runtime.context
+    left = drop_flawed(state, lambda each: _flaw_of(GroundReply.model_validate(each["reply"]), state, settings))
+    empty = prompt_passages(state["knowledge"][1]["excerpts"], passages)
+    if settings.negatives and left["examples"] and empty:
+        variables = ground_ask(state, settings, empty).variables
+        left["examples"].append(make_example(f"{state['source']['id']}:negative", variables, GroundReply(ref="Empty")))
+    return {"distilled": left}
+
+
+def _flaw_of(reply: GroundReply, state: DistillationState, settings: GroundingDataContext) -> str:
+    """Say why a reply is dropped; empty for a good one."""
+    if reply.is_empty:
+        return "empty citation"
+    if not any(contains(short_answer(reply.revise), each) for each in state["source"]["answers"]):
+        return "misaligned answer"
+    gold = [each for each in state["passages"] if each["id"] in state["source"]["gold"]]
+    least = max(settings.min_citation_overlap, 1e-9)
+    carried = all(citing_passage(each, gold)[1] >= least for each in sentences_cited(reply.ref))
+    return "" if carried else "misaligned citation"
