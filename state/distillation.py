@@ -1,6 +1,6 @@
 """State and settings of the graphs that make training data: what a role's student is shown, and what it replies."""
 
-from typing import ClassVar, Literal, NotRequired
+from typing import ClassVar, Literal
 
 from pydantic import JsonValue
 from typing_extensions import TypedDict
@@ -27,40 +27,28 @@ class SourceQuestion(TypedDict):
 
 
 class Example(TypedDict):
-    """A prompt of the student's role, and the reply to it."""
+    """A prompt of the student's role, and the reply to it; or what became no example, and why."""
 
     id: str
     """Of the question; after a colon the passage, or `negative`."""
-    label: NotRequired[str]
-    """The class, where the role is a classifier."""
+    reason: str
+    """Why it is dropped; empty for an example."""
+    label: str
+    """The class; empty where the role is no classifier."""
     variables: dict[str, JsonValue]
     """Of the prompt."""
     reply: dict[str, JsonValue]
-    """With the keys of the role's reply class, in their order."""
-    prompt: NotRequired[list[dict[str, str]]]
+    """With the keys of the role's reply class, in their order; empty where there was none."""
+    prompt: list[dict[str, str]]
     """Chat messages with `role` and `content`, as the role's model is sent them in use; `record` writes it."""
-
-
-class DroppedExample(TypedDict):
-    """What became no example, and why."""
-
-    id: str
-    reason: str
-    reply: NotRequired[dict[str, JsonValue]]
-
-
-class Distilled(TypedDict):
-    """What came of a question."""
-
-    examples: list[Example]
-    dropped: list[DroppedExample]
 
 
 class DistillationState(HopsState):
     """The keys of a method, what is given beside the question, and what comes of it."""
 
     source: SourceQuestion
-    distilled: Distilled
+    distilled: list[Example]
+    """Also those that are dropped."""
 
 
 class DistillationContext(Context):

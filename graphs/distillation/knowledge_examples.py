@@ -8,7 +8,7 @@ is known where its answer is the same as the gold one (Equation 5).
 
 from hopgraph.graphs.distillation import distillation_chain
 from hopgraph.nodes.answer import answer_with
-from hopgraph.nodes.distillation.label_known import label_known
+from hopgraph.nodes.distillation.label_classes import label_known
 from hopgraph.state.distillation import KnowledgeDataContext
 
 graph = distillation_chain(

@@ -8,7 +8,7 @@ says of each whether it is relevant; that is what the module learns to say. 1,00
 """
 
 from hopgraph.graphs.distillation import distillation_chain
-from hopgraph.nodes.distillation.label_passages import add_own_passages, label_passages
+from hopgraph.nodes.distillation.label_classes import add_own_passages, label_passages
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.state.distillation import RelevanceDataContext
 

@@ -10,10 +10,10 @@ from langgraph.runtime import Runtime
 from hopgraph.nodes.core.ask import ask, calls_of
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, whole_excerpt, with_title
 from hopgraph.nodes.core.reply_text import short_answer
-from hopgraph.nodes.distillation.record import UNANSWERED, distilled, drop_flawed, make_example
+from hopgraph.nodes.distillation.record import UNANSWERED, drop, make_example
 from hopgraph.nodes.ground import GroundReply, citing_passage, ground_ask, sentences_cited
 from hopgraph.state import Knowledge, Passage
-from hopgraph.state.distillation import DistillationState, DroppedExample, GroundingDataContext
+from hopgraph.state.distillation import DistillationState, GroundingDataContext
 from hopgraph.tools.text.comparison import contains
 
 
@@ -45,16 +45,14 @@ async def ground_with_gold(state: DistillationState, runtime: Runtime[GroundingD
     """
     source, excerpts = state["source"], state["knowledge"][0]["excerpts"]
     if not excerpts:
-        return distilled(dropped=[DroppedExample(id=source["id"], reason="no gold passage")])
+        return {"distilled": [drop(source["id"], "no gold passage")]}
     wanted = ground_ask(state, runtime.context, prompt_passages(excerpts, passages_by_id(state["passages"])))
     gold = [f"passage {at}" for at, each in enumerate(excerpts, start=1) if each["passage_id"] in source["gold"]]
     told = replace(wanted, step="ground_given_gold", variables={**wanted.variables, "gold": gold})
     answered = await ask(runtime, state, told)
-    if answered.outcome == "replied":
-        example = make_example(source["id"], wanted.variables, answered.record)
-        return distilled([example], calls=calls_of([answered]))
-    unanswered = DroppedExample(id=source["id"], reason=UNANSWERED[answered.outcome])
-    return distilled(dropped=[unanswered], calls=calls_of([answered]))
+    reason = UNANSWERED[answered.outcome]
+    made = drop(source["id"], reason) if reason else make_example(source["id"], wanted.variables, answered.record)
+    return {"distilled": [made], "calls": calls_of([answered])}
 
 
 async def filter_grounding(state: DistillationState, runtime: Runtime[GroundingDataContext]) -> Mapping[str, Any]:
@@ -63,13 +61,14 @@ async def filter_grounding(state: DistillationState, runtime: Runtime[GroundingD
     The paper does not say how it compares. Here the answer holds a gold one, and a gold passage carries each sentence
     of the citation. With `negatives` (*ours*) an example to which the reply is Empty follows one that is kept.
     """
-    passages, settings = passages_by_id(state["passages"]), runtime.context
-    left = drop_flawed(state, lambda each: _flaw_of(GroundReply.model_validate(each["reply"]), state, settings))
-    empty = prompt_passages(state["knowledge"][1]["excerpts"], passages)
-    if settings.negatives and left["examples"] and empty:
-        variables = ground_ask(state, settings, empty).variables
-        left["examples"].append(make_example(f"{state['source']['id']}:negative", variables, GroundReply(ref="Empty")))
-    return {"distilled": left}
+    made, settings = state["distilled"], runtime.context
+    for each in (each for each in made if not each["reason"]):
+        each["reason"] = _flaw_of(GroundReply.model_validate(each["reply"]), state, settings)
+    empty = prompt_passages(state["knowledge"][1]["excerpts"], passages_by_id(state["passages"]))
+    if settings.negatives and empty and not all(each["reason"] for each in made):
+        variables, name = ground_ask(state, settings, empty).variables, f"{state['source']['id']}:negative"
+        made = [*made, make_example(name, variables, GroundReply(ref="Empty"))]
+    return {"distilled": made}
 
 
 def _flaw_of(reply: GroundReply, state: DistillationState, settings: GroundingDataContext) -> str:

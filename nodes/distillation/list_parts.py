@@ -6,10 +6,10 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.ask import AskResult, ask, calls_of
-from hopgraph.nodes.distillation.record import UNANSWERED, distilled, drop_flawed, make_example
+from hopgraph.nodes.distillation.record import UNANSWERED, drop, make_example
 from hopgraph.nodes.question_tree import decomposition
 from hopgraph.state import empty_call
-from hopgraph.state.distillation import DecompositionDataContext, DistillationState, DroppedExample, Example
+from hopgraph.state.distillation import DecompositionDataContext, DistillationState
 
 
 async def list_parts(state: DistillationState, runtime: Runtime[DecompositionDataContext]) -> Mapping[str, Any]:
@@ -26,11 +26,11 @@ async def list_parts(state: DistillationState, runtime: Runtime[DecompositionDat
     answered = annotated if by_gold else await ask(runtime, state, wanted)
     calls = {} if by_gold else calls_of([answered])
     if answered.outcome != "replied" or len(answered.record.sub_questions) > most:
-        reason = UNANSWERED.get(answered.outcome, "too many sub-questions")
-        return distilled(dropped=[DroppedExample(id=source["id"], reason=reason)], calls=calls)
+        reason = UNANSWERED[answered.outcome] or "too many sub-questions"
+        return {"distilled": [drop(source["id"], reason)], "calls": calls}
     parts = decomposition.read_sub_questions(answered, most=most, known=[question])
     reply = decomposition.SubQuestions(sub_questions=parts)
-    return distilled([make_example(source["id"], wanted.variables, reply)], calls=calls)
+    return {"distilled": [make_example(source["id"], wanted.variables, reply)], "calls": calls}
 
 
 async def check_parts(state: DistillationState, runtime: Runtime[DecompositionDataContext]) -> Mapping[str, Any]:
@@ -39,11 +39,9 @@ async def check_parts(state: DistillationState, runtime: Runtime[DecompositionDa
     That is (*ours*) its own or a later one's; with `part_order=side_by_side`, any.
     """
     in_order = runtime.context.part_order == "in_order"
-
-    def flaw_of(example: Example) -> str:
-        parts = decomposition.SubQuestions.model_validate(example["reply"]).sub_questions
+    for each in (each for each in state["distilled"] if not each["reason"]):
+        parts = decomposition.SubQuestions.model_validate(each["reply"]).sub_questions
         named = [decomposition.referred_numbers(text, before=100, whole=state["question"]) for text in parts]
         placed = all(number < at and in_order for at, numbers in enumerate(named, start=1) for number in numbers)
-        return "" if parts and placed else "misplaced reference" if parts else "no sub-questions"
-
-    return {"distilled": drop_flawed(state, flaw_of)}
+        each["reason"] = "no sub-questions" if not parts else "" if placed else "misplaced reference"
+    return {"distilled": state["distilled"]}

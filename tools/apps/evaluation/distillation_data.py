@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hopgraph.nodes.distillation.record import drop
 from hopgraph.state import RunError, SettingsError
-from hopgraph.state.distillation import Distilled, DroppedExample, Example
+from hopgraph.state.distillation import Example
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.datasets import read_questions
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
@@ -41,36 +42,31 @@ def write_training_data(reader: RunReader, out: Path, about: Mapping[str, Any], 
     Returns what is in `summary.json`: `about`, the data set, the prompts and the counts. RunError: there is no example.
     """
     ((method, prompts),) = reader.manifest.prompts.items()
-    examples: list[Example] = []
-    dropped: list[DroppedExample] = []
     order = {question.id: number for number, question in enumerate(reader.questions())}
     finished = sorted(reader.latest(method).values(), key=lambda each: order[each["id"]])
+    made: list[Example] = []
     for outcome in finished:
-        if outcome["error"]:
-            dropped.append(DroppedExample(id=outcome["id"], reason="failed", reply={"error": outcome["error"]}))
-        else:
-            made: Distilled = reader.trace(outcome)["distilled"]
-            examples += made["examples"]
-            dropped += made["dropped"]
-    if balance:
-        examples, surplus = balance_classes(examples)
-        dropped += surplus
-    reasons = Counter(each["reason"] for each in dropped)
+        made += [drop(outcome["id"], "failed")] if outcome["error"] else reader.trace(outcome)["distilled"]
+    made = balance_classes(made) if balance else made
+    examples = [each for each in made if not each["reason"]]
+    reasons = Counter(each["reason"] for each in made if each["reason"])
     if not examples:
         why = ", ".join(f"{reason} {number:,}" for reason, number in reasons.items()) or "no question is finished"
         raise RunError(f"{reader.folder}: no example was made ({why})")
     counts = {
         "questions": len(finished),
-        "seen": len(examples) + len(dropped),
+        "seen": len(made),
         "kept": len(examples),
         "dropped": dict(reasons),
-        "labels": dict(Counter(filter(None, (each.get("label") for each in examples)))),
+        "labels": dict(Counter(each["label"] for each in examples if each["label"])),
     }
     facts = reader.manifest.dataset.model_dump(include={"name", "sha256", "sample"})
     summary = {**about, "prompts": prompts, "dataset": facts, "counts": counts}
     contents = {
         "train.jsonl": _lines(map(_chat_example, examples)),
-        "dropped.jsonl": _lines(dropped),
+        "dropped.jsonl": _lines(
+            {name: each[name] for name in ("id", "reason", "reply")} for each in made if each["reason"]
+        ),
         "paper/train.jsonl": _lines(map(_paper_example, examples)),
         "summary.json": f"{json.dumps(summary, indent=2)}\n".encode("ascii"),
     }
@@ -78,22 +74,22 @@ def write_training_data(reader: RunReader, out: Path, about: Mapping[str, Any], 
     return summary
 
 
-def balance_classes(examples: Sequence[Example]) -> tuple[list[Example], list[DroppedExample]]:
+def balance_classes(made: Sequence[Example]) -> list[Example]:
     """Drop surplus examples of the larger class (*ours*); the choice depends on their ids alone, the order stays."""
-    sizes = Counter(each.get("label") for each in examples)
+    examples = [each for each in made if not each["reason"]]
+    sizes = Counter(each["label"] for each in examples)
     left, kept = dict.fromkeys(sizes, min(sizes.values(), default=0)), set[str]()
     for each in sorted(examples, key=lambda each: hashlib.sha256(each["id"].encode("utf-8", "replace")).digest()):
-        if left[each.get("label")]:
-            left[each.get("label")] -= 1
+        if left[each["label"]]:
+            left[each["label"]] -= 1
             kept.add(each["id"])
-    surplus = [DroppedExample(id=each["id"], reason="balance") for each in examples if each["id"] not in kept]
-    return [each for each in examples if each["id"] in kept], surplus
+    return [each if each["id"] in kept else {**each, "reason": each["reason"] or "balance"} for each in made]
 
 
 def _chat_example(example: Example) -> dict[str, Any]:
     completion = [{"role": "assistant", "content": json.dumps(example["reply"], ensure_ascii=False)}]
-    label = {"label": example["label"]} if "label" in example else {}
-    return {"prompt": example.get("prompt"), "completion": completion, "id": example["id"], **label}
+    label = {"label": example["label"]} if example["label"] else {}
+    return {"prompt": example["prompt"], "completion": completion, "id": example["id"], **label}
 
 
 def _paper_example(example: Example) -> dict[str, str]:

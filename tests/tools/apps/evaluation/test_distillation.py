@@ -127,7 +127,7 @@ def test_it_is_resumed_without_asking_again(judge: OpenAIServer, distill: Distil
     assert distill(teacher=spec(judge), limit=3) == 0
     first, asked = (tmp_path / "data" / "train.jsonl").read_bytes(), len(judge.requests)
     assert counts(tmp_path)["questions"] == 3
-    assert asked == counts(tmp_path)["seen"]
+    assert asked <= counts(tmp_path)["seen"] + 6  # those in flight at the limit
     assert distill(teacher=spec(judge), limit=3) == 0
     assert ((tmp_path / "data" / "train.jsonl").read_bytes(), len(judge.requests)) == (first, asked)
 
@@ -287,14 +287,14 @@ def test_only_the_teacher_is_told_which_passage_is_the_gold_one(facts: Path, tmp
     prompts = [
         render_step(genground.Context(), "ground", variables)
         for each in made
-        if (variables := record_of(tmp_path, each["id"])["examples"][0]["variables"])
+        if (variables := record_of(tmp_path, each["id"])["variables"])
     ]
     assert [[each["content"] for each in own["prompt"]] for own in made] == [[m.text for m in each] for each in prompts]
 
 
 def record_of(tmp_path: Path, name: str, method: str = "genground") -> Mapping[str, Any]:
     reader = RunReader(tmp_path / "data.run")
-    return reader.trace(next(each for each in reader.outcomes(method) if each["id"] == name))["distilled"]
+    return reader.trace(next(each for each in reader.outcomes(method) if each["id"] == name))["distilled"][0]
 
 
 def test_negatives_have_no_passage_with_the_answer(facts: Path, tmp_path: Path) -> None:
