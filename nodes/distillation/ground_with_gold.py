@@ -1,6 +1,6 @@
 """Mix gold and noise passages, have a teacher ground an answer in them, and filter what it writes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -10,9 +10,9 @@ from langgraph.runtime import Runtime
 from hopgraph.nodes.core.ask import ask, calls_of
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, whole_excerpt, with_title
 from hopgraph.nodes.core.reply_text import short_answer
-from hopgraph.nodes.distillation.record import UNANSWERED, drop, make_example
+from hopgraph.nodes.distillation.record import UNANSWERED, drop, drop_flawed, make_example
 from hopgraph.nodes.ground import GroundReply, citing_passage, ground_ask, sentences_cited
-from hopgraph.state import Knowledge, Passage
+from hopgraph.state import Knowledge
 from hopgraph.state.distillation import DistillationState, GroundingDataContext
 from hopgraph.tools.text.comparison import contains
 
@@ -30,11 +30,9 @@ async def mix_with_noise(state: DistillationState, runtime: Runtime[GroundingDat
     mixed += noise[: size - len(mixed)] if mixed else []
     Random(f"{runtime.context.seed}:{source['id']}").shuffle(mixed)  # noqa: S311 - nothing secret
     empty = [each for each in noise if not any(contains(with_title(each), said) for said in source["answers"])]
-    return {"passages": source["contexts"], "knowledge": [_shown(state, each) for each in (mixed, empty[:size])]}
-
-
-def _shown(state: DistillationState, passages: Iterable[Passage]) -> Knowledge:
-    return Knowledge(query=state["question"], excerpts=[whole_excerpt(each, each["score"]) for each in passages])
+    shown = [[whole_excerpt(each, each["score"]) for each in some] for some in (mixed, empty[:size])]
+    knowledge = [Knowledge(query=state["question"], excerpts=each) for each in shown]
+    return {"passages": source["contexts"], "knowledge": knowledge}
 
 
 async def ground_with_gold(state: DistillationState, runtime: Runtime[GroundingDataContext]) -> Mapping[str, Any]:
@@ -61,13 +59,12 @@ async def filter_grounding(state: DistillationState, runtime: Runtime[GroundingD
     The paper does not say how it compares. Here the answer holds a gold one, and a gold passage carries each sentence
     of the citation. With `negatives` (*ours*) an example to which the reply is Empty follows one that is kept.
     """
-    made, settings = state["distilled"], runtime.context
-    for each in (each for each in made if not each["reason"]):
-        each["reason"] = _flaw_of(GroundReply.model_validate(each["reply"]), state, settings)
+    settings = runtime.context
+    made = drop_flawed(state, lambda each: _flaw_of(GroundReply.model_validate(each["reply"]), state, settings))
     empty = prompt_passages(state["knowledge"][1]["excerpts"], passages_by_id(state["passages"]))
     if settings.negatives and empty and not all(each["reason"] for each in made):
         variables, name = ground_ask(state, settings, empty).variables, f"{state['source']['id']}:negative"
-        made = [*made, make_example(name, variables, GroundReply(ref="Empty"))]
+        made.append(make_example(name, variables, GroundReply(ref="Empty")))
     return {"distilled": made}
 
 

@@ -6,10 +6,10 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.ask import AskResult, ask, calls_of
-from hopgraph.nodes.distillation.record import UNANSWERED, drop, make_example
+from hopgraph.nodes.distillation.record import UNANSWERED, drop, drop_flawed, make_example
 from hopgraph.nodes.question_tree import decomposition
 from hopgraph.state import empty_call
-from hopgraph.state.distillation import DecompositionDataContext, DistillationState
+from hopgraph.state.distillation import DecompositionDataContext, DistillationState, Example
 
 
 async def list_parts(state: DistillationState, runtime: Runtime[DecompositionDataContext]) -> Mapping[str, Any]:
@@ -39,9 +39,11 @@ async def check_parts(state: DistillationState, runtime: Runtime[DecompositionDa
     That is (*ours*) its own or a later one's; with `part_order=side_by_side`, any.
     """
     in_order = runtime.context.part_order == "in_order"
-    for each in (each for each in state["distilled"] if not each["reason"]):
-        parts = decomposition.SubQuestions.model_validate(each["reply"]).sub_questions
+
+    def flaw_of(example: Example) -> str:
+        parts = decomposition.SubQuestions.model_validate(example["reply"]).sub_questions
         named = [decomposition.referred_numbers(text, before=100, whole=state["question"]) for text in parts]
         placed = all(number < at and in_order for at, numbers in enumerate(named, start=1) for number in numbers)
-        each["reason"] = "no sub-questions" if not parts else "" if placed else "misplaced reference"
-    return {"distilled": state["distilled"]}
+        return "no sub-questions" if not parts else "" if placed else "misplaced reference"
+
+    return {"distilled": drop_flawed(state, flaw_of)}

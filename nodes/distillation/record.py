@@ -1,6 +1,6 @@
 """Write down the examples of a question, each with the prompt that a model of the role is sent in use."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from langgraph.runtime import Runtime
@@ -27,15 +27,22 @@ def drop(name: str, reason: str) -> Example:
     return Example(id=name, reason=reason, label="", variables={}, reply={}, prompt=[])
 
 
+def drop_flawed(state: DistillationState, flaw_of: Callable[[Example], str]) -> list[Example]:
+    """Drop the examples that have a flaw, each for the reason that `flaw_of` gives; empty for a good one."""
+    return [each if each["reason"] else {**each, "reason": flaw_of(each)} for each in state["distilled"]]
+
+
 async def record(state: DistillationState, runtime: Runtime[DistillationContext]) -> Mapping[str, Any]:
     """Render each example's prompt, as the role's model is sent it, and add the usage up.
 
     Writes `distilled`, `usage` and `stop_reason`: answered with any example, else unanswerable or budget.
     """
-    step, examples = runtime.context.role.rpartition("/")[2], state["distilled"]
-    for each in (each for each in examples if not each["reason"]):
-        messages = render_step(runtime.context, step, cast("Any", each["variables"]))
-        each["prompt"] = [{"role": _CHAT_ROLES[said.type], "content": str(said.text)} for said in messages]
-    reasons = {each["reason"] for each in examples}
+    made, step = list[Example](), runtime.context.role.rpartition("/")[2]
+    for each in state["distilled"]:
+        variables = cast("Any", each["variables"])
+        messages = [] if each["reason"] else render_step(runtime.context, step, variables)
+        prompt = [{"role": _CHAT_ROLES[said.type], "content": str(said.text)} for said in messages]
+        made.append({**each, "prompt": prompt})
+    reasons = {each["reason"] for each in made}
     stop_reason = "answered" if "" in reasons else "budget" if "budget" in reasons else "unanswerable"
-    return {"distilled": examples, "usage": total(state["calls"].values(), 1), "stop_reason": stop_reason}
+    return {"distilled": made, "usage": total(state["calls"].values(), 1), "stop_reason": stop_reason}

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hopgraph.nodes.core.reply_text import normalized_query
 from hopgraph.nodes.distillation.record import drop
 from hopgraph.state import RunError, SettingsError
 from hopgraph.state.distillation import Example
@@ -24,16 +25,13 @@ def check_overlap(questions: Sequence[EvalQuestion], files: Iterable[Path]) -> N
     """
     for file in files:
         held_out = list(read_questions(file))
-        names = {_text_key(each) for each in held_out} | {each.id for each in held_out if not each.id.isdecimal()}
-        if shared := sum(not names.isdisjoint([each.id, _text_key(each)]) for each in questions):
+        names = {normalized_query(each.question) for each in held_out}
+        names |= {each.id for each in held_out if not each.id.isdecimal()}
+        if shared := sum(not names.isdisjoint([each.id, normalized_query(each.question)]) for each in questions):
             raise SettingsError(
                 f"{shared:,} of {pluralize(len(questions), 'question')} are in {file}, which is for evaluation; choose "
                 "others with --skip and --limit, or give --allow-overlap"
             )
-
-
-def _text_key(question: EvalQuestion) -> str:
-    return " ".join(question.question.casefold().split())
 
 
 def write_training_data(reader: RunReader, out: Path, about: Mapping[str, Any], *, balance: bool) -> dict[str, Any]:

@@ -387,10 +387,10 @@ def test_what_a_role_is_sent_in_use_is_what_it_was_trained_on(distill: Distill, 
     [
         (GROUNDING, ["--teacher", "gold", "--base", "x:y"], "takes a model alone"),
         (GROUNDING, ["--teacher", "rehearsal"], "needs --base"),
-        (GROUNDING, ["--teacher", "rehearsal", "--base", "rehearsal", "--balance"], "has no classes"),
+        (GROUNDING, ["--teacher", "rehearsal", "--base", "rehearsal", "--balance"], "have classes"),
         ("ra_isf/self_knowledge", ["--teacher", "rehearsal", "--base", "rehearsal"], "takes gold alone"),
         (RELEVANCE, ["--teacher", "gold", "--base", "rehearsal"], "takes no --base"),
-        (RELEVANCE, ["--teacher", "gold", "--negatives"], "has no reply Empty"),
+        (RELEVANCE, ["--teacher", "gold", "--negatives"], "has the reply Empty"),
         (RELEVANCE, ["--teacher", "gold", "--corpus", "sample"], "does not have the gold passages"),
     ],
 )

@@ -49,11 +49,12 @@ def run_distill(options: DistillOptions) -> bool:
         if directory is None:
             return False
         about = {"role": options.role, "teacher": redact(options.teacher), "base": redact(options.base or "") or None}
-        filters = {"balance": options.balance, "negatives": options.negatives}
+        filters = {"balance": options.balance, "negatives": getattr(settings, "negatives", False)}
         summary = write_training_data(directory, out, {**about, "filters": filters}, balance=options.balance)
     counts = summary["counts"]
-    details = ", ".join(f"{name} {number:,}" for name, number in {**counts["labels"], **counts["dropped"]}.items())
-    text = f"{counts['kept']:,} of {counts['seen']:,} examples kept ({details or 'none dropped'}): {out}"
+    named = [", ".join(f"{name} {n:,}" for name, n in counts[kind].items()) for kind in ("labels", "dropped")]
+    text = f"{counts['kept']:,} of {counts['seen']:,} examples kept{named[0] and f' ({named[0]})'}: {out}"
+    text += named[1] and f"; dropped: {named[1]}"
     console_on().print(Text(text), soft_wrap=True)
     return any_failed(directory)
 
@@ -67,9 +68,9 @@ def _check_choices(options: DistillOptions, cls: type[DistillationContext]) -> N
         problem = "needs --base SPEC, the model that answers from memory" if cls.asks_base else "takes no --base"
         raise SettingsError(f"--for {role} {problem}")
     if options.negatives and "negatives" not in cls.model_fields:
-        raise SettingsError(f"--negatives: {role} has no reply Empty; use it with genground/ground")
+        raise SettingsError("--negatives: only genground/ground has the reply Empty")
     if options.balance and role not in _CLASSIFIERS:
-        raise SettingsError(f"--balance: {role} has no classes; use it with {' or '.join(_CLASSIFIERS)}")
+        raise SettingsError(f"--balance: only {' and '.join(_CLASSIFIERS)} have classes")
 
 
 def _settings(options: DistillOptions, cls: type[DistillationContext], dataset: Path) -> DistillationContext:
@@ -81,5 +82,5 @@ def _settings(options: DistillOptions, cls: type[DistillationContext], dataset: 
     given: dict[str, Any] = {"teacher": "gold" if by_gold else "model"}
     if "negatives" in cls.model_fields:  # the teacher's step is the last
         given["models"] = {**settings.models, f"{cls.method}/{cls.steps[-1]}": teacher}
-        given["negatives"] = options.negatives
+        given["negatives"] = options.negatives or getattr(settings, "negatives", False)
     return settings.model_copy(update=given)
