@@ -18,6 +18,7 @@ from hopgraph.nodes.judge_relevance import PassageRelevance
 from hopgraph.tools.apps.cli.app import main
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.datasets import read_questions
+from hopgraph.tools.apps.evaluation.distillation_graphs import DISTILLATION_GRAPHS
 from hopgraph.tools.models import parse_reply
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel
@@ -65,6 +66,21 @@ def judge() -> Iterator[OpenAIServer]:
 
     with OpenAIServer(ScriptedChatModel(replies=says)) as server:
         yield server
+
+
+@pytest.mark.parametrize(
+    ("role", "steps"),
+    [
+        (RELEVANCE, ["retrieve", "add_own_passages", "judge"]),
+        ("ra_isf/self_knowledge", ["answer", "label"]),
+        ("ra_isf/decompose", ["decompose", "check"]),
+        ("genground/ground", ["generate", "retrieve", "mix", "ground", "filter"]),
+    ],
+)
+def test_a_graph_has_the_steps_of_the_paper(role: str, steps: list[str]) -> None:
+    drawn = [name for name in DISTILLATION_GRAPHS[role].builder.nodes if not name.startswith("review")]
+    assert drawn == ["prepare", *steps, "record"]
+    assert DISTILLATION_GRAPHS[role].context_schema.role == role
 
 
 @pytest.mark.parametrize(
@@ -185,6 +201,7 @@ def test_several_processes_make_the_same_data(judge: OpenAIServer, distill: Dist
     assert (tmp_path / "data" / "train.jsonl").read_bytes() == alone
 
 
+@pytest.mark.slow
 def test_real_questions_become_data(shared_data: Path, tmp_path: Path) -> None:
     given = [str(shared_data / "hotpotqa" / "train_100.json"), "--for", RELEVANCE, "--teacher", "gold", "--limit", "70"]
     assert main(["distill", *given, "--out", str(tmp_path / "data")]) == 0

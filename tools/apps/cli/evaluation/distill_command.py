@@ -20,6 +20,8 @@ from hopgraph.tools.apps.evaluation.distillation_graphs import DISTILLATION_GRAP
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.retrieval.resolve import SAMPLE
 
+_FILTERS = ("negatives", "min_citation_overlap", "own_passages", "max_sub_questions")
+"""Settings that say what becomes an example."""
 _CLASSIFIERS = ("ra_isf/judge_relevance", "ra_isf/self_knowledge")
 
 
@@ -48,9 +50,14 @@ def run_distill(options: DistillOptions) -> bool:
     with answered(evaluation, spec, check) as directory:
         if directory is None:
             return False
-        about = {"role": options.role, "teacher": redact(options.teacher), "base": redact(options.base or "") or None}
-        filters = {"balance": options.balance, "negatives": getattr(settings, "negatives", False)}
-        summary = write_training_data(directory, out, {**about, "filters": filters}, balance=options.balance)
+        about: dict[str, Any] = {
+            "role": options.role,
+            "teacher": redact(options.teacher),
+            "base": redact(options.base or "") or None,
+        }
+        filters = {name: getattr(settings, name) for name in _FILTERS if name in cls.model_fields}
+        about["filters"] = {"balance": options.balance, **filters}
+        summary = write_training_data(directory, out, about, balance=options.balance)
     counts = summary["counts"]
     named = [", ".join(f"{name} {n:,}" for name, n in counts[kind].items()) for kind in ("labels", "dropped")]
     text = f"{counts['kept']:,} of {counts['seen']:,} examples kept{named[0] and f' ({named[0]})'}: {out}"
