@@ -2,22 +2,17 @@
 
 from typing import Any
 
-from hopgraph.graphs.distillation import (
-    decomposition_examples,
-    grounding_examples,
-    knowledge_examples,
-    relevance_examples,
-)
+from hopgraph.graphs.distillation import genground_examples, ra_isf_examples
 from hopgraph.state import Passage
 from hopgraph.state.distillation import SourceQuestion
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import derive_plan
 
 DISTILLATION_GRAPHS: dict[str, Any] = {
-    "genground/ground": grounding_examples.graph,
-    "ra_isf/self_knowledge": knowledge_examples.graph,
-    "ra_isf/judge_relevance": relevance_examples.graph,
-    "ra_isf/decompose": decomposition_examples.graph,
+    "genground/ground": genground_examples.graph,
+    "ra_isf/self_knowledge": ra_isf_examples.self_knowledge,
+    "ra_isf/judge_relevance": ra_isf_examples.relevance,
+    "ra_isf/decompose": ra_isf_examples.decomposition,
 }
 
 
