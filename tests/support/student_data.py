@@ -11,14 +11,17 @@ COLOURS = ("red", "blue", "green", "white")
 
 
 def write_data(folder: Path, *, questions: int = 8, role: str = ROLE, replies: Sequence[str] = ()) -> Path:
-    """Write two examples for each question, one relevant and one not; or with replies of one's own, in turn."""
+    """Write two examples for each question, one relevant and one not; or with replies of one's own, in turn.
+
+    The instructions are left out, which would only take time.
+    """
     lines: list[str] = []
     for number in range(2 * questions):
         colour, relevant = COLOURS[number // 2 % len(COLOURS)], number % 2 == 0
         passage = {"title": f"House {number}", "text": f"It is {colour if relevant else 'old'}."}
         messages = render(ROLE, {"passages": [passage], "question": f"Which house is {colour}?"})
         reply = replies[number % len(replies)] if replies else json.dumps({"relevant": relevant})
-        prompt = [{"role": "system" if each.type == "system" else "user", "content": each.text} for each in messages]
+        prompt = [{"role": "system", "content": f"Role: {role}"}, {"role": "user", "content": messages[-1].text}]
         lines.append(
             json.dumps(
                 {

@@ -90,7 +90,7 @@ def load_base(base: BaseWeights, kind: StudentKind, dtype: Any, labels: int = 0)
         check_weights(base.named, base.folder, "" if kind == "classifier" else TASKS[kind])
     transformers = require("transformers")
     auto = getattr(transformers, f"AutoModelFor{TASKS[kind]}")
-    head = {"num_labels": labels} if kind == "classifier" else {}
+    head = {"num_labels": labels, "ignore_mismatched_sizes": True} if kind == "classifier" else {}
     if base.gguf:
         require("gguf", "train")
     with loading(base.named.spec, str(base.folder)):

@@ -6,6 +6,7 @@ Ours are the settings, the record, and that the same call resumes a training tha
 import json
 import shutil
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -69,6 +70,7 @@ def train(plan: TrainingPlan, progress: Progress) -> StudentRecord:
     if record.seconds is not None:
         return record
     began = time.monotonic()
+    _silence_libraries()
     trainer, left_out, longest = _make_trainer(plan, record)
     trainer.remove_callback(require("transformers").PrinterCallback)
     trainer.add_callback(_reporter(progress))
@@ -116,6 +118,15 @@ def _begin(plan: TrainingPlan) -> StudentRecord:
         if name != "checkpoint_steps" and before.settings[name].value != setting.value:
             raise SettingsError(f"--out {plan.out}: it was begun with {name}={before.settings[name].value}")
     return before
+
+
+def _silence_libraries() -> None:
+    """Show our progress bar alone."""
+    for package in ("transformers.utils.logging", "datasets.utils.logging"):
+        output = require(package, "train")
+        output.disable_progress_bar()
+        output.set_verbosity_error()
+    warnings.filterwarnings("ignore", category=FutureWarning, module="transformers|trl|peft|torch")
 
 
 def _last_checkpoint(out: Path) -> str | None:

@@ -16,7 +16,7 @@ _TRAIN_EXAMPLES = examples(
     "hopgraph train relevance-data --student minilm --out relevance-classifier --set balance=yes",
     "hopgraph train relevance-data --student mistralai/Mistral-7B-v0.1 --full --out relevance-7b",
     "accelerate launch --no_python hopgraph train relevance-data --student meta-llama/Llama-2-7b-hf --out relevance-7b",
-    'hopgraph ask "…" --method ra_isf --set judge=each --set models=ra_isf/judge_relevance=student:relevance-student',
+    'hopgraph ask "…" --method ra_isf --set judge=each --set \'models={"ra_isf/judge_relevance": "student:DIR"}\'',
 )
 _CHECK_EXAMPLES = examples(
     "hopgraph check-student student:relevance-student held-out-data --before student:smollm2",

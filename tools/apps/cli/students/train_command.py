@@ -2,11 +2,14 @@
 
 import json
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
+from rich.text import Text
+
 from hopgraph.state import SettingsError, SpecError
-from hopgraph.tools.apps.cli.console import console_on, print_line, progress_on
+from hopgraph.tools.apps.cli.console import console_on, progress_on
 from hopgraph.tools.apps.cli.students.students_options import TrainOptions
 from hopgraph.tools.apps.evaluation.report.figures.figure_style import drawing
 from hopgraph.tools.io.optional_packages import require
@@ -82,7 +85,12 @@ def _report(out: Path, record: StudentRecord) -> None:
     console, trained = console_on(), record.data.examples - record.left_out
     epochs = float(record.settings["epochs"].value)
     each = (record.seconds or 0) / max(1.0, trained * epochs)
-    print_line(console, f"{out}: {trained} examples, {epochs:g} epochs, {record.seconds:.0f} s, {each:.2f} s for each")
+    bound = json.dumps({record.data.role: f"student:{out}"})
+    lines = [
+        f"{out}: {trained} examples, {epochs:g} epochs, {record.seconds:.0f} s, {each:.2f} s for each",
+        f"use it: --set {shlex.quote(f'models={bound}')}",
+    ]
     if record.left_out:
-        print_line(console, f"{record.left_out} examples were too long (max_length) and left out", "yellow")
-    print_line(console, f"use it: --set models={record.data.role}=student:{out}")
+        lines.append(f"{record.left_out} examples are longer than max_length, and were left out")
+    for line in lines:  # which can be copied from a narrow terminal, too
+        console.print(Text(line), soft_wrap=True)
