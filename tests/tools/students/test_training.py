@@ -190,6 +190,8 @@ def test_ra_isf_judges_by_the_student_that_is_bound(tmp_path: Path, capsys: pyte
     given = ["--set", "judge=each", "--set", f'models={{"ra_isf/judge_relevance": "student:{out}?threshold=0"}}']
     assert main(["ask", "Who directed Ed Wood?", "--method", "ra_isf", "--json", *given]) == 0
     shown = json.loads(capsys.readouterr().out)
-    judged = [each["data"] for each in shown["trace"] if each["node"] == "judge_relevance" and "relevant" in each["data"]]
+    judged = [
+        each["data"] for each in shown["trace"] if each["node"] == "judge_relevance" and "relevant" in each["data"]
+    ]
     assert judged
     assert all(each["relevant"] == each["passage_ids"] for each in judged)
