@@ -80,6 +80,8 @@ class Row(_Entry):
     """What part of a run the row is about, as one of RA-ISF's modules; its metrics' names end in it."""
     add_contexts: bool = False
     """The data set's contexts are added to the corpus: MIGRES's oracle."""
+    students: tuple[str, ...] = ()
+    """The roles that trained students play in it, as the user binds them by `models`; other rows go without."""
     reason: str = ""
     """Why it cannot be run; empty where it can."""
     unsure: bool = False
@@ -188,6 +190,9 @@ def plan_runs(
         has_second = row.retriever != table.rows[0].retriever
         if row.reason:
             found.append(PlannedRow(row, row.reason))
+        elif row.students and not any(_binds(each, row.students) for each in given):
+            bound = json.dumps(dict.fromkeys(row.students, "student:DIR"))
+            found.append(PlannedRow(row, f"needs students: train them, and bind them with --set 'models={bound}'"))
         elif row.add_contexts and not has_corpus:
             found.append(PlannedRow(row, "adds the data set's contexts to a corpus: name one with --corpus"))
         elif has_second and not second_corpus:
@@ -218,7 +223,8 @@ def _assignments(table: PaperTable, row: Row, names: Mapping[str, str], given: S
     """Write a row's settings as `--set` takes them: the user's that its method has, then the table's and its own."""
     cls = _settings_class(row.method)
     known, read = cls.model_fields, settings_in_use(cls)
-    assignments = [each for each in given if _key(each) in read]
+    others = [role for each in table.rows for role in each.students if not row.students]
+    assignments = [each for each in given if _key(each) in read and not _binds(each, others)]
     for key, value in settings_of_row(table, row).items():
         if isinstance(value, list) and known[key].default_factory is None:
             text = ",".join(map(str, value))
@@ -236,6 +242,11 @@ def _unused(label: str, taken: set[str]) -> str:
 
 def _key(assignment: str) -> str:
     return assignment.partition("=")[0].strip().replace("-", "_")
+
+
+def _binds(assignment: str, roles: Iterable[str]) -> bool:
+    """Whether a setting binds a model to one of the roles."""
+    return _key(assignment) == "models" and any(role in assignment for role in roles)
 
 
 def _refuse_misplaced(table: PaperTable, given: Sequence[str]) -> None:
