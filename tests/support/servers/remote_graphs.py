@@ -89,6 +89,7 @@ class EveryGraph:
             raise error
 
     async def _carried_out(self, check: Check, among: Sequence[str]) -> Mapping[str, BaseException | None]:
-        async with get_client(url=self._url) as remote:
+        # To wait for a connection as long as for a reply: there are more runs than connections.
+        async with get_client(url=self._url, timeout=(5, 300, 300, 300)) as remote:
             ended = await asyncio.gather(*(check(remote, name) for name in among), return_exceptions=True)
         return dict(zip(among, ended, strict=True))
