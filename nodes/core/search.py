@@ -120,9 +120,10 @@ def to_passages(documents: Sequence[Document], retriever: str, hop: int) -> list
 
 def _carried(metadata: Mapping[str, Any]) -> dict[str, JsonValue]:
     """Return what a document carries beside what a passage has a field for; an index is no source to cite."""
-    no_source = {"source", INDEX} if INDEX in metadata and metadata[INDEX] == metadata.get("source") else set[str]()
-    carried = {key: value for key, value in metadata.items() if key not in _OWN_FIELDS and key not in no_source}
-    return plain_metadata(carried) if carried else {}
+    carried = plain_metadata({key: value for key, value in metadata.items() if key not in _OWN_FIELDS})
+    if INDEX in carried and carried[INDEX] == carried.get("source"):
+        del carried[INDEX], carried["source"]
+    return carried
 
 
 def _foreign(name: str) -> str:

@@ -5,6 +5,7 @@ from datetime import date
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import pytest
 from langchain_core.documents import Document
 
@@ -49,6 +50,12 @@ def test_what_a_document_carries_travels_with_its_passage() -> None:
     assert find_origin(two.get("metadata", {})) == dict.fromkeys(("source", "url"), "https://example.org/two/")
     assert (three["title"], three["source"], "metadata" in three) == ("", "bm25:DIR", False)
     assert find_origin(four.get("metadata", {})) == {"source": "x"}
+
+
+def test_a_value_that_compares_by_element_is_carried_as_any_other() -> None:
+    """A vector database may keep arrays; under our own key for the name of an index, too."""
+    (passage,) = to_passages([Document("One.", metadata={"source": "x", "index": np.array([1, 2])})], "r", 1)
+    assert passage.get("metadata", {})["source"] == "x"
 
 
 @pytest.mark.parametrize("score", [None, "high", math.nan, math.inf, -math.inf, 10**400, [0.5], {}])
