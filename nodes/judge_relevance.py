@@ -82,8 +82,9 @@ async def judge_relevance(state: SolveState, runtime: Runtime[RaIsfContext]) -> 
 
 def relevance_ask(question: str, excerpt: Excerpt, passages: Mapping[str, Passage]) -> Ask[PassageRelevance]:
     """Make the question to a model whether one passage is relevant; the fallback is that it is not."""
-    variables: dict[str, Value] = {"passages": prompt_passages([excerpt], passages), "question": question}
-    return Ask("judge_relevance", variables, PassageRelevance, PassageRelevance(relevant=False))
+    return Ask(
+        "judge_relevance", _shown(question, [excerpt], passages), PassageRelevance, PassageRelevance(relevant=False)
+    )
 
 
 async def _judge_each(excerpts: Sequence[Excerpt], state: SolveState, runtime: Runtime[RaIsfContext]) -> _Judged:
@@ -96,7 +97,8 @@ async def _judge_each(excerpts: Sequence[Excerpt], state: SolveState, runtime: R
 async def _judge_together(excerpts: Sequence[Excerpt], state: SolveState, runtime: Runtime[RaIsfContext]) -> _Judged:
     if not excerpts:
         return [], []
-    wanted = Ask("judge_together", _shown(excerpts, state), JointRelevance, JointRelevance(enough=False))
+    shown = _shown(question_of(state)["question"], excerpts, passages_by_id(state["passages"]))
+    wanted = Ask("judge_together", shown, JointRelevance, JointRelevance(enough=False))
     answered = await ask(runtime, spent_in(state), wanted, reserve_calls=_reserved(state))
     if not answered.record.enough:
         return [], [answered]
@@ -104,9 +106,8 @@ async def _judge_together(excerpts: Sequence[Excerpt], state: SolveState, runtim
     return named or [*excerpts], [answered]
 
 
-def _shown(excerpts: Sequence[Excerpt], state: SolveState) -> dict[str, Value]:
-    passages = prompt_passages(excerpts, passages_by_id(state["passages"]))
-    return {"passages": passages, "question": question_of(state)["question"]}
+def _shown(question: str, excerpts: Sequence[Excerpt], passages: Mapping[str, Passage]) -> dict[str, Value]:
+    return {"passages": prompt_passages(excerpts, passages), "question": question}
 
 
 def _reserved(state: SolveState) -> int:

@@ -36,9 +36,9 @@ async def mix_with_noise(state: DistillationState, runtime: Runtime[GroundingDat
 
 
 async def ground_with_gold(state: DistillationState, runtime: Runtime[GroundingDataContext]) -> Mapping[str, Any]:
-    """Have the teacher, which is told the gold passages, cite and revise the answer from memory (IGD, section 4.1).
+    """Ask the teacher to cite the passages and revise the answer from memory; it alone sees which are gold (4.1).
 
-    Writes `distilled`: an example with the student's prompt, which does not tell them; none without a gold passage or
+    Writes `distilled`: an example with the student's prompt, which does not mark them; none without a gold passage or
     a usable reply.
     """
     source, excerpts = state["source"], state["knowledge"][0]["excerpts"]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from langchain_core.messages import convert_to_openai_messages
 from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
@@ -11,7 +12,6 @@ from hopgraph.nodes.finish import total
 from hopgraph.state.distillation import DistillationContext, DistillationState, Example
 from hopgraph.tools.prompts import Value
 
-_CHAT_ROLES = {"system": "system", "human": "user", "ai": "assistant"}
 UNANSWERED = {"replied": "", "fallback": "unusable reply", "budget": "budget"}
 """Why there is no example, by the outcome of the call."""
 
@@ -41,8 +41,7 @@ async def record(state: DistillationState, runtime: Runtime[DistillationContext]
     for each in state["distilled"]:
         variables = cast("Any", each["variables"])
         messages = [] if each["reason"] else render_step(runtime.context, step, variables)
-        prompt = [{"role": _CHAT_ROLES[said.type], "content": str(said.text)} for said in messages]
-        made.append({**each, "prompt": prompt})
+        made.append({**each, "prompt": cast("Any", convert_to_openai_messages(messages))})
     reasons = {each["reason"] for each in made}
     stop_reason = "answered" if "" in reasons else "budget" if "budget" in reasons else "unanswerable"
     return {"distilled": made, "usage": total(state["calls"].values(), 1), "stop_reason": stop_reason}

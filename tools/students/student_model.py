@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, convert_to_openai_messages
 from langchain_core.outputs import ChatResult
 from pydantic import ConfigDict, SkipValidation
 from typing_extensions import override
@@ -22,7 +22,6 @@ from hopgraph.tools.students.base_models import BaseWeights, find_base, load_bas
 from hopgraph.tools.students.student_record import RECORD, StudentMessage, StudentRecord, is_yes_no, read_record
 
 OPTIONS = (*LOCAL_OPTIONS, "threshold", "merge", "max_tokens")
-_ROLES = {"system": "system", "human": "user", "ai": "assistant"}
 _ADAPTER = "adapter_config.json"
 _GREEDY = {"do_sample": False, "num_beams": 1, "temperature": None, "top_p": None, "top_k": None}
 """Whatever a base's own settings for writing are."""
@@ -62,7 +61,7 @@ class StudentModel(BaseChatModel):
 
 
 def _prompt(messages: Sequence[BaseMessage]) -> Prompt:
-    return [StudentMessage(role=_ROLES[each.type], content=str(each.text)) for each in messages]  # pyright: ignore[reportArgumentType]
+    return [StudentMessage.model_validate(each) for each in convert_to_openai_messages(messages)]
 
 
 def make_student(rest: str) -> StudentModel:

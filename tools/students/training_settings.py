@@ -17,7 +17,7 @@ PAPERS = ("genground", "ra_isf")
 
 
 class TrainingSettings(BaseModel):
-    """What the libraries are told."""
+    """Hyperparameters of a training run."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

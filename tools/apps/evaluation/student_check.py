@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import convert_to_messages
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
@@ -29,7 +29,6 @@ REPLIES: Mapping[str, type[BaseModel]] = {
 YES_NO = frozenset({"ra_isf/judge_relevance", "ra_isf/self_knowledge"})
 """Roles that say yes or no."""
 RESAMPLES, _SEED = 10_000, 0
-_MESSAGES = {"system": SystemMessage, "user": HumanMessage, "assistant": AIMessage}
 Outcomes = NDArray[np.float64]
 """Counts of shape (questions, 6): right and wrong where the gold reply is yes, right and wrong where it is no (of other
 modules all are there), unusable, and wrong that say yes."""
@@ -67,7 +66,7 @@ async def ask_examples(
 
     async def ask(example: StudentExample) -> BaseModel | None:
         nonlocal done
-        messages: list[BaseMessage] = [_MESSAGES[each.role](each.content) for each in example.prompt]
+        messages = convert_to_messages([each.model_dump() for each in example.prompt])
         reply = await send(handle, messages, REPLIES[role], SendOptions(parallel, retries=2))
         done += 1
         progress(done)

@@ -17,12 +17,12 @@ from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun
 from hopgraph.tools.apps.evaluation.distillation_data import check_overlap, write_training_data
 from hopgraph.tools.apps.evaluation.distillation_graphs import DISTILLATION_GRAPHS
+from hopgraph.tools.apps.evaluation.student_check import YES_NO
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.retrieval.resolve import SAMPLE
 
 _FILTERS = ("negatives", "min_citation_overlap", "own_passages", "max_sub_questions")
 """Settings that say what becomes an example."""
-_CLASSIFIERS = ("ra_isf/judge_relevance", "ra_isf/self_knowledge")
 
 
 def run_distill(options: DistillOptions) -> bool:
@@ -76,8 +76,8 @@ def _check_choices(options: DistillOptions, cls: type[DistillationContext]) -> N
         raise SettingsError(f"--for {role} {problem}")
     if options.negatives and "negatives" not in cls.model_fields:
         raise SettingsError("--negatives: only genground/ground has the reply Empty")
-    if options.balance and role not in _CLASSIFIERS:
-        raise SettingsError(f"--balance: only {' and '.join(_CLASSIFIERS)} have classes")
+    if options.balance and role not in YES_NO:
+        raise SettingsError(f"--balance: only {' and '.join(sorted(YES_NO))} have classes")
 
 
 def _settings(options: DistillOptions, cls: type[DistillationContext], dataset: Path) -> DistillationContext:
