@@ -40,6 +40,7 @@ class DocumentsPanel:
     def __init__(self, gr: Any) -> None:
         self._gr = gr
         self.corpus = gr.Dropdown([_APP_CORPUS], value="", label="Documents", elem_id="hg-corpus")
+        self.chosen = gr.State("")  # its value, as the server knows it
         with gr.Accordion("Add your own documents", open=False, elem_id="hg-documents"):
             self._files = gr.File(label="Files", file_count="multiple", file_types=list(SUFFIXES), height=140)
             self._name = gr.Textbox(label="What to call them", max_lines=1, max_length=80)
@@ -64,6 +65,7 @@ class DocumentsPanel:
             self._remove,
             self._result,
             self.corpus,
+            self.chosen,
             self._gone,
             self._files,
             self._name,
@@ -72,8 +74,9 @@ class DocumentsPanel:
         self._extend.click(self._change, [self.corpus, self._files, none], filled, **quiet)
         self._remove.click(self._change, [self.corpus, none, self._gone], filled, **quiet)
         self._delete.click(
-            self._forget, [self.corpus, self._delete], [self.corpus, self._result, self._delete], **quiet
+            self._forget, [self.corpus, self._delete], [self.corpus, self.chosen, self._result, self._delete], **quiet
         )
+        self.corpus.input(str, [self.corpus], [self.chosen], trigger_mode="always_last", **quiet)
         self.corpus.change(self._choose, [self.corpus], [self._own, self._gone, self._delete], **quiet)
 
     async def _add(
@@ -105,6 +108,7 @@ class DocumentsPanel:
                 yield {
                     self._result: _corpus_html(stage),
                     self.corpus: gr.update(choices=choices, value=f"{stage['id']}{joined}"),
+                    self.chosen: f"{stage['id']}{joined}",
                     self._gone: gr.update(choices=stage["files"], value=[]),
                     self._files: None,
                     self._name: "",
@@ -124,7 +128,7 @@ class DocumentsPanel:
         except HopgraphError as error:
             result = problem_html(str(error))
         choices = corpus_choices(await self._documents().list_for(user))
-        return {self.corpus: self._gr.update(choices=choices, value=""), self._result: result}
+        return {self.corpus: self._gr.update(choices=choices, value=""), self.chosen: "", self._result: result}
 
     async def _choose(self, request: Request, corpus: str) -> _Updates:
         own = {each["id"]: each["files"] for each in await self._documents().list_for(self._user_of(request))}

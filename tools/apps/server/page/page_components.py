@@ -101,6 +101,7 @@ class PageComponents:
         self.last_opened = gr.BrowserState("", storage_key="hopgraph-thread", secret="not-secret")  # noqa: S106
         self.changes = gr.State({})  # the settings that were changed: name → value
         self.fields = gr.State(settings_fields(initial_method, {}))
+        self.reviewed = gr.State([])  # what is to be reviewed, as the server knows it
         self.asked = gr.State([])  # the `ReviewRequest`s of a paused turn
         with gr.Row(elem_id="hg-top"):
             logo = f'<img src="{escape_text(read_logo(options.logo))}" alt="">' if options.logo else ""
@@ -164,3 +165,8 @@ class PageComponents:
     def options(self) -> list[Any]:
         """What the next question is asked with."""
         return [self.method, self.changes, self.corpus, self.to_review]
+
+    @property
+    def restored(self) -> list[Any]:
+        """What a conversation that is opened brings back; the fields come before what they change."""
+        return [self.fields, *self.options, self.documents.chosen, self.reviewed]

@@ -59,7 +59,7 @@ class _PageEvents:
             async for each in self._follow(_user(request), thread or ""):
                 yield each
 
-        blocks.load(load, [parts.last_opened], [*parts.view, parts.fields, *parts.options, parts.notice], **_QUIET)
+        blocks.load(load, [parts.last_opened], [*parts.view, *parts.restored, parts.notice], **_QUIET)
         self._connect_asking()
         self._connect_running()
         self._connect_threads()
@@ -163,7 +163,7 @@ class _PageEvents:
             return await self._show(user, view)
 
         parts.new.click(new, None, parts.view, **_QUIET)
-        opened = [*parts.view, parts.fields, *parts.options]  # the fields before what they change
+        opened = [*parts.view, *parts.restored]
         parts.threads.input(choose, [parts.threads], opened, trigger_mode="always_last", **_QUIET)
         gr.on([parts.rename.click, parts.title.submit], rename, [parts.opened, parts.title], parts.view, **_QUIET)
         parts.delete.click(lambda: gr.update(visible=True), None, [parts.confirmation], **_QUIET)
@@ -215,9 +215,10 @@ class _PageEvents:
         inputs, outputs = [parts.method, parts.fields], [parts.changes, parts.fields]
         one_at_a_time: dict[str, Any] = {"concurrency_limit": 1, "trigger_mode": "always_last"}
         parts.method.input(choose_method, inputs, outputs, **one_at_a_time, **_QUIET)
-        # Not the list's value: the browser may still send that of the conversation before.
-        described = [parts.fields, *parts.options[1:]]
+        # Not what the lists show: the browser may still send that of the conversation before.
+        described = [parts.fields, parts.changes, parts.documents.chosen, parts.reviewed]
         self.gr.on([each.change for each in described], describe, described, [parts.notice], **_QUIET)
+        parts.to_review.input(_given, [parts.to_review], [parts.reviewed], **one_at_a_time, **_QUIET)
 
     async def _notice(self, user: str, options: TurnOptions) -> str:
         line, stand_in = await self.session.describe(user, options)
@@ -240,6 +241,8 @@ class _PageEvents:
             parts.changes: changes,
             parts.fields: settings_fields(method, changes, uuid.uuid4().hex),
             parts.to_review: kinds,
+            parts.reviewed: kinds,
+            parts.documents.chosen: corpus,
             parts.corpus: self.gr.update(choices=choices, value=corpus),
         }, _options(method, changes, corpus, kinds)
 
@@ -280,3 +283,7 @@ def _options(method: str, changes: Mapping[str, JsonValue], corpus: str, kinds: 
 
 def _user(request: Request) -> str:
     return request.username or OWNER
+
+
+def _given(value: Any) -> Any:
+    return value
