@@ -162,7 +162,7 @@ def test_one_seed_gives_one_student_and_a_killed_training_resumes_to_it(
 
 def test_t5_learns_by_its_own_trainer(data: Path, tmp_path: Path) -> None:
     t5 = tiny_models.t5(tmp_path / "t5")
-    out = train(data, t5, tmp_path / "student", *LEARNS)
+    out = train(data, t5, tmp_path / "student", *LEARNS, "epochs=120", "learning_rate=0.003")
     assert read_record(out).kind == "seq2seq"
     assert replies(out, data) == wanted(data)
 
