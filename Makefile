@@ -18,7 +18,8 @@ MODELS_VENV ?= $(VENV)-models
 BIN := $(VENV)/bin
 # Those that `make test` skips for want of a package.
 MODEL_TESTS := $(shell grep -lrE 'importorskip|tiny_models|find_spec' --include='test_*.py' tests/tools/retrieval tests/tools/scoring \
-  tests/tools/text tests/tools/apps/cli tests/tools/students)
+  tests/tools/text tests/tools/apps/cli tests/tools/students) \
+  $(addprefix tests/tools/apps/evaluation/,test_trec.py test_ranking_against_ir_measures.py)
 JOBS := $(shell jobs=$$(($$(getconf _NPROCESSORS_ONLN) * 2)); echo $$((jobs < 8 ? jobs : 8)))
 PACKAGES := tests/javascript/node_modules/.package-lock.json
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet

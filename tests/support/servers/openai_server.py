@@ -8,11 +8,13 @@ with OpenAIServer(ScriptedChatModel(replies=[...]), api_key="sk-test") as server
     assert [request.role for request in server.requests] == [...]
 """
 
+import contextlib
 from collections.abc import Sequence, Set
 from types import TracebackType
 from typing import Self
 
 from langchain_core.language_models import BaseChatModel
+from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from support.servers.chat_request import Mode
@@ -68,7 +70,8 @@ class OpenAIServer:
         self._app = OpenAIApp(model, options, self._traffic, self._server.break_off)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app.asgi(scope, receive, send)
+        with contextlib.suppress(ClientDisconnect):  # broken off while its body was read
+            await self._app.asgi(scope, receive, send)
 
     @property
     def base_url(self) -> str:

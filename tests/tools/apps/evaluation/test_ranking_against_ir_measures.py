@@ -8,7 +8,7 @@ import pytest
 
 from hopgraph.tools.apps.evaluation.metrics import PRECISION, RECALL, recall_at
 
-pytest.importorskip("ir_measures", reason="install ir-measures to compare with it")
+pytest.importorskip("ir_measures", reason="needs the models-dev extra")
 
 
 def test_recall_and_precision_equal_those_of_ir_measures() -> None:

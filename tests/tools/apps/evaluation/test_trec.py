@@ -24,7 +24,7 @@ def made(folder: Path, method: str = "migres", **fields: Any) -> Any:
 
 
 def test_another_tool_reads_the_files_and_agrees(tmp_path: Path) -> None:
-    ir_measures = pytest.importorskip("ir_measures")
+    ir_measures = pytest.importorskip("ir_measures", reason="needs the models-dev extra")
     comparison = compare_runs([made(tmp_path / "run")])
     for name, content in format_trec_files(comparison).items():
         (tmp_path / name).write_text(content)
