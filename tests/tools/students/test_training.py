@@ -160,6 +160,14 @@ def test_one_seed_gives_one_student_and_a_killed_training_resumes_to_it(
     assert "it was begun with epochs=8" in capsys.readouterr().err
 
 
+def test_too_low_a_memory_limit_is_one_line(data: Path, gemma: Path, tmp_path: Path) -> None:
+    given = [*arguments(data, gemma, tmp_path / "student", SHORT), "--memory-limit", "0.3"]
+    code = f"import sys; from hopgraph.tools.apps.cli.app import main; sys.exit(main({given!r}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "hopgraph: --memory-limit 0.3: the libraries and the weights need more\n"
+
+
 def test_t5_learns_by_its_own_trainer(data: Path, tmp_path: Path) -> None:
     t5 = tiny_models.t5(tmp_path / "t5")
     out = train(data, t5, tmp_path / "student", *LEARNS, "epochs=120", "learning_rate=0.003")

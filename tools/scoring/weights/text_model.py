@@ -2,6 +2,7 @@
 
 import json
 import sys
+import warnings
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -78,7 +79,7 @@ class TextModel:
 def loading(spec: str, folder: str) -> Generator[None]:
     """Turn any error of a library about a model's files into one line that names spec and folder.
 
-    Meanwhile transformers shows neither progress bars nor advice to programmers.
+    Meanwhile transformers shows neither progress bars nor advice to programmers, and warns of no later version.
 
     Raises:
         SpecError: the files are missing or damaged, or ask for code of their own.
@@ -88,7 +89,9 @@ def loading(spec: str, folder: str) -> Generator[None]:
     output.disable_progress_bar()
     output.set_verbosity_error()
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            yield
     except SpecError:
         raise
     except UnpicklingError:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.text import Text
 
-from hopgraph.state import SettingsError, SpecError
+from hopgraph.state import RunError, SettingsError, SpecError
 from hopgraph.tools.apps.cli.console import console_on, progress_on
 from hopgraph.tools.apps.cli.students.students_options import TrainOptions
 from hopgraph.tools.apps.evaluation.report.figures.figure_style import drawing
@@ -35,8 +35,11 @@ def run_train(options: TrainOptions) -> None:
     if options.memory_limit:
         _limit(int(options.memory_limit * _GIGABYTE))
     plan = TrainingPlan(options.out.expanduser(), base, kind, settings, marked, examples, facts)
-    with progress_on(console_on(stderr=True), {"train": "training"}) as progress:
-        record = train(plan, progress)
+    try:
+        with progress_on(console_on(stderr=True), {"train": "training"}) as progress:
+            record = train(plan, progress)
+    except MemoryError:  # before the first step; train itself tells of a later one
+        raise RunError(f"--memory-limit {options.memory_limit}: the libraries and the weights need more") from None
     if os.environ.get("RANK", "0") != "0":  # of several processes, the first one reports
         return
     if options.merged:
