@@ -102,20 +102,27 @@ def to_passages(documents: Sequence[Document], retriever: str, hop: int) -> list
         metadata = cast("dict[str, Any]", document.metadata)
         carried = _carried(metadata)
         text = clean(document.page_content)
-        title = clean(str(metadata.get("title") or "")) or name_source(find_origin(carried))
-        key = str(document.id or metadata.get("id") or _hash(f"{title}\n{text}"))
+        title = clean(_named(metadata, "title")) or name_source(find_origin(carried))
+        key = str(document.id or _named(metadata, "id") or _hash(f"{title}\n{text}"))
         passage = Passage(
             id=_foreign(key),
             title=title,
             text=text,
             score=_score(metadata, rank),
-            source=_foreign(str(metadata.get("source") or retriever)),
+            source=_foreign(_named(metadata, "source") or retriever),
             hop=hop,
         )
         if carried:
             passage["metadata"] = carried
         passages.setdefault(passage["id"], passage)
     return list(passages.values())
+
+
+def _named(metadata: Mapping[str, Any], key: str) -> str:
+    """Return a text or a number as text; empty for none, zero, or what holds several values, such as an array."""
+    value = metadata.get(key)
+    several = hasattr(value, "__len__") and not isinstance(value, str)
+    return str(value) if not several and value else ""
 
 
 def _carried(metadata: Mapping[str, Any]) -> dict[str, JsonValue]:

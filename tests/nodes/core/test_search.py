@@ -58,6 +58,13 @@ def test_a_value_that_compares_by_element_is_carried_as_any_other() -> None:
     assert passage.get("metadata", {})["source"] == "x"
 
 
+@pytest.mark.parametrize("value", [np.array([1, 2]), ["a", "b"], {"a": 1}, None, 0, ""])
+def test_what_cannot_name_a_passage_names_none(value: object) -> None:
+    document = Document("One.", metadata=dict.fromkeys(("id", "title", "source"), value))
+    (passage,) = to_passages([document], "Mine", 1)
+    assert (passage["source"], len(passage["id"])) == ("Mine", 16)  # the retriever, and a hash of the text
+
+
 @pytest.mark.parametrize("score", [None, "high", math.nan, math.inf, -math.inf, 10**400, [0.5], {}])
 def test_a_score_that_is_no_number_counts_as_none(score: Any) -> None:
     documents = [Document(page_content=text, metadata={"score": score}) for text in "ab"]
