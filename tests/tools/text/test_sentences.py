@@ -127,6 +127,20 @@ def test_agrees_with_the_sentences_of_hotpotqa(shared_data: Path) -> None:
 SHOW = "from hopgraph.tools.text import split_sentences as s; print(s('Seen by Xyzzy. Smith. He left.'))"
 
 
+def test_all_of_nltk_is_imported_only_for_who_asks_for_it(tmp_path: Path) -> None:
+    code = f"import sys; {SHOW}; print('nltk' in sys.modules); import nltk; print(nltk.FreqDist('aab')['a'])"
+    places = {"NLTK_DATA": str(tmp_path / "nothing"), "HOME": str(tmp_path)}
+    for first, whole in (("pass", False), ("import nltk", True)):
+        done = subprocess.run(
+            [sys.executable, "-c", f"{first}; {code}"],
+            env=os.environ | places,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.splitlines() == ["[(0, 14), (15, 21), (22, 30)]", str(whole), "2"]
+
+
 @pytest.mark.slow
 def test_the_installed_english_model_is_used(tmp_path: Path) -> None:
     model = tmp_path / "tokenizers" / "punkt_tab" / "english"
