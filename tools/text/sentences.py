@@ -15,7 +15,6 @@ from functools import lru_cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import pairwise
-from pathlib import Path
 from threading import Lock
 from types import ModuleType
 from typing import Any, Protocol
@@ -227,11 +226,9 @@ def _import_punkt() -> Any:
     """Import NLTK's Punkt: by itself where no data of NLTK's is installed, as the whole takes 0.3 s and 15 MB more."""
     homes = [*(f"{sys.prefix}{part}" for part in ("", "/share", "/lib")), "~", *_SYSTEM_HOMES]
     folders = [*os.environ.get("NLTK_DATA", "").split(os.pathsep), *(f"{home}/nltk_data" for home in homes)]
-    if (
-        "nltk" not in sys.modules
-        and os.name != "nt"
-        and not any(Path(each).expanduser().is_dir() for each in folders if each)
-    ):
+    # Not pathlib's, which raise where there is no home or a folder may not be read.
+    has_data = any(os.path.isdir(os.path.expanduser(each)) for each in folders if each)
+    if "nltk" not in sys.modules and os.name != "nt" and not has_data:
         with suppress(ImportError, AttributeError), _empty_nltk():  # another version may be made differently
             return import_module(_PUNKT)
     return import_module(_PUNKT)
