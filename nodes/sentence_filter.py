@@ -58,9 +58,9 @@ async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -
             for key in candidates["passage_ids"]
         ]
         threshold = relevance_threshold(settings, reranker, max((part.score for part in parts), default=0.0))
-        kept = [excerpt for part in parts if (excerpt := _excerpt(part, threshold))]
-        kept.sort(key=lambda excerpt: -excerpt["score"])
-        kept = kept[: settings.passages_per_extraction]
+        relevant = [part for part in parts if part.score >= threshold and (part.left.is_whole or part.left.sentences)]
+        relevant.sort(key=lambda part: -part.score)
+        kept = [_excerpt(part, threshold) for part in relevant[: settings.passages_per_extraction]]
         knowledge.append(Knowledge(query=candidates["query"], excerpts=kept))
         event = Filtered(
             query=candidates["query"],
@@ -150,9 +150,7 @@ def _pairs(
     return left, pairs
 
 
-def _excerpt(part: _Scored, threshold: float) -> Excerpt | None:
-    if part.score < threshold or not (part.left.is_whole or part.left.sentences):
-        return None
+def _excerpt(part: _Scored, threshold: float) -> Excerpt:
     wins = part.score > max(part.sentence_scores, default=float("-inf"))
     if wins and part.left.is_whole:
         return whole_excerpt(part.passage, part.score)
