@@ -35,7 +35,7 @@ async def test_a_heading_of_a_megabyte(tmp_path: Path) -> None:
     "limit",
     [
         pytest.param({"max_seconds": 1}, id="time"),
-        pytest.param({"max_memory": 600 << 20}, id="memory"),
+        pytest.param({"max_memory": 400 << 20}, id="memory"),
     ],
 )
 async def test_limits_end_the_process_and_nothing_is_left(tmp_path: Path, limit: dict[str, Any]) -> None:

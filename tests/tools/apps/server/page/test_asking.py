@@ -140,6 +140,7 @@ def test_one_question_at_a_time_and_none_is_dropped(
         chat.write("Who painted Guernica?")
         chat.box.press("Enter")
         chat.last.locator(".hg-running").wait_for()
+        chat.page.wait_for_function("document.querySelector('#hg-box textarea').value === ''")  # the question is taken
         chat.write("Who wrote Frankenstein?")  # stays in the box until it can be asked
         chat.ended()
         assert chat.turns.count() == 1
