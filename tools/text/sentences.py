@@ -244,8 +244,9 @@ def _empty_nltk() -> Generator[None]:
             package.__path__ = [path]
         yield
     finally:
-        for name in [each for each in sys.modules if each.partition(".")[0] == "nltk"]:
-            del sys.modules[name]
+        for name in list(sys.modules):  # a copy, as other threads import meanwhile
+            if name.partition(".")[0] == "nltk":
+                del sys.modules[name]
 
 
 def _parameters(parameters: Any) -> Any:
