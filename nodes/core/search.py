@@ -119,7 +119,7 @@ def to_passages(documents: Sequence[Document], retriever: str, hop: int) -> list
 
 
 def _named(metadata: Mapping[str, Any], key: str) -> str:
-    """Return a text or a number as text; empty for none, zero, or what holds several values, such as an array."""
+    """Return a scalar as text; empty if it is missing, zero, or a collection such as an array."""
     value = metadata.get(key)
     several = hasattr(value, "__len__") and not isinstance(value, str)
     return str(value) if not several and value else ""

@@ -200,7 +200,7 @@ def _last_gap(text: str, start: int, stop: int) -> int:
 
 _PUNKT = "nltk.tokenize.punkt"
 _SYSTEM_HOMES = ("/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib")
-"""Where NLTK looks for its data, beside the interpreter and the user's home."""
+"""Where NLTK looks for its data, besides the interpreter's prefix and the user's home."""
 _LOADING = Lock()
 
 
@@ -213,7 +213,7 @@ class _Punkt(Protocol):
 @lru_cache(maxsize=1)
 def _tokenizer() -> _Punkt:
     """Load Punkt once: the installed English model, else our own parameters."""
-    # On the first use, which `hopgraph --help` need not wait for.
+    # Imported on first use, so that `hopgraph --help` does not wait for it.
     with _LOADING:
         punkt = _import_punkt()
         if "nltk" in sys.modules:
@@ -223,20 +223,20 @@ def _tokenizer() -> _Punkt:
 
 
 def _import_punkt() -> Any:
-    """Import NLTK's Punkt: by itself where no data of NLTK's is installed, as the whole takes 0.3 s and 15 MB more."""
+    """Import NLTK's Punkt, alone unless NLTK data is installed: the full NLTK takes another 0.3 s and 15 MB."""
     homes = [*(f"{sys.prefix}{part}" for part in ("", "/share", "/lib")), "~", *_SYSTEM_HOMES]
     folders = [*os.environ.get("NLTK_DATA", "").split(os.pathsep), *(f"{home}/nltk_data" for home in homes)]
-    # Not pathlib's, which raise where there is no home or a folder may not be read.
+    # Not pathlib, which raises if there is no home directory or a folder is unreadable.
     has_data = any(os.path.isdir(os.path.expanduser(each)) for each in folders if each)
     if "nltk" not in sys.modules and os.name != "nt" and not has_data:
-        with suppress(ImportError, AttributeError), _empty_nltk():  # another version may be made differently
+        with suppress(ImportError, AttributeError), _empty_nltk():  # another version may have another layout
             return import_module(_PUNKT)
     return import_module(_PUNKT)
 
 
 @contextmanager
 def _empty_nltk() -> Generator[None]:
-    """Let empty packages stand for NLTK's, whose own import everything; whoever imports NLTK later gets the whole."""
+    """Replace NLTK's packages, whose `__init__` imports everything, with empty ones; later imports get all of NLTK."""
     (folder,) = getattr(find_spec("nltk"), "submodule_search_locations", None) or ("",)
     try:
         for name, path in (("nltk", folder), ("nltk.tokenize", f"{folder}/tokenize")):
@@ -244,7 +244,7 @@ def _empty_nltk() -> Generator[None]:
             package.__path__ = [path]
         yield
     finally:
-        for name in list(sys.modules):  # a copy, as other threads import meanwhile
+        for name in list(sys.modules):  # a copy: other threads may be importing
             if name.partition(".")[0] == "nltk":
                 del sys.modules[name]
 

@@ -70,7 +70,7 @@ class OpenAIServer:
         self._app = OpenAIApp(model, options, self._traffic, self._server.break_off)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with contextlib.suppress(ClientDisconnect):  # broken off while its body was read
+        with contextlib.suppress(ClientDisconnect):  # the client hung up before its whole body had arrived
             await self._app.asgi(scope, receive, send)
 
     @property

@@ -127,7 +127,7 @@ def test_agrees_with_the_sentences_of_hotpotqa(shared_data: Path) -> None:
 SHOW = "from hopgraph.tools.text import split_sentences as s; print(s('Seen by Xyzzy. Smith. He left.'))"
 
 
-def test_all_of_nltk_is_imported_only_for_who_asks_for_it(tmp_path: Path) -> None:
+def test_the_full_nltk_is_imported_only_on_request(tmp_path: Path) -> None:
     code = f"import sys; {SHOW}; print('nltk' in sys.modules); import nltk; print(nltk.FreqDist('aab')['a'])"
     places = {"NLTK_DATA": str(tmp_path / "nothing"), "HOME": str(tmp_path)}
     for first, whole in (("pass", False), ("import nltk", True)):
@@ -139,6 +139,30 @@ def test_all_of_nltk_is_imported_only_for_who_asks_for_it(tmp_path: Path) -> Non
             check=True,
         )
         assert done.stdout.splitlines() == ["[(0, 14), (15, 21), (22, 30)]", str(whole), "2"]
+
+
+def test_punkt_is_imported_while_other_threads_import() -> None:
+    code = """
+import sys, threading, types
+from hopgraph.tools.text import sentences
+sys.setswitchinterval(1e-5)
+done = threading.Event()
+def churn():
+    while not done.is_set():
+        for number in range(300): sys.modules[f"module{number}"] = types.ModuleType("module")
+        for number in range(300): del sys.modules[f"module{number}"]
+thread = threading.Thread(target=churn)
+thread.start()
+try:
+    for number in range(100):
+        sentences._tokenizer.cache_clear()
+        assert len(sentences.split_sentences(f"One {number}. Two.")) == 2
+finally:
+    done.set()
+    thread.join()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.slow

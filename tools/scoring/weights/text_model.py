@@ -79,7 +79,7 @@ class TextModel:
 def loading(spec: str, folder: str) -> Generator[None]:
     """Turn any error of a library about a model's files into one line that names spec and folder.
 
-    Meanwhile transformers shows neither progress bars nor advice to programmers, and warns of no later version.
+    Meanwhile transformers shows no progress bars, advice to programmers or FutureWarnings.
 
     Raises:
         SpecError: the files are missing or damaged, or ask for code of their own.

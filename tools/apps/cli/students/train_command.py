@@ -38,7 +38,9 @@ def run_train(options: TrainOptions) -> None:
     try:
         with progress_on(console_on(stderr=True), {"train": "training"}) as progress:
             record = train(plan, progress)
-    except MemoryError:  # before the first step; train itself tells of a later one
+    except MemoryError:  # before the first step; `train` reports later ones
+        if options.memory_limit is None:
+            raise
         raise RunError(f"--memory-limit {options.memory_limit}: the libraries and the weights need more") from None
     if os.environ.get("RANK", "0") != "0":  # of several processes, the first one reports
         return

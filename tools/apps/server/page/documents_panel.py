@@ -40,7 +40,7 @@ class DocumentsPanel:
     def __init__(self, gr: Any) -> None:
         self._gr = gr
         self.corpus = gr.Dropdown([_APP_CORPUS], value="", label="Documents", elem_id="hg-corpus")
-        self.chosen = gr.State("")  # its value, as the server knows it
+        self.chosen = gr.State("")  # the server's copy of its value
         with gr.Accordion("Add your own documents", open=False, elem_id="hg-documents"):
             self._files = gr.File(label="Files", file_count="multiple", file_types=list(SUFFIXES), height=140)
             self._name = gr.Textbox(label="What to call them", max_lines=1, max_length=80)
@@ -105,10 +105,11 @@ class DocumentsPanel:
                     yield {self._result: _stage_html(stage)}
                     continue
                 choices, indexed = corpus_choices(await self._documents().list_for(user)), True
+                chosen = f"{stage['id']}{joined}"
                 yield {
                     self._result: _corpus_html(stage),
-                    self.corpus: gr.update(choices=choices, value=f"{stage['id']}{joined}"),
-                    self.chosen: f"{stage['id']}{joined}",
+                    self.corpus: gr.update(choices=choices, value=chosen),
+                    self.chosen: chosen,
                     self._gone: gr.update(choices=stage["files"], value=[]),
                     self._files: None,
                     self._name: "",

@@ -101,7 +101,7 @@ class PageComponents:
         self.last_opened = gr.BrowserState("", storage_key="hopgraph-thread", secret="not-secret")  # noqa: S106
         self.changes = gr.State({})  # the settings that were changed: name → value
         self.fields = gr.State(settings_fields(initial_method, {}))
-        self.reviewed = gr.State([])  # what is to be reviewed, as the server knows it
+        self.reviewed = gr.State([])  # the server's copy of what is ticked in `to_review`
         self.asked = gr.State([])  # the `ReviewRequest`s of a paused turn
         with gr.Row(elem_id="hg-top"):
             logo = f'<img src="{escape_text(read_logo(options.logo))}" alt="">' if options.logo else ""

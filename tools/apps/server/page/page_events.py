@@ -215,10 +215,10 @@ class _PageEvents:
         inputs, outputs = [parts.method, parts.fields], [parts.changes, parts.fields]
         one_at_a_time: dict[str, Any] = {"concurrency_limit": 1, "trigger_mode": "always_last"}
         parts.method.input(choose_method, inputs, outputs, **one_at_a_time, **_QUIET)
-        # Not what the lists show: the browser may still send that of the conversation before.
+        # Server-side state alone: the browser may still send the previous conversation's choices.
         described = [parts.fields, parts.changes, parts.documents.chosen, parts.reviewed]
         self.gr.on([each.change for each in described], describe, described, [parts.notice], **_QUIET)
-        parts.to_review.input(_given, [parts.to_review], [parts.reviewed], **one_at_a_time, **_QUIET)
+        parts.to_review.input(list, [parts.to_review], [parts.reviewed], **one_at_a_time, **_QUIET)
 
     async def _notice(self, user: str, options: TurnOptions) -> str:
         line, stand_in = await self.session.describe(user, options)
@@ -283,7 +283,3 @@ def _options(method: str, changes: Mapping[str, JsonValue], corpus: str, kinds: 
 
 def _user(request: Request) -> str:
     return request.username or OWNER
-
-
-def _given(value: Any) -> Any:
-    return value
