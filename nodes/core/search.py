@@ -21,6 +21,7 @@ from hopgraph.tools.retrieval.passage_metadata import INDEX, find_origin, name_s
 from hopgraph.tools.text import contains
 
 _OWN_FIELDS = frozenset({"id", "title", "score", "relevance_score"})
+_OWN_SOURCES = (MODEL_SOURCE, REVIEWER_SOURCE)
 _ROUNDS = 5
 """Searches for one query at most, each for twice as many passages, until enough do not contain the question."""
 
@@ -100,18 +101,18 @@ def to_passages(documents: Sequence[Document], retriever: str, hop: int) -> list
     passages: dict[str, Passage] = {}
     for rank, document in enumerate(documents):
         metadata = cast("dict[str, Any]", document.metadata)
-        carried = _carried(metadata)
+        carried = {} if metadata.keys() <= _OWN_FIELDS else _carried(metadata)
         text = clean(document.page_content)
         title = clean(_named(metadata, "title")) or name_source(find_origin(carried))
         key = str(document.id or _named(metadata, "id") or _hash(f"{title}\n{text}"))
-        passage = Passage(
-            id=_foreign(key),
-            title=title,
-            text=text,
-            score=_score(metadata, rank),
-            source=_foreign(_named(metadata, "source") or retriever),
-            hop=hop,
-        )
+        passage: Passage = {
+            "id": _foreign(key),
+            "title": title,
+            "text": text,
+            "score": _score(metadata, rank),
+            "source": _foreign(_named(metadata, "source") or retriever),
+            "hop": hop,
+        }
         if carried:
             passage["metadata"] = carried
         passages.setdefault(passage["id"], passage)
@@ -121,8 +122,9 @@ def to_passages(documents: Sequence[Document], retriever: str, hop: int) -> list
 def _named(metadata: Mapping[str, Any], key: str) -> str:
     """Return a scalar as text; empty if it is missing, zero, or a collection such as an array."""
     value = metadata.get(key)
-    several = hasattr(value, "__len__") and not isinstance(value, str)
-    return str(value) if not several and value else ""
+    if isinstance(value, str):
+        return str(value)
+    return "" if hasattr(value, "__len__") or not value else str(value)
 
 
 def _carried(metadata: Mapping[str, Any]) -> dict[str, JsonValue]:
@@ -135,7 +137,8 @@ def _carried(metadata: Mapping[str, Any]) -> dict[str, JsonValue]:
 
 def _foreign(name: str) -> str:
     """Mark an id or a source that would make a passage the model's or a reviewer's own words."""
-    return f"corpus:{name}" if name.partition(":")[0] in {MODEL_SOURCE, REVIEWER_SOURCE} else name
+    own = name.startswith(_OWN_SOURCES) and name.partition(":")[0] in _OWN_SOURCES
+    return f"corpus:{name}" if own else name
 
 
 def _score(metadata: Mapping[str, Any], rank: int) -> float:
