@@ -11,27 +11,28 @@ Where this differs from the paper:
 * recall is over the annotated passages that are shown: others hold an answer such as "two" or "American" by chance.
 """
 
-import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from random import Random
 from typing import Any, ClassVar, NamedTuple, cast
 
+from langgraph.graph import END, START
 from langgraph.runtime import Runtime
 from pydantic import field_validator
 
-from hopgraph.nodes.core.ask import Ask, ask_all, calls_of
+from hopgraph.nodes.core.ask import Ask, ask, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import whole_excerpt
+from hopgraph.nodes.core.method_graph import CompiledMethod, MethodGraph, Node
 from hopgraph.nodes.core.reply_text import ReplyModel, read_numbers
 from hopgraph.nodes.core.search import SearchRequest, search_all
 from hopgraph.nodes.decide import decide
 from hopgraph.nodes.extract import extract
 from hopgraph.nodes.finish import total
 from hopgraph.nodes.nli_verify import nli_verify
-from hopgraph.state import Call, Evidence, Knowledge, Passage, SettingsError
+from hopgraph.nodes.prepare import prepare_for
+from hopgraph.state import Call, Evidence, Knowledge, MethodState, Passage, SettingsError
 from hopgraph.state.migres import MigresContext
-from hopgraph.tools.apps.evaluation.batch.question_job import EventListener, JobWork, QuestionJob
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.metrics import COVER_EM
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import derive_plan, without_mark
@@ -134,59 +135,30 @@ def draw_known_part(key: str, parts: Sequence[KnownSubQuestion]) -> list[KnownSu
     return [parts[number] for number in sorted(chosen)]
 
 
-@dataclass
-class _CaseRun:
-    """One question under way: its settings, its event listener, and what it has spent."""
+class ExperimentState(MethodState):
+    """The keys of a method, the annotated question, and what comes of it."""
 
-    job: QuestionJob
-    listen: EventListener
-    began: float = field(default_factory=time.time)
-    spent: list[Call] = field(default_factory=list[Call])
-
-    @property
-    def runtime(self) -> Runtime[MigresContext]:
-        return Runtime(context=cast("MigresContext", self.job.settings), stream_writer=self.listen)
-
-    async def node(self, node: Callable[..., Awaitable[Mapping[str, Any]]], **state: Any) -> Mapping[str, Any]:
-        """Run a node of the method; no calls and no passages shown before are on record in its state."""
-        update = await node(
-            {"calls": {}, "uncited": {}, "started_at": self.began, "iteration": 1, **state}, self.runtime
-        )
-        self.spent += update.get("calls", {}).values()
-        return update
-
-    async def ask(self, request: Sequence[Ask[Any]]) -> list[Any]:
-        """Ask concurrently; return the records of the replies, in order."""
-        answers = await ask_all(self.runtime, {"calls": {}, "started_at": self.began}, request)
-        self.spent += calls_of(answers).values()
-        return [each.record for each in answers]
-
-    def final_state(
-        self, measured: Mapping[str, int], passages: Sequence[Passage] = (), answer: str = ""
-    ) -> Mapping[str, Any]:
-        """Make the state in which a run of this question ends; `measured`, added up over questions, gives the rates."""
-        return {
-            "question": self.job.question.question,
-            "answer": answer,
-            "explanation": "",
-            "citations": [],
-            "passages": list(passages),
-            "stop_reason": "answered" if answer else "unanswerable",
-            "usage": total(self.spent, 1),
-            "measured": measured,
-        }
+    annotated: EvalQuestion
+    measured: dict[str, int]
+    """Counts; added up over questions they give the rates."""
 
 
-async def run_extraction(job: QuestionJob, watch: EventListener) -> Mapping[str, Any]:
+def _end(calls: Mapping[str, Call], measured: Mapping[str, int], answer: str = "") -> dict[str, Any]:
+    stop_reason = "answered" if answer else "unanswerable"
+    usage = total(calls.values(), 1)
+    return {"calls": calls, "measured": measured, "answer": answer, "stop_reason": stop_reason, "usage": usage}
+
+
+async def measure_extraction(state: ExperimentState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
     """Extract from five passages what is useful for the question and for each of its sub-questions (Table 1).
 
-    The end state has `measured`: `statements` and those that are `right` (a passage that they cite holds an answer),
+    Writes `measured`: `statements` and those that are `right` (a passage that they cite holds an answer),
     `gold` passages shown and those `found` (cited); `entailed_statements`, `entailed_right` and `entailed_found`: the
     same of the statements that their passages entail; `useful`: how many of these the model finds useful.
     """
-    case, question = _CaseRun(job, watch), job.question
-    retriever = await get_retriever(job.settings.retriever)
-    request = SearchRequest(question.question, job.settings.passages_per_query, frozenset(), 1, "")
+    question = state["annotated"]
+    retriever = await get_retriever(runtime.context.retriever)
+    request = SearchRequest(question.question, runtime.context.passages_per_query, frozenset(), 1, "")
     passages = draw_passages(question, (await search_all([retriever], request)).passages)
     parts = annotated_sub_questions(question)
     whole = KnownSubQuestion(
@@ -197,21 +169,24 @@ async def run_extraction(job: QuestionJob, watch: EventListener) -> Mapping[str,
     asked = [whole, *parts]
     excerpts = [whole_excerpt(each, each["score"]) for each in passages]
     knowledge = [Knowledge(query=each.question, excerpts=excerpts) for each in asked]
-    drafts = (await case.node(extract, knowledge=knowledge, passages=passages))["drafts"]
-    measured: Counter[str] = Counter()
+    given: Any = {**state, "passages": passages}
+    extracted = await extract(given | {"knowledge": knowledge}, runtime)
+    calls, measured = {**extracted["calls"]}, Counter[str]()
     for number, part in enumerate(asked, 1):
-        own = [each for each in drafts if each["id"].startswith(f"1.{number}.")]
-        kept = (await case.node(nli_verify, drafts=own, evidence=[], passages=passages))["evidence"]
+        own = [each for each in extracted["drafts"] if each["id"].startswith(f"1.{number}.")]
+        verified = await nli_verify(given | {"drafts": own}, runtime)
+        kept = verified["evidence"]
+        variables = [{"statement": each["statement"], "question": part.question} for each in kept]
+        judged = await ask_all(
+            runtime, state, [Ask("judge_usefulness", each, Usefulness, Usefulness(useful=False)) for each in variables]
+        )
+        calls |= {**verified.get("calls", {}), **calls_of(judged)}
         holding = {each["id"] for each in passages if COVER_EM(f"{each['title']} {each['text']}", part.answers)}
         gold = {each["id"] for each in passages if each["id"] in part.gold}
-        variables = [{"statement": each["statement"], "question": part.question} for each in kept]
-        judged = await case.ask(
-            [Ask("judge_usefulness", each, Usefulness, Usefulness(useful=False)) for each in variables]
-        )
         entailed = {f"entailed_{name}": count for name, count in _count(kept, holding, gold).items()}
-        useful = sum(each.useful for each in judged)
+        useful = sum(each.record.useful for each in judged)
         measured.update({**_count(own, holding, gold), **entailed, "gold": len(gold), "useful": useful})
-    return case.final_state(measured, passages)
+    return {**_end(calls, measured), "passages": passages}
 
 
 def _count(statements: Sequence[Evidence], holding: set[str], gold: set[str]) -> dict[str, int]:
@@ -223,47 +198,56 @@ def _count(statements: Sequence[Evidence], holding: set[str], gold: set[str]) ->
     }
 
 
-async def run_missing_information(job: QuestionJob, watch: EventListener) -> Mapping[str, Any]:
+async def measure_missing_information(state: ExperimentState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
     """Ask the question with all answers to its sub-questions, and with a part of them (Table 2).
 
-    The end state has `measured`: `all` and `partial` (1 each), `all_right`, `unanswerable` (with a part of the
+    Writes `measured`: `all` and `partial` (1 each), `all_right`, `unanswerable` (with a part of the
     information), and of these `aligned`: what the model finds missing fits a sub-question that is left.
     """
-    case = _CaseRun(job, watch)
-    parts = annotated_sub_questions(job.question)
-    known = draw_known_part(job.question.id, parts)
-    with_all, with_part = [await _decide_on(case, given) for given in (parts, known)]
+    question = state["annotated"]
+    parts = annotated_sub_questions(question)
+    known = draw_known_part(question.id, parts)
+    with_all, with_part = [await _decide_on(state, runtime, given) for given in (parts, known)]
+    calls = {**with_all["calls"], **with_part["calls"]}
     unanswerable, aligned = not with_part["answer"], False
     if unanswerable:
         left = [each.question for each in parts if each not in known]
         variables = {"missing": with_part["missing"], "candidates": left}
-        (reply,) = await case.ask([Ask("judge_alignment", variables, Alignment, Alignment(aligned=[]))])
-        aligned = any(1 <= number <= len(left) for number in reply.aligned)
+        reply = await ask(runtime, state, Ask("judge_alignment", variables, Alignment, Alignment(aligned=[])))
+        calls |= calls_of([reply])
+        aligned = any(1 <= number <= len(left) for number in reply.record.aligned)
     measured = {
         "all": 1,
-        "all_right": int(COVER_EM(with_all["answer"], job.question.answers or ())),
+        "all_right": int(COVER_EM(with_all["answer"], question.answers or ())),
         "partial": 1,
         "unanswerable": int(unanswerable),
         "aligned": int(aligned),
     }
-    return case.final_state(measured, answer=with_all["answer"])
+    return _end(calls, measured, with_all["answer"])
 
 
-async def _decide_on(case: _CaseRun, known: Sequence[KnownSubQuestion]) -> Mapping[str, Any]:
+async def _decide_on(
+    state: ExperimentState, runtime: Runtime[MigresContext], known: Sequence[KnownSubQuestion]
+) -> Mapping[str, Any]:
     information = [
         Evidence(id=f"1.1.{number}", statement=each.statement, passage_ids=[], quote="", verified=False)
         for number, each in enumerate(known, 1)
     ]
-    return await case.node(decide, question=case.job.question.question, evidence=information, passages=[])
+    return await decide(cast("Any", {**state, "evidence": information}), runtime)
+
+
+def _compile(context: type[MigresContext], measure: Node) -> CompiledMethod:
+    builder = MethodGraph(ExperimentState, context)
+    builder.add_node("prepare", prepare_for(ExperimentState, given=("annotated",))).add_node("measure", measure)
+    return builder.add_path(START, "prepare", "measure", END).compile(name=context.method)
 
 
 class Experiment(NamedTuple):
     """An experiment that runs like a method."""
 
     context: type[MigresContext]
-    work: JobWork
-    judge: str
-    """The step that judges; `--judge` gives it a model of its own."""
+    """Its last step is the one that judges; `--judge` gives it a model of its own."""
+    graph: CompiledMethod
     rates: Mapping[str, tuple[str, str]]
     """Column → a count and the count that it is a share of, both added up over all questions."""
 
@@ -271,8 +255,7 @@ class Experiment(NamedTuple):
 EXPERIMENTS: dict[str, Experiment] = {
     "information_extraction": Experiment(
         ExtractionContext,
-        run_extraction,
-        "judge_usefulness",
+        _compile(ExtractionContext, measure_extraction),
         {
             "extraction_precision": ("right", "statements"),
             "extraction_recall": ("found", "gold"),
@@ -283,8 +266,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     ),
     "missing_information": Experiment(
         MissingContext,
-        run_missing_information,
-        "judge_alignment",
+        _compile(MissingContext, measure_missing_information),
         {
             "all_right": ("all_right", "all"),
             "partial_unanswerable": ("unanswerable", "partial"),

@@ -14,18 +14,14 @@ from langchain_core.retrievers import BaseRetriever
 
 from hopgraph.state import Passage, SettingsError
 from hopgraph.tools.apps.cli.evaluation.reproduce_command import ReproduceOptions, run_reproduce
-from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop
 from hopgraph.tools.apps.evaluation.preliminary import (
+    EXPERIMENTS,
     PASSAGES_SHOWN,
-    ExtractionContext,
-    MissingContext,
     annotated_sub_questions,
     draw_known_part,
     draw_passages,
-    run_extraction,
-    run_missing_information,
 )
 from support.servers.scripted_model import ScriptedChatModel
 
@@ -56,12 +52,11 @@ class OneMore(BaseRetriever):
         return [Document(id=LAST, page_content="Rails are made of steel.", metadata={"title": "Rail"})]
 
 
-def ignored(_event: Any) -> None:
-    """Watch nothing."""
-
-
-def job(model: ScriptedChatModel, cls: type[ExtractionContext | MissingContext]) -> QuestionJob:
-    return QuestionJob(QUESTION, cls(model=model, retriever=OneMore(), entailment="lexical"))
+async def run(model: ScriptedChatModel, name: str) -> dict[str, Any]:
+    experiment = EXPERIMENTS[name]
+    settings = experiment.context(model=model, retriever=OneMore(), entailment="lexical")
+    given = {"question": QUESTION.question, "annotated": QUESTION}
+    return await experiment.graph.ainvoke(given, context=settings)
 
 
 def number_of(title: str, messages: list[BaseMessage]) -> int:
@@ -113,7 +108,7 @@ async def test_statements_are_counted_by_what_their_passages_hold() -> None:
             return statements(("The fjord lies south of Oslo.", number_of("Oslo Fjord", messages)))
         return statements(("Ann Berg was born in Oslo in 1950.", number_of("Ann Berg", messages)))
 
-    ended = await run_extraction(job(ScriptedChatModel(replies=says), ExtractionContext), ignored)
+    ended = await run(ScriptedChatModel(replies=says), "information_extraction")
     assert ended["measured"] == {
         "statements": 3,
         "right": 2,  # the question's own statement, and the one from the fjord
@@ -152,7 +147,7 @@ async def test_all_and_part_of_the_information(
         text = answers[len(asked) - 1]
         return json.dumps({"answer": {"text": text, "confidence": 1}, "missing_information": "her birthplace"})
 
-    ended = await run_missing_information(job(ScriptedChatModel(replies=says), MissingContext), ignored)
+    ended = await run(ScriptedChatModel(replies=says), "missing_information")
     assert ended["measured"] == {"all": 1, "partial": 1, **measured}
     assert "Where was Ann Berg born: Oslo." in asked[0]
     assert "Where was Ann Berg born: Oslo." not in asked[1]

@@ -1,6 +1,5 @@
 """`hopgraph build`: answer training questions, and write what a method takes from them."""
 
-from dataclasses import fields
 from pathlib import Path
 
 from rich.text import Text
@@ -8,7 +7,7 @@ from rich.text import Text
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.cli.console import console_on
 from hopgraph.tools.apps.cli.evaluation.eval_command import run_eval
-from hopgraph.tools.apps.cli.evaluation.evaluation_options import BuildOptions, EvalOptions, RunOptions
+from hopgraph.tools.apps.cli.evaluation.evaluation_options import BuildOptions, eval_options
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.training_files import TRAINING_FILES
 
@@ -25,10 +24,7 @@ def run_folder(given: Path) -> tuple[Path, Path]:
 def run_build(options: BuildOptions) -> bool:
     """Run or resume the evaluation, write the file of what it has finished, and return whether any question failed."""
     (methods, write), (out, run) = TRAINING_FILES[options.method], run_folder(options.out)
-    given = {each.name: getattr(options, each.name) for each in fields(RunOptions)}
-    failed = run_eval(
-        EvalOptions(options.dataset, methods, run, estimate_only=options.estimate_only, processes=None, **given)
-    )
+    failed = run_eval(eval_options(options, methods=methods, out=run, processes=None))
     if not options.estimate_only:
         console_on().print(Text(write(RunReader(run), out)), soft_wrap=True)
     return failed

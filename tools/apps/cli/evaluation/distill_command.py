@@ -1,6 +1,6 @@
 """`hopgraph distill`: make training data for a role's student from a data set, by its annotation or by a teacher."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from hopgraph.state.distillation import DistillationContext
 from hopgraph.tools.apps.cli.console import console_on
 from hopgraph.tools.apps.cli.evaluation.build_command import run_folder
 from hopgraph.tools.apps.cli.evaluation.eval_command import answered, any_failed, dataset_file, played_model, run_spec
-from hopgraph.tools.apps.cli.evaluation.evaluation_options import DistillOptions, EvalOptions, QuestionOptions
+from hopgraph.tools.apps.cli.evaluation.evaluation_options import DistillOptions, eval_options
 from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun
 from hopgraph.tools.apps.evaluation.distillation_data import check_overlap, write_training_data
@@ -32,11 +32,9 @@ def run_distill(options: DistillOptions) -> bool:
     _check_choices(options, cls)
     dataset = dataset_file(options, options.dataset, run)
     settings = _settings(options, cls, dataset)
-    shared = [*(each.name for each in fields(QuestionOptions)), "estimate_only", "engine", "processes"]
-    given: dict[str, Any] = {name: getattr(options, name) for name in shared}
-    if not (searches := "retriever" in settings.uses):
-        given["corpus"] = SAMPLE
-    evaluation = EvalOptions(dataset, settings.method, run, **given)
+    searches = "retriever" in settings.uses
+    corpus = options.corpus if searches else SAMPLE
+    evaluation = eval_options(options, dataset=dataset, methods=settings.method, out=run, corpus=corpus)
     spec = replace(run_spec(evaluation, {settings.method: settings}), keep_contexts=True)
 
     def check(prepared: PreparedRun) -> None:

@@ -62,9 +62,15 @@ def answered(
 
     `check` may refuse what was prepared, before the first call.
     """
-    prices = prices_of(options)
+    errors, prices = console_on(stderr=True), read_prices(options.prices)
+    if options.max_cost is not None and not prices.prices:
+        raise SettingsError("--max-cost needs --prices FILE, with the prices of your models")
+
+    def tell(error: str) -> None:
+        print_line(errors, f"{error} (waiting up to {options.patience:g} s, see --patience)", "yellow")
+
     with kept_if_answered(spec.out):
-        prepared = checked_and_prepared(spec, asks_models=not options.estimate_only)
+        prepared = _checked_and_prepared(spec, asks_models=not options.estimate_only)
         check(prepared)
         with RunWriter(spec.out, prepared.manifest, prepared.questions) as directory:
             jobs = list_jobs(prepared, directory, keep_traces=not options.no_traces, retry_failed=options.retry_failed)
@@ -72,8 +78,17 @@ def answered(
             if options.estimate_only:
                 yield None
                 return
-            with _workers(options, prepared.methods, len(jobs)) as answering:
-                answer_all(options, prepared, directory, prices, jobs, answering)
+            total = len(prepared.questions) * len(prepared.methods) * prepared.manifest.repeats
+            tally = RunTally(total=total, finished=total - len(jobs))
+            if tally.finished:
+                print_line(errors, f"Resuming: {tally.finished:,} of {total:,} are finished.", "dim")
+            limits = options.concurrency, options.max_calls, options.max_cost
+            with _workers(options, prepared.methods, len(jobs)) as run_one, run_progress(errors, tally):
+                engine = RunEngine(directory, tally, prices, *limits, run_one, options.patience, tell)
+                stopped = run_in_background(engine.run(jobs))
+            if stopped:
+                advice = "The same command with a higher limit resumes from here."
+                print_line(errors, f"Stopped: {stopped}. {advice}", "yellow")
             yield directory
 
 
@@ -123,15 +138,7 @@ def run_spec(options: EvalOptions, methods: Mapping[str, Context]) -> RunSpec:
     )
 
 
-def prices_of(options: QuestionOptions) -> PriceTable:
-    """Read the prices, which a limit of the cost needs."""
-    prices = read_prices(options.prices)
-    if options.max_cost is not None and not prices.prices:
-        raise SettingsError("--max-cost needs --prices FILE, with the prices of your models")
-    return prices
-
-
-def checked_and_prepared(spec: RunSpec, *, asks_models: bool = True) -> PreparedRun:
+def _checked_and_prepared(spec: RunSpec, *, asks_models: bool) -> PreparedRun:
     """Make every model that will be asked, then the corpus: a wrong spec is reported before a folder is made.
 
     An estimate asks none of them, and so needs no key.
@@ -169,32 +176,6 @@ def _workers(options: EvalOptions, methods: Mapping[str, Context], questions: in
         return ray_workers(options.concurrency)
     processes = options.processes or choose_process_count(methods, options.concurrency, questions)
     return process_workers(processes) if processes > 1 and questions else nullcontext(answer_question)
-
-
-def answer_all(
-    options: QuestionOptions,
-    prepared: PreparedRun,
-    directory: RunWriter,
-    prices: PriceTable,
-    jobs: Sequence[QuestionJob],
-    answering: JobRunner,
-) -> None:
-    """Answer what is outstanding, up to the limits, with progress on standard error."""
-    errors = console_on(stderr=True)
-    total = len(prepared.questions) * len(prepared.methods) * prepared.manifest.repeats
-    tally = RunTally(total=total, finished=total - len(jobs))
-    if tally.finished:
-        print_line(errors, f"Resuming: {tally.finished:,} of {total:,} are finished.", "dim")
-
-    def tell(error: str) -> None:
-        print_line(errors, f"{error} (waiting up to {options.patience:g} s, see --patience)", "yellow")
-
-    limits = options.concurrency, options.max_calls, options.max_cost
-    with run_progress(errors, tally):
-        engine = RunEngine(directory, tally, prices, *limits, answering, options.patience, tell)
-        stopped = run_in_background(engine.run(jobs))
-    if stopped:
-        print_line(errors, f"Stopped: {stopped}. The same command with a higher limit resumes from here.", "yellow")
 
 
 def settings_by_method(options: EvalOptions) -> dict[str, Context]:

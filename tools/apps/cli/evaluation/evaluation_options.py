@@ -1,8 +1,8 @@
 """What the commands that measure can be told: each field is an option or an argument of `hopgraph`."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -105,6 +105,12 @@ class EvalOptions(RunOptions):
     )
     """None: as many as `choose_process_count` chooses, as the command line does. Each further process imports the
     script that was started, which must do its work under `if __name__ == "__main__":`."""
+
+
+def eval_options(options: QuestionOptions, **changes: Any) -> EvalOptions:
+    """Return the options of `eval` for another command: those that it has, too, and the changes."""
+    shared = {each.name for each in fields(EvalOptions)} & {each.name for each in fields(options)}
+    return EvalOptions(**{**{name: getattr(options, name) for name in shared}, **changes})
 
 
 @dataclass(frozen=True)

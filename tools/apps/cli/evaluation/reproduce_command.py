@@ -4,8 +4,7 @@ import os
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -16,21 +15,19 @@ from hopgraph.state import Context, RunError, SettingsError
 from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_line, print_skipped, progress_on
 from hopgraph.tools.apps.cli.evaluation.eval_command import (
     INDEXING_STAGES,
-    answer_all,
-    checked_and_prepared,
+    answered,
     dataset_file,
     played_model,
-    prices_of,
     run_eval,
     run_spec,
     settings_by_method,
 )
-from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, ReproduceOptions, RunOptions
+from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, ReproduceOptions, eval_options
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_table, summary_console
 from hopgraph.tools.apps.cli.settings_options import corpus_spec, settings_for
-from hopgraph.tools.apps.evaluation.batch.question_job import answer_question, is_of_others
-from hopgraph.tools.apps.evaluation.batch.run_directory import RunWriter, describe_simulated, kept_if_answered
-from hopgraph.tools.apps.evaluation.batch.run_setup import CORPUS, list_jobs
+from hopgraph.tools.apps.evaluation.batch.question_job import is_of_others
+from hopgraph.tools.apps.evaluation.batch.run_directory import describe_simulated
+from hopgraph.tools.apps.evaluation.batch.run_setup import CORPUS, PreparedRun
 from hopgraph.tools.apps.evaluation.datasets import detect_format, read_questions
 from hopgraph.tools.apps.evaluation.preliminary import EXPERIMENTS, annotated_sub_questions
 from hopgraph.tools.apps.evaluation.report.writers import WRITERS
@@ -161,13 +158,19 @@ def _out(options: ReproduceOptions) -> Path:
 
 
 def _eval_options(options: ReproduceOptions, dataset: Path, planned: PlannedRow) -> EvalOptions:
-    given = {each.name: getattr(options, each.name) for each in fields(RunOptions)}
-    row = planned.row
-    given |= {"assignments": [*planned.assignments], "preset": planned.preset, "add_contexts": row.add_contexts}
-    given |= {"repeats": options.repeats or row.runs, "model": played_model(options.model, dataset)}
-    if planned.second_corpus:
-        given["corpus"] = options.second_corpus
-    return EvalOptions(dataset, row.method, _out(options) / planned.folder, processes=None, **given)
+    return eval_options(
+        options,
+        dataset=dataset,
+        methods=planned.row.method,
+        out=_out(options) / planned.folder,
+        corpus=options.second_corpus if planned.second_corpus else options.corpus,
+        model=played_model(options.model, dataset),
+        assignments=[*planned.assignments],
+        preset=planned.preset,
+        add_contexts=planned.row.add_contexts,
+        repeats=options.repeats or planned.row.runs,
+        processes=None,
+    )
 
 
 def _settings_of(options: EvalOptions) -> Context:
@@ -180,22 +183,21 @@ def experiment_settings(options: EvalOptions) -> dict[str, Context]:
     name, experiment = options.methods, EXPERIMENTS[options.methods]
     settings = settings_for(experiment.context, assignments=options.assignments or (), model=options.model)
     if options.judge:
-        models = {**settings.models, f"{name}/{experiment.judge}": options.judge}
+        models = {**settings.models, f"{name}/{experiment.context.steps[-1]}": options.judge}
         settings = settings.model_copy(update={"models": models})
     return {name: settings}
 
 
 def _run_experiment(options: EvalOptions) -> None:
     """Run or resume an experiment; progress goes to standard error."""
-    spec, prices = replace(run_spec(options, experiment_settings(options)), keep_contexts=True), prices_of(options)
-    work = partial(answer_question, work=EXPERIMENTS[options.methods].work)
-    with kept_if_answered(spec.out):
-        prepared = checked_and_prepared(spec)
+
+    def check(prepared: PreparedRun) -> None:
         for question in prepared.questions:
             annotated_sub_questions(question)  # raises, before the first call, where this data set has none
-        with RunWriter(spec.out, prepared.manifest, prepared.questions) as directory:
-            jobs = list_jobs(prepared, directory, keep_traces=True, retry_failed=True)
-            answer_all(options, prepared, directory, prices, jobs, work)
+
+    spec = replace(run_spec(options, experiment_settings(options)), keep_contexts=True)
+    with answered(replace(options, retry_failed=True), spec, check):
+        pass
 
 
 def _command(reproduced: ReproduceOptions, options: EvalOptions) -> str:

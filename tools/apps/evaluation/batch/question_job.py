@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from hopgraph.state.events import event_order
 from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, compress_record
 from hopgraph.tools.apps.evaluation.distillation_graphs import DISTILLATION_GRAPHS, source_of
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
+from hopgraph.tools.apps.evaluation.preliminary import EXPERIMENTS
 from hopgraph.tools.apps.runs.answer_record import answer_record
 from hopgraph.tools.io.http_retries import trouble_of
 from hopgraph.tools.io.redact import redact
@@ -43,15 +44,14 @@ class QuestionJob:
     """Whether the entailment checker decides if the citations support the answer, without gold passages."""
 
 
-JobWork = Callable[[QuestionJob, EventListener], Awaitable[Mapping[str, Any]]]
-"""Works on one question and gives the state at the end, as a graph does."""
-
-
 async def _final_state(job: QuestionJob, see: EventListener) -> Mapping[str, Any]:
     given: dict[str, Any] = {"question": job.question.question}
     if isinstance(job.settings, DistillationContext):
         graph = DISTILLATION_GRAPHS[job.settings.role]
         given["source"] = source_of(job.question)
+    elif job.settings.method in EXPERIMENTS:
+        graph = EXPERIMENTS[job.settings.method].graph
+        given["annotated"] = job.question
     else:
         graph = METHODS[job.settings.method].graph
         if requires_gold(job.settings.method):
@@ -76,7 +76,7 @@ def is_of_others(method: str) -> bool:
     return method in METHODS and not METHODS[method].is_built_in
 
 
-async def answer_question(job: QuestionJob, watch: EventListener, work: JobWork = _final_state) -> JobResult:
+async def answer_question(job: QuestionJob, watch: EventListener) -> JobResult:
     """Run a method, an experiment or a graph that makes training data; `watch` gets each step event.
 
     The record keeps `measured`, the measures of an experiment, and `distilled`, the training data, of the state.
@@ -92,7 +92,7 @@ async def answer_question(job: QuestionJob, watch: EventListener, work: JobWork 
         watch(event)
 
     try:
-        state = await work(job, see)
+        state = await _final_state(job, see)
         outcome = make_outcome(job, began, state)
         if job.check_support and outcome["citations"]:
             outcome["supported"] = await _is_supported(job, state)
