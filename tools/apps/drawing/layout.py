@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hopgraph.tools.apps.drawing.edges import DrawnEdge
+from langchain_core.runnables.graph import Edge
 
 Point = tuple[float, float]
 _GAP_X, _GAP_Y = 24.0, 46.0
@@ -28,19 +28,28 @@ class Box:
 
 
 @dataclass(frozen=True)
+class Route:
+    """Of an edge."""
+
+    points: list[Point]
+    """The ends of its upright and level pieces, from source to target."""
+    label: Point
+    """The centre of its label."""
+    leads_up: bool
+    """Or from a node to itself. Nodes stand in the order in which people read them, so it closes a loop."""
+
+
+@dataclass(frozen=True)
 class Layout:
-    """The places of boxes by node, of edges and their labels in the order of the edges; from y = 0 on."""
+    """The places of boxes by node, and of edges in their order; from y = 0 on."""
 
     boxes: dict[str, Box]
-    routes: list[list[Point]]
-    """Upright and level pieces, from source to target."""
-    labels: list[Point]
-    """Centres, of edges without a label, too."""
+    routes: list[Route]
     left: float
     right: float
 
 
-def place(widths: Mapping[str, float], edges: Sequence[DrawnEdge], label_widths: Sequence[float]) -> Layout:
+def place(widths: Mapping[str, float], edges: Sequence[Edge], label_widths: Sequence[float]) -> Layout:
     """Place nodes of these widths: an edge to the next node leads straight down, others right of it, or left if up."""
     row = {key: number for number, key in enumerate(widths)}
     sides = list(_sides(row, edges))
@@ -64,23 +73,21 @@ def place(widths: Mapping[str, float], edges: Sequence[DrawnEdge], label_widths:
         for (key, _), ends in ports.items()
         for at, end in enumerate(ends)
     }
-    routes: list[list[Point]] = []
-    labels: list[Point] = []
+    routes: list[Route] = []
     for number, (edge, side, x) in enumerate(zip(edges, sides, xs.values(), strict=True)):
         source, target = boxes[edge.source], boxes[edge.target]
-        down = source.bottom + _GAP_Y / 2
+        below = source.bottom + _GAP_Y / 2
         if side == 0:
-            routes.append([(0.0, source.bottom), (0.0, target.top)])
-            labels.append((0.0, down))
+            routes.append(Route([(0.0, source.bottom), (0.0, target.top)], (0.0, below), leads_up=False))
             continue
         y, end = ys[number, True], ys[number, False]
-        routes.append([(side * source.width / 2, y), (x, y), (x, end), (side * target.width / 2, end)])
-        beside = down if side > 0 else source.top - _GAP_Y / 2
-        labels.append((x, (y + end) / 2 if source is target else beside))
-    return Layout(boxes, routes, labels, -reach[-1], reach[1])
+        points = [(side * source.width / 2, y), (x, y), (x, end), (side * target.width / 2, end)]
+        beside = below if side > 0 else source.top - _GAP_Y / 2
+        routes.append(Route(points, (x, (y + end) / 2 if source is target else beside), leads_up=side < 0))
+    return Layout(boxes, routes, -reach[-1], reach[1])
 
 
-def _sides(row: Mapping[str, int], edges: Sequence[DrawnEdge]) -> Iterator[int]:
+def _sides(row: Mapping[str, int], edges: Sequence[Edge]) -> Iterator[int]:
     """Yield 0 for the first edge to the node below, 1 for others that lead down, -1 for those that do not."""
     straight = set[str]()
     for edge in edges:
@@ -93,7 +100,7 @@ def _sides(row: Mapping[str, int], edges: Sequence[DrawnEdge]) -> Iterator[int]:
 
 
 def _ports(
-    row: Mapping[str, int], edges: Sequence[DrawnEdge], sides: Sequence[int]
+    row: Mapping[str, int], edges: Sequence[Edge], sides: Sequence[int]
 ) -> dict[tuple[str, int], list[tuple[int, bool]]]:
     """Return for each side of a box its edges' ends, as (number, is source), in the order that crosses least."""
     found: dict[tuple[str, int], list[tuple[bool, int, int, bool]]] = {}
@@ -105,7 +112,7 @@ def _ports(
     return {place: [end[2:] for end in sorted(ends)] for place, ends in found.items()}
 
 
-def _lanes(row: Mapping[str, int], edges: Sequence[DrawnEdge], numbers: Sequence[int]) -> list[list[int]]:
+def _lanes(row: Mapping[str, int], edges: Sequence[Edge], numbers: Sequence[int]) -> list[list[int]]:
     """Share out the edges of one side to lanes, short ones nearest to the boxes; in a lane no rows are shared."""
     spans = {n: sorted((row[edges[n].source], row[edges[n].target])) for n in numbers}
     lanes: list[list[int]] = []

@@ -1,7 +1,6 @@
 """A graph as an SVG picture that stands alone: no script, no font to load, its own background; and any as PNG."""
 
 import importlib
-from collections.abc import Sequence
 from html import escape
 from math import copysign
 from typing import Any
@@ -9,13 +8,13 @@ from typing import Any
 from langchain_core.runnables.graph import Graph
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.apps.drawing.edges import DrawnEdge, edges_of, is_end, node_name
-from hopgraph.tools.apps.drawing.layout import Box, Point, place
+from hopgraph.tools.apps.drawing.layout import Box, Point, Route, place
 from hopgraph.tools.apps.drawing.measure import text_width
 
 _MARGIN, _TITLE_HEIGHT = 28.0, 44.0
 _LEAST_WIDTH = 76.0
 _CORNER = 9.0
+_ENDS = {"__start__": "start", "__end__": "end"}
 _STYLE = """
 .background{fill:#ffffff;stroke:#d0d7de}
 .title{font:600 17px FONT;fill:#1f2328}
@@ -33,24 +32,24 @@ _STYLE = """
 
 
 def draw_svg(graph: Graph, title: str) -> str:
-    """Draw a graph from top to bottom; what leads up is on the left, and an edge that closes a loop has another colour.
+    """Draw a graph from top to bottom; what leads up is on the left, and has another colour, as it closes a loop.
 
     Solid edges are always taken, dashed ones if a router chooses them. The same graph gives the same text.
     """
-    edges = edges_of(graph)
-    names = {key: node_name(graph, key) for key in graph.nodes}
-    plates = [text_width(edge.label, 12) + 8 if edge.label else 0.0 for edge in edges]
-    layout = place({key: max(text_width(name, 14) + 36, _LEAST_WIDTH) for key, name in names.items()}, edges, plates)
+    names = {key: _ENDS.get(key, node.name) for key, node in graph.nodes.items()}
+    labels = ["" if edge.data is None else str(edge.data) for edge in graph.edges]
+    plates = [text_width(label, 12) + 8 if label else 0.0 for label in labels]
+    widths = {key: max(text_width(name, 14) + 36, _LEAST_WIDTH) for key, name in names.items()}
+    layout = place(widths, graph.edges, plates)
     placed = layout.right - layout.left
     width = max(placed, text_width(title, 17)) + 2 * _MARGIN
     height = max(box.bottom for box in layout.boxes.values()) + 2 * _MARGIN + _TITLE_HEIGHT
-    labelled = (each for each in zip(edges, layout.labels, plates, strict=True) if each[0].label)
     parts = [
         _head(title, width, height),
         f'<g transform="translate({(width - placed) / 2 - layout.left:.1f} {_MARGIN + _TITLE_HEIGHT:.1f})">',
-        *(_edge(edge, route) for edge, route in zip(edges, layout.routes, strict=True)),
-        *(_label(*each) for each in labelled),
-        *(_box(box, names[key], end=is_end(key)) for key, box in layout.boxes.items()),
+        *(_edge(route, conditional=edge.conditional) for edge, route in zip(graph.edges, layout.routes, strict=True)),
+        *(_label(*each) for each in zip(labels, layout.routes, plates, strict=True) if each[0]),
+        *(_box(box, names[key], end=key in _ENDS) for key, box in layout.boxes.items()),
         "</g>",
         "</svg>",
     ]
@@ -74,13 +73,13 @@ def _head(title: str, width: float, height: float) -> str:
     )
 
 
-def _edge(edge: DrawnEdge, route: Sequence[Point]) -> str:
-    classes = "edge" + (" choice" if edge.conditional else "") + (" loop" if edge.back else "")
-    marker = "loop-arrow" if edge.back else "arrow"
-    path = "M" + _point(route[0])
-    for before, corner, after in zip(route, route[1:], route[2:], strict=False):
+def _edge(route: Route, *, conditional: bool) -> str:
+    classes = "edge" + (" choice" if conditional else "") + (" loop" if route.leads_up else "")
+    marker, points = "loop-arrow" if route.leads_up else "arrow", route.points
+    path = "M" + _point(points[0])
+    for before, corner, after in zip(points, points[1:], points[2:], strict=False):
         path += f"L{_point(_toward(corner, before))}Q{_point(corner)} {_point(_toward(corner, after))}"
-    return f'<path class="{classes}" d="{path}L{_point(route[-1])}" marker-end="url(#{marker})"/>'
+    return f'<path class="{classes}" d="{path}L{_point(points[-1])}" marker-end="url(#{marker})"/>'
 
 
 def _point(point: Point) -> str:
@@ -93,12 +92,12 @@ def _toward(corner: Point, other: Point) -> Point:
     return x, y
 
 
-def _label(edge: DrawnEdge, centre: Point, width: float) -> str:
-    x, y = centre
-    classes = "label loop-label" if edge.back else "label"
+def _label(label: str, route: Route, width: float) -> str:
+    x, y = route.label
+    classes = "label loop-label" if route.leads_up else "label"
     return (
         f'<rect class="plate" x="{x - width / 2:.1f}" y="{y - 9:.1f}" width="{width:.1f}" height="18" rx="4"/>'
-        f'<text class="{classes}" x="{x:.1f}" y="{y + 4:.1f}">{escape(edge.label)}</text>'
+        f'<text class="{classes}" x="{x:.1f}" y="{y + 4:.1f}">{escape(label)}</text>'
     )
 
 

@@ -13,7 +13,6 @@ from langchain_core.runnables.graph import Edge, Graph, Node
 
 from hopgraph.graphs import METHODS, chat
 from hopgraph.tools.apps.drawing import draw_svg
-from hopgraph.tools.apps.drawing.edges import edges_of
 
 Run = Callable[..., Any]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -157,11 +156,6 @@ def test_a_drawing_goes_to_a_file(run: Run, tmp_path: Path) -> None:
     assert run("draw", "migres", "--format", "svg", "--out", str(out)).out == ""
     assert out.read_text(encoding="utf-8") == run("draw", "migres", "--format", "svg").out
     assert list(tmp_path.rglob("*")) == [out.parent, out]
-
-
-def test_an_edge_against_the_order_of_the_nodes_is_no_loop_unless_it_closes_one() -> None:
-    graph = graph_of(("__start__", "late", None), ("__start__", "early", None), ("early", "late", None))
-    assert not any(edge.back for edge in edges_of(graph))
 
 
 def test_a_graph_of_one_node_can_be_drawn() -> None:
