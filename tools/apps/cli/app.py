@@ -1,30 +1,18 @@
-"""The commands: their names, options and help. What they do is imported when they run.
-
-So `--help` answers at once, and a wrong option is reported before anything is loaded.
-"""
+"""The program `hopgraph`: its commands, and how it ends."""
 
 import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib.metadata import version
-from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 from typing_extensions import override
 
-from hopgraph.tools.apps.cli.command_options import (
-    METHOD_HELP,
-    AskOptions,
-    IndexOptions,
-    JsonOption,
-    PictureFormat,
-    examples,
-    takes,
-)
+from hopgraph.tools.apps.cli.commands import commands
 from hopgraph.tools.apps.cli.evaluation.evaluation_commands import evaluation
 from hopgraph.tools.apps.cli.serving_commands import servers
 from hopgraph.tools.apps.cli.students.students_commands import students
@@ -59,46 +47,6 @@ app = typer.Typer(
 )
 
 
-_ASK_EXAMPLES = examples(
-    'hopgraph ask "In what year did the sculptor of the Statue of Liberty die?"',
-    'hopgraph ask "…" --model openai:gpt-4.1-mini --preset multi_hop',
-    'hopgraph ask "…" --model "openai:qwen3?base_url=http://127.0.0.1:11434/v1"',
-    'hopgraph ask "…" --corpus my-index --set max_iterations=3 --json',
-)
-_INDEX_EXAMPLES = examples(
-    "hopgraph index my-documents/ --out my-index",
-    "hopgraph index corpus.jsonl --out my-index --skip-bad",
-    "hopgraph index hotpot_train.json --out my-index --format hotpotqa",
-    "hopgraph index aufsaetze/ --out mein-index --language de",
-    "hopgraph index corpus.jsonl --out my-index --dense st:sentence-transformers/all-MiniLM-L6-v2",
-    "hopgraph index my-documents/ --out my-index --dry-run",
-    "hopgraph index more.jsonl --out my-index --add",
-    "hopgraph index psgs_w100.tsv --to milvus:http://localhost:19530#wiki",
-)
-_PROMPTS_EXAMPLES = examples(
-    "hopgraph prompts migres --out my-prompts", 'hopgraph ask "…" --set prompts_dir=my-prompts'
-)
-_DRAW_EXAMPLES = examples(
-    "hopgraph draw migres",
-    "hopgraph draw migres --format svg --out migres.svg",
-    'hopgraph ask "…" --method tree_of_reviews --save run.json',
-    "hopgraph draw --run run.json",
-    "hopgraph draw --run run.json --format png --out run.png",
-)
-
-
-class _AskCommand(TyperCommand):
-    """A command whose `--review` may come without a value."""
-
-    @override
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        whole = [  # a lone word after it is meant as its value, and no question
-            f"{each}=all" if each == "--review" and not after.isalpha() else each
-            for each, after in zip(args, [*args[1:], ""], strict=False)
-        ]
-        return super().parse_args(ctx, whole)
-
-
 @app.callback(invoke_without_command=True)
 def begin(
     context: typer.Context,
@@ -112,101 +60,7 @@ def begin(
         typer.echo(context.get_help())
 
 
-@app.command(cls=_AskCommand, epilog=_ASK_EXAMPLES)
-@takes(AskOptions)
-def ask(options: AskOptions) -> None:
-    """Answer a question and show the steps as they happen."""
-    from hopgraph.tools.apps.cli.ask_command import run_ask
-
-    if options.verbose + options.quiet + options.as_json > 1:
-        raise typer.BadParameter("--json, --verbose and --quiet exclude one another.")
-    run_ask(options)
-
-
-@app.command(epilog=_INDEX_EXAMPLES)
-@takes(IndexOptions)
-def index(options: IndexOptions) -> None:
-    """Build an index of your own passages, or bring it up to date: BM25, and vectors if you name a model."""
-    from hopgraph.tools.apps.cli.index_command import run_index, run_index_into
-
-    if options.replace and (options.add or options.keep_missing or options.dry_run):
-        raise typer.BadParameter("--replace builds the index anew; --add, --keep-missing and --dry-run update it.")
-    own_folder = options.colbert or options.faiss or options.add or options.replace
-    if options.out is not None and options.to is None:
-        run_index(options, options.out)
-    elif options.to is not None and options.out is None and not own_folder:
-        run_index_into(options, options.to)
-    else:
-        raise typer.BadParameter("Give either --out DIR or --to SPEC (--colbert, --faiss, --add, --replace: --out).")
-
-
-@app.command(epilog=examples("hopgraph calibrate hotpot_train.json --corpus my-index --keep 0.8"))
-def calibrate(
-    dataset: Annotated[Path, typer.Argument(metavar="DATASET", help="A file of training questions.")],
-    corpus: Annotated[str, typer.Option(metavar="DIR|SPEC", help="Where their passages are.")],
-    reranker: Annotated[str, typer.Option(metavar="SPEC", help="The reranker to calibrate.")] = "lexical",
-    keep: Annotated[
-        float, typer.Option(metavar="SHARE", help="More than this share of the questions keeps a passage.")
-    ] = 0.8,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip broken records and count them.")] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Find a reranker's relevance threshold δ on training questions."""
-    from hopgraph.tools.apps.cli.calibrate_command import run_calibrate
-
-    run_calibrate(dataset, corpus, reranker=reranker, keep=keep, skip_bad=skip_bad, as_json=as_json)
-
-
-@app.command(epilog=examples("hopgraph methods", "hopgraph methods migres"))
-def methods(
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME|FILE.py]", help="Show this one with its settings.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
-) -> None:
-    """List the methods, or the settings of one."""
-    from hopgraph.tools.apps.cli.methods_command import run_methods
-
-    run_methods(name, as_json=as_json)
-
-
-@app.command(epilog=_PROMPTS_EXAMPLES)
-def prompts(
-    method: Annotated[str, typer.Argument(metavar="METHOD", help=METHOD_HELP)],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where to copy them.")],
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
-) -> None:
-    """Copy a method's prompt files, to edit and use them."""
-    from hopgraph.tools.apps.cli.methods_command import run_prompts
-
-    run_prompts(method, out, force=force)
-
-
-@app.command(epilog=_DRAW_EXAMPLES)
-def draw(
-    method: Annotated[str | None, typer.Argument(metavar="[METHOD]", help=METHOD_HELP)] = None,
-    run: Annotated[
-        Path | None,
-        typer.Option(metavar="RUN.json", help="Draw what a run did; a file of `ask --save` or `ask --json`."),
-    ] = None,
-    format_name: Annotated[
-        PictureFormat | None,
-        typer.Option(
-            "--format",
-            show_default="mermaid for a method, ascii for a run",
-            help="What to write: mermaid for a method, ascii for a run; svg; png (needs the extra `png`).",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", show_default="standard output", help="Where to write it.")
-    ] = None,
-) -> None:
-    """Draw a method's graph, or what a run did."""
-    from hopgraph.tools.apps.cli.draw_command import run_draw
-
-    run_draw(method, run=run, format_name=format_name, out=out)
-
-
+app.add_typer(commands)
 app.add_typer(evaluation)
 app.add_typer(students)
 app.add_typer(servers)

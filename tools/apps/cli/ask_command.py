@@ -16,7 +16,7 @@ from langgraph.types import Command, Interrupt, StreamMode
 from hopgraph.graphs import find_method
 from hopgraph.nodes.prepare import checked_question
 from hopgraph.state import Context, QuestionError, SettingsError
-from hopgraph.tools.apps.cli.command_options import AskOptions
+from hopgraph.tools.apps.cli.commands import AskOptions
 from hopgraph.tools.apps.cli.console import console_on, print_json
 from hopgraph.tools.apps.cli.review_prompts import ask_person, review_settings
 from hopgraph.tools.apps.cli.run_output import RunDisplay, print_answer, print_header, print_tree

@@ -2,10 +2,10 @@
 
 import math
 from dataclasses import asdict
-from pathlib import Path
 
 from rich.text import Text
 
+from hopgraph.tools.apps.cli.commands import CalibrateOptions
 from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_json, print_skipped, progress_on
 from hopgraph.tools.apps.cli.settings_options import corpus_spec
 from hopgraph.tools.apps.evaluation.datasets import read_questions
@@ -16,20 +16,20 @@ from hopgraph.tools.scoring.resolve import resolve_reranker
 from hopgraph.tools.text.sanitize import sanitize_line
 
 
-def run_calibrate(dataset: Path, corpus: str, *, reranker: str, keep: float, skip_bad: bool, as_json: bool) -> None:
+def run_calibrate(options: CalibrateOptions) -> None:
     """Find δ and print how to use it."""
-    scorer, retriever = resolve_reranker(reranker), resolve_retriever(corpus_spec(corpus))
-    reading = CorpusReading(skip_bad)
-    questions = [each.question for each in read_questions(dataset.expanduser(), reading=reading)]
+    scorer, retriever = resolve_reranker(options.reranker), resolve_retriever(corpus_spec(options.corpus))
+    reading = CorpusReading(options.skip_bad)
+    questions = [each.question for each in read_questions(options.dataset.expanduser(), reading=reading)]
     print_skipped("questions", reading.skipped, reading.first_skipped)
     with progress_on(console_on(stderr=True), {"rerank": "scoring questions"}) as progress:
         count = len(questions)
         found = calibrate(
-            questions, retriever, scorer, keep=keep, progress=lambda done: progress("rerank", done, count)
+            questions, retriever, scorer, keep=options.keep, progress=lambda done: progress("rerank", done, count)
         )
-    if as_json:
-        given = {"dataset": str(dataset), "corpus": corpus, "reranker": scorer.name, "keep": keep}
-        print_json({**given, **asdict(found)})
+    if options.as_json:
+        given = {"dataset": str(options.dataset), "corpus": options.corpus, "reranker": scorer.name}
+        print_json({**given, "keep": options.keep, **asdict(found)})
         return
     quantiles = " · ".join(f"{share:.0%}: {score:.3f}" for share, score in found.quantiles.items())
     without = f" ({found.without_passages} found no passage)" if found.without_passages else ""

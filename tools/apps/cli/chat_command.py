@@ -11,8 +11,8 @@ from hopgraph.graphs import find_method
 from hopgraph.nodes.prepare import check_settings
 from hopgraph.state.chat import AUTO, ChatContext
 from hopgraph.state.context import explicit_settings
-from hopgraph.tools.apps.cli.command_options import ChatOptions
 from hopgraph.tools.apps.cli.console import console_on, print_line
+from hopgraph.tools.apps.cli.serving_commands import ChatOptions
 from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.server.listener import address_of, open_listener
 from hopgraph.tools.apps.server.server_options import PAGE_PATH, ServingOptions, serving_options

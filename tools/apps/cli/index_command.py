@@ -1,4 +1,4 @@
-"""`hopgraph index`: build a searchable index of a corpus."""
+"""`hopgraph index`: build a searchable index of a corpus, or fill a search engine with it."""
 
 import shlex
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from hopgraph.state import HopgraphError
-from hopgraph.tools.apps.cli.command_options import IndexOptions
+from hopgraph.tools.apps.cli.commands import IndexOptions
 from hopgraph.tools.apps.cli.console import console_on, print_line, progress_on
 from hopgraph.tools.retrieval import FileChanges, IndexReport, build_index, update_index
 from hopgraph.tools.retrieval.corpora.cutting import Cutting
@@ -20,6 +20,7 @@ from hopgraph.tools.text.sanitize import pluralize, sanitize_line
 
 _LISTED = 20
 """Files of a kind that `--dry-run` names."""
+_SKIPPED = ("bad file or record", "bad files or records")
 _STAGES = {
     "read": "reading",
     "score": "scoring",
@@ -30,95 +31,75 @@ _STAGES = {
 }
 
 
-def run_index(options: IndexOptions, out: Path) -> None:
-    """Build or update an index and print what is in it; bad records that were skipped are named on standard error."""
+def run_index(options: IndexOptions) -> None:
+    """Do what is asked for and print what there is now; bad records that were skipped are named on standard error."""
     errors, console = console_on(stderr=True), console_on()
-    # A missing model is reported before anything is read.
-    model = load_late_interaction(options.colbert) if options.colbert else None
-    try:
-        with progress_on(errors, _STAGES) as progress:
-            report = _build_or_update(options, out, _report_resuming(progress, errors))
-            vectors = add_late_interaction(report.path, model, progress) if model and not options.dry_run else 0
-    except (HopgraphError, KeyboardInterrupt):
-        if kept := find_shards(out.expanduser().resolve()):
-            line = f"what was embedded is kept in {kept[0]}; the same command resumes from there"
-            print_line(errors, line, "yellow")
-        raise
-    if options.dry_run and report.changes is not None:
-        _print_changes(console, report.changes)
-        return
-    print_line(console, _index_summary(report))
-    if vectors:
-        print_line(console, f"Added {pluralize(vectors, 'vector')} of {options.colbert}.")
-    if report.dense:
-        about = report.dense.embedding
-        print_line(console, f"Vectors of {about.dimension} numbers by {about.model}, FAISS {report.dense.kind}.")
-    _print_end(errors, report, f"colbert:{out}" if vectors else f"hybrid:{out}" if report.dense else str(out))
-
-
-def _build_or_update(options: IndexOptions, out: Path, progress: Progress) -> IndexReport:
+    cutting = {"words": options.passage_words, "overlap": options.overlap}
+    chosen = {name: value for name, value in cutting.items() if value is not None}
     given: dict[str, Any] = {
         "format": options.format_name,
         "skip_bad": options.skip_bad,
         "follow_links": options.follow_links,
         "language": options.language,
-        "cutting": _cutting(options),
+        "cutting": Cutting(**chosen) if chosen else None,  # without, an index that is updated keeps its own
         "dense": options.dense,
-        "faiss": options.faiss,
-        "progress": progress,
     }
-    if options.replace:
-        return build_index(options.source, out, **given)
-    given |= {"add": options.add, "keep_missing": options.keep_missing, "dry_run": options.dry_run}
-    return update_index(options.source, out, **given)
-
-
-def _cutting(options: IndexOptions) -> Cutting | None:
-    """Return what was asked for; None for nothing, which leaves an index as it is."""
-    given = {"words": options.passage_words, "overlap": options.overlap}
-    chosen = {name: value for name, value in given.items() if value is not None}
-    return Cutting(**chosen) if chosen else None
-
-
-def run_index_into(options: IndexOptions, target: str) -> None:
-    """Stream a corpus into a search engine and print what is in it; skipped records are named on standard error."""
-    errors, console = console_on(stderr=True), console_on()
-    with progress_on(errors, {"read": "sending", "save": "making searchable"}) as progress:
-        report = index_into(
-            target,
-            options.source,
-            dense=options.dense,
-            format=options.format_name,
-            skip_bad=options.skip_bad,
-            follow_links=options.follow_links,
-            language=options.language or "en",
-            keep_missing=options.keep_missing,
-            dry_run=options.dry_run,
-            cutting=_cutting(options),
-            progress=progress,
-        )
-    if options.dry_run:
+    if not options.replace:
+        given |= {"keep_missing": options.keep_missing, "dry_run": options.dry_run}
+    if options.to:
+        with progress_on(errors, {"read": "sending", "save": "making searchable"}) as progress:
+            given |= {"language": options.language or "en", "progress": progress}
+            report = index_into(options.to, options.source, **given)
+        corpus, lines = report.target, _filled(report)
+    else:
+        report, corpus, lines = _build(options, options.out or Path(), given)
+    if options.dry_run and report.changes is not None:
         _print_changes(console, report.changes)
         return
-    before = f" ({report.resumed_at:,} of them by an earlier run)" if report.resumed_at else ""
-    print_line(console, f"{_count_changes(report.changes)}.")
-    sent = f"Sent {pluralize(report.passages, 'passage')}{before} ({report.format} format) in {report.seconds:.1f} s"
-    total = f"{report.target} has {pluralize(report.total, 'passage')} now"
-    print_line(
-        console, f"{sent}; {pluralize(report.skipped, 'bad file or record', 'bad files or records')} skipped. {total}."
-    )
-    _print_end(errors, report, report.target)
-
-
-def _print_end(errors: Console, report: IndexReport | FillReport, corpus: str) -> None:
-    """Print how to use an index, and name the first records that were skipped."""
-    print_line(console_on(), f'Use it:  hopgraph ask "…" --corpus {shlex.quote(corpus)}', "dim")
+    for line in lines:
+        print_line(console, line)
+    print_line(console, f'Use it:  hopgraph ask "…" --corpus {shlex.quote(corpus)}', "dim")
     if report.left_out:
         print_line(errors, report.left_out, "yellow")
     for problem in report.first_skipped:
         print_line(errors, f"skipped {problem}", "yellow")
     if (unnamed := report.skipped - len(report.first_skipped)) > 0:
         errors.print(f"skipped {unnamed:,} more", style="yellow")
+
+
+def _build(options: IndexOptions, out: Path, given: dict[str, Any]) -> tuple[IndexReport, str, list[str]]:
+    """Build or update an index; return what came of it, how it is named as a corpus, and what to print."""
+    errors = console_on(stderr=True)
+    # A missing model is reported before anything is read.
+    model = load_late_interaction(options.colbert) if options.colbert else None
+    try:
+        with progress_on(errors, _STAGES) as progress:
+            given |= {"faiss": options.faiss, "progress": _report_resuming(progress, errors)}
+            if options.replace:
+                report = build_index(options.source, out, **given)
+            else:
+                report = update_index(options.source, out, add=options.add, **given)
+            vectors = add_late_interaction(report.path, model, progress) if model and not options.dry_run else 0
+    except (HopgraphError, KeyboardInterrupt):
+        if kept := find_shards(out.expanduser().resolve()):
+            line = f"what was embedded is kept in {kept[0]}; the same command resumes from there"
+            print_line(errors, line, "yellow")
+        raise
+    lines = [_index_summary(report)]
+    if vectors:
+        lines.append(f"Added {pluralize(vectors, 'vector')} of {options.colbert}.")
+    if report.dense:
+        about = report.dense.embedding
+        lines.append(f"Vectors of {about.dimension} numbers by {about.model}, FAISS {report.dense.kind}.")
+    return report, f"colbert:{out}" if vectors else f"hybrid:{out}" if report.dense else str(out), lines
+
+
+def _filled(report: FillReport) -> list[str]:
+    before = f" ({report.resumed_at:,} of them by an earlier run)" if report.resumed_at else ""
+    sent = f"Sent {pluralize(report.passages, 'passage')}{before} ({report.format} format) in {report.seconds:.1f} s"
+    skipped = f"{pluralize(report.skipped, *_SKIPPED)} skipped"
+    total = f"{report.target} has {pluralize(report.total, 'passage')} now"
+    return [f"{_count_changes(report.changes)}.", f"{sent}; {skipped}. {total}."]
 
 
 def _report_resuming(progress: Progress, errors: Console) -> Progress:
@@ -143,7 +124,7 @@ def _index_summary(report: IndexReport) -> str:
         passages = f"{pluralize(report.passages, 'passage')}, {report.before:,} before"
         done = f"{_count_changes(report.changes)} ({passages}) in {report.seconds:.1f} s"
     known = f"; {report.known:,} were there already" if report.known else ""
-    return f"{done}{known}; {pluralize(report.skipped, 'bad file or record', 'bad files or records')} skipped."
+    return f"{done}{known}; {pluralize(report.skipped, *_SKIPPED)} skipped."
 
 
 def _count_changes(changes: FileChanges) -> str:
@@ -152,7 +133,6 @@ def _count_changes(changes: FileChanges) -> str:
 
 
 def _print_changes(console: Console, changes: FileChanges) -> None:
-    """Print what an update would do."""
     print_line(console, f"Would be: {_count_changes(changes)}.")
     for what, names in (("add", changes.added), ("read again", changes.changed), ("remove", changes.vanished)):
         for name in names[:_LISTED]:

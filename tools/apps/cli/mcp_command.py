@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-from collections.abc import Sequence
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
@@ -14,17 +13,18 @@ from hopgraph.nodes.prepare import check_settings
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import AUTO, ChatContext
 from hopgraph.state.context import explicit_settings
+from hopgraph.tools.apps.cli.serving_commands import McpOptions
 from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.io.optional_packages import require
 
 
-def run_mcp(*, model: str | None, corpus: str | None, assignments: Sequence[str], methods: Sequence[str] = ()) -> None:
+def run_mcp(given: McpOptions) -> None:
     """Serve one client until it closes its end; model and corpus are opened before it is answered."""
     require("mcp", "chat")
-    for each in methods:
+    for each in given.methods or ():
         find_method(each)
-    settings = settings_for(ChatContext, assignments=assignments, model=model, corpus=corpus)
+    settings = settings_for(ChatContext, None, given.assignments or (), model=given.model, corpus=given.corpus)
     # Tools keep no threads, so what the service opens for them ends with it.
     with TemporaryDirectory(prefix="hopgraph-mcp-") as folder:
         _end_at_once(Path(folder))

@@ -3,7 +3,6 @@
 import json
 import shlex
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, cast
 
 from rich.console import Console
@@ -14,6 +13,7 @@ from hopgraph.nodes.core.method_graph import CompiledMethod
 from hopgraph.state import Context, SettingsError
 from hopgraph.state.context import own_prompt_folders
 from hopgraph.state.papers import PAPERS
+from hopgraph.tools.apps.cli.commands import MethodsOptions, PromptsOptions
 from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_json, print_line
 from hopgraph.tools.io.guarded_files import write_files
 from hopgraph.tools.prompts import FAMILIES, list_prompt_files
@@ -22,14 +22,15 @@ _NAMES = 18
 """Columns of the methods' names."""
 
 
-def run_methods(name: str | None, *, as_json: bool) -> None:
+def run_methods(options: MethodsOptions) -> None:
     """Print all methods in their groups, or one with its settings; `chat` is one by name only."""
+    name = options.name
     if name == "chat":
         records = [_record("chat", chat.graph, chat.__doc__ or "", "", settings=True)]
     else:
         methods = [find_method(name)] if name else list_methods().values()
         records = [_record(each.name, each.graph, each.about, each.group, settings=bool(name)) for each in methods]
-    if as_json:
+    if options.as_json:
         print_json(records[0] if name else records)
         return
     console = console_on()
@@ -124,16 +125,16 @@ def _print_settings(console: Console, settings: list[dict[str, Any]]) -> None:
             print_hanging(console, Text(), Text(setting["description"]), indent=26)
 
 
-def run_prompts(method: str, out: Path, *, force: bool) -> None:
+def run_prompts(options: PromptsOptions) -> None:
     """Copy the prompt files of a method and print how to use them; files that are there need `force`."""
+    method, out = options.method, options.out.expanduser()
     cls = find_method(method).Context
-    out = out.expanduser()
     if not cls.steps:
         raise SettingsError(f"{method} has no prompts that could be copied: its graph asks models in its own way")
     files = dict(list_prompt_files(cls.method, cls.all_steps(), own_prompt_folders(cls)))
     contents = {out / name: path.read_bytes() for name, path in files.items()}
     there = [path for path in contents if path.exists()]
-    if there and not force:
+    if there and not options.force:
         raise SettingsError(f"{there[0]} exists already; choose another folder, or --force to replace it")
     write_files(contents)
     console = console_on()

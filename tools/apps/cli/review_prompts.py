@@ -14,7 +14,7 @@ from rich.text import Text
 
 from hopgraph.nodes.core.human_review import question_of_others
 from hopgraph.state import SettingsError
-from hopgraph.tools.apps.cli.command_options import ReviewChoice
+from hopgraph.tools.apps.cli.commands import ReviewChoice
 from hopgraph.tools.apps.cli.console import print_hanging, print_line
 from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 

@@ -1,7 +1,7 @@
 """`hopgraph serve`: LangGraph's development server with every graph of the package."""
 
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,6 +12,7 @@ from hopgraph.nodes.prepare import check_settings
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import ChatContext
 from hopgraph.tools.apps.cli.console import console_on, print_line
+from hopgraph.tools.apps.cli.serving_commands import ServeOptions
 from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.server.langgraph_app import STUDIO
 from hopgraph.tools.apps.server.listener import address_of, open_listener
@@ -36,15 +37,7 @@ _FOLDER = Path(".langgraph_api")
 """Of the server, in the working directory; that of `hopgraph serve` stays empty."""
 
 
-def run_serve(
-    host: str,
-    port: int,
-    *,
-    browser: bool,
-    model: str | None = None,
-    corpus: str | None = None,
-    methods: Sequence[str] = (),
-) -> None:
+def run_serve(options: ServeOptions) -> None:
     """Serve the graphs until Ctrl-C, and open Studio if asked; threads are kept in memory and end with the server.
 
     Raises:
@@ -52,13 +45,16 @@ def run_serve(
         SettingsError: the port, the host or the working directory cannot be used, or others can reach the host and no
         key is set.
     """
-    for each in methods:
+    host, port = options.host, options.port
+    for each in options.methods or ():
         find_method(each)
-    settings = settings_for(ChatContext, model=model, corpus=corpus)
+    settings = settings_for(ChatContext, model=options.model, corpus=options.corpus)
     run_in_background(check_settings(settings))
     # The runs of the server read what their callers may not choose from its environment.
-    named = {"HOPGRAPH_MODEL": model and settings.model, "HOPGRAPH_RETRIEVER": corpus and settings.retriever}
-    os.environ.update({name: str(value) for name, value in named.items() if value})
+    if options.model:
+        os.environ["HOPGRAPH_MODEL"] = str(settings.model)
+    if options.corpus:
+        os.environ["HOPGRAPH_RETRIEVER"] = str(settings.retriever)
     ServingOptions(host=host, keys=keys_from_environment())  # refused without a key
     os.environ.update(_QUIET)  # some are read as the server is imported
     os.environ.setdefault("LOG_LEVEL", "WARNING")
@@ -80,7 +76,7 @@ def run_serve(
             graphs=packaged_graphs(),
             auth=AUTH,
             http=http_config(),
-            open_browser=browser,
+            open_browser=options.browser,
             n_jobs_per_worker=10,
             disable_persistence=True,
             **connection_options(proxies_from_environment()),

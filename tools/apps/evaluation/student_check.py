@@ -53,9 +53,11 @@ class StudentScores:
 
 
 async def ask_examples(
-    spec: str, role: str, examples: Sequence[StudentExample], parallel: int, progress: Callable[[int], None]
+    spec: str, role: str, examples: Sequence[StudentExample], parallel: int, progress: Callable[[int, int], None]
 ) -> list[BaseModel | None]:
     """Ask a model each example's prompt as in use, and return the record of its reply, in order; None: unusable.
+
+    `progress` is called with how many are done, and of how many.
 
     Raises:
         SpecError: no such model, or a role that has no students. ModelError: it fails.
@@ -69,7 +71,7 @@ async def ask_examples(
         messages = convert_to_messages([each.model_dump() for each in example.prompt])
         reply = await send(handle, messages, REPLIES[role], SendOptions(parallel, retries=2))
         done += 1
-        progress(done)
+        progress(done, len(examples))
         try:
             return parse_reply(reply.text, REPLIES[role])
         except UnusableReplyError:

@@ -1,13 +1,12 @@
 """`hopgraph check-student`: how often a model replies as examples do."""
 
-from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 
 from rich.table import Table
 
 from hopgraph.tools.apps.cli.console import console_on, print_json, print_line, progress_on
+from hopgraph.tools.apps.cli.students.students_commands import CheckOptions
 from hopgraph.tools.apps.evaluation.student_check import (
     Outcomes,
     Score,
@@ -21,28 +20,25 @@ from hopgraph.tools.io.redact import redact
 from hopgraph.tools.students.student_record import read_examples
 
 
-def run_check(spec: str, data: Path, *, before: str | None, parallel: int, as_json: bool) -> None:
+def run_check_student(options: CheckOptions) -> None:
     """Ask one or two models all examples, and print how they did."""
-    examples, facts = read_examples(data.expanduser())
+    spec, before = options.spec, options.before
+    examples, facts = read_examples(options.data.expanduser())
     counted: list[Outcomes] = []
     specs = [spec, *([before] if before else [])]
     with progress_on(console_on(stderr=True), {each: redact(each) for each in specs}) as progress:
         for each in specs:
-            report = partial(_report, progress, each, len(examples))
-            replies = run_in_background(ask_examples(each, facts.role, examples, parallel, report))
+            asked = ask_examples(each, facts.role, examples, options.parallel, partial(progress, each))
+            replies = run_in_background(asked)
             counted.append(count_outcomes(facts.role, examples, replies))
     after = score_replies(counted[0], facts.role, *counted[1:])
     old = score_replies(counted[1], facts.role) if before else None
     about = {"role": facts.role, "examples": len(examples), "questions": len(counted[0])}
-    if as_json:
+    if options.as_json:
         print_json({**about, "model": redact(spec), **asdict(after), **_before(before, old)})
         return
     print_line(console_on(), f"{about['role']}: {about['examples']} examples of {about['questions']} questions")
     console_on().print(_table(spec, after, before, old))
-
-
-def _report(progress: Callable[[str, int, int | None], None], stage: str, total: int, done: int) -> None:
-    progress(stage, done, total)
 
 
 def _before(spec: str | None, scores: StudentScores | None) -> dict[str, object]:
