@@ -161,7 +161,7 @@ JSON_SERVERS: dict[str, tuple[Any, Callable[[str], Awaitable[Any]]]] = {
     ),
     "embeddings": (
         {"data": [{"index": 0, "embedding": [0.6, 0.8]}]},
-        lambda url: resolve_embeddings(f"openai:any?base_url={url}").aembed_query("Bühl"),
+        lambda url: resolve_embeddings(f"openai:any?base_url={url}").aquery("Bühl"),
     ),
     "web:serper": (
         {"organic": [{"title": "Bühl", "link": "https://a.example", "snippet": "A town."}], "answerBox": {"link": "x"}},
@@ -187,7 +187,7 @@ async def test_no_answer_of_another_server_raises_a_raw_error(
     good, call = JSON_SERVERS[name]
     chance, errors = random.Random(name), list[str]()
     raw.bodies = [json.dumps(good).encode()]
-    assert await call(served[1])
+    assert len(await call(served[1])) > 0
     for _ in range(RUNS // 6):
         raw.bodies = [mutate(chance, good)]
         try:

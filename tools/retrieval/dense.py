@@ -146,5 +146,5 @@ def plan_vectors(
             raise SettingsError(f"{goal} stays {have.kind} when it is updated; build it anew for {kind} with --replace")
         return VectorPlan(load_query_model(goal, have, dense), have.kind, have)
     model = resolve_embeddings(dense or "")
-    model.facts()  # a server that does not answer fails now
+    _ = model.facts  # a server that does not answer fails now
     return VectorPlan(model, kind)

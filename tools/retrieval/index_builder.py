@@ -6,7 +6,7 @@ copied, so that an updated index is the same as one that is built anew from the 
 
 import time
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from langchain_core.embeddings import Embeddings
@@ -16,22 +16,10 @@ from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, open_corpus
 from hopgraph.tools.retrieval.corpora.cutting import Cutting
 from hopgraph.tools.retrieval.dense import VectorPlan, plan_vectors
 from hopgraph.tools.retrieval.faiss_store import FOLDER as FAISS
-from hopgraph.tools.retrieval.faiss_store import choose_kind
-from hopgraph.tools.retrieval.index_manifest import (
-    COLBERT,
-    MANIFEST,
-    CorpusFacts,
-    DenseFacts,
-    Manifest,
-    is_index,
-    load_analyser,
-    read_manifest,
-    write_manifest,
-)
+from hopgraph.tools.retrieval.index_manifest import COLBERT, MANIFEST, Manifest, is_index, load_analyser, read_manifest
 from hopgraph.tools.retrieval.index_sources import (
     SOURCES,
     FileChanges,
-    IndexedSource,
     SourcePlan,
     hash_files,
     plan_copies,
@@ -39,48 +27,16 @@ from hopgraph.tools.retrieval.index_sources import (
     plan_update,
     read_sources,
     with_own_cutting,
-    write_sources,
 )
-from hopgraph.tools.retrieval.index_writer import IndexWriter
-from hopgraph.tools.retrieval.late_interaction import update_late_interaction
-from hopgraph.tools.retrieval.passage_store import OFFSETS, PASSAGES, PassageFile
-from hopgraph.tools.retrieval.ranking import FOLDER, RANKS, compute_ranking
+from hopgraph.tools.retrieval.index_writer import IndexReport, IndexWriter
+from hopgraph.tools.retrieval.passage_store import OFFSETS, PASSAGES
+from hopgraph.tools.retrieval.ranking import FOLDER, RANKS
 from hopgraph.tools.retrieval.shards import remove_shards
 from hopgraph.tools.retrieval.staging import Progress, ignore_progress, recover_stages, stage_folder
-from hopgraph.tools.text import Analyser, get_analyser
+from hopgraph.tools.text import get_analyser
 
 __all__ = ["IndexReport", "Progress", "build_index", "delete_passages", "update_index"]
 _OWN_FILES = frozenset({MANIFEST, PASSAGES, OFFSETS, SOURCES, FOLDER, RANKS, FAISS, COLBERT})
-
-
-@dataclass(frozen=True)
-class IndexReport:
-    """The result of a build or an update."""
-
-    path: Path
-    format: str
-    """The source's format, given or detected."""
-    passages: int
-    """In the index, those that were there before included."""
-    terms: int
-    """Distinct terms."""
-    left_out: str
-    """How many files of a folder were not read, by suffix."""
-    skipped: int = 0
-    """Bad records."""
-    first_skipped: tuple[str, ...] = ()
-    """What was wrong with the first few of them, with file and line."""
-    seconds: float = 0.0
-    before: int = 0
-    """Passages of the index that was updated."""
-    known: int = 0
-    """Passages of the source that it had already."""
-    dense: DenseFacts | None = None
-    """How vectors are stored, if there are any."""
-    reused: int = 0
-    """Passages that an interrupted build had embedded."""
-    changes: FileChanges | None = None
-    """What an update found different; None for an index that was built."""
 
 
 def build_index(
@@ -114,8 +70,8 @@ def build_index(
     corpus = open_corpus(source.expanduser(), format, follow_links=follow_links, cutting=cutting)
     goal = _check_place(out.expanduser())
     vectors = plan_vectors(dense, faiss, goal, None)
-    change = _Change(goal, corpus, analyser, vectors, CorpusReading(skip_bad), progress or ignore_progress)
-    return change.make([plan_reading(corpus, goal, hash_files(corpus))])
+    writer = IndexWriter(goal, corpus, analyser, vectors, CorpusReading(skip_bad), progress or ignore_progress)
+    return _replace(writer, [plan_reading(corpus, goal, hash_files(corpus))])
 
 
 def update_index(
@@ -164,8 +120,8 @@ def update_index(
     if dry_run or (old and not (changes or delete or (vectors and not vectors.old))):
         return _report_unwritten(goal, corpus, old, changes)
     reading = CorpusReading(skip_bad)
-    change = _Change(goal, corpus, analyser, vectors, reading, progress or ignore_progress, old, frozenset(delete))
-    return replace(change.make(plans), changes=changes if old else None)
+    writer = IndexWriter(goal, corpus, analyser, vectors, reading, progress or ignore_progress, old, frozenset(delete))
+    return replace(_replace(writer, plans), changes=changes if old else None)
 
 
 def delete_passages(out: Path, ids: Collection[str], *, progress: Progress | None = None) -> int:
@@ -180,81 +136,26 @@ def delete_passages(out: Path, ids: Collection[str], *, progress: Progress | Non
     goal = _check_place(out.expanduser())
     old = read_manifest(goal)
     vectors = VectorPlan(old.dense.embedding, old=old.dense) if old.dense else None
+    if not ids:
+        return 0
     analyser, reading = load_analyser(goal, old.analyser), CorpusReading()
-    change = _Change(goal, None, analyser, vectors, reading, progress or ignore_progress, old, frozenset(ids))
-    report = change.make(plan_copies(read_sources(goal, old))) if ids else None
-    return old.corpus.passages - report.passages if report else 0
+    writer = IndexWriter(goal, None, analyser, vectors, reading, progress or ignore_progress, old, frozenset(ids))
+    return old.corpus.passages - _replace(writer, plan_copies(read_sources(goal, old))).passages
 
 
-@dataclass
-class _Change:
-    """A new index in the place of the old one, if there is one."""
-
-    goal: Path
-    corpus: Corpus | None
-    """What is read; None for nothing."""
-    analyser: Analyser
-    vectors: VectorPlan | None
-    reading: CorpusReading
-    progress: Progress
-    old: Manifest | None = None
-    deleted: frozenset[str] = frozenset()
-
-    def make(self, plans: list[SourcePlan]) -> IndexReport:
-        """Write every file of the index and put it in its place."""
-        started = time.perf_counter()
-        try:
-            with stage_folder(self.goal) as folder:
-                if self.old and read_manifest(self.goal) != self.old:
-                    raise CorpusError(f"{self.goal}: another build has changed it meanwhile; start again")
-                report = self._write(folder, plans)
-            if self.vectors:
-                remove_shards(self.goal)
-        except OSError as error:
-            raise _unwritable(self.goal, error) from None
-        return replace(report, seconds=time.perf_counter() - started)
-
-    def _write(self, folder: Path, plans: list[SourcePlan]) -> IndexReport:
-        passages = PassageFile(self.goal) if self.old else ()
-        writer = IndexWriter(folder, self.analyser, self.corpus, self.reading, self.progress, passages, self.deleted)
-        sources = writer.write(plans)
-        if self.vectors and not self.vectors.old:
-            choose_kind(len(writer.rows), self.vectors.kind)  # fails before anything is embedded
-        self.progress("score", 0, None)
-        ranking = compute_ranking(writer.term_ids, list(writer.rows))
-        self.progress("save", 0, None)
-        ranking.save(folder)
-        write_sources(folder, sources)
-        dense, reused = None, 0
-        if self.vectors:
-            dense, reused = self.vectors.build(self.goal, folder, writer.origins, self.progress)
-        facts = self._facts(sources, writer)
-        write_manifest(folder, facts, len(writer.term_ids.vocab), self.analyser, dense)
-        if self.old and (self.goal / COLBERT).exists():
-            update_late_interaction(self.goal, folder, writer.origins, writer.fingerprint, self.progress)
-        return IndexReport(
-            path=self.goal,
-            format=self.corpus.format if self.corpus else facts.format,
-            passages=len(writer.rows),
-            terms=len(writer.term_ids.vocab),
-            left_out=self.corpus.left_out if self.corpus else "",
-            skipped=self.reading.skipped,
-            first_skipped=tuple(self.reading.first_skipped),
-            before=self.old.corpus.passages if self.old else 0,
-            known=writer.known,
-            dense=dense,
-            reused=reused,
-        )
-
-    def _facts(self, sources: list[IndexedSource], writer: IndexWriter) -> CorpusFacts:
-        formats = [each.format for each in (self.old and self.old.corpus, self.corpus) if each]
-        return CorpusFacts(
-            source=", ".join((self.goal.parent / each.path).resolve().name for each in sources),
-            format=formats[0],
-            passages=len(writer.rows),
-            skipped=sum(file.skipped for source in sources for file in source.files),
-            fingerprint=writer.fingerprint,
-        )
+def _replace(writer: IndexWriter, plans: list[SourcePlan]) -> IndexReport:
+    """Write an index beside its place and put it there."""
+    started, goal = time.perf_counter(), writer.goal
+    try:
+        with stage_folder(goal) as folder:
+            if writer.old and read_manifest(goal) != writer.old:
+                raise CorpusError(f"{goal}: another build has changed it meanwhile; start again")
+            report = writer.write(folder, plans)
+        if writer.vectors:
+            remove_shards(goal)
+    except OSError as error:
+        raise _unwritable(goal, error) from None
+    return replace(report, seconds=time.perf_counter() - started)
 
 
 def _report_unwritten(goal: Path, corpus: Corpus, old: Manifest | None, changes: FileChanges) -> IndexReport:

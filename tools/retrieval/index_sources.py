@@ -161,22 +161,16 @@ class FilePlan:
     """Of the old index, to be copied."""
 
 
-@dataclass(frozen=True)
-class SourcePlan:
-    """The files of a source, in the order of their passages."""
-
-    path: str
-    """As `place_of` returns it."""
-    files: Sequence[FilePlan]
-    cutting: Cutting | None = None
-    """As `IndexedSource` has it."""
+SourcePlan = tuple[IndexedSource, list[FilePlan]]
+"""A source, and the files that it will have, in the order of their passages."""
 
 
 def plan_reading(corpus: Corpus, goal: Path, hashes: Mapping[str, str]) -> SourcePlan:
     """Plan to read every file of a source."""
     records = [IndexedFile(name=name, hash=now, passages=0) for name, now in hashes.items()]
-    files = [FilePlan(record, path) for record, path in zip(records, corpus.files, strict=True)]
-    return SourcePlan(place_of(corpus.path, goal), files, corpus.cutting if corpus.cutting != Cutting() else None)
+    cutting = corpus.cutting if corpus.cutting != Cutting() else None
+    source = IndexedSource(path=place_of(corpus.path, goal), files=(), cutting=cutting)
+    return source, [FilePlan(record, path) for record, path in zip(records, corpus.files, strict=True)]
 
 
 def plan_copies(sources: Iterable[IndexedSource]) -> list[SourcePlan]:
@@ -188,7 +182,7 @@ def plan_copies(sources: Iterable[IndexedSource]) -> list[SourcePlan]:
         for file in source.files:
             files.append(FilePlan(file, rows=range(start, start + file.passages)))
             start += file.passages
-        plans.append(SourcePlan(source.path, files, source.cutting))
+        plans.append((source, files))
     return plans
 
 
@@ -208,12 +202,12 @@ def plan_update(
             made = f"{goal} has no record that it was made from {corpus.path} (but from {old.corpus.source})"
             raise CorpusError(f"{made}; --add adds to it, --replace builds it anew")
         return [*plans, fresh], compare_files((), hashes)
-    copies = {each.record.name: each for each in plans[number].files}
+    copies = {each.record.name: each for each in plans[number][1]}
     changes = compare_files(((name, each.record.hash) for name, each in copies.items()), hashes)
     differ = {*changes.added, *changes.changed}
-    files = [each if each.record.name in differ else copies[each.record.name] for each in fresh.files]
+    files = [each if each.record.name in differ else copies[each.record.name] for each in fresh[1]]
     if keep_missing:
         files += [copies[name] for name in changes.vanished]
         changes = replace(changes, vanished=())
-    plans[number] = replace(fresh, files=files)
+    plans[number] = fresh[0], files
     return plans, changes

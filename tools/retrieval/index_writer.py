@@ -1,105 +1,182 @@
-"""Writing the passages of an index: those of some files are read, those of others copied from the old index."""
+"""Writing an index: the passages of some files are read, those of others copied from the old index."""
 
 from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import groupby
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, SourceRecord
+from hopgraph.tools.retrieval.dense import VectorPlan
+from hopgraph.tools.retrieval.faiss_store import choose_kind
 from hopgraph.tools.retrieval.index import searchable_text
-from hopgraph.tools.retrieval.index_sources import FilePlan, IndexedFile, IndexedSource, SourcePlan
+from hopgraph.tools.retrieval.index_manifest import COLBERT, CorpusFacts, DenseFacts, Manifest, write_manifest
+from hopgraph.tools.retrieval.index_sources import (
+    FileChanges,
+    FilePlan,
+    IndexedFile,
+    IndexedSource,
+    SourcePlan,
+    write_sources,
+)
+from hopgraph.tools.retrieval.late_interaction import update_late_interaction
 from hopgraph.tools.retrieval.passage_store import (
+    PassageFile,
     PassageStore,
     PassageWriter,
     StoredPassage,
     reason_not_to_store,
     write_passages,
 )
-from hopgraph.tools.retrieval.ranking import TermIds
+from hopgraph.tools.retrieval.ranking import TermIds, compute_ranking
 from hopgraph.tools.retrieval.staging import Progress
 from hopgraph.tools.text import Analyser
 
 _EVERY = 1000
 
 
+@dataclass(frozen=True)
+class IndexReport:
+    """The result of a build or an update."""
+
+    path: Path
+    format: str
+    """The source's format, given or detected."""
+    passages: int
+    """In the index, those that were there before included."""
+    terms: int
+    """Distinct terms."""
+    left_out: str
+    """How many files of a folder were not read, by suffix."""
+    skipped: int = 0
+    """Bad records."""
+    first_skipped: tuple[str, ...] = ()
+    """What was wrong with the first few of them, with file and line."""
+    seconds: float = 0.0
+    before: int = 0
+    """Passages of the index that was updated."""
+    known: int = 0
+    """Passages of the source that it had already."""
+    dense: DenseFacts | None = None
+    """How vectors are stored, if there are any."""
+    reused: int = 0
+    """Passages that an interrupted build had embedded."""
+    changes: FileChanges | None = None
+    """What an update found different; None for an index that was built."""
+
+
 @dataclass
 class IndexWriter:
-    """Writes the passages of an index to a folder of its own, and numbers their terms."""
+    """Writes an index that takes the place of the old one, if there is one."""
 
-    folder: Path
-    analyser: Analyser
+    goal: Path
     corpus: Corpus | None
     """What is read; None to copy only."""
+    analyser: Analyser
+    vectors: VectorPlan | None
     reading: CorpusReading
     progress: Progress
-    old: PassageStore = ()
+    old: Manifest | None = None
     deleted: frozenset[str] = frozenset()
     """Ids of passages that are not copied."""
-    rows: dict[str, int] = field(default_factory=dict[str, int])
-    """Id → line in the source, 0 for a copied passage; in the order of the rows."""
-    known: int = 0
-    """Records that the old index has already."""
-    fingerprint: str = ""
-    """Of the passages, once they are written."""
 
     def __post_init__(self) -> None:
-        self.term_ids = TermIds(self.analyser)
+        self._old_passages: PassageStore = ()
+        self._term_ids = TermIds(self.analyser)
+        self._rows: dict[str, int] = {}
+        """Id → line in the source, 0 for a copied passage; in the order of the rows."""
+        self._known = 0
         self._origins = array("q")
+        """For each row the row of the old index with the same searchable text, -1 where there is none."""
         self._copied: dict[str, int] = {}
         self._dropped: dict[bytes, int] = {}
 
-    @property
-    def origins(self) -> NDArray[np.int64]:
-        """Return for each row the row of the old index with the same searchable text, -1 where there is none."""
-        return np.frombuffer(self._origins, dtype=np.int64)
-
-    def write(self, plans: Sequence[SourcePlan]) -> list[IndexedSource]:
-        """Write what is planned, and return what became of it.
+    def write(self, folder: Path, plans: Sequence[SourcePlan]) -> IndexReport:
+        """Write every file of the index to a folder that will become `goal`.
 
         Raises:
             BadRecordError: a record that cannot be used; with `skip_bad` it is counted instead.
             CorpusError: a file cannot be read, or there is nothing to search for.
         """
-        files = [each for plan in plans for each in plan.files]
-        self._note_old_passages(files)
+        sources, fingerprint = self._write_passages(folder, plans)
+        ids, terms, origins = list(self._rows), len(self._term_ids.vocab), np.frombuffer(self._origins, dtype=np.int64)
+        if self.vectors and not self.vectors.old:
+            choose_kind(len(ids), self.vectors.kind)  # fails before anything is embedded
+        self.progress("score", 0, None)
+        ranking = compute_ranking(self._term_ids, ids)
+        self.progress("save", 0, None)
+        ranking.save(folder)
+        write_sources(folder, sources)
+        dense, reused = None, 0
+        if self.vectors:
+            dense, reused = self.vectors.build(self.goal, folder, origins, self.progress)
+        facts = self._facts(sources, fingerprint)
+        write_manifest(folder, facts, terms, self.analyser, dense)
+        if self.old and (self.goal / COLBERT).exists():
+            update_late_interaction(self.goal, folder, origins, fingerprint, self.progress)
+        return IndexReport(
+            path=self.goal,
+            format=self.corpus.format if self.corpus else facts.format,
+            passages=len(ids),
+            terms=terms,
+            left_out=self.corpus.left_out if self.corpus else "",
+            skipped=self.reading.skipped,
+            first_skipped=tuple(self.reading.first_skipped),
+            before=len(self._old_passages),
+            known=self._known,
+            dense=dense,
+            reused=reused,
+        )
+
+    def _facts(self, sources: list[IndexedSource], fingerprint: str) -> CorpusFacts:
+        formats = [each.format for each in (self.old and self.old.corpus, self.corpus) if each]
+        return CorpusFacts(
+            source=", ".join((self.goal.parent / each.path).resolve().name for each in sources),
+            format=formats[0],
+            passages=len(self._rows),
+            skipped=sum(file.skipped for source in sources for file in source.files),
+            fingerprint=fingerprint,
+        )
+
+    def _write_passages(self, folder: Path, plans: Sequence[SourcePlan]) -> tuple[list[IndexedSource], str]:
+        """Write the passages; return what became of the plans, and the fingerprint of the passages."""
+        files = [each for _, planned in plans for each in planned]
+        if self.old:
+            self._old_passages = PassageFile(self.goal)
+            self._note_old_passages(files)
         paths = [each.path for each in files if each.path]
         self.reading.only = frozenset(paths)
         size = sum(path.stat().st_size for path in paths if path.exists())
         records = groupby(self._records(size), key=lambda record: record.file)
         waiting = next(records, None)
         written: list[IndexedSource] = []
-        with write_passages(self.folder) as writer:
-            for plan in plans:
+        with write_passages(folder) as writer:
+            for source, planned in plans:
                 done: list[IndexedFile] = []
-                for each in plan.files:
+                for each in planned:
                     is_read = waiting is not None and waiting[0] == each.path
                     done.append(self._write_file(each, waiting[1] if waiting and is_read else (), writer))
                     waiting = next(records, None) if is_read else waiting
-                written.append(IndexedSource(path=plan.path, files=tuple(done), cutting=plan.cutting))
+                written.append(source.model_copy(update={"files": tuple(done)}))
             if waiting:
                 raise CorpusError(f"{waiting[0]}: the files changed while they were read; start again")
-            if not self.term_ids.vocab:
+            if not self._term_ids.vocab:
                 place = self.corpus.path if self.corpus else "what is left"
-                reason = "; ".join(
-                    ["no passage with a word that could be searched for", *self.reading.first_skipped[:1]]
-                )
-                raise CorpusError(f"{place}: {reason}")
+                reasons = ["no passage with a word that could be searched for", *self.reading.first_skipped[:1]]
+                raise CorpusError(f"{place}: {'; '.join(reasons)}")
         self.progress("read", size, size)
-        self.fingerprint = writer.fingerprint()
-        return written
+        return written, writer.fingerprint()
 
     def _note_old_passages(self, files: Iterable[FilePlan]) -> None:
-        copied = np.zeros(len(self.old), dtype=bool)
+        copied = np.zeros(len(self._old_passages), dtype=bool)
         for each in files:
             copied[each.rows.start : each.rows.stop] = True
-        for row in range(len(self.old)):
-            passage = self.old[row]
+        for row in range(len(copied)):
+            passage = self._old_passages[row]
             if copied[row] and passage.id not in self.deleted:
                 self._copied[passage.id] = row
             else:
@@ -113,20 +190,19 @@ class IndexWriter:
             yield record
 
     def _write_file(self, plan: FilePlan, records: Iterable[SourceRecord], writer: PassageWriter) -> IndexedFile:
-        before, known = len(self.rows), self.known
+        before, known = len(self._rows), self._known
         for row in plan.rows:
-            if self._copied.get((passage := self.old[row]).id) == row:
+            if self._copied.get((passage := self._old_passages[row]).id) == row:
                 self._write(passage, 0, row, writer)
         for record in records:
             if problem := self._add(record, writer):
                 self.reading.reject(record.file, record.line, problem)
-        passages = len(self.rows) - before
+        done = plan.record.model_copy(update={"passages": len(self._rows) - before})
         if plan.path is None:
-            return plan.record.model_copy(update={"passages": passages})
+            return done
         # What another source has as well is read again, as it may go from there.
-        file_hash = plan.record.hash if self.known == known else ""
-        skipped = self.reading.skipped_in[plan.path]
-        return IndexedFile(name=plan.record.name, hash=file_hash, passages=passages, skipped=skipped)
+        file_hash = done.hash if self._known == known else ""
+        return done.model_copy(update={"hash": file_hash, "skipped": self.reading.skipped_in[plan.path]})
 
     def _add(self, record: SourceRecord, writer: PassageWriter) -> str:
         """Add a record, unless it is copied anyway; return what is wrong with it, empty when nothing is."""
@@ -134,11 +210,11 @@ class IndexWriter:
         if problem := reason_not_to_store(passage):
             return problem
         if record.id in self._copied:
-            if self.old[self._copied[record.id]][:3] != passage[:3]:  # the old one's metadata stays
+            if self._old_passages[self._copied[record.id]][:3] != passage[:3]:  # the old one's metadata stays
                 return f"the id {record.id!r} is in the index already, with another text"
-            self.known += 1
-        elif record.id in self.rows:
-            return f"the id {record.id!r} is that of line {self.rows[record.id]}, too"
+            self._known += 1
+        elif record.id in self._rows:
+            return f"the id {record.id!r} is that of line {self._rows[record.id]}, too"
         else:
             origin = self._dropped.pop(_digest(passage), -1) if self._dropped else -1
             self._write(passage, record.line, origin, writer)
@@ -146,9 +222,9 @@ class IndexWriter:
 
     def _write(self, passage: StoredPassage, line: int, origin: int, writer: PassageWriter) -> None:
         writer.add(passage)
-        self.rows[passage.id] = line
+        self._rows[passage.id] = line
         self._origins.append(origin)
-        self.term_ids.add(searchable_text(passage))
+        self._term_ids.add(searchable_text(passage))
 
 
 def _digest(passage: StoredPassage) -> bytes:

@@ -92,7 +92,7 @@ def embed_passages(
 
 def _begin(goal: Path, model: EmbeddingModel) -> tuple[Path, EmbeddingFacts]:
     """Make the folder, or reuse that of a killed build if the model is still the same."""
-    mine = model.facts()
+    mine = model.facts
     key = sha256(mine.model_dump_json(exclude={"probe"}).encode()).hexdigest()[:12]
     folder = goal.parent / f"{_prefix(goal)}{key}"
     try:

@@ -61,12 +61,12 @@ class _HotpotQa(QuestionRecord):
         titles = tuple(dict.fromkeys(title for title, _ in facts))
         passages: list[ContextPassage] = []
         sentences: list[GoldSentence] = []
-        for paragraph in split_hotpotqa_context({"context": self.context}):
-            text = join_sentences(paragraph.sentences)
-            passages.append(ContextPassage(hash_passage(paragraph.title, text), paragraph.title, text))
+        for name, lines in split_hotpotqa_context({"context": self.context}):
+            text = join_sentences(lines)
+            passages.append(ContextPassage(hash_passage(name, text), name, text))
             for title, number in facts:
-                if title == paragraph.title and 0 <= number < len(paragraph.sentences):  # some are beyond the end
-                    sentences.append(GoldSentence(passages[-1].id, paragraph.sentences[number].strip()))
+                if title == name and 0 <= number < len(lines):  # some are beyond the end
+                    sentences.append(GoldSentence(passages[-1].id, lines[number].strip()))
         contexts = _with_text(passages)
         return EvalQuestion(
             id=self.id,

@@ -75,8 +75,6 @@ class Corpus:
     format: str
     files: tuple[Path, ...]
     """The files to read, in the order of their passages."""
-    size: int
-    """Their bytes, for progress."""
     cutting: Cutting = field(default_factory=Cutting)
     """How documents are cut; records are not."""
     left_out: str = ""
@@ -131,7 +129,7 @@ def open_corpus(
             return replace(_open_folder(source, format_name, follow_links), cutting=cutting or Cutting())
         open_source(source).close()
         form = format_name or _detect_format(source)
-        return Corpus(source, form, (source,), source.stat().st_size, cutting or Cutting())
+        return Corpus(source, form, (source,), cutting or Cutting())
     except OSError as error:
         raise _unreadable(source, error) from None
 
@@ -141,7 +139,7 @@ def _open_folder(folder: Path, format_name: str | None, follow_links: bool) -> C
     if format_name == "beir" or (format_name is None and beir.is_file()):
         if not follow_links:
             refuse_link(beir)
-        return Corpus(beir, "beir", (beir,), beir.stat().st_size)
+        return Corpus(beir, "beir", (beir,))
     if format_name not in (None, TEXT):
         raise CorpusError(f"{folder} is a folder; for the format {format_name} name the file itself")
     failed, sizes = list[OSError](), dict[Path, int]()
@@ -163,13 +161,12 @@ def _open_folder(folder: Path, format_name: str | None, follow_links: bool) -> C
         notes.append(f"cannot be opened: {'; '.join(named)}{more}")
     left_out = "; ".join(filter(None, notes))
     texts = tuple(file for file in sizes if file not in questions)
-    size = sum(sizes[file] for file in texts)
-    if not size:
+    if not any(sizes[file] for file in texts):
         has = f"no text in this folder{left_out and f' ({left_out})'}"
         raise CorpusError(
             f"{folder}: {has}; it needs {_BEIR_FILE}, or documents with text ({', '.join(readable_suffixes())})"
         )
-    return Corpus(folder, TEXT, texts, size, left_out=left_out)
+    return Corpus(folder, TEXT, texts, left_out=left_out)
 
 
 def _is_question_set(file: Path) -> bool:

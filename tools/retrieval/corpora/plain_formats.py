@@ -4,7 +4,7 @@ import codecs
 import csv
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
@@ -54,12 +54,8 @@ def detect_encoding(path: Path) -> str:
     return "utf-8-sig"
 
 
-def read_table(path: Path, reading: CorpusReading) -> Iterator[Section]:
-    """Read CSV or tab-separated values as one section: a line for each row, each value with its column's name."""
-    yield Section(blocks=_read_rows(path, reading))
-
-
-def _read_rows(path: Path, reading: CorpusReading) -> Iterator[Block]:
+def read_table(path: Path) -> Iterator[Block]:
+    """Read CSV or tab-separated values: a line for each row, each value with its column's name."""
     with open_text(path) as file:
         sample = file.read(8192)
         file.seek(0)
@@ -67,7 +63,7 @@ def _read_rows(path: Path, reading: CorpusReading) -> Iterator[Block]:
             dialect = csv.Sniffer().sniff(sample, delimiters=",;\t|")
         except csv.Error:
             dialect = csv.excel
-        rows = csv.reader(_counted(file, reading), dialect)
+        rows = csv.reader(file, dialect)
         try:
             columns = next(rows, list[str]())
             for row in rows:
@@ -76,12 +72,6 @@ def _read_rows(path: Path, reading: CorpusReading) -> Iterator[Block]:
                     yield Block(rows.line_num, line, "lines")
         except csv.Error as error:
             raise UnreadableFileError(f"line {rows.line_num}: {error}") from None
-
-
-def _counted(lines: Iterable[str], reading: CorpusReading) -> Iterator[str]:
-    for line in lines:
-        reading.bytes_read += len(line)
-        yield line
 
 
 def read_json(path: Path, reading: CorpusReading) -> Iterator[Section]:
@@ -105,7 +95,7 @@ def read_json(path: Path, reading: CorpusReading) -> Iterator[Section]:
 def _json_values(path: Path, reading: CorpusReading) -> Iterator[tuple[int, JsonValue]]:
     with open_text(path) as file:
         if path.suffix.lower() == ".jsonl":
-            for number, line in enumerate(_counted(file, reading), 1):
+            for number, line in enumerate(file, 1):
                 try:
                     if line.strip():
                         yield number, json.loads(line)

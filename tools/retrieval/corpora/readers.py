@@ -4,7 +4,6 @@ import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
 
 from pydantic import JsonValue
 
@@ -15,28 +14,18 @@ from hopgraph.tools.retrieval.passage_metadata import plain_metadata
 Object = Mapping[str, JsonValue]
 
 
-class Paragraph(NamedTuple):
-    """A titled paragraph without an id of its own."""
-
-    title: str
-    text: str
-
-
-class SplitParagraph(NamedTuple):
-    """A titled paragraph in sentences, as the data set splits it."""
-
-    title: str
-    sentences: list[str]
+Paragraph = tuple[str, str]
+"""A title and a text, without an id of their own."""
 
 
 def read_hotpotqa_context(question: Object) -> Iterator[Paragraph]:
     """Read `context` of HotpotQA and 2WikiMultihopQA: (title, sentences) pairs, or two parallel lists."""
     for title, sentences in split_hotpotqa_context(question):
-        yield Paragraph(title, join_sentences(sentences))
+        yield title, join_sentences(sentences)
 
 
-def split_hotpotqa_context(question: Object) -> Iterator[SplitParagraph]:
-    """Read `context` as `read_hotpotqa_context` does, with the sentences still apart."""
+def split_hotpotqa_context(question: Object) -> Iterator[tuple[str, list[str]]]:
+    """Read `context` as `read_hotpotqa_context` does: each title with its sentences, as the data set splits them."""
     context = question.get("context")
     if isinstance(context, dict):
         titles, paragraphs = (_list(context, key) for key in ("title", "sentences"))
@@ -49,7 +38,7 @@ def split_hotpotqa_context(question: Object) -> Iterator[SplitParagraph]:
         if not (isinstance(pair, list) and len(pair) == 2 and isinstance(pair[1], list)):
             raise MalformedError(f"paragraph {number} of context is not a title with a list of sentences")
         sentences = [_string(sentence, f"a sentence of paragraph {number}") for sentence in pair[1]]
-        yield SplitParagraph(_string(pair[0], f"the title of paragraph {number}"), sentences)
+        yield _string(pair[0], f"the title of paragraph {number}"), sentences
 
 
 def join_sentences(sentences: list[str]) -> str:
@@ -65,7 +54,7 @@ def read_titled_paragraphs(question: Object, key: str, text_key: str) -> Iterato
             raise MalformedError(f"paragraph {number} of {key} is not an object")
         text = _string(paragraph.get(text_key), f"{text_key} of paragraph {number}")
         title = paragraph.get("title")
-        yield Paragraph("" if title is None else _string(title, f"title of paragraph {number}"), text.strip())
+        yield "" if title is None else _string(title, f"title of paragraph {number}"), text.strip()
 
 
 def _list(value: Object, key: str) -> list[JsonValue]:

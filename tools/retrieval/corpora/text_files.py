@@ -4,14 +4,13 @@ import errno
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.io.document_conversion import CONVERTED, DocumentConverter, UnreadableFileError, can_convert
 from hopgraph.tools.retrieval.corpora.cutting import Block, Cutting, cut_passages
-from hopgraph.tools.retrieval.corpora.markdown_sections import Section, read_markdown
+from hopgraph.tools.retrieval.corpora.markdown_sections import Section, StructuredText, read_markdown
 from hopgraph.tools.retrieval.corpora.plain_formats import (
     detect_encoding,
     open_text,
@@ -82,33 +81,21 @@ def refuse_link(*paths: Path) -> None:
             raise OSError(errno.ELOOP, "this is a link; follow it with --follow-links, or remove it", str(path))
 
 
-class _Document(NamedTuple):
-    name: str
-    """The path within the folder."""
-    path: Path
-    title: str
-    metadata: Mapping[str, object]
-    sections: Iterable[Section]
-
-    def passages(self, cutting: Cutting) -> Iterator[SourceRecord]:
-        """Yield the passages, of which none runs across sections or pages; a heading with nothing below it is one."""
-        number = 0
-        for section in self.sections:
-            own = {"section": " > ".join(section.headings), "page": section.page}
-            known = {key: value for key, value in own.items() if value}
-            metadata = plain_metadata({**self.metadata, **section.metadata, "source": self.name, **known})
-            title = _storable(self._title_of(section.headings))
-            blocks = section.blocks or [Block(section.line, heading) for heading in section.headings[-1:]]
-            for line, text in cut_passages(blocks, cutting):
-                number += 1
-                yield SourceRecord(f"{self.name}#{number}", title, _storable(text), self.path, line, metadata)
-
-    def _title_of(self, headings: tuple[str, ...]) -> str:
-        path = headings if headings[:1] == (self.title,) else (self.title, *headings)
-        whole = " > ".join(path)
-        return (
-            whole if len(whole) <= _LONGEST_TITLE else f"{path[0][: _LONGEST_TITLE // 2]} > {path[-1]}"[:_LONGEST_TITLE]
-        )
+def _cut(name: str, path: Path, document: StructuredText, cutting: Cutting) -> Iterator[SourceRecord]:
+    """Yield the passages, of which none runs across sections or pages; a heading with nothing below it is one."""
+    number, title = 0, document.title[:_LONGEST_TITLE] or path.stem
+    for section in document.sections:
+        own = {"section": " > ".join(section.headings), "page": section.page}
+        known = {key: value for key, value in own.items() if value}
+        metadata = plain_metadata({**document.metadata, **section.metadata, "source": name, **known})
+        headings = section.headings if section.headings[:1] == (title,) else (title, *section.headings)
+        full = " > ".join(headings)
+        if len(full) > _LONGEST_TITLE:
+            full = f"{headings[0][: _LONGEST_TITLE // 2]} > {headings[-1]}"[:_LONGEST_TITLE]
+        blocks = section.blocks or [Block(section.line, heading) for heading in section.headings[-1:]]
+        for line, text in cut_passages(blocks, cutting):
+            number += 1
+            yield SourceRecord(f"{name}#{number}", _storable(full), _storable(text), path, line, metadata)
 
 
 def _storable(text: str) -> str:
@@ -134,52 +121,44 @@ def read_text_files(
                 continue
             name = path.name if path == source else path.relative_to(source).as_posix()
             try:
-                yield from _open_document(name, path, reading, converter).passages(cutting)
-            except UnreadableFileError as error:
-                _skip(source, path, str(error), reading)
-            except OSError as error:
-                _skip(source, path, f"it cannot be read: {error.strerror or error}", reading)
+                yield from _cut(name, path, _open_document(path, reading, converter), cutting)
+                reading.bytes_read += path.stat().st_size
+            except (UnreadableFileError, OSError) as error:
+                reason = f"it cannot be read: {error.strerror or error}" if isinstance(error, OSError) else str(error)
+                if path == source:
+                    raise CorpusError(f"{path}: {reason}") from None
+                reading.skip(path, None, reason)
 
 
-def _skip(source: Path, path: Path, reason: str, reading: CorpusReading) -> None:
-    if path == source:
-        raise CorpusError(f"{path}: {reason}") from None
-    reading.skip(path, None, reason)
-
-
-def _open_document(name: str, path: Path, reading: CorpusReading, converter: DocumentConverter) -> _Document:
-    suffix, size = path.suffix.lower(), path.stat().st_size
+def _open_document(path: Path, reading: CorpusReading, converter: DocumentConverter) -> StructuredText:
+    suffix = path.suffix.lower()
     if suffix in {".csv", ".tsv"}:
-        return _Document(name, path, path.stem, {}, read_table(path, reading))
+        return StructuredText("", {}, [Section(blocks=read_table(path))])
     if suffix in {".json", ".jsonl"}:
-        return _Document(name, path, path.stem, {}, read_json(path, reading))
+        return StructuredText("", {}, read_json(path, reading))
     if suffix in CONVERTED:
-        found = read_markdown(converter.convert(path), headings=suffix not in {".pdf", ".rtf"})
-    elif suffix in {".md", ".markdown", ".rst"} and size <= _LARGEST_STRUCTURE:
+        return read_markdown(converter.convert(path), headings=suffix not in {".pdf", ".rtf"})
+    if suffix in {".md", ".markdown", ".rst"} and path.stat().st_size <= _LARGEST_STRUCTURE:
         with open_text(path) as file:
             text = file.read()
-        found = read_markdown(rst_to_markdown(text) if suffix == ".rst" else text)
-    else:
-        encoding = detect_encoding(path)
-        return _Document(name, path, _title(path, encoding), {}, [Section(blocks=_blocks(path, encoding, reading))])
-    reading.bytes_read += size
-    return _Document(name, path, found.title[:_LONGEST_TITLE] or path.stem, found.metadata, found.sections)
+        return read_markdown(rst_to_markdown(text) if suffix == ".rst" else text)
+    encoding = detect_encoding(path)
+    return StructuredText(_title(path, encoding), {}, [Section(blocks=_blocks(path, encoding))])
 
 
 def _title(path: Path, encoding: str) -> str:
     with open_text(path, encoding) as file:
         lines = (line.lstrip("#").strip() for line in file if _HEADING.match(line))
         headings = (_CLOSING_MARKS.sub("", line).strip() for line in lines)
-        return next((heading[:_LONGEST_TITLE] for heading in headings if heading), path.stem)
+        return next(filter(None, headings), "")
 
 
-def _blocks(path: Path, encoding: str, reading: CorpusReading) -> Iterator[Block]:
+def _blocks(path: Path, encoding: str) -> Iterator[Block]:
     """Yield the paragraphs of a file; headings and blank lines part them."""
     lines: list[str] = []
     start, length = 1, 0
     with open_text(path, encoding) as file:
         for number, line in enumerate(file, 1):
-            reading.bytes_read += len(line)
             is_break = not line.strip() or _HEADING.match(line) is not None
             if lines and (is_break or length > _LONGEST_BLOCK):
                 yield Block(start, "".join(lines))

@@ -3,13 +3,13 @@
 import base64
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
-from typing_extensions import override
 
 from hopgraph.state import CorpusError, ModelError
 from hopgraph.tools.io.background import run_in_background
@@ -87,16 +87,15 @@ def to_vector(numbers: Any) -> Vector:
         return np.asarray(numbers, dtype=np.float32)
 
 
-class EmbeddingModel(Embeddings):
-    """A LangChain `Embeddings` that also returns arrays, and can be compared with an index's record."""
+@dataclass
+class EmbeddingModel:
+    """Makes the vectors of an index and of its queries, and can be compared with the index's record."""
 
-    def __init__(
-        self, spec: str, encoder: Encoder, *, normalise: bool, query_prefix: str = "", passage_prefix: str = ""
-    ) -> None:
-        self.spec = spec
-        self.normalise, self.query_prefix, self.passage_prefix = normalise, query_prefix, passage_prefix
-        self._encoder = encoder
-        self._facts: EmbeddingFacts | None = None
+    spec: str
+    encoder: Encoder
+    normalise: bool
+    query_prefix: str = ""
+    passage_prefix: str = ""
 
     def passages(self, texts: Sequence[str]) -> Matrix:
         """Embed passages, one row per text, (0, 0) for none; waits, so it belongs in a thread.
@@ -104,55 +103,30 @@ class EmbeddingModel(Embeddings):
         Raises:
             ModelError: the model returned something other than one finite vector per text.
         """
-        return run_in_background(self._apassages(texts))
-
-    def query(self, text: str) -> Vector:
-        """Embed a query; waits, so it belongs in a thread."""
-        return run_in_background(self.aquery(text))
+        items = [Text(text, self.passage_prefix, is_query=False) for text in texts]
+        return run_in_background(self._encode(items))
 
     async def aquery(self, text: str) -> Vector:
         """Embed a query without blocking the event loop; concurrent ones go in one batch."""
-        return self._checked(await self._encoder([Text(text, self.query_prefix, is_query=True)]), 1)[0]
+        return (await self._encode([Text(text, self.query_prefix, is_query=True)]))[0]
 
-    @override
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return self.passages(texts).tolist()
-
-    @override
-    def embed_query(self, text: str) -> list[float]:
-        return self.query(text).tolist()
-
-    @override
-    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
-        return (await self._apassages(texts)).tolist()
-
-    @override
-    async def aembed_query(self, text: str) -> list[float]:
-        return (await self.aquery(text)).tolist()
-
+    @cached_property
     def facts(self) -> EmbeddingFacts:
-        """Describe the model; embeds the probe the first time, so it belongs in a thread."""
-        if self._facts is None:
-            probe = self.passages([PROBE])[0]
-            self._facts = EmbeddingFacts(
-                model=self.spec,
-                dimension=len(probe),
-                normalise=self.normalise,
-                query_prefix=self.query_prefix,
-                passage_prefix=self.passage_prefix,
-                probe=base64.b64encode(probe.astype("<f2").tobytes()).decode(),
-            )
-        return self._facts
+        """The description of the model; embeds the probe the first time, so it belongs in a thread."""
+        probe = self.passages([PROBE])[0]
+        return EmbeddingFacts(
+            model=self.spec,
+            dimension=len(probe),
+            normalise=self.normalise,
+            query_prefix=self.query_prefix,
+            passage_prefix=self.passage_prefix,
+            probe=base64.b64encode(probe.astype("<f2").tobytes()).decode(),
+        )
 
     def with_recorded_settings(self, facts: EmbeddingFacts, *, keep_query_prefix: bool = False) -> "EmbeddingModel":
         """Return this model with the prefixes and the scaling that an index was built with."""
-        return EmbeddingModel(
-            self.spec,
-            self._encoder,
-            normalise=facts.normalise,
-            query_prefix=self.query_prefix if keep_query_prefix else facts.query_prefix,
-            passage_prefix=facts.passage_prefix,
-        )
+        query_prefix = self.query_prefix if keep_query_prefix else facts.query_prefix
+        return replace(self, normalise=facts.normalise, query_prefix=query_prefix, passage_prefix=facts.passage_prefix)
 
     def check(self, facts: EmbeddingFacts, place: str) -> None:
         """Refuse the index at `place` if another model made it; embeds the probe, so it belongs in a thread.
@@ -175,11 +149,8 @@ class EmbeddingModel(Embeddings):
                 f"{cosine:.3f}); use the one that it was built with ({facts.model!r}), or build the index again"
             )
 
-    async def _apassages(self, texts: Sequence[str]) -> Matrix:
-        items = [Text(text, self.passage_prefix, is_query=False) for text in texts]
-        return self._checked(await self._encoder(items), len(items))
-
-    def _checked(self, vectors: Sequence[Vector], count: int) -> Matrix:
+    async def _encode(self, texts: Sequence[Text]) -> Matrix:
+        vectors, count = await self.encoder(texts), len(texts)
         if count == 0:
             return np.empty((0, 0), dtype=np.float32)
         widths = {vector.size if vector.ndim == 1 else 0 for vector in vectors}

@@ -130,7 +130,7 @@ class Checkpoint(BaseModel, frozen=True, extra="forbid"):
     """The file or folder, by name."""
     passages: int = Field(ge=0)
     fingerprint: str
-    """SHA-256 over these passages."""
+    """SHA-256 over the hashes and names of the files that the run reads."""
 
 
 class EngineFacts(BaseModel, frozen=True, extra="forbid"):

@@ -1,25 +1,28 @@
-"""Streaming a corpus into an engine, in batches; an interrupted run resumes."""
+"""Streaming a corpus into an engine, in batches; only new and changed files; an interrupted run resumes.
+
+A collection has no place for a list of files of any length that changes together with its passages. So each passage
+bears a digest of its file, and the last one of a file, which is stored last, its hash: a file without it is incomplete.
+"""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from itertools import groupby, islice
 from pathlib import Path
 
 from langchain_core.embeddings import Embeddings
 
 from hopgraph.state import CorpusError
-from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, SourceRecord, open_corpus
+from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, open_corpus
 from hopgraph.tools.retrieval.corpora.cutting import Cutting
 from hopgraph.tools.retrieval.embeddings import EmbeddingModel, resolve_embeddings
 from hopgraph.tools.retrieval.engines.engine import Checkpoint, EngineFacts, EngineRow, SearchEngine, parse_address
-from hopgraph.tools.retrieval.engines.engine_files import SourceFiles
 from hopgraph.tools.retrieval.engines.engine_index import connect
 from hopgraph.tools.retrieval.index import searchable_text
 from hopgraph.tools.retrieval.index_manifest import CorpusFacts
-from hopgraph.tools.retrieval.index_sources import FileChanges
-from hopgraph.tools.retrieval.passage_store import StoredPassage, encode_passage, reason_not_to_store
+from hopgraph.tools.retrieval.index_sources import FileChanges, compare_files, hash_files
+from hopgraph.tools.retrieval.passage_store import StoredPassage, reason_not_to_store
 from hopgraph.tools.retrieval.staging import Progress, ignore_progress
 from hopgraph.tools.text import Analyser, get_analyser
 
@@ -88,9 +91,9 @@ def index_into(
     model = resolve_embeddings(dense) if dense else None
     started = time.perf_counter()
     stored = engine.load_facts()
-    facts = stored or EngineFacts(analyser=analyser.describe(), embedding=model.facts() if model else None)
+    facts = stored or EngineFacts(analyser=analyser.describe(), embedding=model.facts if model else None)
     _check_kind(engine, facts, analyser, model)
-    files = SourceFiles(corpus, engine.list_files() if stored else {})
+    files = _SourceFiles(corpus, engine.list_files() if stored else {})
     report = FillReport(str(engine.address), corpus.format, left_out=corpus.left_out, changes=files.changes)
     if dry_run:
         return report
@@ -102,7 +105,8 @@ def index_into(
         model = model.with_recorded_settings(facts.embedding)
     reading = CorpusReading(skip_bad, files.to_read)
     run = _Run(engine, corpus, files, analyser, model, reading, progress, deletes=bool(stored))
-    done = run.already_done(facts.unfinished)
+    unfinished = facts.unfinished
+    done = unfinished.passages if unfinished and unfinished == run.checkpoint(unfinished.passages) else 0
     if not run.store_passages(facts, done) and not files.unchanged_passages:
         raise CorpusError(f"{corpus.path}: no passage with a word that could be searched for")
     progress("save", 0, None)
@@ -149,13 +153,50 @@ def _record_corpus(facts: EngineFacts, run: "_Run") -> EngineFacts:
     return facts.model_copy(update={"corpora": (*others, now), "unfinished": None})
 
 
+class _SourceFiles:
+    """The files of a source, as they are and as a collection has them."""
+
+    def __init__(self, corpus: Corpus, stored: Mapping[str, str]) -> None:
+        """Compare a source's files with the records of `SearchEngine.list_files`; CorpusError for an unreadable one."""
+        self._corpus = corpus
+        self._source = _digest(str(corpus.path.resolve()))
+        self._hashes = hash_files(corpus)
+        records = [record.split(" ", 2) for key, record in stored.items() if key.startswith(self._source)]
+        self.known = bool(records)
+        """Whether the collection has a file of this source."""
+        self.changes = compare_files(((name, file_hash) for file_hash, _, name in records), self._hashes)
+        differ = {*self.changes.added, *self.changes.changed}
+        self.to_read = frozenset(path for path in corpus.files if corpus.name_of(path) in differ)
+        self.unchanged_passages = sum(
+            int(passages) for _, passages, name in records if name in self._hashes and name not in differ
+        )
+        self.fingerprint = self._hash(self._hashes)
+        """SHA-256 over the hashes and names of the files as they are."""
+        self.fingerprint_to_read = self._hash(name for name in self._hashes if name in differ)
+
+    def _hash(self, names: Iterable[str]) -> str:
+        return sha256("".join(f"{self._hashes[name]} {name}\n" for name in names).encode()).hexdigest()
+
+    def key(self, name: str) -> str:
+        """Return what a file is called in the collection: hexadecimal digits, the same for all files of a source."""
+        return self._source + _digest(name)
+
+    def record(self, name: str, passages: int) -> str:
+        """Return the record of a file with so many passages."""
+        return f"{self._hashes[name]} {passages} {name}"
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=12).hexdigest()
+
+
 @dataclass
 class _Run:
     """One pass over a source."""
 
     engine: SearchEngine
     corpus: Corpus
-    files: SourceFiles
+    files: _SourceFiles
     analyser: Analyser
     model: EmbeddingModel | None
     reading: CorpusReading
@@ -164,68 +205,48 @@ class _Run:
     """Whether the collection may have passages of the files that are read."""
     passages: int = 0
 
-    def __post_init__(self) -> None:
-        self._digest = sha256()
-
-    def already_done(self, unfinished: Checkpoint | None) -> int:
-        """Return how many passages an interrupted run has stored; 0 unless this source begins with them."""
-        if unfinished is None or unfinished.source != self.corpus.path.name:
-            return 0
-        digest = sha256()
-        for row in islice(self._rows(CorpusReading(True, self.files.to_read)), unfinished.passages):
-            digest.update(encode_passage(row.passage))
-        return unfinished.passages if digest.hexdigest() == unfinished.fingerprint else 0
-
     def store_passages(self, facts: EngineFacts, done: int) -> bool:
         """Store everything after the first `done` passages; return whether there was a term to search for."""
         terms_met, begun = False, set[str]()
-        rows = self._rows(self.reading)
+        size = sum(path.stat().st_size for path in self.files.to_read if path.exists())
+        rows = self._rows()
         batches = iter(lambda: list(islice(rows, _BATCH)), [])  # ends with an empty one
         for number, batch in enumerate(batches, start=1):
-            self.progress("read", self.reading.bytes_read, self.corpus.size)
-            for row in batch:
-                self._digest.update(encode_passage(row.passage))
-                terms_met = terms_met or bool(row.terms)
+            self.progress("read", self.reading.bytes_read, size)
+            terms_met = terms_met or any(row.terms for row in batch)
             self.passages += len(batch)
             starting = {row.file for row in batch} - begun
             begun |= starting
             if self.passages <= done:
                 continue
-            batch = self._with_vectors(batch)
+            if self.model:
+                vectors = self.model.passages([searchable_text(row.passage) for row in batch]).tolist()
+                batch = [row._replace(vector=vector) for row, vector in zip(batch, vectors, strict=True)]
             if self.deletes:  # only now, so that they can be found until the new ones come
                 self.engine.delete_files(sorted(starting))
             self.engine.upsert(batch)
             if number % _CHECKPOINT == 0:
-                self.engine.save_facts(facts.model_copy(update={"unfinished": self.checkpoint()}))
+                self.engine.save_facts(facts.model_copy(update={"unfinished": self.checkpoint(self.passages)}))
         return terms_met
 
-    def _rows(self, reading: CorpusReading) -> Iterator[EngineRow]:
+    def _rows(self) -> Iterator[EngineRow]:
         """Yield the passages that the engine can store, a file's last with its record; the others are bad records."""
-        for path, records in groupby(self.corpus.records(reading), key=lambda record: record.file):
-            count, last = 0, None
-            for row in self._rows_of(path, records, reading):
+        for path, records in groupby(self.corpus.records(self.reading), key=lambda record: record.file):
+            name = self.corpus.name_of(path)
+            key, count, last = self.files.key(name), 0, None
+            for record in records:
+                passage = StoredPassage(record.id, record.title, record.text, record.metadata)
+                row = EngineRow(passage, tuple(self.analyser.terms(searchable_text(passage))), file=key)
+                if problem := reason_not_to_store(passage) or self.engine.refusal_reason(row):
+                    self.reading.reject(record.file, record.line, problem)
+                    continue
                 if last:
                     yield last
                 count, last = count + 1, row
             if last:
-                yield last._replace(file_record=self.files.record(path, count))
+                yield last._replace(file_record=self.files.record(name, count))
 
-    def _rows_of(self, path: Path, records: Iterable[SourceRecord], reading: CorpusReading) -> Iterator[EngineRow]:
-        key = self.files.key_of(path)
-        for record in records:
-            passage = StoredPassage(record.id, record.title, record.text, record.metadata)
-            row = EngineRow(passage, tuple(self.analyser.terms(searchable_text(passage))), file=key)
-            if problem := reason_not_to_store(passage) or self.engine.refusal_reason(row):
-                reading.reject(record.file, record.line, problem)
-            else:
-                yield row
-
-    def _with_vectors(self, batch: list[EngineRow]) -> list[EngineRow]:
-        if not self.model:
-            return batch
-        vectors = self.model.passages([searchable_text(row.passage) for row in batch]).tolist()
-        return [row._replace(vector=vector) for row, vector in zip(batch, vectors, strict=True)]
-
-    def checkpoint(self) -> Checkpoint:
-        """Return what was stored so far."""
-        return Checkpoint(source=self.corpus.path.name, passages=self.passages, fingerprint=self._digest.hexdigest())
+    def checkpoint(self, passages: int) -> Checkpoint:
+        """Return what says that so many passages of these files are stored."""
+        fingerprint = self.files.fingerprint_to_read
+        return Checkpoint(source=self.corpus.path.name, passages=passages, fingerprint=fingerprint)

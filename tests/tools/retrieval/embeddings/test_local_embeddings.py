@@ -69,17 +69,17 @@ def test_flag_gives_the_vectors_of_flag_model(bert: Path) -> None:
         devices="cpu",
     )
     assert model.passages(TEXTS) == pytest.approx(direct.encode_corpus(TEXTS), abs=1e-5)
-    assert model.query("a fox") == pytest.approx(direct.encode_queries("a fox"), abs=1e-5)
-    assert np.linalg.norm(model.query("a fox")) == pytest.approx(1)
+    assert asyncio.run(model.aquery("a fox")) == pytest.approx(direct.encode_queries("a fox"), abs=1e-5)
+    assert np.linalg.norm(asyncio.run(model.aquery("a fox"))) == pytest.approx(1)
 
 
 def test_e5_gets_its_prefixes_by_name(e5: Path) -> None:
     model = resolve_embeddings(f"st:{e5}?device=cpu")
     direct = library.SentenceTransformer(str(e5), device="cpu")
     assert model.passages(TEXTS) == pytest.approx(direct.encode([f"passage: {text}" for text in TEXTS]), abs=1e-5)
-    assert model.query("a fox") == pytest.approx(direct.encode("query: a fox"), abs=1e-5)
+    assert asyncio.run(model.aquery("a fox")) == pytest.approx(direct.encode("query: a fox"), abs=1e-5)
     without = resolve_embeddings(f"sentence-transformers:{e5}?device=cpu&query_prefix=&passage_prefix=p:+")
-    assert without.query("a fox") == pytest.approx(direct.encode("a fox"), abs=1e-5)
+    assert asyncio.run(without.aquery("a fox")) == pytest.approx(direct.encode("a fox"), abs=1e-5)
     assert without.passages(["a fox"])[0] == pytest.approx(direct.encode("p: a fox"), abs=1e-5)
 
 
@@ -94,7 +94,7 @@ def test_a_models_own_prompts_come_before_those_known_by_name(e5: Path, tmp_path
     model = resolve_embeddings(f"st:{folder}?device=cpu")
     assert (model.query_prefix, model.passage_prefix, model.normalise) == ("ask: ", "doc: ", False)
     direct = library.SentenceTransformer(str(folder), device="cpu")
-    assert model.query("a fox") == pytest.approx(direct.encode_query("a fox"), abs=1e-5)
+    assert asyncio.run(model.aquery("a fox")) == pytest.approx(direct.encode_query("a fox"), abs=1e-5)
     assert model.passages(["a fox"])[0] == pytest.approx(direct.encode_document("a fox"), abs=1e-5)
 
 
@@ -102,22 +102,22 @@ async def test_minilm_gives_the_vectors_of_its_library(minilm: Path) -> None:
     model = resolve_embeddings(f"st:{minilm}?device=cpu")
     direct = library.SentenceTransformer(str(minilm), device="cpu")
     assert model.passages(TEXTS) == pytest.approx(direct.encode(TEXTS), abs=1e-5)
-    side_by_side = await asyncio.gather(*(model.aembed_query(text) for text in TEXTS))
+    side_by_side = await asyncio.gather(*(model.aquery(text) for text in TEXTS))
     assert np.array(side_by_side) == pytest.approx(direct.encode(TEXTS), abs=1e-5)
-    near, far = (float(model.query("Who made it?") @ model.query(text)) for text in ("Who built it?", "A red fox."))
-    assert near > far + 0.2
+    asked, near, far = [await model.aquery(text) for text in ("Who made it?", "Who built it?", "A red fox.")]
+    assert asked @ near > asked @ far + 0.2
 
 
 def test_a_spec_is_recorded_so_that_it_holds_elsewhere(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(bert.parent)
     model = resolve_embeddings("contriever:bert?device=cpu&batch_tokens=512&max_length=64&query_prefix=q:+")
-    assert model.facts().model == f"contriever:{bert}?max_length=64&query_prefix=q%3A+"
+    assert model.facts.model == f"contriever:{bert}?max_length=64&query_prefix=q%3A+"
     monkeypatch.chdir("/")
-    resolve_embeddings(model.facts().model).check(model.facts(), "index")
+    resolve_embeddings(model.facts.model).check(model.facts, "index")
 
 
 def test_other_weights_under_the_same_path_are_noticed(bert: Path, tmp_path: Path) -> None:
-    facts = resolve_embeddings(f"contriever:{bert}?device=cpu").facts()
+    facts = resolve_embeddings(f"contriever:{bert}?device=cpu").facts
     with pytest.raises(CorpusError, match="built with another model"):
         resolve_embeddings(f"flag:{bert}?device=cpu&normalise=no").check(facts, "my-index")
     half = resolve_embeddings(f"contriever:{bert}?device=cpu&dtype=bf16")
