@@ -32,8 +32,6 @@ def resolve_embeddings(given: str | Embeddings) -> EmbeddingModel:
     Raises:
         SpecError: no model has this spec, or it cannot be loaded; the message names the valid specs.
     """
-    if isinstance(given, EmbeddingModel):
-        return given
     if isinstance(given, Embeddings):
         return EmbeddingModel(f"{OBJECT}{type(given).__name__}", _encoder_of(given), normalise=True)
     spec = given.strip()
