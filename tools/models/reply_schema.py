@@ -10,6 +10,8 @@ from pydantic import BaseModel, JsonValue
 BOUNDS = frozenset({"maxItems", "maxLength", "pattern"})
 """How long a list or a text may grow, and the form of a text. A model that a grammar holds to the schema may otherwise
 go on for ever; most servers of local models take them, and OpenAI's strict schemas refuse some."""
+_TITLES = frozenset({"default", "title"})
+"""Keywords that strict schemas do not have."""
 SHORTEST_LIMIT, LONGEST_LIMIT = 300, 2000
 """Tokens that a reply may take, at least and at most, unless `max_reply_tokens` says how many."""
 _CHARACTERS_PER_TOKEN = 3
@@ -25,14 +27,14 @@ Schema = Mapping[str, JsonValue]
 @cache
 def json_schema(schema: type[BaseModel]) -> dict[str, JsonValue]:
     """Return a model's JSON schema without bounds, not to be changed; cached, since making it takes long."""
-    return cast("dict[str, JsonValue]", _without(schema.model_json_schema(), BOUNDS))
+    return cast("dict[str, JsonValue]", _rewritten(schema.model_json_schema(), BOUNDS))
 
 
 @cache
 def strict_schema(schema: type[BaseModel], *, bounded: bool = False) -> dict[str, JsonValue]:
     """Return a model's JSON schema as strict servers want it: every property required, no others allowed."""
-    given = cast("JsonValue", schema.model_json_schema()) if bounded else json_schema(schema)
-    return cast("dict[str, JsonValue]", _closed(given))
+    left_out = _TITLES if bounded else _TITLES | BOUNDS
+    return cast("dict[str, JsonValue]", _rewritten(schema.model_json_schema(), left_out, closed=True))
 
 
 @cache
@@ -59,23 +61,14 @@ def _longest(node: Schema, definitions: Schema) -> int:
     return _SCALAR
 
 
-def _without(node: JsonValue, keys: frozenset[str]) -> JsonValue:
+def _rewritten(node: JsonValue, left_out: frozenset[str], *, closed: bool = False) -> JsonValue:
+    """Return a schema without some keywords, `closed`: with every property required and no others allowed."""
     if isinstance(node, list):
-        return [_without(entry, keys) for entry in node]
+        return [_rewritten(entry, left_out, closed=closed) for entry in node]
     if not isinstance(node, dict):
         return node
-    return {key: _without(entry, keys) for key, entry in node.items() if key not in keys}
-
-
-def _closed(node: JsonValue) -> JsonValue:
-    if isinstance(node, list):
-        return [_closed(entry) for entry in node]
-    if not isinstance(node, dict):
-        return node
-    strict = {key: _closed(entry) for key, entry in node.items() if key not in {"default", "title"}}
-    properties = node.get("properties")
-    if isinstance(properties, Mapping):
-        strict["properties"] = {name: _closed(entry) for name, entry in properties.items()}
-        strict["required"] = list(properties)
-        strict["additionalProperties"] = False
-    return strict
+    found = {key: _rewritten(entry, left_out, closed=closed) for key, entry in node.items() if key not in left_out}
+    if isinstance(properties := node.get("properties"), dict):  # whose names are no keywords
+        found["properties"] = {name: _rewritten(each, left_out, closed=closed) for name, each in properties.items()}
+        found |= {"required": [*properties], "additionalProperties": False} if closed else {}
+    return found

@@ -65,22 +65,14 @@ class Sampling:
     request_timeout: float = 60.0
 
 
-@dataclass(frozen=True)
-class KeyRefusal:
-    """An answer that refused the key, and the monotonic time at which it came."""
-
-    error: Exception
-    at: float
-
-
 @dataclass
 class SharedModelState:
     """What all handles of one model share: the way it takes a schema, and its limit of parallel requests."""
 
     mode: Mode | None = None
     """How it takes a schema; None until a first request succeeded."""
-    key_refusal: KeyRefusal | None = None
-    """The last answer that refused the key, so that other requests are not sent just after it."""
+    key_refusal: tuple[Exception, float] | None = None
+    """The last answer that refused the key and its monotonic time, so that no request is sent just after it."""
     most_at_once: int | None = None
     """How many requests it works on at a time, so that others wait here and not until a timeout."""
     newest_limit: bool = False

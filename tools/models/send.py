@@ -19,7 +19,7 @@ from hopgraph.tools.io.http_retries import UnreadableReplyError, openai_error, r
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.models.parse import is_only_reasoning
 from hopgraph.tools.models.reply_cache import ModelReply
-from hopgraph.tools.models.resolve import Bound, KeyRefusal, ModelHandle, Options
+from hopgraph.tools.models.resolve import Bound, ModelHandle, Options
 from hopgraph.tools.models.structured import Mode, is_openai, modes_of, reply_text
 from hopgraph.tools.models.tokens import count_tokens
 
@@ -35,19 +35,20 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
     detail = " ".join(redact(str(error), handle.model).split())[:300]
     if status == 401:
         which = "OPENAI_API_KEY" if is_openai(handle.model) else "its provider's API key"
-        return ModelError(f"{handle.name}: the server refused the key (HTTP 401: {detail}); check {which}", trouble)
-    if status is not None:
-        hint = "; try temperature=none" if "temperature" in detail else ""
-        return ModelError(f"{handle.name}: HTTP {status}: {detail}{hint}", trouble)
-    if _is_timeout(error):
-        return ModelError(f"{handle.name}: {_LATE}; raise request_timeout or try again", trouble)
-    if isinstance(error, _UNREADABLE):
-        return ModelError(f"{handle.name}: {_OTHER_FORMAT} ({detail})", trouble)
-    if trouble == "outage":
-        return ModelError(f"{handle.name}: cannot reach {_address(handle)}; is the server running?", trouble)
-    if isinstance(error, openai_error("OpenAIError")):
-        return ModelError(f"{handle.name}: {detail}")
-    return error
+        said = f"the server refused the key (HTTP 401: {detail}); check {which}"
+    elif status is not None:
+        said = f"HTTP {status}: {detail}{'; try temperature=none' if 'temperature' in detail else ''}"
+    elif _is_timeout(error):
+        said = f"{_LATE}; raise request_timeout or try again"
+    elif isinstance(error, _UNREADABLE):
+        said = f"{_OTHER_FORMAT} ({detail})"
+    elif trouble == "outage":
+        said = f"cannot reach {_address(handle)}; is the server running?"
+    elif isinstance(error, openai_error("OpenAIError")):
+        said = detail
+    else:
+        return error
+    return ModelError(f"{handle.name}: {said}", trouble)
 
 
 def _is_timeout(error: BaseException) -> bool:
@@ -134,16 +135,16 @@ async def request_slot(handle: ModelHandle, options: SendOptions) -> AsyncGenera
     """Wait until fewer than the most requests are under way; ModelError where a key was refused just now."""
     began = time.monotonic()
     async with handle.shared.limit(options.parallel):
-        refusal = handle.shared.key_refusal
-        if refusal and (began <= refusal.at or time.monotonic() < refusal.at + _REFUSAL_HOLDS_SECONDS):
-            raise as_model_error(handle, refusal.error) from None
+        error, at = handle.shared.key_refusal or (None, 0.0)
+        if error and (began <= at or time.monotonic() < at + _REFUSAL_HOLDS_SECONDS):
+            raise as_model_error(handle, error) from None
         yield
 
 
 def note_refused_key(handle: ModelHandle, error: Exception) -> None:
     """Keep an error that refused the key, so that other requests are not sent just after it."""
     if status_of(error) == 401:
-        handle.shared.key_refusal = KeyRefusal(error, time.monotonic())
+        handle.shared.key_refusal = (error, time.monotonic())
 
 
 async def _send_in_supported_mode(
@@ -206,8 +207,6 @@ async def _request(
         whole = {"stream": False} if is_openai(handle.model) and not getattr(handle.model, "streaming", False) else {}
         return _read_reply(reply or await model.ainvoke(messages, config=CONFIG, **whole), messages)
     except Exception as error:
-        if reply := _reply_in_error(error, messages):
-            return reply
         # langchain-openai reads a reply without checking it, so one in another format can raise any of these
         formats = ValueError | TypeError | LookupError | AttributeError
         if is_openai(handle.model) and isinstance(error, formats) and not isinstance(error, UnicodeEncodeError):
@@ -229,22 +228,6 @@ async def _streamed(
         if whole is not None or status_of(error) not in UNSUPPORTED_STATUS:
             raise
     return whole
-
-
-def _reply_in_error(error: Exception, messages: list[BaseMessage]) -> ModelReply | None:
-    """Return the reply held by the errors with which the openai package reports one that ended too early."""
-    if isinstance(error, openai_error("ContentFilterFinishReasonError")):
-        return ModelReply("", _FILTERED, _prompt_tokens(messages), 0)
-    if not isinstance(error, openai_error("LengthFinishReasonError")):
-        return None
-    completion: Any = getattr(error, "completion", None)
-    text, usage = completion.choices[0].message.content or "", completion.usage
-    return ModelReply(
-        text,
-        _TRUNCATED,
-        usage.prompt_tokens if usage else _prompt_tokens(messages),
-        usage.completion_tokens if usage else count_tokens(text),
-    )
 
 
 def _read_reply(message: AIMessage, messages: list[BaseMessage]) -> ModelReply:
