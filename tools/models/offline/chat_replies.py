@@ -79,11 +79,9 @@ def _stand_alone(message: str, turns: list[_Turn]) -> str:
     short = _LEAD.sub("", message).rstrip(" ?.!")
     last = turns[0].question
     words = key(short).split(" ")
-    asks = words[0] in class_words("asking")
-    if asks and len(words) == 1:
-        first, _, rest = last.partition(" ")
-        return f"{short.capitalize()} {rest}" if first.lower() in class_words("asking") else ""
-    full = asks or words[0] in class_words("auxiliary") or _LEAD.match(message) is None
+    if len(words) == 1 and words[0] in class_words("asking"):
+        return f"{short.capitalize()} {last.partition(' ')[2]}"
+    full = words[0] in class_words("asking", "auxiliary") or _LEAD.match(message) is None
     named = _name_pronouns(short, turns, full)
     if full:
         return f"{named[:1].upper()}{named[1:]}?" if named != short else ""
@@ -91,17 +89,16 @@ def _stand_alone(message: str, turns: list[_Turn]) -> str:
     name = named.removeprefix("the ")
     if previous and ((name[:1].isupper() and named == short) or named.startswith(f"{previous}'")):
         return re.sub(rf"{re.escape(previous)}(?:'s? [\w-]+)?", lambda _: name, last, count=1)
-    if previous and named == short and in_class(key(name), "person"):
-        return f"Who was the {name} of {previous}?"
-    return f"{'Who' if in_class(words[-1], 'person') else 'What'} was {named}?"
+    of = f" of {previous}" if previous and named == short and name != named else ""
+    return f"{'Who' if in_class(words[-1], 'person') else 'What'} was {named}{of}?"
 
 
 def _name_pronouns(text: str, turns: list[_Turn], full: bool) -> str:
     """Put names for the pronouns that refer to earlier turns: in a full question to what was found last."""
 
     def name(match: re.Match[str]) -> str:
-        referents = _things(turns, match["place"]) if match["thing"] else _persons(turns, found_first=full)
-        found = "" if names(text[: match.start()]) else next(referents, "")
+        kind = "place" if match["place"] else "thing" if match["thing"] else "person"
+        found = "" if names(text[: match.start()]) else next(_referents(turns, kind, full), "")
         if not found:
             return match[0]
         owner = f"{found}'" if found.endswith("s") else f"{found}'s"
@@ -110,23 +107,14 @@ def _name_pronouns(text: str, turns: list[_Turn], full: bool) -> str:
     return _PRONOUN.sub(name, text)
 
 
-def _persons(turns: Sequence[_Turn], *, found_first: bool) -> Iterator[str]:
-    """Yield the persons that the turns speak of, the latest turn first: those found, and those asked about."""
+def _referents(turns: Sequence[_Turn], kind: str, found_first: bool) -> Iterator[str]:
+    """Yield the persons, or all else, that the turns speak of, the latest turn first: found there, and asked about."""
     for turn in turns:
         question = read_question(turn.question)
-        asked = [name for name in reversed(question.names) if _looks_like_a_person(name)]
-        found = [turn.answer] if turn.answer and question.kind == "person" else []
-        found += [title for title in reversed(turn.sources) if _looks_like_a_person(title)]
-        yield from [*found, *asked] if found_first else [*asked, *found]
-
-
-def _things(turns: Sequence[_Turn], place: str | None) -> Iterator[str]:
-    """Yield what the turns speak of that is no person, the likeliest first: for "there" the places found."""
-    for turn in turns:
-        question = read_question(turn.question)
-        if turn.answer and question.kind == "place" and place:
-            yield turn.answer
-        yield from (name for name in [*question.names, *turn.sources] if not _looks_like_a_person(name))
+        answer = [turn.answer] if turn.answer and question.kind == kind else []
+        named = [*turn.sources, *question.names] if found_first else [*question.names, *turn.sources]
+        yield from answer
+        yield from (name for name in named if _looks_like_a_person(name) == (kind == "person"))
 
 
 def _looks_like_a_person(name: str) -> bool:

@@ -134,6 +134,11 @@ class PromptReading:
         return [self.shown[number - 1] for number in self.found.used if number <= len(self.shown)]
 
     @property
+    def passages(self) -> list[int]:
+        """The numbers of the passages that the answer rests on, in order."""
+        return sorted({sentence.passage for sentence in self.cited})
+
+    @property
     def answer(self) -> str:
         """The answer as far as it can be given: without texts to read only a sure one."""
         return self.found.text if self.found.enough or self.reader.statements else ""

@@ -95,23 +95,17 @@ def comparison_parts(graph: EvidenceGraph) -> list[str]:
     return [f"What is {fact} of {each}?" for each in makes] if fact else []
 
 
-def sub_questions(question: str) -> list[str]:
-    """Break a question down into simpler ones, the simplest first; empty when its grammar offers none."""
-    parts = comparison_parts(EvidenceGraph(read_question(question), []))
-    inner = [each for part in parts or [question] for each in described(part).values()]
-    return [part for part in dict.fromkeys([*inner, *parts]) if key(part) != key(question)]
+def sub_questions(question: str, in_order: bool = False) -> list[str]:
+    """Break a question down into simpler ones, the simplest first; empty when its grammar offers none.
 
-
-def steps_in_order(question: str) -> list[str]:
-    """Break a question down into steps, each with `#1` in the place of the answer to the first; empty when whole.
-
-    The last step asks what is left of the question, or of each side that it compares.
+    In order, `#1` stands for the answer to the first, and the last asks what is left of the question, or of each side
+    that it compares.
     """
     compared = comparison_parts(EvidenceGraph(read_question(question), []))
     steps: dict[str, str] = {}  # what a step answers → the step
 
     def refer(text: str) -> str:
-        for number, phrase in reversed([*enumerate(steps, start=1)]):
+        for number, phrase in reversed([*enumerate(steps, start=1)]) if in_order else ():
             text = text.replace(phrase, f"#{number}")
         return text
 
@@ -120,4 +114,6 @@ def steps_in_order(question: str) -> list[str]:
             if phrase not in steps:
                 steps[phrase] = refer(asked)
     steps |= {part: refer(part) for part in compared or [question]}
-    return [*steps.values()] if len(steps) > 1 else []
+    if in_order:
+        return [*steps.values()] if len(steps) > 1 else []
+    return [step for step in dict.fromkeys(steps.values()) if key(step) != key(question)]

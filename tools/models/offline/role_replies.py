@@ -5,19 +5,18 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-
-from pydantic import JsonValue
+from typing import Any
 
 from hopgraph.tools.models.completions import WRITTEN
 from hopgraph.tools.models.offline.chat_replies import contextualise, route
 from hopgraph.tools.models.offline.prompt_blocks import Prompt
 from hopgraph.tools.models.offline.prompt_reading import Sentence, read_evidence, useful
 from hopgraph.tools.models.offline.question import read_question
-from hopgraph.tools.models.offline.question_parts import described, steps_in_order, sub_questions
+from hopgraph.tools.models.offline.question_parts import described, sub_questions
 from hopgraph.tools.models.offline.terms import key
 from hopgraph.tools.prompts import escape
 
-Reply = dict[str, JsonValue]
+Reply = dict[str, Any]
 _UNANSWERABLE, _DONT_KNOW, _OPEN = "unanswerable", "I don't know", "Not known yet: "
 _LIKELY = 0.9
 _TOKENS: dict[str, dict[str, str]] = {
@@ -53,15 +52,14 @@ def _decide(prompt: Prompt) -> Reply:
         "answer": {"text": text or _UNANSWERABLE, "confidence": max(1, round(5 * found.probability)) if text else 1},
         "explanation": reading.quotes() if text else "",
         "missing_information": "" if text else missing,
-        "used_information": list[JsonValue](found.used) if text else [],
+        "used_information": [*found.used] if text else [],
     }
 
 
 def _generate_queries(prompt: Prompt) -> Reply:
     """Ask for the names that the chain has reached, with what the question still asks of them."""
     asked = [text for _, text in prompt.items("asked")]
-    queries = read_evidence(prompt).queries(asked, prompt.text("missing"))
-    return {"queries": list[JsonValue](queries[: prompt.at_most])}
+    return {"queries": read_evidence(prompt).queries(asked, prompt.text("missing"))[: prompt.at_most]}
 
 
 def _snippet(prompt: Prompt) -> Reply:
@@ -73,11 +71,10 @@ def _snippet(prompt: Prompt) -> Reply:
 def _answer(prompt: Prompt) -> Reply:
     """Answer from the passages and the answered sub-questions; also for a step that is not known by name."""
     reading = read_evidence(prompt)
-    numbers = sorted({s.passage for s in reading.cited}) if reading.answer else []
     return {
         "reasoning": f"{reading.quotes()} So the answer is: {reading.answer}." if reading.answer else "",
         "answer": reading.answer or _UNANSWERABLE,
-        "used_passages": list[JsonValue](numbers),
+        "used_passages": reading.passages if reading.answer else [],
     }
 
 
@@ -107,8 +104,7 @@ def _follow_up_jointly(prompt: Prompt) -> Reply:
     if asked:
         history += f'\n<item id="{_MAX_HISTORY}">{asked} {escape(answer) or "unknown"}</item>'
     then = _next_question(replace(prompt, blocks={**prompt.blocks, "history": history, "passages": ""}))
-    used = list[JsonValue](sorted({s.passage for s in said.cited})) if said and answer else []
-    return {"intermediate_answer": answer, "used_passages": used, **then}
+    return {"intermediate_answer": answer, "used_passages": said.passages if said and answer else [], **then}
 
 
 def _act(prompt: Prompt) -> Reply:
@@ -116,8 +112,8 @@ def _act(prompt: Prompt) -> Reply:
     reading = read_evidence(replace(prompt, blocks={**prompt.blocks, "history": ""}))
     new = [] if reading.found.enough else [re.sub(r"[\[\]]", "", text) for text in reading.queries(asked)][:1]
     action = f"search[{new[0]}]" if new else f"finish[{reading.found.text or _UNANSWERABLE}]"
-    used = list[JsonValue]([] if new else sorted({s.passage for s in reading.cited}))
-    return {"thought": reading.quotes()[:_MAX_CHARACTERS], "action": action, "used_passages": used}
+    thought = reading.quotes()[:_MAX_CHARACTERS]
+    return {"thought": thought, "action": action, "used_passages": [] if new else reading.passages}
 
 
 def _review(prompt: Prompt) -> Reply:
@@ -152,8 +148,8 @@ def _judge_relevance(prompt: Prompt) -> Reply:
 def _judge_together(prompt: Prompt) -> Reply:
     """Call the passages enough by the same rule as `decide`; needed is what the answer rests on."""
     reading = read_evidence(prompt)
-    needed = list[JsonValue](sorted({s.passage for s in reading.cited}))
-    return {"thought": reading.quotes()[:_MAX_CHARACTERS], "enough": reading.found.enough, "relevant": needed}
+    thought = reading.quotes()[:_MAX_CHARACTERS]
+    return {"thought": thought, "enough": reading.found.enough, "relevant": reading.passages}
 
 
 def _rewrite_passage(prompt: Prompt) -> Reply:
@@ -183,11 +179,6 @@ def _stated_answer(text: str) -> str:
 def _name_topic(prompt: Prompt) -> Reply:
     question = read_question(prompt.question)
     return {"topic": next(iter(question.names), question.noun or prompt.question[:60])}
-
-
-def _decompose(prompt: Prompt) -> Reply:
-    ask = steps_in_order if prompt.text("part_order") else sub_questions
-    return {"sub_questions": [*ask(prompt.question)]}
 
 
 def _next_fact(prompt: Prompt, *lists: str) -> Sentence | None:
@@ -227,11 +218,6 @@ def _fuse(prompt: Prompt) -> Reply:
     return {"reasoning": f"{len(numbers)} of {len(said)} agree.", "answer": text, "used_assertions": [*numbers]}
 
 
-def _unknowing(**fields: JsonValue) -> Callable[[Prompt], Reply]:
-    """Reply that nothing is known: the model has no knowledge of its own."""
-    return lambda _prompt: dict(fields)
-
-
 def score_continuation(prompt: Prompt, answer: str) -> Reply:
     """Give each word of a text the log-probability of a stand-in: a likely one if the text is its answer."""
     text = prompt.text("continuation")
@@ -257,11 +243,11 @@ def in_asked_form(prompt: Prompt, said: Reply) -> Reply:
 
 STEPS: dict[str, Callable[[Prompt], Reply]] = {
     "extract": _extract,
-    "recall_knowledge": _unknowing(knowledge=_DONT_KNOW),
+    "recall_knowledge": lambda _: {"knowledge": _DONT_KNOW},
     "decide": _decide,
     "read_link": lambda prompt: {**_answer(prompt), "confidence": 5},
     "write_chain": lambda prompt: {
-        "chain": [{"query": each} for each in [_next_question(prompt)["sub_question"]] if each]
+        "chain": [{"query": query}] if (query := _next_question(prompt)["sub_question"]) else []
     },
     "final_answer": _decide,
     "generate_queries": _generate_queries,
@@ -280,10 +266,10 @@ STEPS: dict[str, Callable[[Prompt], Reply]] = {
     "ground": _ground,
     "review": _review,
     "review_directly": _review,
-    "complete": _unknowing(missing="", passage=_DONT_KNOW),
-    "write_passage": _unknowing(passage=_DONT_KNOW),
+    "complete": lambda _: {"missing": "", "passage": _DONT_KNOW},
+    "write_passage": lambda _: {"passage": _DONT_KNOW},
     "rewrite_passage": _rewrite_passage,
-    "self_knowledge": _unknowing(known=False),
+    "self_knowledge": lambda _: {"known": False},
     "judge_relevance": _judge_relevance,
     "judge_together": _judge_together,
     "name_topic": _name_topic,
@@ -291,7 +277,7 @@ STEPS: dict[str, Callable[[Prompt], Reply]] = {
     "select_passages": _select_passages,
     "write_sentence": _write_sentence,
     "shorten": lambda prompt: {"answer": _stated_answer(prompt.text("reasoning")) or _UNANSWERABLE},
-    "decompose": _decompose,
+    "decompose": lambda prompt: {"sub_questions": sub_questions(prompt.question, bool(prompt.text("part_order")))},
     "next_thought": _next_thought,
     "next_sentence": _next_sentence,
     "write_query": _write_query,
@@ -299,7 +285,7 @@ STEPS: dict[str, Callable[[Prompt], Reply]] = {
     "critique": lambda prompt: critique_of(str(_answer(prompt)["answer"])),
     "score_answer": lambda prompt: score_continuation(prompt, str(_answer(prompt)["answer"])),
 }
-"""The reply to each step by its name."""
+"""The reply to each step by its name; the model has no knowledge of its own."""
 
 
 def reply(prompt: Prompt) -> Reply:

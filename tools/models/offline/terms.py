@@ -69,9 +69,9 @@ def _rows(name: str) -> dict[str, tuple[str, ...]]:
 
 
 @lru_cache(maxsize=64)
-def class_words(name: str) -> frozenset[str]:
-    """Return the words of one class."""
-    return frozenset(_rows("words.txt")[name])
+def class_words(*names: str) -> frozenset[str]:
+    """Return the words of some classes."""
+    return frozenset(word for name in names for word in _rows("words.txt")[name])
 
 
 def in_class(word: str, *names: str) -> bool:
