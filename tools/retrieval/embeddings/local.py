@@ -13,7 +13,7 @@ from hopgraph.state import SpecError
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingModel, Prefixes, Text, Vector, prefixes_by_name
 from hopgraph.tools.scoring.weights.batched import Batched, estimate_tokens, run_in_batches, shared, tokens_per_batch
-from hopgraph.tools.scoring.weights.flag_embedding import SingleForward, forward_errors
+from hopgraph.tools.scoring.weights.flag_embedding import SingleForward
 from hopgraph.tools.scoring.weights.model_hub import locate
 from hopgraph.tools.scoring.weights.model_specs import (
     LOCAL_OPTIONS,
@@ -116,7 +116,6 @@ def _load_flag(named: NamedModel, folder: Path, place: Placement) -> _LoadedMode
     longest = max_length_of(named, config, model.tokenizer)
     model.model = SingleForward(model.model)
 
-    @forward_errors()
     def encode(prefix: str, texts: list[str]) -> Iterable[Any]:
         return model.encode([prefix + text for text in texts], batch_size=len(texts) + 1, max_length=longest)
 

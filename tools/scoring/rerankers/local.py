@@ -9,7 +9,7 @@ from hopgraph.state import Reranker, SpecError
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.scoring.pair_scorers import Pair
 from hopgraph.tools.scoring.weights.batched import estimate_tokens, run_in_batches, tokens_per_batch
-from hopgraph.tools.scoring.weights.flag_embedding import SingleForward, forward_errors
+from hopgraph.tools.scoring.weights.flag_embedding import SingleForward
 from hopgraph.tools.scoring.weights.model_hub import M3_HEADS
 from hopgraph.tools.scoring.weights.model_specs import NamedModel, Placement, number_option, read_spec
 from hopgraph.tools.scoring.weights.text_model import (
@@ -82,7 +82,6 @@ def _load_flag_reranker(named: NamedModel, folder: Path, place: Placement) -> Sc
     longest = max_length_of(named, config, reranker.tokenizer)
     reranker.model = SingleForward(reranker.model.to(place.torch_dtype))
 
-    @forward_errors()
     def logits(pairs: list[Pair]) -> list[float]:
         return reranker.compute_score(pairs, batch_size=len(pairs) + 1, max_length=longest)
 
@@ -100,7 +99,6 @@ def _load_m3(named: NamedModel, folder: Path, place: Placement) -> Scoring:
     longest = max_length_of(named, config, model.tokenizer)
     model.model = SingleForward(model.model)
 
-    @forward_errors()
     def scores(pairs: list[Pair]) -> list[float]:
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
         found = model.encode(

@@ -9,8 +9,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
 
-from hopgraph.state import SpecError
+from hopgraph.state import ModelError, SpecError
 from hopgraph.tools.io.optional_packages import require
+from hopgraph.tools.scoring.weights.flag_embedding import ForwardError
 from hopgraph.tools.scoring.weights.model_specs import Placement, free_bytes
 
 ItemT = TypeVar("ItemT")
@@ -160,7 +161,7 @@ def run_in_batches(
     `lengths` are the tokens of each item, or an estimate; a batch has at most `tokens`, padding included.
 
     Raises:
-        SpecError: a single item does not fit into memory.
+        SpecError: a single item does not fit into memory. ModelError: a model of FlagEmbedding failed.
     """
     torch = require("torch")
     results: dict[int, ResultT] = {}
@@ -175,4 +176,6 @@ def run_in_batches(
             torch.cuda.empty_cache()
             half = len(batch) // 2
             waiting.extend([batch[half:], batch[:half]])
+        except ForwardError as error:
+            raise ModelError(str(error)) from error.__cause__
     return [results[index] for index in range(len(items))]

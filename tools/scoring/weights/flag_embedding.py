@@ -1,10 +1,8 @@
 """What FlagEmbedding's models need around them: batches of ours, and errors that come out."""
 
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any, cast
 
-from hopgraph.state import ModelError
 from hopgraph.tools.io.optional_packages import require
 
 
@@ -12,21 +10,12 @@ class ForwardError(Exception):
     """A model failed; no RuntimeError, as FlagEmbedding would answer that with smaller batches."""
 
 
-@contextmanager
-def forward_errors() -> Generator[None]:
-    """Raise what `SingleForward` raised within FlagEmbedding as a ModelError."""
-    try:
-        yield
-    except ForwardError as error:
-        raise ModelError(str(error)) from error.__cause__
-
-
 class SingleForward:
     """A model inside FlagEmbedding, which would run the first batch of every call twice, to see whether it fits.
 
     The second run returns the first one's output. FlagEmbedding answers any RuntimeError with smaller batches, down
     to none; so a full memory leaves as MemoryError, which halves our own batch, and all others as `ForwardError`,
-    which `forward_errors` turns into a ModelError outside.
+    which `run_in_batches` turns into a ModelError outside.
     """
 
     def __init__(self, model: Any) -> None:

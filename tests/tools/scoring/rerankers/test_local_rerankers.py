@@ -18,7 +18,7 @@ from hopgraph.state import ModelError, Reranker, SpecError
 from hopgraph.tools.scoring.rerankers import local
 from hopgraph.tools.scoring.resolve import resolve_reranker
 from hopgraph.tools.scoring.weights.batched import run_in_batches
-from hopgraph.tools.scoring.weights.flag_embedding import ForwardError, SingleForward, forward_errors
+from hopgraph.tools.scoring.weights.flag_embedding import ForwardError, SingleForward
 from support import tiny_models
 
 QUESTIONS = ("Who directed Ed Wood?", "In which city was the director of the film born?")
@@ -157,8 +157,8 @@ def test_a_first_batch_runs_once_and_errors_of_the_model_come_out() -> None:
     with pytest.raises(ForwardError) as failed:
         single(input_ids=torch.zeros(3))
     assert not isinstance(failed.value, RuntimeError)  # FlagEmbedding would try smaller and smaller batches
-    with pytest.raises(ModelError, match="the model failed: sizes of tensors"), forward_errors():
-        single(input_ids=torch.zeros(3))
+    with pytest.raises(ModelError, match="the model failed: sizes of tensors"):
+        run_in_batches([0, 0, 0], [1, 1, 1], 3, lambda batch: single(input_ids=torch.tensor(batch)))
 
 
 def test_cross_encoder_scores_are_raw_logits(cross_folder: Path) -> None:
