@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 from typing_extensions import override
 
 from hopgraph.tools.apps.cli.commands import commands
-from hopgraph.tools.apps.cli.evaluation.evaluation_commands import evaluation
+from hopgraph.tools.apps.cli.evaluation.evaluation_options import evaluation
 from hopgraph.tools.apps.cli.serving_commands import servers
 from hopgraph.tools.apps.cli.students.students_commands import students
 

@@ -1,8 +1,8 @@
 """How a command is written, as a dataclass with a field for each option or argument; and options of several."""
 
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping
+from dataclasses import field, fields
 from importlib import import_module
 from typing import Annotated, Any, TypeVar, cast
 
@@ -10,10 +10,8 @@ import typer
 
 OptionsT = TypeVar("OptionsT")
 
-
-def examples(*lines: str) -> str:
-    """Write examples for the end of a help page, one to a paragraph, as it joins lines."""
-    return "\n\n".join(["Examples:", *lines])
+SOME_FAILED = 3
+"""Exit code of a run that is finished with failed questions."""
 
 
 def option(default: Any, text: str, *names: str, **about: Any) -> Any:
@@ -21,55 +19,45 @@ def option(default: Any, text: str, *names: str, **about: Any) -> Any:
     return field(default=default, metadata={"option": typer.Option(*names, help=text, **about)})
 
 
-def takes(options: type[OptionsT], **defaults: Any) -> Callable[[Callable[[OptionsT], None]], Callable[..., None]]:
-    """Return a decorator that lets typer read a command's parameters from a dataclass and pass them as one object.
+def command(
+    group: typer.Typer, work: str, *examples: str, defaults: Mapping[str, Any] | None = None, **about: Any
+) -> Callable[[type[OptionsT]], type[OptionsT]]:
+    """Return a decorator that makes a dataclass a command: its fields are the options, its docstring the help.
 
-    Each field is made by `option`, or annotated with a `typer.Option` or `typer.Argument`; `defaults` replace fields'
-    defaults.
-    """
-    signature = inspect.signature(options)
-    metadata = {each.name: each.metadata for each in fields(cast("Any", options))}
-    parameters = [
-        each.replace(
-            default=defaults.get(name, each.default),
-            annotation=Annotated[each.annotation, metadata[name]["option"]] if metadata[name] else each.annotation,
-        )
-        for name, each in signature.parameters.items()
-    ]
-
-    def decorate(run: Callable[[OptionsT], None]) -> Callable[..., None]:
-        def command(**given: Any) -> None:
-            run(options(**given))
-
-        command.__name__, command.__doc__ = run.__name__, run.__doc__
-        command.__dict__["__signature__"] = signature.replace(parameters=parameters, return_annotation=None)
-        return command
-
-    return decorate
-
-
-def command(group: typer.Typer, work: str, *lines: str, **about: Any) -> Callable[[type[OptionsT]], type[OptionsT]]:
-    """Return a decorator that makes a class a command: its fields are the options, its docstring the help.
+    Each field is made by `option`, or annotated with a `typer.Option` or `typer.Argument`.
 
     Args:
         group: Where the command is added.
         work: What does it with the class's object, as `MODULE.run_NAME` in this folder, and so its name. It is
             imported when the command runs: `--help` answers at once, and a wrong option is reported before anything
-            is loaded.
-        lines: Examples of its use.
+            is loaded. It returns whether questions failed, or nothing.
+        examples: Of its use, for the end of the help page.
+        defaults: In place of fields' defaults.
         about: More for `typer.Typer.command`.
     """
     module, _, name = work.rpartition(".run_")
 
     def decorate(options: type[OptionsT]) -> type[OptionsT]:
-        made = dataclass(frozen=True, kw_only=True)(options)
+        metadata = {each.name: each.metadata for each in fields(cast("Any", options))}
+        signature = inspect.signature(options)
+        parameters = [
+            each.replace(
+                default=(defaults or {}).get(key, each.default),
+                annotation=Annotated[each.annotation, *metadata[key].values()] if metadata[key] else each.annotation,
+            )
+            for key, each in signature.parameters.items()
+        ]
 
-        def run(given: OptionsT) -> None:
-            getattr(import_module(f"{__package__}.{module}"), f"run_{name}")(given)
+        def run(**given: Any) -> None:
+            if getattr(import_module(f"{__package__}.{module}"), f"run_{name}")(options(**given)):
+                raise typer.Exit(SOME_FAILED)
 
         run.__doc__ = options.__doc__
-        group.command(name.replace("_", "-"), epilog=examples(*lines), **about)(takes(made)(run))
-        return made
+        run.__dict__["__signature__"] = signature.replace(parameters=parameters, return_annotation=None)
+        # A help page joins lines, but not paragraphs.
+        epilog = "\n\n".join(["Examples:", *examples])
+        group.command(name.replace("_", "-"), epilog=epilog, **about)(run)
+        return options
 
     return decorate
 

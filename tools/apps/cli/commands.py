@@ -1,5 +1,6 @@
 """The commands `ask`, `index`, `calibrate`, `methods`, `prompts` and `draw`."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -44,6 +45,7 @@ class _AskCommand(TyperCommand):
     'hopgraph ask "…" --corpus my-index --set max_iterations=3 --json',
     cls=_AskCommand,
 )
+@dataclass(frozen=True, kw_only=True)
 class AskOptions:
     """Answer a question and show the steps as they happen."""
 
@@ -84,6 +86,7 @@ class AskOptions:
     "hopgraph index more.jsonl --out my-index --add",
     "hopgraph index psgs_w100.tsv --to milvus:http://localhost:19530#wiki",
 )
+@dataclass(frozen=True, kw_only=True)
 class IndexOptions:
     """Build an index of your own passages, or bring it up to date: BM25, and vectors if you name a model."""
 
@@ -163,6 +166,7 @@ class IndexOptions:
     "calibrate_command.run_calibrate",
     "hopgraph calibrate hotpot_train.json --corpus my-index --keep 0.8",
 )
+@dataclass(frozen=True, kw_only=True)
 class CalibrateOptions:
     """Find a reranker's relevance threshold δ on training questions."""
 
@@ -175,6 +179,7 @@ class CalibrateOptions:
 
 
 @command(commands, "methods_command.run_methods", "hopgraph methods", "hopgraph methods migres")
+@dataclass(frozen=True, kw_only=True)
 class MethodsOptions:
     """List the methods, or the settings of one."""
 
@@ -190,6 +195,7 @@ class MethodsOptions:
     "hopgraph prompts migres --out my-prompts",
     'hopgraph ask "…" --set prompts_dir=my-prompts',
 )
+@dataclass(frozen=True, kw_only=True)
 class PromptsOptions:
     """Copy a method's prompt files, to edit and use them."""
 
@@ -207,6 +213,7 @@ class PromptsOptions:
     "hopgraph draw --run run.json",
     "hopgraph draw --run run.json --format png --out run.png",
 )
+@dataclass(frozen=True, kw_only=True)
 class DrawOptions:
     """Draw a method's graph, or what a run did."""
 

@@ -1,5 +1,6 @@
 """The commands that serve: `chat`, `mcp`, `serve`."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +26,7 @@ OwnMethodsOption = Annotated[
     "hopgraph chat --corpus my-index --model openai:gpt-4.1-mini",
     "HOPGRAPH_API_KEY=… hopgraph chat --host 0.0.0.0 --no-browser",
 )
+@dataclass(frozen=True, kw_only=True)
 class ChatOptions:
     """Open a chat page, with endpoints for OpenAI, AG-UI and MCP clients (needs the extra `chat`)."""
 
@@ -68,6 +70,7 @@ class ChatOptions:
     "hopgraph mcp",
     "hopgraph mcp --corpus my-index --model openai:gpt-4.1-mini",
 )
+@dataclass(frozen=True, kw_only=True)
 class McpOptions:
     """Offer every method as a tool to an MCP client that starts this command (needs the extra `chat`)."""
 
@@ -83,6 +86,7 @@ class McpOptions:
     "hopgraph serve",
     "hopgraph serve --corpus my-index --model openai:gpt-4.1-mini --browser",
 )
+@dataclass(frozen=True, kw_only=True)
 class ServeOptions:
     """Serve every method and the chat by LangGraph's development server, for Studio and langgraph-sdk.
 

@@ -14,6 +14,7 @@ from hopgraph.graphs import METHODS
 from hopgraph.state import RunError, SettingsError
 from hopgraph.tools.apps.cli.evaluation.compare_command import run_compare
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
+from hopgraph.tools.apps.cli.evaluation.evaluation_options import CompareOptions
 from hopgraph.tools.apps.evaluation.batch.local_engine import RunEngine, RunTally
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, RunWriter
 from hopgraph.tools.apps.evaluation.batch.run_setup import CORPUS, RunSpec, list_jobs, prepare_run
@@ -306,7 +307,7 @@ def test_a_renamed_run_beside_a_plain_one_shows_what_memory_was(
     spec = f"rehearsal:{path}?knowledge=0.7"
     run_eval(EvalOptions(path, methods, tmp_path / "plain", model=spec, limit=30))
     run_eval(EvalOptions(path, methods, tmp_path / "renamed", model=f"{spec}&rename=7", rename=7, limit=30))
-    run_compare([tmp_path / "plain", tmp_path / "renamed"], out=[tmp_path / "c.csv"])
+    run_compare(CompareOptions(runs=[tmp_path / "plain", tmp_path / "renamed"], out=[tmp_path / "c.csv"]))
     assert "were renamed in renamed (seed 7)" in " ".join(capsys.readouterr().out.split())
     with (tmp_path / "c.csv").open(newline="") as file:
         lines = [row for row in csv.DictReader(file) if row["table"].startswith("With other names")]

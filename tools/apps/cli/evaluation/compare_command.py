@@ -1,11 +1,11 @@
 """`hopgraph compare`: the methods of one or more runs side by side, printed and written to files."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from hopgraph.graphs import METHODS
 from hopgraph.state import SettingsError, SpecError
 from hopgraph.tools.apps.cli.console import print_line
+from hopgraph.tools.apps.cli.evaluation.evaluation_options import CompareOptions
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_table, summary_console
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, describe_simulated
 from hopgraph.tools.apps.evaluation.comparison import Comparison, compare_runs
@@ -22,19 +22,13 @@ from hopgraph.tools.io.guarded_files import write_files
 from hopgraph.tools.text.sanitize import pluralize
 
 
-def run_compare(
-    runs: Sequence[Path],
-    *,
-    against: str | None = None,
-    out: Sequence[Path] = (),
-    figures: Path | None = None,
-    trec: Path | None = None,
-) -> None:
+def run_compare(options: CompareOptions) -> None:
     """Print the tables of a comparison, and write what is asked for."""
+    out, against = options.out or [], options.against
     for path in out:
         if path.suffix.lower() not in WRITERS:
             raise SettingsError(f"--out {str(path)!r:.80}: its ending must be one of {', '.join(WRITERS)}")
-    comparison = compare_runs([RunReader(path.expanduser()) for path in runs])
+    comparison = compare_runs([RunReader(path.expanduser()) for path in options.runs])
     place = parse_place(against, "graph") if against else None
     made = tables(comparison, METHODS.add(place).name if place else against)
     facts = comparison.methods[0].reader.manifest.dataset
@@ -53,14 +47,14 @@ def run_compare(
             files[path] = as_html(heading, [*notes, *warnings], made, sections)
         else:
             files[path] = WRITERS[path.suffix.lower()](heading, [*notes, *warnings], made)
-    if trec:
-        files.update({trec.expanduser() / name: text for name, text in format_trec_files(comparison).items()})
+    if options.trec:
+        files.update({options.trec.expanduser() / name: text for name, text in format_trec_files(comparison).items()})
     write_files({path: text.encode("utf-8", "replace") for path, text in files.items()})
     written = list(files)
-    if figures:
+    if options.figures:
         from hopgraph.tools.apps.evaluation.report.figures import draw_figures
 
-        written += draw_figures(comparison, figures.expanduser())
+        written += draw_figures(comparison, options.figures.expanduser())
     if written:
         console.print()
         print_line(console, f"Written: {', '.join(map(str, written))}", "dim")

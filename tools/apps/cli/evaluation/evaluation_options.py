@@ -1,4 +1,4 @@
-"""What the commands that measure can be told: each field is an option or an argument of `hopgraph`."""
+"""The commands on data sets: `eval`, `compare`, `show`, `reproduce`, `build`, `distill`."""
 
 from dataclasses import KW_ONLY, dataclass, fields
 from pathlib import Path
@@ -6,7 +6,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from hopgraph.tools.apps.cli.command_options import METHOD_HELP, option
+from hopgraph.tools.apps.cli.command_options import METHOD_HELP, JsonOption, VerboseOption, command, option
+
+evaluation = typer.Typer()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,9 +64,24 @@ class RunOptions(QuestionOptions, ModelChoice):
     judge: str | None = option(None, "A model that judges whether answers imply the gold ones.", metavar="SPEC")
 
 
+@command(
+    evaluation,
+    "evaluation.eval_command.run_eval",
+    "hopgraph eval hotpot_dev.json --methods migres,one_step --model openai:gpt-4.1-mini --out runs/hotpot --limit 100",
+    "hopgraph eval hotpot_dev.json --methods all --model rehearsal --out runs/dry --limit 20",
+    "hopgraph eval nq-open.jsonl --methods all --corpus my-index --add-contexts --out runs/nq --sample random:7 "
+    "--limit 500",
+    "hopgraph eval musique.jsonl --methods tor --set widths=3,3 --set tor.fusion=paragraph --out runs/tor-3-3",
+    "hopgraph eval hotpot_dev.json --methods migres --out runs/paid --max-cost 5 --prices prices.toml",
+    defaults={"processes": None},
+)
 @dataclass(frozen=True)
 class EvalOptions(RunOptions):
-    """The options of `hopgraph eval`."""
+    """Answer the questions of a data set by several methods, and score them. The same command resumes a run.
+
+    Ends with 0, with 3 if questions failed (they count as wrong), or with 1 if it was stopped: a server refuses the key
+    or the model, or 20 questions in a row fail alike.
+    """
 
     dataset: Annotated[
         Path,
@@ -113,52 +130,61 @@ def eval_options(options: QuestionOptions, **changes: Any) -> EvalOptions:
     return EvalOptions(**{**{name: getattr(options, name) for name in shared}, **changes})
 
 
-@dataclass(frozen=True)
-class BuildOptions(RunOptions):
-    """The options of `hopgraph build`."""
+@command(
+    evaluation,
+    "evaluation.compare_command.run_compare",
+    "hopgraph compare runs/hotpot",
+    "hopgraph compare runs/hotpot --against migres --out report.html --out report.csv --figures figures/",
+    "hopgraph compare runs/error-0 runs/error-10 runs/error-20 --figures figures/",
+    "hopgraph compare runs/hotpot --trec trec/",
+)
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions:
+    """Compare the methods of one or more runs over the same questions: tables, tests, figures."""
 
-    method: Annotated[
-        Literal["skr_knn", "dsp"], typer.Argument(metavar="skr_knn|dsp", help="The method that reads it.")
-    ]
-    dataset: Annotated[Path, typer.Argument(metavar="DATASET", help="Training questions, as of `eval`.")]
-    out: Annotated[
-        Path, typer.Option(metavar="FILE|DIR", help="What to write; FILE.run keeps the answers and is resumed.")
-    ]
-    _: KW_ONLY
-    estimate_only: bool = option(False, "Say what it would take, from the first questions, and stop.", "--estimate")
-
-
-@dataclass(frozen=True)
-class DistillOptions(QuestionOptions):
-    """The options of `hopgraph distill`."""
-
-    dataset: Annotated[Path, typer.Argument(metavar="DATASET", help="Training questions, as of `eval`.")]
-    role: Annotated[
-        Literal["genground/ground", "ra_isf/self_knowledge", "ra_isf/judge_relevance", "ra_isf/decompose"],
-        typer.Option(
-            "--for", metavar="ROLE", help="genground/ground or ra_isf/self_knowledge|judge_relevance|decompose."
-        ),
-    ]
-    teacher: Annotated[
-        str, typer.Option(metavar="gold|SPEC", help="Who gives the replies: the annotation of DATASET, or a model.")
-    ]
-    out: Annotated[Path, typer.Option(metavar="DIR", help="What to write; DIR.run keeps the work and is resumed.")]
-    _: KW_ONLY
-    base: str | None = option(None, "The model whose answers from memory are judged or corrected.", metavar="SPEC")
-    negatives: bool = option(False, "genground/ground: add examples to which the reply is Empty (ours).", "--negatives")
-    balance: bool = option(False, "Keep as many examples of one class as of the other (ours).", "--balance")
-    not_in: list[str] | None = option(
-        None, "A file for evaluation, which must share no question with DATASET; repeatable.", metavar="FILE"
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of `hopgraph eval`.")]
+    against: str | None = option(
+        None, "Test the others against it.", metavar="METHOD", show_default="one_step, else the first"
     )
-    allow_overlap: bool = option(False, "Train on questions that --not-in names.", "--allow-overlap")
-    estimate_only: bool = option(False, "Say what it would take, from the first questions, and stop.", "--estimate")
-    engine: Literal["local", "ray"] = option("local", "As of `eval`.")
-    processes: int | None = option(None, "As of `eval`.", min=1, max=256)
+    out: list[Path] | None = option(
+        None, "Write the tables to FILE.md, FILE.html or FILE.csv; repeatable.", metavar="FILE"
+    )
+    figures: Path | None = option(None, "Draw figures, as PNG and SVG (needs the extra `figures`).", metavar="DIR")
+    trec: Path | None = option(None, "Write what was retrieved as TREC runs, with qrels.", metavar="DIR")
 
 
+@command(
+    evaluation,
+    "evaluation.show_command.run_show",
+    "hopgraph show runs/hotpot 5a8b57f25542995d1e6f1371 --method migres",
+    "hopgraph show runs/hotpot 5a8b57f25542995d1e6f1371 --json > run.json",
+    "hopgraph draw --run run.json",
+)
+@dataclass(frozen=True, kw_only=True)
+class ShowOptions:
+    """Show how a method of a run answered one question: its steps, its tree, what it found."""
+
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder of `hopgraph eval`.")]
+    question: Annotated[str, typer.Argument(metavar="ID", help="The question's id.")]
+    method: str | None = option(None, "Whose steps.", metavar="METHOD", show_default="the run's only one")
+    repeat: int = option(1, "Which repeat, from 1.", metavar="K", min=1)
+    as_json: JsonOption = False
+    verbose: VerboseOption = False
+
+
+@command(
+    evaluation,
+    "evaluation.reproduce_command.run_reproduce",
+    "hopgraph reproduce",
+    "hopgraph reproduce tor",
+    "hopgraph reproduce tor/table5 --dataset 2wiki_dev.json --model openai:gpt-4.1-mini --corpus wikipedia --skip 500 "
+    "--sample random:7 --limit 100",
+    "hopgraph reproduce blendfilter/table5 --dataset hotpot_dev.json --corpus colbert:wiki --second-corpus bm25:wiki "
+    "--dry-run",
+)
 @dataclass(frozen=True)
 class ReproduceOptions(RunOptions):
-    """The options of `hopgraph reproduce`; limits hold for each row."""
+    """Run the rows of a paper's table and print our scores next to the paper's. Ends as `eval` does."""
 
     name: Annotated[
         str | None, typer.Argument(metavar="[PAPER[/TABLE]]", help="Without it the papers, with a paper its tables.")
@@ -182,3 +208,70 @@ class ReproduceOptions(RunOptions):
     dry_run: bool = option(
         False, "Print the commands and run nothing; without --dataset those for each of its data sets.", "--dry-run"
     )
+
+
+@command(
+    evaluation,
+    "evaluation.build_command.run_build",
+    "hopgraph build skr_knn hotpot_train.json --corpus wiki --model openai:gpt-4.1-mini --limit 500 --out labels.jsonl",
+    'hopgraph ask "…" --method skr_knn --corpus wiki --model openai:gpt-4.1-mini --set labels=labels.jsonl',
+    "hopgraph build dsp hotpot_train.json --corpus wiki --model openai:gpt-4.1-mini --limit 20 --out dsp-examples",
+    'hopgraph ask "…" --method dsp --corpus wiki --model openai:gpt-4.1-mini --set demonstrations=dsp-examples',
+)
+@dataclass(frozen=True)
+class BuildOptions(RunOptions):
+    """Answer training questions, and write what a method takes from them. Resumes and ends as `eval` does.
+
+    skr_knn: a file of questions by whether retrieval helps or harms (a call without passages, and one with).
+    dsp: a folder of worked examples, the steps of questions that it answers right.
+    """
+
+    method: Annotated[
+        Literal["skr_knn", "dsp"], typer.Argument(metavar="skr_knn|dsp", help="The method that reads it.")
+    ]
+    dataset: Annotated[Path, typer.Argument(metavar="DATASET", help="Training questions, as of `eval`.")]
+    out: Annotated[
+        Path, typer.Option(metavar="FILE|DIR", help="What to write; FILE.run keeps the answers and is resumed.")
+    ]
+    _: KW_ONLY
+    estimate_only: bool = option(False, "Say what it would take, from the first questions, and stop.", "--estimate")
+
+
+@command(
+    evaluation,
+    "evaluation.distill_command.run_distill",
+    "hopgraph distill hotpot_train.json --for ra_isf/judge_relevance --teacher gold --limit 1000 --out relevance "
+    "--not-in hotpot_dev.json",
+    "hopgraph distill hotpot_train.json --for ra_isf/judge_relevance --teacher openai:gpt-4.1 --out relevance-4.1 "
+    "--max-cost 20 --prices prices.toml",
+)
+@dataclass(frozen=True)
+class DistillOptions(QuestionOptions):
+    """Make training data for a model that plays one role of a method. Resumes and ends as `eval` does.
+
+    Writes DIR/train.jsonl, chat messages as `prompt` and `completion`, the prompt as the role's model is sent it in
+    use; dropped.jsonl, what was left out and why; summary.json; paper/train.jsonl, the same in the paper's own form.
+    """
+
+    dataset: Annotated[Path, typer.Argument(metavar="DATASET", help="Training questions, as of `eval`.")]
+    role: Annotated[
+        Literal["genground/ground", "ra_isf/self_knowledge", "ra_isf/judge_relevance", "ra_isf/decompose"],
+        typer.Option(
+            "--for", metavar="ROLE", help="genground/ground or ra_isf/self_knowledge|judge_relevance|decompose."
+        ),
+    ]
+    teacher: Annotated[
+        str, typer.Option(metavar="gold|SPEC", help="Who gives the replies: the annotation of DATASET, or a model.")
+    ]
+    out: Annotated[Path, typer.Option(metavar="DIR", help="What to write; DIR.run keeps the work and is resumed.")]
+    _: KW_ONLY
+    base: str | None = option(None, "The model whose answers from memory are judged or corrected.", metavar="SPEC")
+    negatives: bool = option(False, "genground/ground: add examples to which the reply is Empty (ours).", "--negatives")
+    balance: bool = option(False, "Keep as many examples of one class as of the other (ours).", "--balance")
+    not_in: list[str] | None = option(
+        None, "A file for evaluation, which must share no question with DATASET; repeatable.", metavar="FILE"
+    )
+    allow_overlap: bool = option(False, "Train on questions that --not-in names.", "--allow-overlap")
+    estimate_only: bool = option(False, "Say what it would take, from the first questions, and stop.", "--estimate")
+    engine: Literal["local", "ray"] = option("local", "As of `eval`.")
+    processes: int | None = option(None, "As of `eval`.", min=1, max=256)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -12,6 +11,7 @@ from hopgraph.graphs import METHODS, find_method
 from hopgraph.state import Passage, RunError, StepEvent
 from hopgraph.state.events import Retrieved, parse_event
 from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_json, print_line
+from hopgraph.tools.apps.cli.evaluation.evaluation_options import ShowOptions
 from hopgraph.tools.apps.cli.run_output import RunDisplay, print_answer, print_tree
 from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, OutcomeKey, RunReader, describe_simulated
 from hopgraph.tools.apps.evaluation.batch.run_setup import CONTEXTS, CORPUS
@@ -25,17 +25,16 @@ from hopgraph.tools.text.sanitize import sanitize_line
 _SCORES = {"em": "EM", "f1": "F1", "grounded_f1": "grounded F1", "recall@15": "R@15"}
 
 
-def run_show(
-    folder: Path, question_id: str, *, method: str | None, repeat: int = 0, as_json: bool = False, verbose: bool = False
-) -> None:
+def run_show(options: ShowOptions) -> None:
     """Replay one question of a run, whose steps must have been kept."""
+    folder, verbose = options.run, options.verbose
     reader = RunReader(folder.expanduser())
-    name = _method(reader, method)
-    question = _question(reader, question_id)
-    outcome = reader.latest(name).get(OutcomeKey(name, question.id, repeat))
+    name = _method(reader, options.method)
+    question = _question(reader, options.question)
+    outcome = reader.latest(name).get(OutcomeKey(name, question.id, options.repeat - 1))
     if outcome is None:
-        raise RunError(f"{folder}: {name} has not finished {question.id!r:.80} (repeat {repeat + 1})")
-    if as_json:
+        raise RunError(f"{folder}: {name} has not finished {question.id!r:.80} (repeat {options.repeat})")
+    if options.as_json:
         print_json(_record(reader, question, outcome))
         return
     console = console_on()

@@ -1,5 +1,6 @@
 """The commands `train` and `check-student`."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -20,6 +21,7 @@ students = typer.Typer()
     "accelerate launch --no_python hopgraph train relevance-data --student meta-llama/Llama-2-7b-hf --out relevance-7b",
     'hopgraph ask "…" --method ra_isf --set judge=each --set \'models={"ra_isf/judge_relevance": "student:DIR"}\'',
 )
+@dataclass(frozen=True, kw_only=True)
 class TrainOptions:
     """Train a small model on the examples of `hopgraph distill`, to play a role as student:STUDENT.
 
@@ -63,6 +65,7 @@ class TrainOptions:
     "hopgraph check-student student:relevance-student held-out-data --before student:smollm2",
     "hopgraph check-student openai:gpt-4.1-mini held-out-data --json",
 )
+@dataclass(frozen=True, kw_only=True)
 class CheckOptions:
     """Measure how often a model replies as the examples of `hopgraph distill` do, with 95 % intervals by question."""
 
