@@ -9,40 +9,22 @@ from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
 from hopgraph.state import CorpusError, SettingsError, SpecError
-from hopgraph.tools.io.background import in_search_thread
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.retrieval.embeddings import EmbeddingFacts, EmbeddingModel, resolve_embeddings
+from hopgraph.tools.retrieval.embeddings.embedding_model import Vector
 from hopgraph.tools.retrieval.embeddings.remote import untrusted_address
 from hopgraph.tools.retrieval.faiss_store import IVFPQ_FROM, VectorStore, build_store, choose_kind
 from hopgraph.tools.retrieval.index import Hit, open_index
 from hopgraph.tools.retrieval.index_manifest import DenseFacts, Manifest, map_array, read_manifest
-from hopgraph.tools.retrieval.passage_retriever import FusedIndex, IndexRetriever, parse_bm25_weight
-from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore
+from hopgraph.tools.retrieval.passage_retriever import FusedIndex, IndexRetriever, VectorIndex, parse_bm25_weight
+from hopgraph.tools.retrieval.passage_store import PassageFile
 from hopgraph.tools.retrieval.ranking import RANKS
 from hopgraph.tools.retrieval.shards import Shards, embed_passages
 from hopgraph.tools.retrieval.staging import Progress
 from hopgraph.tools.scoring.weights.model_specs import read_spec
 
 
-@dataclass(frozen=True)
-class DenseIndex:
-    """Passages and their vectors. Any number of threads may search it at once."""
-
-    source: str
-    passages: PassageStore
-    store: VectorStore
-    model: EmbeddingModel
-    ranks: NDArray[np.int32]
-
-    async def asearch(self, query: str, k: int) -> list[Hit]:
-        """Find the passages whose vectors are nearest to the query's; concurrent queries are embedded together."""
-        if not query.strip() or k < 1:
-            return []
-        rows = await in_search_thread(self.store.search, await self.model.aquery(query), k, self.ranks)
-        return [Hit(self.passages[row], score) for row, score in rows]
-
-
-def open_dense(path: Path, model: str | Embeddings | None = None, source: str | None = None) -> DenseIndex:
+def open_dense(path: Path, model: str | Embeddings | None = None, source: str | None = None) -> VectorIndex:
     """Open the vectors of the index in a folder, mapped into memory, and load the model that embeds queries.
 
     Without a `model` it is the one that the index names; without a `source` the passages' is `faiss:PATH`.
@@ -59,7 +41,11 @@ def open_dense(path: Path, model: str | Embeddings | None = None, source: str | 
     passages = PassageFile(path)
     ranks = map_array(path / RANKS, len(passages))
     store = VectorStore(path, facts.kind, facts.embedding.dimension, manifest.corpus.passages)
-    return DenseIndex(source or f"faiss:{path}", passages, store, load_query_model(path, facts, model), ranks)
+
+    def nearest(vector: Vector, k: int) -> list[Hit]:
+        return [Hit(passages[row], score) for row, score in store.search(vector, k, ranks)]
+
+    return VectorIndex(source or f"faiss:{path}", load_query_model(path, facts, model), nearest)
 
 
 def load_query_model(path: Path, facts: DenseFacts, given: str | Embeddings | None) -> EmbeddingModel:

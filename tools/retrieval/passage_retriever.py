@@ -1,7 +1,7 @@
 """Indexes as LangChain retrievers, one by one or several fused."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,7 +11,9 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict, Field, SkipValidation
 
 from hopgraph.state import SpecError
-from hopgraph.tools.io.background import run_in_background
+from hopgraph.tools.io.background import in_search_thread, run_in_background
+from hopgraph.tools.retrieval.embeddings import EmbeddingModel
+from hopgraph.tools.retrieval.embeddings.embedding_model import Vector
 from hopgraph.tools.retrieval.index import Hit, Index
 from hopgraph.tools.retrieval.passage_metadata import INDEX
 from hopgraph.tools.retrieval.passage_store import StoredPassage
@@ -33,6 +35,23 @@ class SearchableIndex(Protocol):
     async def asearch(self, query: str, k: int) -> list[Hit]:
         """Find at most k passages, best first, equal scores by id; none for a blank query."""
         ...
+
+
+@dataclass(frozen=True)
+class VectorIndex:
+    """Passages that are found by their vectors. Any number of threads may search them at once."""
+
+    source: str
+    model: EmbeddingModel
+    """The one that the vectors were made with."""
+    nearest: Callable[[Vector, int], list[Hit]]
+    """Finds at most so many passages by the inner product with a vector, best first; blocks."""
+
+    async def asearch(self, query: str, k: int) -> list[Hit]:
+        """Find the passages whose vectors are nearest to the query's; concurrent queries are embedded together."""
+        if not query.strip() or k < 1:
+            return []
+        return await in_search_thread(self.nearest, await self.model.aquery(query), k)
 
 
 @dataclass(frozen=True)

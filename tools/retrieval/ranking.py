@@ -19,10 +19,8 @@ bm25s: Any = import_module("bm25s")
 
 FOLDER, RANKS = "bm25", "ranks.npy"
 _STOP = -1
-_CHUNK = 1 << 20
 _ROWS = 1 << 14
 """Passages that are looked at together."""
-_PARTS, _SMALLEST_PART = 16, 1 << 22
 K1, B, METHOD = 0.9, 0.4, "lucene"
 
 
@@ -99,63 +97,41 @@ def compute_ranking(term_ids: TermIds, ids: Sequence[str]) -> Ranking:
     The same numbers as `bm25s.BM25.index` computes passage by passage, to the last bit, in a few steps over
     whole arrays; a test compares the two.
     """
-    lengths = term_ids.lengths()
+    lengths, passages_with = term_ids.lengths(), np.zeros(len(term_ids.vocab), dtype=np.int64)
+    for _, terms, often, _ in _occurrences(term_ids):
+        passages_with[terms] += often
+    ends = np.concatenate(([0], np.cumsum(passages_with)))
+    scores, rows = np.empty(ends[-1], dtype=np.float32), np.empty(ends[-1], dtype=np.int32)
     norms = K1 * ((1 - B) + B * lengths / lengths.mean())
-    scores = np.empty(lengths.sum(), dtype=np.float32)
-    rows, filled = np.empty(len(scores), dtype=np.int32), 0
-    passages_with = np.zeros(len(term_ids.vocab), dtype=np.int64)
-    for terms in _parts(term_ids):
-        numbers, part_rows, counts = _occurrences(term_ids, terms)
-        with_part = np.bincount(numbers, minlength=len(terms))
-        passages_with[terms.start : terms.stop] = with_part
-        part, tf = slice(filled, filled + len(counts)), counts.astype(np.float32)
-        scores[part] = _idf(with_part, len(ids))[numbers] * (tf / (norms[part_rows] + tf))
-        rows[part] = part_rows
-        filled = part.stop
+    idf, free = _idf(passages_with, len(ids)), ends[:-1].copy()
+    for found, terms, often, counts in _occurrences(term_ids):
+        # The passages of a term come after those that earlier rounds found.
+        places = np.arange(len(found)) + np.repeat(free[terms] - (np.cumsum(often) - often), often)
+        free[terms] += often
+        tf = counts.astype(np.float32)
+        scores[places] = np.repeat(idf[terms], often) * (tf / (norms[found] + tf))
+        rows[places] = found
     scorer = bm25s.BM25(k1=K1, b=B, method=METHOD)
-    scorer.scores = {
-        "data": scores[:filled],
-        "indices": rows[:filled],
-        "indptr": np.concatenate(([0], np.cumsum(passages_with))),
-        "num_docs": len(ids),
-    }
+    scorer.scores = {"data": scores, "indices": rows, "indptr": ends, "num_docs": len(ids)}
     scorer.vocab_dict = term_ids.vocab
     scorer.nonoccurrence_array = None
     return Ranking(scorer, _ranks(ids))
 
 
-def _parts(term_ids: TermIds) -> Iterator[range]:
-    """Divide the terms into ranges that occur about equally often, so that the work on one needs little memory."""
-    numbers = term_ids.numbers()
-    often = np.zeros(len(term_ids.vocab), dtype=np.int64)
-    for start in range(0, len(numbers), _CHUNK):  # bincount makes its argument twice as large
-        often += np.bincount(numbers[start : start + _CHUNK], minlength=len(often))
-    before = np.cumsum(often) - often
-    size = max(_SMALLEST_PART, len(numbers) // _PARTS)
-    found = np.unique(np.searchsorted(before, np.arange(0, len(numbers), size)))
-    starts = found[found < len(often)].tolist()
-    return map(range, starts, [*starts[1:], len(often)])
+def _occurrences(term_ids: TermIds) -> Iterator[tuple[NDArray[np.int64], ...]]:
+    """Yield, some passages at a time, every term and passage that meet, by term and then by row.
 
-
-def _occurrences(term_ids: TermIds, terms: range) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """List every term of a range (from 0) and passage that meet, by term and then by row, with how often they do."""
+    These are the rows; each term that is there, with the number of its rows; and how often each row has its term.
+    """
     numbers, lengths = term_ids.numbers(), term_ids.lengths()
     ends = np.cumsum(lengths)
-    found: list[NDArray[np.int64]] = []
     for first in range(0, len(lengths), _ROWS):
         some = slice(first, first + _ROWS)
-        here = numbers[ends[first] - lengths[first] : ends[some][-1]]
-        inside = np.flatnonzero((here >= terms.start) & (here < terms.stop))
-        keys = (here[inside] - terms.start).astype(np.int64) << 32
-        keys |= np.repeat(np.arange(first, first + len(lengths[some])), lengths[some])[inside]
-        found.append(keys)
-    keys = np.concatenate(found)
-    del found
-    keys.sort()
-    starts = np.concatenate(([0], np.flatnonzero(keys[1:] != keys[:-1]) + 1))
-    counts = np.diff(starts, append=len(keys)).astype(np.int32)
-    keys = keys[starts]
-    return (keys >> 32).astype(np.int32), (keys & 0xFFFFFFFF).astype(np.int32), counts
+        keys = numbers[ends[first] - lengths[first] : ends[some][-1]].astype(np.int64) << 32
+        keys |= np.repeat(np.arange(first, first + len(lengths[some])), lengths[some])
+        keys, counts = np.unique(keys, return_counts=True)
+        terms, often = np.unique(keys >> 32, return_counts=True)
+        yield keys & 0xFFFFFFFF, terms, often, counts
 
 
 def _idf(passages_with: NDArray[np.int64], passages: int) -> NDArray[np.float32]:

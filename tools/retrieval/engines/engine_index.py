@@ -6,13 +6,13 @@ from langchain_core.embeddings import Embeddings
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.io.background import in_search_thread
-from hopgraph.tools.retrieval.embeddings import EmbeddingModel, resolve_embeddings
+from hopgraph.tools.retrieval.embeddings import resolve_embeddings
 from hopgraph.tools.retrieval.engines.elasticsearch import ElasticsearchEngine
 from hopgraph.tools.retrieval.engines.engine import REMEDY, EngineAddress, SearchEngine, parse_address
 from hopgraph.tools.retrieval.engines.milvus import MilvusEngine
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.index_manifest import load_analyser
-from hopgraph.tools.retrieval.passage_retriever import FusedIndex, IndexRetriever
+from hopgraph.tools.retrieval.passage_retriever import FusedIndex, IndexRetriever, VectorIndex
 from hopgraph.tools.text import Analyser
 
 
@@ -28,22 +28,6 @@ class TermIndex:
         """Find passages by BM25."""
         terms = self.analyser.terms(query)
         return await in_search_thread(self.engine.search_terms, terms, k) if terms and k > 0 else []
-
-
-@dataclass(frozen=True)
-class VectorIndex:
-    """A filled collection, searched by vectors."""
-
-    source: str
-    engine: SearchEngine
-    model: EmbeddingModel
-    """The one that the engine's vectors were made with."""
-
-    async def asearch(self, query: str, k: int) -> list[Hit]:
-        """Find passages by the inner product with the query's vector."""
-        if not query.strip() or k < 1:
-            return []
-        return await in_search_thread(self.engine.search_vector, (await self.model.aquery(query)).tolist(), k)
 
 
 def connect(address: EngineAddress) -> SearchEngine:
@@ -77,7 +61,8 @@ def resolve_engine(spec: str, embeddings: str | Embeddings | None = None) -> Ind
         raise CorpusError(f"{address}: has no vectors (filled without --dense); search it with ?mode=bm25")
     model = resolve_embeddings(embeddings or facts.embedding.model)
     model.check(facts.embedding, source)
-    by_vectors = VectorIndex(source, engine, model.with_recorded_settings(facts.embedding))
+    recorded = model.with_recorded_settings(facts.embedding)
+    by_vectors = VectorIndex(source, recorded, lambda vector, k: engine.search_vector(vector.tolist(), k))
     if mode == "dense":
         return IndexRetriever(index=by_vectors)
     return IndexRetriever(index=FusedIndex(source, by_terms, by_vectors, address.bm25_weight))
