@@ -4,10 +4,9 @@ import asyncio
 import logging
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from math import isfinite
-from typing import Any, NotRequired
+from typing import Any, NamedTuple, NotRequired
 
 from langgraph.runtime import Runtime
 
@@ -102,8 +101,7 @@ def _warn_uncalibrated(name: str) -> None:
     )
 
 
-@dataclass(frozen=True)
-class _Left:
+class _Left(NamedTuple):
     """What of a passage is not set aside."""
 
     text: str
@@ -113,8 +111,7 @@ class _Left:
     is_whole: bool
 
 
-@dataclass(frozen=True)
-class _Scored:
+class _Scored(NamedTuple):
     passage: Passage
     left: _Left
     score: float
