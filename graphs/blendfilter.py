@@ -38,7 +38,7 @@ from typing import Literal
 from langgraph.graph import END, START
 from langgraph.types import Send
 
-from hopgraph.nodes.blend import blend, branch_input, first_steps, name_topic, reason, recall, unite
+from hopgraph.nodes.blend import blend, branch_input, first_steps, name_topic, reason, recall
 from hopgraph.nodes.core.method_graph import CompiledMethod, MethodGraph
 from hopgraph.nodes.draft_answers import draft_answers
 from hopgraph.nodes.filter_passages import select_passages, weigh_passages
@@ -47,6 +47,7 @@ from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.shorten import shorten
 from hopgraph.nodes.take_top import take_top
+from hopgraph.nodes.unite import unite
 from hopgraph.state.blendfilter import (
     BlendFilterContext,
     BlendFilterState,

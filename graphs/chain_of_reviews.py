@@ -21,13 +21,13 @@ from langgraph.graph import END, START
 
 from hopgraph.graphs.tree_of_reviews import what_was_found
 from hopgraph.nodes.answer import answer_with
+from hopgraph.nodes.conclude import conclude
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.expand import expand
 from hopgraph.nodes.finish import finish
-from hopgraph.nodes.fuse import conclude
 from hopgraph.nodes.gather import gather
+from hopgraph.nodes.lengthen import lengthen
 from hopgraph.nodes.prepare import prepare_for
-from hopgraph.nodes.prune import lengthen
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.review import every_open, review_with
 from hopgraph.nodes.review_tree.paths import nodes_with_status

@@ -33,13 +33,15 @@ from langgraph.graph import END, START
 
 from hopgraph.nodes.best_answer import accept_last_answer, best_answer_with
 from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.nodes.deduce import deduce_with, generate, route_deduced
+from hopgraph.nodes.deduce import deduce_with, route_deduced
 from hopgraph.nodes.finish import finish
-from hopgraph.nodes.ground import ground, keep, revise
+from hopgraph.nodes.generate import generate
+from hopgraph.nodes.ground import ground
 from hopgraph.nodes.hops.next_step import NextQuestion
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.read_passages import read_passages
 from hopgraph.nodes.retrieve import retrieve
+from hopgraph.nodes.revise import keep, revise
 from hopgraph.state.genground import GengroundContext, GengroundState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 

@@ -38,10 +38,11 @@ from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.core.method_graph import MethodGraph, Node
 from hopgraph.nodes.expand import expand
 from hopgraph.nodes.finish import finish
-from hopgraph.nodes.fuse import fuse, rank_passages
+from hopgraph.nodes.fuse import fuse
 from hopgraph.nodes.gather import gather
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.prune import prune
+from hopgraph.nodes.rank_passages import rank_passages
 from hopgraph.nodes.retrieve import retrieve_with
 from hopgraph.nodes.review import by_search_order, review_with
 from hopgraph.nodes.review_tree.paths import majority_nodes, nodes_with_status

@@ -5,9 +5,8 @@ from itertools import zip_longest
 from typing import Any, Literal
 
 from langgraph.runtime import Runtime
-from langgraph.types import Overwrite
 
-from hopgraph.nodes.answer import excerpts_of_all_queries, reader_ask
+from hopgraph.nodes.answer import reader_ask
 from hopgraph.nodes.core.ask import Ask, as_short, ask, calls_of
 from hopgraph.nodes.core.budget import pause_calls, share_among_all_branches, share_among_branches
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages
@@ -16,9 +15,9 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.draft_answers import draft_of
 from hopgraph.nodes.recall_knowledge import read_knowledge
 from hopgraph.nodes.write_passages import knowledge_ask
-from hopgraph.state import Context, Knowledge, Query, Spent
+from hopgraph.state import Query, Spent
 from hopgraph.state.blendfilter import BlendFilterContext, BlendFilterState, BranchName, QueryBranch
-from hopgraph.state.events import Blended, Reasoned, TopicNamed, United
+from hopgraph.state.events import Blended, Reasoned, TopicNamed
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.prompts import clean
 from hopgraph.tools.text import split_sentences
@@ -163,16 +162,3 @@ def branch_input(state: BlendFilterState, branch: QueryBranch) -> dict[str, Any]
         return {**shared, "candidates": state["candidates"], "passages": state["passages"]}
     query = Query(text=branch["query"], why=branch["name"])
     return {**shared, "queries": [query], "asked": [], "excluded": [], "iteration": 2}
-
-
-async def unite(state: BlendFilterState, runtime: Runtime[Context]) -> Mapping[str, Any]:
-    """Make one entry for the question of what all branches kept (BlendFilter, section 3.3).
-
-    Writes `knowledge`: each passage once, in the order of the branches and then of their ranks; no excerpts
-    when no branch kept anything.
-    """
-    of = {entry["query"]: entry for entry in state["knowledge"]}
-    in_order = [of.pop(branch["query"]) for branch in state["branches"] if branch["query"] in of]
-    kept = excerpts_of_all_queries([*in_order, *of.values()])  # a reviewer's queries are no branch's
-    emit(runtime, United(passage_ids=[excerpt["passage_id"] for excerpt in kept]))
-    return {"knowledge": Overwrite([Knowledge(query=state["question"], excerpts=kept)])}

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import AnswerReply, answer_update, read_answer, reader_ask
+from hopgraph.nodes.answer import AnswerReply, answer_update, read_answer
 from hopgraph.nodes.core.ask import Ask, AskResult, as_short, ask, calls_of, yes_no_variable
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, quoted
 from hopgraph.nodes.core.method_graph import Node
@@ -20,7 +20,7 @@ from hopgraph.nodes.hops.hop_history import (
     open_hop,
 )
 from hopgraph.nodes.hops.next_step import Deduction, NextStep
-from hopgraph.state import Context, Excerpt, MethodState, Query
+from hopgraph.state import Excerpt, Query
 from hopgraph.state.events import Deduced
 from hopgraph.state.hops import Hop, HopsContext, HopsState
 from hopgraph.tools.prompts import Value, clean
@@ -124,18 +124,3 @@ def route_deduced(state: HopsState) -> Literal["next question", "finished", "no 
     if state["queries"]:
         return "next question"
     return "finished" if state["stop_reason"] in ("answered", "unanswerable") else "no further hop"
-
-
-async def generate(state: MethodState, runtime: Runtime[Context]) -> Mapping[str, Any]:
-    """Answer the question without passages and make it the only hop (GenGround without deduction, Table 4).
-
-    The question stays the query. No usable reply, or "unanswerable": the hop has no generated answer.
-    """
-    question = state["question"]
-    answered = await ask(runtime, state, reader_ask(question, runtime.context))
-    hop = open_hop(1, question, generated=read_answer(answered, runtime.context).answer)
-    emit(
-        runtime, Deduced(hop=1, question=question, thought="", generated=hop["generated"], repeated=False, limit=False)
-    )
-    update = {"hops": [hop], "calls": calls_of([answered])}
-    return {**update, "stop_reason": "budget"} if answered.outcome == "budget" else update

@@ -1,27 +1,24 @@
-"""Make one answer of the evidence of all accepted paths, and rank the paragraphs of a large tree by it."""
+"""Fuse the evidence of all accepted paths into one answer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from langgraph.runtime import Runtime
-from langgraph.types import Overwrite
 from pydantic import Field
 
-from hopgraph.nodes.answer import AnswerReply, ReadAnswer, answer_update, read_answer, reader_ask, reading_update
+from hopgraph.nodes.answer import AnswerReply, ReadAnswer, answer_update, read_answer, reader_ask
 from hopgraph.nodes.core.ask import Ask, AskResult, ask, yes_no_variable
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, with_title
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShortText, ShownNumbers, short_answer
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.finish import cited_evidence
 from hopgraph.nodes.gather import within
 from hopgraph.nodes.review_tree.paths import accepted_nodes, majority_nodes, whole_excerpts
 from hopgraph.state import Evidence, Excerpt, Passage
 from hopgraph.state.events import Fused
-from hopgraph.state.review_tree import ReviewContext, ReviewTreeState
+from hopgraph.state.review_tree import ReviewTreeState
 from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
 from hopgraph.tools.prompts import Value, clean
-from hopgraph.tools.text.comparison import lexical_similarity
 
 
 class Fusion(ReplyModel):
@@ -103,39 +100,3 @@ def _read(fused: AskResult[Fusion], chosen: Sequence[Evidence], settings: TreeOf
     used = [chosen[number - 1] for number in dict.fromkeys(reply.used_assertions) if 1 <= number <= len(chosen)]
     answer = short_answer(reply.answer, yes_no=settings.answer_type == "yes_no")
     return ReadAnswer(answer, clean(reply.reasoning).strip(), used if answer else [])
-
-
-async def conclude(state: ReviewTreeState, runtime: Runtime[ReviewContext]) -> Mapping[str, Any]:
-    """Answer without a call, as most accepted paths do; on a chain there is one (CoR, Table 13).
-
-    Writes `answer`, `explanation` (its analysis), `evidence`, `used` and `stop_reason`.
-    """
-    chosen = majority_nodes(accepted_nodes(state["tree"], state["evidence"]))
-    ids = {node["id"] for node in chosen}
-    evidence = [piece for piece in state["evidence"] if piece["id"] in ids]
-    answer, analysis = (chosen[0]["answer"], chosen[0]["analysis"]) if chosen else ("", "")
-    return reading_update(ReadAnswer(answer, analysis, evidence), runtime, limit=state["stop_reason"])
-
-
-async def rank_passages(state: ReviewTreeState, runtime: Runtime[TreeOfReviewsContext]) -> Mapping[str, Any]:
-    """Keep `recall_passages` paragraphs where more were retrieved, for recall@15 (section 4.2, footnote).
-
-    First those of the evidence that the answer rests on, then those of the other evidence, the most similar
-    to the final answer first; then the rest in their order (*ours*). What the answer rests on is never left
-    out. Fewer paragraphs: nothing changes.
-    """
-    settings, passages = runtime.context, passages_by_id(state["passages"])
-    if len(passages) <= settings.recall_passages:
-        return {"passages": []}
-    resting = {piece["id"] for piece in cited_evidence(state)}
-    said = f"{state['answer']} {state['explanation']}"
-
-    def closeness(piece: Evidence) -> tuple[bool, float]:
-        text = "\n".join([piece["statement"], *(with_title(passages[key]) for key in piece["passage_ids"])])
-        return piece["id"] not in resting, -lexical_similarity(said, text)
-
-    ranked = sorted(state["evidence"], key=closeness)
-    order = dict.fromkeys([*(key for piece in ranked for key in piece["passage_ids"]), *passages])
-    used = {key for piece in state["evidence"] if piece["id"] in resting for key in piece["passage_ids"]}
-    kept = [key for number, key in enumerate(order) if number < settings.recall_passages or key in used]
-    return {"passages": Overwrite([passages[key] for key in kept])}

@@ -1,4 +1,4 @@
-"""Add retrieved paragraphs to the review tree, as nodes of their own or as one, and prune those that need no review."""
+"""Add retrieved paragraphs to the review tree, and prune those that need no review."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.review_tree.paths import Tree, make_child, make_root, passages_on_path
 from hopgraph.state import Passage
 from hopgraph.state.events import Grown, Pruned, TreeNode
-from hopgraph.state.review_tree import ROOT, GrowState, ReviewContext, ReviewNode
+from hopgraph.state.review_tree import ROOT, GrowState, ReviewNode
 from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
 from hopgraph.tools.text.comparison import lexical_similarity
 
@@ -101,16 +101,3 @@ def grow_tree(
             emit(runtime, event(nodes=nodes))
     first: Tree = {} if state["tree"] else {ROOT: make_root(state["question"])}
     return {"tree": {**first, **{node["id"]: node for node in grown}}, "frontier": []}
-
-
-async def lengthen(state: GrowState, runtime: Runtime[ReviewContext]) -> Mapping[str, Any]:
-    """Make one node of all retrieved paragraphs that are not on the path yet (CoR, section 4.4).
-
-    Nothing new: no node, since it would only repeat a review. Writes `tree` and empties `frontier`.
-    """
-    grown: list[ReviewNode] = []
-    for parent, found in zip(parents_of(state), state["candidates"], strict=True):
-        known = passages_on_path(state["tree"], parent)
-        new = [key for key in found["passage_ids"] if key not in known]
-        grown += [make_child(parent, 1, new)] if new else []
-    return grow_tree(state, grown, passages_by_id(state["passages"]), runtime)

@@ -21,10 +21,12 @@ from langgraph.graph import END, START
 
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.finish import finish
+from hopgraph.nodes.fuse_rankings import fuse_rankings
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve_with
-from hopgraph.nodes.sample_answers import sample_answers_with, vote
-from hopgraph.nodes.write_queries import fuse_rankings, write_queries
+from hopgraph.nodes.sample_answers import sample_answers_with
+from hopgraph.nodes.vote import vote
+from hopgraph.nodes.write_queries import write_queries
 from hopgraph.state.dsp import DspContext, DspState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 

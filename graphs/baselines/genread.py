@@ -18,8 +18,9 @@ from hopgraph.nodes.answer_part import answer_part_with
 from hopgraph.nodes.best_answer import best_answer_with
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.finish import finish
+from hopgraph.nodes.next_sub_question import next_sub_question, route_sub_question
 from hopgraph.nodes.prepare import prepare_for
-from hopgraph.nodes.sub_questions import next_sub_question, route_sub_question, sub_questions
+from hopgraph.nodes.sub_questions import sub_questions
 from hopgraph.nodes.write_passages import write_passage
 from hopgraph.state.baselines import GenReadContext, PartsState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput

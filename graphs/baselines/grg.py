@@ -20,10 +20,11 @@ from hopgraph.nodes.answer_part import answer_part_with
 from hopgraph.nodes.best_answer import best_answer_with
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.finish import finish
+from hopgraph.nodes.mix_passages import mix_passages
+from hopgraph.nodes.next_sub_question import next_sub_question
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.sub_questions import next_sub_question, sub_questions
-from hopgraph.nodes.take_top import mix_passages
+from hopgraph.nodes.sub_questions import sub_questions
 from hopgraph.nodes.write_passages import write_passage
 from hopgraph.state.baselines import GrgContext, PartsState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput

@@ -22,12 +22,12 @@ from typing import Literal
 from langgraph.graph import END, START
 
 from hopgraph.nodes.answer import answer_with
+from hopgraph.nodes.collect import collect
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.finish import finish
 from hopgraph.nodes.next_thought import next_thought
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.take_top import collect
 from hopgraph.state.baselines import IrcotContext, IrcotState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 

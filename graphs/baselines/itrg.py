@@ -25,7 +25,7 @@ from hopgraph.nodes.finish import finish
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
-from hopgraph.nodes.write_passages import write_document
+from hopgraph.nodes.write_document import write_document
 from hopgraph.state.revising import ItrgContext, ItrgState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 

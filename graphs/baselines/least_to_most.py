@@ -18,9 +18,10 @@ N sub-questions cost N + 2 calls.
 
 from langgraph.graph import END, START
 
-from hopgraph.nodes.answer_in_turn import answer_in_turn, next_part, route_next_part
+from hopgraph.nodes.answer_in_turn import answer_in_turn
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.finish import finish
+from hopgraph.nodes.next_part import next_part, route_next_part
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.split import plant, split_with

@@ -15,10 +15,11 @@ One call per sample, all at the same time.
 """
 
 from hopgraph.graphs.baselines import chain
+from hopgraph.nodes.best_cited import best_cited
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.rerank import rerank, take_best
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.sample_answers import best_cited, sample_answers_with
+from hopgraph.nodes.sample_answers import sample_answers_with
 from hopgraph.state.baselines import RerankContext, SamplesState
 
 Context = RerankContext

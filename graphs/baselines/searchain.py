@@ -25,10 +25,11 @@ from hopgraph.nodes.answer_part import SureAnswer, answer_part_with
 from hopgraph.nodes.best_answer import best_answer_with
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.finish import finish
+from hopgraph.nodes.next_sub_question import next_sub_question, route_sub_question
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.sub_questions import next_sub_question, route_sub_question, write_chain
 from hopgraph.nodes.take_top import take_top_with
+from hopgraph.nodes.write_chain import write_chain
 from hopgraph.state.revising import SearchainContext, SearchainState
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 

@@ -14,7 +14,7 @@ from typing import Literal
 from langgraph.graph import END, START
 
 from hopgraph.nodes.answer import answer_with, excerpts_of_all_queries
-from hopgraph.nodes.compress import compress_next_with
+from hopgraph.nodes.compress_next import compress_next_with
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.finish import finish
 from hopgraph.nodes.prepare import prepare_for

@@ -23,12 +23,14 @@ from hopgraph.nodes.answer_part import answer_part_with
 from hopgraph.nodes.best_answer import best_answer_with
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.finish import finish
+from hopgraph.nodes.next_sub_question import next_sub_question, route_sub_question
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.sample_answers import sample_answers_with, vote
+from hopgraph.nodes.sample_answers import sample_answers_with
 from hopgraph.nodes.sentence_filter import sentence_filter
 from hopgraph.nodes.shorten import count_votes
-from hopgraph.nodes.sub_questions import next_sub_question, route_sub_question, verifying_questions
+from hopgraph.nodes.verifying_questions import verifying_questions
+from hopgraph.nodes.vote import vote
 from hopgraph.state.revising import EditingState, VerifyAndEditContext
 from hopgraph.state.schemas import AnswerOutput, QuestionInput
 

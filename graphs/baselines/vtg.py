@@ -20,9 +20,10 @@ from typing import Literal
 
 from langgraph.graph import END, START
 
+from hopgraph.nodes.check_sentence import answer_from_sentences, ask_about_sentence, check_sentence
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.finish import finish
-from hopgraph.nodes.next_sentence import answer_from_sentences, ask_about_sentence, check_sentence, next_sentence
+from hopgraph.nodes.next_sentence import next_sentence
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top

@@ -10,8 +10,8 @@ agreement is decided (`filter_grounding`); JSON in place of the tags; examples w
 """
 
 from hopgraph.graphs.distillation import distillation_chain
-from hopgraph.nodes.deduce import generate
 from hopgraph.nodes.distillation.ground_with_gold import filter_grounding, ground_with_gold, mix_with_noise
+from hopgraph.nodes.generate import generate
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.state.distillation import GroundingDataContext
 

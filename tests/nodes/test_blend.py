@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.blend import blend, branch_input, first_steps, name_topic, reason, unite
-from hopgraph.state import Context
+from hopgraph.nodes.blend import blend, branch_input, first_steps, name_topic, reason
 from hopgraph.state.blendfilter import BlendFilterContext
-from support.node_inputs import draft, knowledge, model_call, node_runtime, passage, spent
+from support.node_inputs import draft, model_call, node_runtime, passage, spent
 from support.servers.scripted_model import ScriptedChatModel
 
 
@@ -73,15 +72,3 @@ async def test_a_topic_is_one_short_line_and_an_unusable_chain_is_none() -> None
     settings = BlendFilterContext(model=ScriptedChatModel(replies=["?"]), parse_retries=0)
     update = await reason(searched(), node_runtime(settings))
     assert (update["reasoned"], update["cut_off"]) == ([], False)
-
-
-async def test_passages_are_in_the_order_of_the_branches_each_once() -> None:
-    branches = [
-        {"name": "original", "query": "q1", "reserved": None},
-        {"name": "external", "query": "q2", "reserved": None},
-    ]
-    entries = [knowledge("edited", "d"), knowledge("q2", "b", "c"), knowledge("q1", "a", "b")]
-    state: Any = {"question": "Who?", "branches": branches, "knowledge": entries}
-    [entry] = (await unite(state, node_runtime(Context())))["knowledge"].value
-    assert entry["query"] == "Who?"
-    assert [each["passage_id"] for each in entry["excerpts"]] == ["a", "b", "c", "d"]

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.deduce import deduce_with, generate, route_deduced
+from hopgraph.nodes.deduce import deduce_with, route_deduced
 from hopgraph.nodes.hops.hop_history import open_hop
 from hopgraph.nodes.hops.next_step import FollowUp, NextQuestion
 from hopgraph.state.baselines import SelfAskContext
 from hopgraph.state.genground import GengroundContext
-from support.node_inputs import evidence, model_call, node_runtime, spent
+from support.node_inputs import evidence, node_runtime, spent
 from support.servers.scripted_model import ScriptedChatModel
 
 
@@ -75,18 +75,3 @@ async def test_a_final_answer_rests_on_the_hops() -> None:
 async def test_after_the_budget_nothing_is_asked() -> None:
     runtime: Any = node_runtime(GengroundContext(model=ScriptedChatModel(replies=[])))
     assert await deduce_with("deduce", NextQuestion)(deducing("budget"), runtime) == {"queries": []}
-
-
-@pytest.mark.parametrize(("reply", "generated"), [('{"answer": "Lima"}', "Lima"), ('{"answer": "unanswerable"}', "")])
-async def test_the_question_is_the_only_hop(reply: str, generated: str) -> None:
-    state: Any = {"question": "Where?", **spent()}
-    update = await generate(state, node_runtime(GengroundContext(model=ScriptedChatModel(replies=[reply]))))
-    assert [(hop["number"], hop["question"], hop["generated"]) for hop in update["hops"]] == [(1, "Where?", generated)]
-    assert "stop_reason" not in update
-
-
-async def test_a_budget_that_ends_is_said() -> None:
-    state: Any = {"question": "Where?", **spent(model_call())}
-    settings = GengroundContext(model=ScriptedChatModel(replies=[]), max_llm_calls=1)
-    update = await generate(state, node_runtime(settings))
-    assert (update["hops"][0]["generated"], update["stop_reason"]) == ("", "budget")

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.fuse import conclude, fuse, rank_passages
+from hopgraph.nodes.fuse import fuse
 from hopgraph.state import Evidence
-from hopgraph.state.review_tree import ReviewContext
 from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
-from support.node_inputs import evidence, node_runtime, passage, review_node, review_tree, spent
+from support.node_inputs import node_runtime, passage, review_node, review_tree, spent
 from support.servers.scripted_model import ScriptedChatModel
 
 
@@ -67,47 +66,3 @@ async def test_paragraphs_that_pieces_share_take_their_room_once() -> None:
     assert (await fuse(state, node_runtime(settings, events)))["used"] == ["0.3"]
     (fused,) = (event["data"] for event in events if event["event"] == "fused")
     assert fused["left_out"] == []
-
-
-async def test_the_accepted_path_answers() -> None:
-    piece = {**evidence(1, "It is Lima.", "p0.1"), "id": "0.1"}
-    state: Any = {
-        "tree": review_tree(review_node("0.1", "accept", answer="Lima", analysis="It is Lima.")),
-        "evidence": [piece],
-        "stop_reason": None,
-    }
-    update = await conclude(state, node_runtime(ReviewContext()))
-    assert (update["answer"], update["explanation"], update["used"]) == ("Lima", "It is Lima.", ["0.1"])
-    state["evidence"] = []
-    none = await conclude(state, node_runtime(ReviewContext()))
-    assert (none["answer"], none["evidence"], none["stop_reason"]) == ("", [], "unanswerable")
-
-
-def ranking(*used: str) -> Any:
-    return {
-        "answer": "Lima",
-        "explanation": "Lima is in Peru.",
-        "evidence": [evidence(1, "Cats purr.", "c", "d"), evidence(2, "Lima is in Peru.", "b")],
-        "used": list(used),
-        "passages": [passage(key, text) for key, text in {"a": "x", "b": "Lima", "c": "Cats", "d": "Dogs"}.items()],
-    }
-
-
-@pytest.mark.parametrize(
-    ("used", "most", "ids"),
-    [
-        (["1.1.2"], 3, ["b", "c", "d"]),
-        (["1.1.2"], 1, ["b"]),
-        (["1.1.1"], 1, ["c", "d"]),
-        (["1.1.1", "1.1.2"], 3, ["b", "c", "d"]),
-    ],
-)
-async def test_what_the_answer_rests_on_comes_first_and_is_never_left_out(
-    used: list[str], most: int, ids: list[str]
-) -> None:
-    update = await rank_passages(ranking(*used), node_runtime(TreeOfReviewsContext(recall_passages=most)))
-    assert [each["id"] for each in update["passages"].value] == ids
-
-
-async def test_few_paragraphs_stay_as_they_are() -> None:
-    assert await rank_passages(ranking(), node_runtime(TreeOfReviewsContext(recall_passages=4))) == {"passages": []}

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.prune import lengthen, parents_of, prune
+from hopgraph.nodes.prune import parents_of, prune
 from hopgraph.state import Candidates
-from hopgraph.state.review_tree import ReviewContext
 from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
 from support.node_inputs import evidence, node_runtime, passage, review_node, review_tree
 
@@ -98,18 +97,3 @@ async def test_of_two_paths_that_grow_side_by_side_the_first_is_reviewed() -> No
         "0.a.1": "",
         "0.b.1": "same paragraphs as another path",
     }
-
-
-async def test_only_new_paragraphs_make_one_node() -> None:
-    state: Any = {
-        "question": "Who?",
-        "candidates": [Candidates(query="q", passage_ids=["a", "p0.1", "b"], scores=[3.0, 2.0, 1.0])],
-        "passages": [passage(key) for key in ("a", "b", "p0.1")],
-        "tree": review_tree(review_node("0.1", "search")),
-        "frontier": ["0.1"],
-        "evidence": [],
-    }
-    update = await lengthen(state, node_runtime(ReviewContext()))
-    assert {key: node["passage_ids"] for key, node in update["tree"].items()} == {"0.1.1": ["a", "b"]}
-    state["candidates"][0]["passage_ids"] = ["p0.1"]
-    assert (await lengthen(state, node_runtime(ReviewContext())))["tree"] == {}

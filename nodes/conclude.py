@@ -1,0 +1,22 @@
+"""Take the answer of the accepted path as it is."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from hopgraph.nodes.answer import ReadAnswer, reading_update
+from hopgraph.nodes.review_tree.paths import accepted_nodes, majority_nodes
+from hopgraph.state.review_tree import ReviewContext, ReviewTreeState
+
+
+async def conclude(state: ReviewTreeState, runtime: Runtime[ReviewContext]) -> Mapping[str, Any]:
+    """Answer without a call, as most accepted paths do; on a chain there is one (CoR, Table 13).
+
+    Writes `answer`, `explanation` (its analysis), `evidence`, `used` and `stop_reason`.
+    """
+    chosen = majority_nodes(accepted_nodes(state["tree"], state["evidence"]))
+    ids = {node["id"] for node in chosen}
+    evidence = [piece for piece in state["evidence"] if piece["id"] in ids]
+    answer, analysis = (chosen[0]["answer"], chosen[0]["analysis"]) if chosen else ("", "")
+    return reading_update(ReadAnswer(answer, analysis, evidence), runtime, limit=state["stop_reason"])

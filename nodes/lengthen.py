@@ -1,0 +1,24 @@
+"""Add all newly retrieved paragraphs to the one path of a chain."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from hopgraph.nodes.core.excerpts import passages_by_id
+from hopgraph.nodes.prune import grow_tree, parents_of
+from hopgraph.nodes.review_tree.paths import make_child, passages_on_path
+from hopgraph.state.review_tree import GrowState, ReviewContext, ReviewNode
+
+
+async def lengthen(state: GrowState, runtime: Runtime[ReviewContext]) -> Mapping[str, Any]:
+    """Make one node of all retrieved paragraphs that are not on the path yet (CoR, section 4.4).
+
+    Nothing new: no node, since it would only repeat a review. Writes `tree` and empties `frontier`.
+    """
+    grown: list[ReviewNode] = []
+    for parent, found in zip(parents_of(state), state["candidates"], strict=True):
+        known = passages_on_path(state["tree"], parent)
+        new = [key for key in found["passage_ids"] if key not in known]
+        grown += [make_child(parent, 1, new)] if new else []
+    return grow_tree(state, grown, passages_by_id(state["passages"]), runtime)

@@ -1,0 +1,23 @@
+"""Mix retrieved passages with those that the model wrote."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id
+from hopgraph.state import Context, Knowledge, MethodState
+
+
+async def mix_passages(state: MethodState, _runtime: Runtime[Context]) -> Mapping[str, Any]:
+    """Show each query's retrieved passages in rank order, then its written one (GRG).
+
+    Reads `candidates` and `knowledge`, which hold the same queries in the same order; writes `knowledge`.
+    """
+    passages = passages_by_id(state["passages"])
+    return {
+        "knowledge": [
+            Knowledge(query=written["query"], excerpts=[*candidate_excerpts([found], passages), *written["excerpts"]])
+            for found, written in zip(state["candidates"], state["knowledge"], strict=True)
+        ]
+    }

@@ -1,0 +1,55 @@
+"""Choose the next question of a tree that is answered part by part, in order."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from langgraph.runtime import Runtime
+
+from hopgraph.nodes.core.budget import is_exhausted
+from hopgraph.nodes.question_tree.branch import only_branch, parts_of
+from hopgraph.nodes.question_tree.settlement import evidence_under, settle, settle_root
+from hopgraph.state import Context, Query
+from hopgraph.state.baselines import LeastToMostContext
+from hopgraph.state.question_tree import ROOT, DecomposingState, QuestionNode
+
+
+async def next_part(state: DecomposingState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+    """Take up the first part that is still open, and after the last one the question itself.
+
+    Writes the `branch` and its only query, which is the question with the answers before it, since later
+    parts build on them; `iteration` counts the questions that were taken up. Where the budget has but one
+    call left, the parts that are open are settled as unknown and the question is next. When it is settled:
+    `answer`, `explanation`, `used` and `stop_reason`.
+    """
+    tree, root = dict(state["tree"]), state["tree"][ROOT]
+    parts = parts_of(tree, ROOT)
+    if root["how"]:
+        own = [ROOT] if root["passage_ids"] else []
+        used = [key for part in parts for key in evidence_under(tree, part["id"])] + own
+        return settle_root(tree, used, limit=state["stop_reason"])
+    waiting = [part for part in parts if not part["how"]]
+    skipped: dict[str, QuestionNode] = {}
+    if waiting and is_exhausted(runtime.context, state, 2):
+        for part in waiting:
+            skipped |= settle(runtime, part, "budget")["tree"]
+        waiting = []
+    chosen = waiting[0] if waiting else root
+    known = [part["answer"] for part in parts if part["answer"]]
+    return {
+        "tree": skipped,
+        "branch": only_branch(chosen["id"], "solve" if waiting else "compose"),
+        "queries": [Query(text=" ".join([chosen["question"], *known]), why=root["question"] if waiting else "")],
+        "iteration": 1 + sum(bool(part["how"]) for part in parts),
+    }
+
+
+def route_next_part(
+    state: DecomposingState, settings: LeastToMostContext
+) -> Literal["whole", "look up", "from knowledge", "settled"]:
+    """Break the question down first, then answer each part and the question, with passages or without."""
+    root = state["tree"][ROOT]
+    if root["how"]:
+        return "settled"
+    if root["status"] == "open":
+        return "whole"
+    return "look up" if settings.retrieval else "from knowledge"

@@ -1,0 +1,43 @@
+"""Take up the parts of a question one after the other."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from langgraph.runtime import Runtime
+
+from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.hops.hop_history import open_hop
+from hopgraph.nodes.question_tree.decomposition import describe, fill_references, referred_numbers
+from hopgraph.state import Context, Query
+from hopgraph.state.baselines import PartsState
+from hopgraph.state.events import ReferencesFilled
+from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
+
+
+async def next_sub_question(state: PartsState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+    """Open a hop for the next part, with the answers in it that it refers to, and make it the only query.
+
+    Writes `hops`, `queries` and `iteration`. A part whose answer is not known stands for it in quotation marks.
+    No queries: all parts are answered, or the budget is used up. A question without parts stays the query.
+    """
+    hops, parts, whole = state["hops"], state["sub_questions"], state["question"]
+    if not parts:
+        return {}
+    if len(hops) == len(parts) or state["stop_reason"] == "budget":
+        return {"queries": []}
+    number, text = len(hops) + 1, parts[len(hops)]
+    named = referred_numbers(text, before=number, whole=whole)
+    names = {each: hops[each - 1]["answer"] or describe(hops[each - 1]["question"]) for each in named}
+    question = fill_references(text, names)[:MAX_QUESTION_CHARACTERS]
+    if question != text:
+        emit(runtime, ReferencesFilled(id=f"0.{number}", question=question))
+    return {
+        "hops": [*hops, open_hop(number, question)],
+        "queries": [Query(text=question, why=whole)],
+        "iteration": number,
+    }
+
+
+def route_sub_question(state: PartsState) -> Literal["look up", "all answered"]:
+    """Route by whether there is a question to look up."""
+    return "look up" if state["queries"] else "all answered"

@@ -1,0 +1,38 @@
+"""Choose and rank the paragraphs of a large tree by the final answer."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
+
+from hopgraph.nodes.core.excerpts import passages_by_id, with_title
+from hopgraph.nodes.finish import cited_evidence
+from hopgraph.state import Evidence
+from hopgraph.state.review_tree import ReviewTreeState
+from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
+from hopgraph.tools.text.comparison import lexical_similarity
+
+
+async def rank_passages(state: ReviewTreeState, runtime: Runtime[TreeOfReviewsContext]) -> Mapping[str, Any]:
+    """Keep `recall_passages` paragraphs where more were retrieved, for recall@15 (section 4.2, footnote).
+
+    First those of the evidence that the answer rests on, then those of the other evidence, the most similar
+    to the final answer first; then the rest in their order (*ours*). What the answer rests on is never left
+    out. Fewer paragraphs: nothing changes.
+    """
+    settings, passages = runtime.context, passages_by_id(state["passages"])
+    if len(passages) <= settings.recall_passages:
+        return {"passages": []}
+    resting = {piece["id"] for piece in cited_evidence(state)}
+    said = f"{state['answer']} {state['explanation']}"
+
+    def closeness(piece: Evidence) -> tuple[bool, float]:
+        text = "\n".join([piece["statement"], *(with_title(passages[key]) for key in piece["passage_ids"])])
+        return piece["id"] not in resting, -lexical_similarity(said, text)
+
+    ranked = sorted(state["evidence"], key=closeness)
+    order = dict.fromkeys([*(key for piece in ranked for key in piece["passage_ids"]), *passages])
+    used = {key for piece in state["evidence"] if piece["id"] in resting for key in piece["passage_ids"]}
+    kept = [key for number, key in enumerate(order) if number < settings.recall_passages or key in used]
+    return {"passages": Overwrite([passages[key] for key in kept])}

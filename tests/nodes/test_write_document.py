@@ -1,0 +1,60 @@
+"""A document that is written from own knowledge, then from what was found for it."""
+
+from typing import Any
+
+import pytest
+
+from hopgraph.nodes.core.excerpts import whole_excerpt
+from hopgraph.nodes.write_document import write_document
+from hopgraph.state import Knowledge
+from hopgraph.state.revising import ItrgContext
+from support.node_inputs import model_call, node_runtime, passage, spent
+from support.servers.scripted_model import ScriptedChatModel
+
+
+def rewriting(**fields: Any) -> Any:
+    found = [passage("a", hop=1), passage("b", hop=2)]
+    knowledge = [Knowledge(query="q", excerpts=[whole_excerpt(each, 1.0) for each in found])]
+    state = {"question": "q?", "document": "Old.", "passages": found, "knowledge": knowledge, "iteration": 2}
+    return {**state, "asked": ["q?"], "stop_reason": None, **spent(), **fields}
+
+
+def settings(*replies: str, **more: Any) -> Any:
+    return node_runtime(ItrgContext(model=ScriptedChatModel(replies=[*replies]), parse_retries=0, **more))
+
+
+@pytest.mark.parametrize(("said", "query"), [("Lima is old.", "q? Lima is old."), ("I don't know.", "q?")])
+async def test_the_first_document_goes_into_the_query(said: str, query: str) -> None:
+    first = {"asked": [], "document": "", "knowledge": [], "iteration": 1}
+    update = await write_document(rewriting(**first), settings(f'{{"passage": "{said}"}}'))
+    assert ([each["text"] for each in update["queries"]], update["iteration"]) == ([query], 1)
+
+
+@pytest.mark.parametrize(
+    ("reply", "document"),
+    [
+        ('{"passage": "New."}', "New."),
+        ('{"passage": "Old."}', "Old."),
+        ('{"passage": "I don\'t know"}', "Old."),
+        ("", "Old."),
+    ],
+)
+async def test_a_document_that_stays_as_it_was_is_searched_for_no_more(reply: str, document: str) -> None:
+    update = await write_document(rewriting(), settings(reply))
+    changed = document == "New."
+    assert (update["document"], update["iteration"]) == (document, 2 + changed)
+    assert [each["text"] for each in update["queries"]] == ["q? New."] * changed
+    assert [(each["id"], each["text"]) for each in update["passages"]] == [("model:2", document)]
+    assert [len(each["excerpts"]) for each in update["knowledge"]] == [2, 1]
+
+
+async def test_nothing_new_takes_no_call() -> None:
+    update = await write_document(rewriting(iteration=3), settings())
+    assert (update["calls"], update["queries"], update["document"]) == ({}, [], "Old.")
+
+
+async def test_the_last_round_and_a_used_up_budget_end_it() -> None:
+    last = await write_document(rewriting(), settings('{"passage": "New."}', iterations=2))
+    assert (last["queries"], last["document"], last["stop_reason"]) == ([], "New.", None)
+    used_up = await write_document(rewriting(**spent(model_call())), settings(max_llm_calls=1))
+    assert (used_up["queries"], used_up["document"], used_up["stop_reason"]) == ([], "Old.", "budget")
