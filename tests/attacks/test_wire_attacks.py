@@ -182,7 +182,7 @@ JSON_SERVERS: dict[str, tuple[Any, Callable[[str], Awaitable[Any]]]] = {
 async def test_no_answer_of_another_server_raises_a_raw_error(
     served: tuple[RawServer, str], raw: RawServer, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(json_server, "ATTEMPTS", 1)
+    monkeypatch.setattr(json_server, "RETRIES", 0)
     monkeypatch.setenv("SERPER_API_KEY", "sk-secret-of-the-operator")
     good, call = JSON_SERVERS[name]
     chance, errors = random.Random(name), list[str]()

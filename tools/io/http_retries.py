@@ -4,6 +4,7 @@ The OpenAI packages take half a second to import, so they are looked up among th
 they are not loaded, none of their errors can have been raised.
 """
 
+import asyncio
 import json
 import sys
 from collections.abc import Awaitable, Callable
@@ -12,7 +13,6 @@ from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
 import httpx
-import tenacity
 
 from hopgraph.state.errors import Trouble
 
@@ -47,7 +47,7 @@ def status_of(error: BaseException) -> int | None:
     return None
 
 
-def retry_after(error: BaseException | None) -> float | None:
+def retry_after(error: BaseException) -> float | None:
     """Return the seconds of a Retry-After header, given as seconds or as a date; None without one."""
     headers = getattr(getattr(error, "response", None), "headers", None)
     value = headers.get("retry-after") if headers is not None else None
@@ -63,47 +63,31 @@ def retry_after(error: BaseException | None) -> float | None:
         return None
 
 
-def _backoff(first: float, longest: float) -> Callable[[tenacity.RetryCallState], float]:
-    """Wait as Retry-After says, else `first` seconds, doubled for each further retry; at most `longest`."""
-
-    def seconds(state: tenacity.RetryCallState) -> float:
-        asked = retry_after(state.outcome.exception() if state.outcome else None)
-        return min(asked if asked is not None else first * 2 ** (state.attempt_number - 1), longest)
-
-    return seconds
-
-
-class _Retrying(tenacity.AsyncRetrying):
-    """Spares a request that succeeds at once, as nearly all do, the account of its attempts."""
-
-    async def __call__(self, fn: Callable[..., Awaitable[ResultT]], *args: Any, **kwargs: Any) -> ResultT:  # pyright: ignore[reportIncompatibleMethodOverride] - only coroutine functions are retried
-        try:
-            return await fn(*args, **kwargs)
-        except Exception as error:  # noqa: BLE001 - raised again below
-            failed = [error]
-
-        async def again() -> ResultT:
-            if failed:
-                raise failed.pop()
-            return await fn(*args, **kwargs)
-
-        return await super().__call__(again)
-
-
-def retrying(
-    attempts: int,
+async def with_retries(
+    send: Callable[[], Awaitable[ResultT]],
+    retries: int,
     first: float,
     longest: float,
-    before_sleep: Callable[[tenacity.RetryCallState], None] | None = None,
-) -> tenacity.AsyncRetrying:
-    """Retry a request up to `attempts` times while its failure is transient; the last failure is raised."""
-    return _Retrying(
-        retry=tenacity.retry_if_exception(lambda error: trouble_of(error) == "outage"),
-        stop=tenacity.stop_after_attempt(attempts),
-        wait=_backoff(first, longest),
-        before_sleep=before_sleep,
-        reraise=True,
-    )
+    report: Callable[[Exception, int, float], None] | None = None,
+) -> ResultT:
+    """Send a request, and again after each transient failure, up to so many times; the last failure is raised.
+
+    Waits as Retry-After says, else `first` seconds, doubled for each further retry; at most `longest`. `report` is
+    called before each wait with the error, the number of the attempt, from 1, and the seconds.
+    """
+    attempt = 0
+    while True:
+        attempt += 1
+        try:
+            return await send()
+        except Exception as error:
+            if attempt > retries or trouble_of(error) != "outage":
+                raise
+            asked = retry_after(error)
+            seconds = min(first * 2 ** (attempt - 1) if asked is None else asked, longest)
+            if report:
+                report(error, attempt, seconds)
+        await asyncio.sleep(seconds)
 
 
 class _NeverRaised(Exception):  # noqa: N818 - it stands in for a class that is not loaded

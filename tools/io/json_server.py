@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from typing import Any, Literal, TypeVar
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
@@ -20,10 +20,10 @@ from pydantic import ValidationError
 from hopgraph.state import HopgraphError, ModelError, SpecError
 from hopgraph.state.errors import Trouble, describe_problem
 from hopgraph.tools.io.background import background_loop, run_on
-from hopgraph.tools.io.http_retries import retrying, status_of, trouble_of
+from hopgraph.tools.io.http_retries import status_of, trouble_of, with_retries
 from hopgraph.tools.io.redact import redact
 
-ATTEMPTS = 5
+RETRIES = 4
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
 """Seconds before the first retry, doubled for each further one, and at most; the server's Retry-After comes first."""
 PARALLEL = 4
@@ -46,7 +46,7 @@ class JsonServer:
     seconds: float = 60.0
     """Time limit of one request, for the whole answer."""
     retries: int | None = None
-    """After a rate limit, a server error or a lost connection; None: ATTEMPTS in all."""
+    """After a rate limit, a server error or a lost connection; None: RETRIES."""
     largest: int = 16 * 1024**2
     """Bytes; more is no answer to what is asked."""
     _limit: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(PARALLEL), repr=False)
@@ -74,10 +74,10 @@ class JsonServer:
             raise self._failure(f"the answer is not as expected: {shown}") from None
 
     async def _send_with_retries(self, method: str, content: dict[str, Any]) -> Any:
-        attempts = ATTEMPTS if self.retries is None else self.retries + 1
+        retries = RETRIES if self.retries is None else self.retries
         try:
             async with self._limit:
-                return await retrying(attempts, FIRST_WAIT, LONGEST_WAIT)(self._send, method, content)
+                return await with_retries(partial(self._send, method, content), retries, FIRST_WAIT, LONGEST_WAIT)
         except httpx.HTTPStatusError as error:
             status, reason = status_of(error), " ".join(redact(str(error)).split())[:200]
             hint = ""

@@ -28,8 +28,8 @@ from hopgraph.tools.models.send import (
     as_model_error,
     note_refused_key,
     request_slot,
+    request_with_retries,
     send,
-    with_retries,
 )
 from hopgraph.tools.models.structured import is_openai
 from hopgraph.tools.prompts import format_block
@@ -113,7 +113,7 @@ async def _complete(handle: ModelHandle, prompt: str, request: TextRequest, opti
         endpoint = _Endpoint(handle, getattr((await handle.here()).model, "root_async_client"))  # noqa: B009
         traced = RunnableLambda(partial(endpoint.reply, request), name="log-probabilities")  # as chat models are
         try:
-            return await with_retries(handle, options)(traced.ainvoke, prompt, CONFIG)
+            return await request_with_retries(handle, options, partial(traced.ainvoke, prompt, CONFIG))
         except Exception as error:  # noqa: BLE001 - as `send`; others pass
             note_refused_key(handle, error)
             raise as_model_error(handle, error) from None

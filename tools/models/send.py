@@ -2,20 +2,20 @@
 
 import json
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from functools import partial
+from typing import Any, NamedTuple, TypeVar, cast
 
 import httpx
-import tenacity
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import RunnableConfig
 from pydantic import BaseModel
 
 from hopgraph.state import ModelError
 from hopgraph.tools.io.background import run_on
-from hopgraph.tools.io.http_retries import UnreadableReplyError, openai_error, retrying, status_of, trouble_of
+from hopgraph.tools.io.http_retries import UnreadableReplyError, openai_error, status_of, trouble_of, with_retries
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.models.parse import is_only_reasoning
 from hopgraph.tools.models.reply_cache import ModelReply
@@ -23,6 +23,7 @@ from hopgraph.tools.models.resolve import Bound, ModelHandle, Options
 from hopgraph.tools.models.structured import Mode, is_openai, modes_of, reply_text
 from hopgraph.tools.models.tokens import count_tokens
 
+ResultT = TypeVar("ResultT")
 _UNREADABLE = (json.JSONDecodeError, UnreadableReplyError)
 _LATE, _OTHER_FORMAT = "no reply in time", "the server's reply is not in the OpenAI format"
 UNSUPPORTED_STATUS = frozenset({400, 404, 405, 415, 422, 501})
@@ -177,22 +178,24 @@ async def _send_in_supported_mode(
         return reply
 
 
-def with_retries(handle: ModelHandle, options: SendOptions) -> tenacity.AsyncRetrying:
-    """Return what sends a request again as the settings say, and reports it."""
+async def request_with_retries(
+    handle: ModelHandle, options: SendOptions, send: Callable[[], Awaitable[ResultT]]
+) -> ResultT:
+    """Send a request, again as the settings say, and report it."""
 
-    def report(state: tenacity.RetryCallState) -> None:
-        error = state.outcome.exception() if state.outcome else None
-        if error and options.on_retry:
-            options.on_retry(_failed_request(handle, error, state.attempt_number, state.upcoming_sleep))
+    def report(error: Exception, attempt: int, seconds: float) -> None:
+        if options.on_retry:
+            options.on_retry(_failed_request(handle, error, attempt, seconds))
 
-    return retrying(options.retries + 1, options.first_wait, _MAX_WAIT_SECONDS, before_sleep=report)
+    return await with_retries(send, options.retries, options.first_wait, _MAX_WAIT_SECONDS, report)
 
 
 async def _send_with_retries(
     handle: ModelHandle, messages: list[BaseMessage], schema: type[BaseModel], mode: Mode, options: SendOptions
 ) -> ModelReply:
     model = await handle.bound(schema, mode, options.sampling, options.max_reply_tokens)
-    reply: ModelReply = await with_retries(handle, options)(_request, handle, model, messages, options.on_text)
+    request = partial(_request, handle, model, messages, options.on_text)
+    reply = await request_with_retries(handle, options, request)
     if reply.problem == _TRUNCATED and is_only_reasoning(reply.text):
         handle.shared.reasons = True  # so that the next one may take longer
     return reply

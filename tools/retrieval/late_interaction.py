@@ -45,30 +45,18 @@ class LateInteractionFacts(BaseModel, frozen=True, extra="forbid"):
     """As it was named."""
     model_fingerprint: str
     dimension: int = Field(ge=1)
-    passages: int = Field(ge=1)
-    tokens: int = Field(ge=1)
+    passages: int = Field(default=1, ge=1)
+    tokens: int = Field(default=1, ge=1)
     corpus_fingerprint: str
     """That of the index's passages."""
-
-
-def uncounted_facts(model: LateInteractionModel, corpus_fingerprint: str) -> LateInteractionFacts:
-    """Return the facts of a model's vectors, whose numbers `write_token_vectors` fills in."""
-    return LateInteractionFacts(
-        model=model.name,
-        model_fingerprint=model.fingerprint,
-        dimension=model.dimension,
-        passages=1,
-        tokens=1,
-        corpus_fingerprint=corpus_fingerprint,
-    )
 
 
 def write_token_vectors(
     folder: Path, passages: Iterable[Vectors | NDArray[np.float16]], facts: LateInteractionFacts
 ) -> int:
-    """Write each passage's vectors, at least one, as they come; return how many vectors there are.
+    """Write each passage's vectors, at least one, as they come, and the facts with their numbers.
 
-    Memory grows by eight bytes for each passage.
+    Memory grows by eight bytes for each passage. Returns how many vectors there are.
     """
     ends, tokens = array("q"), 0
     with (folder / _VECTORS).open("wb") as file:
@@ -155,11 +143,17 @@ def add_late_interaction(folder: Path, model: LateInteractionModel, progress: Pr
     Raises:
         CorpusError: there is no index, or it cannot be written.
     """
-    facts = uncounted_facts(model, read_manifest(folder).corpus.fingerprint)
+    fingerprint = read_manifest(folder).corpus.fingerprint
     if (folder / COLBERT).is_dir():
         there = read_late_interaction_facts(folder)
-        if there.model_copy(update={"model": facts.model, "passages": 1, "tokens": 1}) == facts:
+        if (there.model_fingerprint, there.corpus_fingerprint) == (model.fingerprint, fingerprint):
             return there.tokens  # as an update has left them
+    facts = LateInteractionFacts(
+        model=model.name,
+        model_fingerprint=model.fingerprint,
+        dimension=model.dimension,
+        corpus_fingerprint=fingerprint,
+    )
     passages = PassageFile(folder)
     try:
         with stage_folder(folder / COLBERT) as new:
@@ -217,16 +211,12 @@ def _load_recorded(folder: Path, facts: LateInteractionFacts, spec: str = "") ->
 class LateInteractionIndex:
     """A corpus with its token vectors and the model that made them."""
 
+    source: str
     index: Index
     vectors: TokenVectors
     model: LateInteractionModel
     candidates: int | None
     """How many passages BM25 proposes; None to score all."""
-
-    @property
-    def source(self) -> str:
-        """What it is called in the passages' metadata."""
-        return self.index.source
 
     async def asearch(self, query: str, k: int) -> list[Hit]:
         """Find the passages with the highest MaxSim score."""
@@ -266,4 +256,4 @@ def open_late_interaction(spec: str) -> IndexRetriever:
     model = _load_recorded(folder, facts, f"{options.get('model', facts.model)}{'?' if chosen else ''}{chosen}")
     exact = options.get("candidates") == "all" or ("candidates" not in options and vectors.tokens <= EXACT_TOKENS)
     candidates = None if exact else number_option(named, "candidates", CANDIDATES)
-    return IndexRetriever(index=LateInteractionIndex(index, vectors, model, candidates))
+    return IndexRetriever(index=LateInteractionIndex(index.source, index, vectors, model, candidates))

@@ -4,11 +4,10 @@ A query and a passage score the sum, over the query's tokens, of the highest inn
 the passage (MaxSim; Khattab and Zaharia 2020, ColBERTv2: Santhanam et al. 2022).
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from hopgraph.state import SpecError
 from hopgraph.tools.io.optional_packages import require
-from hopgraph.tools.retrieval.embeddings.local import read_modules
+from hopgraph.tools.retrieval.embeddings.local import read_modules, read_settings
 from hopgraph.tools.scoring.weights.batched import Batched
 from hopgraph.tools.scoring.weights.batched import shared as shared_model
 from hopgraph.tools.scoring.weights.model_hub import locate
@@ -133,20 +132,14 @@ def _check_kind(named: NamedModel, folder: Path) -> None:
 
 
 def _config(named: NamedModel, folder: Path) -> dict[str, Any]:
-    path = folder / "config.json"
-    try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, RecursionError) as error:
-        raise SpecError(f"{named.spec!r}: {path} cannot be read ({error})") from None
+    return read_settings(named, folder / "config.json", dict[str, Any])
 
 
 def _fingerprint(folder: Path) -> str:
     """Hash the decisive files with their names."""
     digest = sha256()
-    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix in _DECISIVE]
-    for path in sorted(files):
+    for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix in _DECISIVE):
         digest.update(path.relative_to(folder).as_posix().encode())
         with path.open("rb") as file:
-            while piece := file.read(1 << 20):
-                digest.update(piece)
+            file_digest(file, lambda: digest)
     return digest.hexdigest()

@@ -204,7 +204,7 @@ def change(name: str, **values: Any) -> Callable[[Path], None]:
         (lambda folder: (folder / "modules.json").unlink(), "is no late-interaction model"),
         (change("modules.json", type="evil.Module"), r"asks for code of its own \(evil.Module\)"),
         (change("1_Dense/config.json", activation_function="os.system"), "activation function 'os.system' is none"),
-        (lambda folder: (folder / "modules.json").write_text("{}"), "is no late-interaction model"),
+        (lambda folder: (folder / "modules.json").write_text("{}"), "modules.json cannot be read"),
         (lambda folder: (folder / "modules.json").write_text("5"), "modules.json cannot be read"),
         (lambda folder: (folder / "model.safetensors").write_bytes(b"x" * 9), "cannot be loaded"),
         (lambda folder: (folder / "1_Dense" / "config.json").unlink(), "cannot be read"),

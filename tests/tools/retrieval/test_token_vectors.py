@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from hopgraph.state import CorpusError, SpecError
 from hopgraph.tools.retrieval import build_index, delete_passages, late_interaction, resolve_retriever, update_index
 from hopgraph.tools.retrieval.late_interaction import (
+    LateInteractionFacts,
     TokenVectors,
     add_late_interaction,
     read_late_interaction_facts,
-    uncounted_facts,
     write_token_vectors,
 )
 from hopgraph.tools.retrieval.late_interaction_model import LateInteractionModel
@@ -31,14 +31,11 @@ def vectors_of(count: int, seed: int) -> Any:
     return found / np.linalg.norm(found, axis=1, keepdims=True)
 
 
-def model_named(name: str = "m") -> LateInteractionModel:
-    return LateInteractionModel(name, "0" * 64, SIZE, Batched(lambda items: [vectors_of(3, len(t)) for t, _ in items]))
-
-
 def written(folder: Path, passages: list[Any]) -> TokenVectors:
     place = folder / "colbert"
     place.mkdir(parents=True)
-    assert write_token_vectors(place, passages, uncounted_facts(model_named(), "f")) == sum(map(len, passages))
+    facts = LateInteractionFacts(model="m", model_fingerprint="0" * 64, dimension=SIZE, corpus_fingerprint="f")
+    assert write_token_vectors(place, passages, facts) == sum(map(len, passages))
     return TokenVectors(place, read_late_interaction_facts(folder))
 
 

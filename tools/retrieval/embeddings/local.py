@@ -1,15 +1,16 @@
 """Embedding models that run in this process, by sentence-transformers and FlagEmbedding."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 import numpy as np
+from pydantic import TypeAdapter, ValidationError
 
 from hopgraph.state import SpecError
+from hopgraph.state.errors import describe_problem
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingModel, Prefixes, Text, Vector, prefixes_by_name
 from hopgraph.tools.scoring.weights.batched import Batched, estimate_tokens, run_in_batches, shared, tokens_per_batch
@@ -25,6 +26,7 @@ from hopgraph.tools.scoring.weights.model_specs import (
 )
 from hopgraph.tools.scoring.weights.text_model import USUAL_LENGTH, check_weights, loading, max_length_of
 
+SettingsT = TypeVar("SettingsT")
 OPTIONS = (*LOCAL_OPTIONS, "query_prefix", "passage_prefix", "normalise")
 _VECTOR_OPTIONS = ("revision", "max_length", "query_prefix", "passage_prefix", "normalise")
 """The options that change vectors; the others say where the model runs."""
@@ -143,14 +145,19 @@ def read_modules(named: NamedModel, folder: Path, known: tuple[str, ...]) -> lis
     path = folder / "modules.json"
     if not path.is_file():
         return None
-    try:
-        modules: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
-        own = [str(each["type"]) for each in modules if not str(each["type"]).startswith(known)]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise SpecError(f"{named.spec!r}: {path} cannot be read ({error})") from None
+    modules = read_settings(named, path, list[dict[str, Any]])
+    own = [kind for each in modules if not (kind := str(each.get("type"))).startswith(known)]
     if own:
         raise SpecError(f"{named.spec!r}: {path} asks for code of its own ({own[0]}), which is never run")
     return modules
+
+
+def read_settings(named: NamedModel, path: Path, kind: type[SettingsT]) -> SettingsT:
+    """Read a JSON file of a model; SpecError where it cannot be read, or holds something else."""
+    try:
+        return TypeAdapter(kind).validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        raise SpecError(f"{named.spec!r}: {path} cannot be read ({describe_problem(error)})") from None
 
 
 def _batched(

@@ -28,7 +28,6 @@ from hopgraph.tools.retrieval.engines.engine import (
     SearchEngine,
     engine_error,
     parse_engine_facts,
-    sort_hits,
 )
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.passage_store import StoredPassage
@@ -187,7 +186,7 @@ class ElasticsearchEngine(SearchEngine):
                 source=["title", "text", METADATA],
                 search_type="dfs_query_then_fetch",  # document frequencies of the whole index, not of each shard
             )
-        return sort_hits([Hit(_passage(hit), float(hit["_score"])) for hit in found["hits"]["hits"]], k)
+        return [Hit(_passage(hit), float(hit["_score"])) for hit in found["hits"]["hits"]]
 
     @contextmanager
     def _translated(self, what: str) -> Generator[None]:

@@ -204,17 +204,12 @@ class SearchEngine(Protocol):
         ...
 
     def search_terms(self, terms: Sequence[str], k: int) -> list[Hit]:
-        """Find at most k passages by BM25, best first; a repeated term counts each time."""
+        """Find at most k passages by BM25; a repeated term counts each time."""
         ...
 
     def search_vector(self, vector: list[float], k: int) -> list[Hit]:
-        """Find at most k passages by inner product, best first."""
+        """Find at most k passages by inner product."""
         ...
-
-
-def sort_hits(hits: list[Hit], k: int) -> list[Hit]:
-    """Sort hits best first, equal scores by id; which of equal ones an engine returns is its choice."""
-    return sorted(hits, key=lambda hit: (-hit.score, hit.passage.id))[:k]
 
 
 def engine_error(address: EngineAddress, what: str, said: str) -> CorpusError:

@@ -27,7 +27,12 @@ class TermIndex:
     async def asearch(self, query: str, k: int) -> list[Hit]:
         """Find passages by BM25."""
         terms = self.analyser.terms(query)
-        return await in_search_thread(self.engine.search_terms, terms, k) if terms and k > 0 else []
+        return _sorted(await in_search_thread(self.engine.search_terms, terms, k)) if terms and k > 0 else []
+
+
+def _sorted(hits: list[Hit]) -> list[Hit]:
+    """Sort hits best first, equal scores by id; which of equal ones an engine returns is its choice."""
+    return sorted(hits, key=lambda hit: (-hit.score, hit.passage.id))
 
 
 def connect(address: EngineAddress) -> SearchEngine:
@@ -62,7 +67,7 @@ def resolve_engine(spec: str, embeddings: str | Embeddings | None = None) -> Ind
     model = resolve_embeddings(embeddings or facts.embedding.model)
     model.check(facts.embedding, source)
     recorded = model.with_recorded_settings(facts.embedding)
-    by_vectors = VectorIndex(source, recorded, lambda vector, k: engine.search_vector(vector.tolist(), k))
+    by_vectors = VectorIndex(source, recorded, lambda vector, k: _sorted(engine.search_vector(vector.tolist(), k)))
     if mode == "dense":
         return IndexRetriever(index=by_vectors)
     return IndexRetriever(index=FusedIndex(source, by_terms, by_vectors, address.bm25_weight))

@@ -34,7 +34,6 @@ from hopgraph.tools.retrieval.engines.engine import (
     SearchEngine,
     engine_error,
     parse_engine_facts,
-    sort_hits,
 )
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.passage_store import StoredPassage
@@ -82,10 +81,9 @@ class MilvusEngine(SearchEngine):
 
     @override
     def load_facts(self) -> EngineFacts | None:
-        with self._translated("cannot be read"):
-            if not self._client.has_collection(self.address.collection, timeout=self._seconds):
-                return None
-            found = self._client.describe_collection(self.address.collection, timeout=self._seconds)
+        if not self._call("cannot be read", "has_collection"):
+            return None
+        found = self._call("cannot be read", "describe_collection")
         return parse_engine_facts(str(self.address), found.get("properties", {}).get(_PROPERTY))
 
     @override
@@ -115,27 +113,22 @@ class MilvusEngine(SearchEngine):
         if facts.embedding:
             schema.add_field(VECTOR, kinds.FLOAT_VECTOR, dim=facts.embedding.dimension)
             indexes.add_index(VECTOR, index_type="AUTOINDEX", metric_type="IP", params={})
-        with self._translated("the collection cannot be made"):
-            self._client.create_collection(
-                self.address.collection,
-                schema=schema,
-                index_params=indexes,
-                properties={_PROPERTY: facts.model_dump_json()},
-                timeout=self._seconds,
-            )
+        self._call(
+            "the collection cannot be made",
+            "create_collection",
+            schema=schema,
+            index_params=indexes,
+            properties={_PROPERTY: facts.model_dump_json()},
+        )
 
     @override
     def save_facts(self, facts: EngineFacts) -> None:
-        with self._translated("cannot be written"):
-            self._client.alter_collection_properties(
-                self.address.collection, properties={_PROPERTY: facts.model_dump_json()}, timeout=self._seconds
-            )
+        self._call("cannot be written", "alter_collection_properties", properties={_PROPERTY: facts.model_dump_json()})
 
     @override
     def upsert(self, rows: Sequence[EngineRow]) -> None:
         data = [{**self._strings(row), **({VECTOR: row.vector} if row.vector else {})} for row in rows]
-        with self._translated("cannot be written"):
-            self._client.upsert(self.address.collection, data, timeout=self._seconds)
+        self._call("cannot be written", "upsert", data=data)
 
     @override
     def refusal_reason(self, row: EngineRow) -> str:
@@ -153,60 +146,60 @@ class MilvusEngine(SearchEngine):
 
     @override
     def list_files(self) -> dict[str, str]:
-        wanted = {"filter": f'{FILE_RECORD} != ""', "output_fields": [FILE, FILE_RECORD], "timeout": self._seconds}
-        with self._translated("cannot be read"):
-            self._client.load_collection(self.address.collection, timeout=self._seconds)
-            if not self.address.remote:  # Lite has no iterators, and needs none
-                found = self._client.query(self.address.collection, **wanted)
-            else:
-                pages = self._client.query_iterator(
-                    self.address.collection, batch_size=_READ_AT_ONCE, consistency_level="Strong", **wanted
-                )
+        wanted = {"filter": f'{FILE_RECORD} != ""', "output_fields": [FILE, FILE_RECORD]}
+        self._call("cannot be read", "load_collection")
+        if not self.address.remote:  # Lite has no iterators, and needs none
+            found = self._call("cannot be read", "query", **wanted)
+        else:
+            options = {"batch_size": _READ_AT_ONCE, "consistency_level": "Strong", **wanted}
+            pages = self._call("cannot be read", "query_iterator", **options)
+            with self._translated("cannot be read"):
                 found = [each for page in iter(pages.next, []) for each in page]
         return {each[FILE]: each[FILE_RECORD] for each in found}
 
     @override
     def delete_files(self, files: Sequence[str]) -> None:
-        with self._translated("cannot be written"):
-            for start in range(0, len(files), _READ_AT_ONCE):
-                named = json.dumps(list(files[start : start + _READ_AT_ONCE]))  # digests, so nothing to escape
-                self._client.delete(self.address.collection, filter=f"{FILE} in {named}", timeout=self._seconds)
+        for start in range(0, len(files), _READ_AT_ONCE):
+            named = json.dumps(list(files[start : start + _READ_AT_ONCE]))  # digests, so nothing to escape
+            self._call("cannot be written", "delete", filter=f"{FILE} in {named}")
 
     @override
     def finish(self) -> int:
-        with self._translated("cannot be written"):
-            self._client.flush(self.address.collection)
-            self._client.load_collection(self.address.collection)
-            rows = self._client.query(self.address.collection, filter="", output_fields=["count(*)"])
+        for method in ("flush", "load_collection"):
+            self._call("cannot be written", method, timeout=None)
+        rows = self._call("cannot be written", "query", filter="", output_fields=["count(*)"], timeout=None)
         return int(rows[0]["count(*)"])
 
     @override
     def search_terms(self, terms: Sequence[str], k: int) -> list[Hit]:
-        found = self._search(self._words(terms), _SPARSE, "BM25", k)
-        return sort_hits([Hit(passage, abs(score)) for passage, score in found], k)
+        return [Hit(passage, abs(score)) for passage, score in self._search(self._words(terms), _SPARSE, "BM25", k)]
 
     @override
     def search_vector(self, vector: list[float], k: int) -> list[Hit]:
-        return sort_hits(self._search(vector, VECTOR, "IP", k), k)
+        return self._search(vector, VECTOR, "IP", k)
 
     def _search(self, query: str | list[float], field: str, metric: str, k: int) -> list[Hit]:
-        with self._translated("cannot be searched"):
-            if not self._loaded:
-                self._client.load_collection(self.address.collection, timeout=self._seconds)
-                self._loaded = True
-            (found,) = self._client.search(
-                self.address.collection,
-                data=[query],
-                anns_field=field,
-                limit=k,
-                search_params={"metric_type": metric, "params": {}},
-                output_fields=["title", "text", METADATA],
-                timeout=self._seconds,
-            )
+        if not self._loaded:
+            self._call("cannot be searched", "load_collection")
+            self._loaded = True
+        (found,) = self._call(
+            "cannot be searched",
+            "search",
+            data=[query],
+            anns_field=field,
+            limit=k,
+            search_params={"metric_type": metric, "params": {}},
+            output_fields=["title", "text", METADATA],
+        )
         return [Hit(_passage(each["id"], each["entity"]), float(each["distance"])) for each in found]
 
     def _words(self, terms: Sequence[str]) -> str:
         return " ".join(terms if self.address.remote else map(_plain, terms))
+
+    def _call(self, what: str, method: str, **options: Any) -> Any:
+        """Call a method of the client; `what` cannot be done where it fails."""
+        with self._translated(what):
+            return getattr(self._client, method)(self.address.collection, **{"timeout": self._seconds, **options})
 
     @contextmanager
     def _translated(self, what: str) -> Generator[None]:

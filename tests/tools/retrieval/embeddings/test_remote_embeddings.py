@@ -68,7 +68,7 @@ def test_transient_failures_are_retried(served: EmbeddingApp, address: str) -> N
 def test_an_unusable_answer_is_a_one_line_error(
     served: EmbeddingApp, address: str, answer: Response, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hopgraph.tools.io.json_server.ATTEMPTS", 1)
+    monkeypatch.setattr("hopgraph.tools.io.json_server.RETRIES", 0)
     served.faults = [answer]
     with pytest.raises(ModelError, match=message) as caught:
         resolve_embeddings(f"openai:any?base_url={address}").passages(TEXTS[:1])
@@ -100,7 +100,7 @@ def test_the_error_for_an_unusable_spec_says_what_to_do() -> None:
 
 
 def test_a_server_that_is_not_there_is_a_one_line_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hopgraph.tools.io.json_server.ATTEMPTS", 1)
+    monkeypatch.setattr("hopgraph.tools.io.json_server.RETRIES", 0)
     with LoopbackServer(EmbeddingApp().app()) as server:
         gone = server.url
     with pytest.raises(ModelError, match=r"cannot reach .* is the server running\?"):

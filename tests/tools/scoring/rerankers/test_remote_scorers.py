@@ -85,7 +85,7 @@ def test_a_refused_key_names_the_variable_and_is_not_shown(
 def test_wrong_servers_are_one_line_errors(
     app: ScoringApp, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(json_server, "ATTEMPTS", 2)
+    monkeypatch.setattr(json_server, "RETRIES", 1)
     with pytest.raises(ModelError, match=r"/odd: the answer is not as expected: KeyError: 'results'"):
         resolve_reranker(f"{server.url}/odd").score(pairs(1))
     with pytest.raises(ModelError, match="HTTP 404"):
