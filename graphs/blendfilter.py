@@ -39,11 +39,10 @@ from langgraph.graph import END, START
 from langgraph.types import Send
 
 from hopgraph.nodes.blend import blend, branch_input, first_steps, name_topic, reason, recall
+from hopgraph.nodes.core.answer_graph import AnswerGraph
 from hopgraph.nodes.core.method_graph import CompiledMethod, MethodGraph
 from hopgraph.nodes.draft_answers import draft_answers
 from hopgraph.nodes.filter_passages import select_passages, weigh_passages
-from hopgraph.nodes.finish import finish
-from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.shorten import shorten
 from hopgraph.nodes.take_top import take_top
@@ -56,7 +55,6 @@ from hopgraph.state.blendfilter import (
     QueryBranchState,
     SampledOutput,
 )
-from hopgraph.state.schemas import QuestionInput
 
 Context = BlendFilterContext
 
@@ -99,10 +97,9 @@ def build_branch(name: BranchName) -> CompiledMethod:
     return builder.compile(name=name)
 
 
-def build() -> MethodGraph:
+def build() -> AnswerGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
-    builder = MethodGraph(BlendFilterState, Context, input_schema=QuestionInput, output_schema=SampledOutput)
-    builder.add_node("prepare", prepare_for(BlendFilterState))
+    builder = AnswerGraph(BlendFilterState, Context, output_schema=SampledOutput)
     builder.add_node("retrieve", retrieve)
     builder.add_node("reason", reason, reserve_calls=0)
     builder.add_node("recall", recall, reserve_calls=0)
@@ -116,9 +113,8 @@ def build() -> MethodGraph:
     builder.add_node("select", select_passages)
     builder.add_node("answer", draft_answers)
     builder.add_node("shorten", shorten)
-    builder.add_node("finish", finish)
 
-    builder.add_path(START, "prepare", "retrieve")
+    builder.add_path("prepare", "retrieve")
     builder.add_conditional_edges("retrieve", what_to_ask, ["reason", "recall", "topic", "blend"])
     builder.add_edge("reason", "blend")
     builder.add_edge("recall", "blend")
@@ -128,8 +124,8 @@ def build() -> MethodGraph:
     builder.add_edge("external", "unite")
     builder.add_edge("internal", "unite")
     builder.add_conditional_edges("unite", filter_the_union, {"union to filter": "judge", "ready": "answer"})
-    builder.add_path("judge", "select", "answer", "shorten", "finish", END)
-    return builder
+    builder.add_path("judge", "select", "answer", "shorten")
+    return builder.end("shorten")
 
 
 graph = build().compile(name="BlendFilter")

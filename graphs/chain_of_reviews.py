@@ -17,22 +17,17 @@ Where the paper is silent:
 
 from typing import Literal
 
-from langgraph.graph import END, START
-
 from hopgraph.graphs.tree_of_reviews import what_was_found
 from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.conclude import conclude
-from hopgraph.nodes.core.method_graph import MethodGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph
 from hopgraph.nodes.expand import expand
-from hopgraph.nodes.finish import finish
 from hopgraph.nodes.gather import gather
 from hopgraph.nodes.lengthen import lengthen
-from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.review import every_open, review_with
 from hopgraph.nodes.review_tree.paths import nodes_with_status
 from hopgraph.state.review_tree import ReviewTreeState
-from hopgraph.state.schemas import AnswerOutput, QuestionInput
 from hopgraph.state.tree_of_reviews import ChainOfReviewsContext
 
 Context = ChainOfReviewsContext
@@ -48,10 +43,9 @@ def what_was_decided(state: ReviewTreeState) -> Literal["SEARCH", "ACCEPT, or th
     return "SEARCH" if state["frontier"] and not state["stop_reason"] else "ACCEPT, or the last turn"
 
 
-def build() -> MethodGraph:
+def build() -> AnswerGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
-    builder = MethodGraph(ReviewTreeState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(ReviewTreeState))
+    builder = AnswerGraph(ReviewTreeState, Context)
     builder.add_node("retrieve", retrieve)
     builder.add_node("lengthen", lengthen)
     builder.add_node("review", review_with(every_open), reserve_calls=1)
@@ -59,9 +53,8 @@ def build() -> MethodGraph:
     builder.add_node("gather", gather)
     builder.add_node("conclude", conclude)
     builder.add_node("answer", answer_with("answer_step_by_step"))
-    builder.add_node("finish", finish)
 
-    builder.add_path(START, "prepare", "retrieve", "lengthen")
+    builder.add_path("prepare", "retrieve", "lengthen")
     builder.add_conditional_edges("lengthen", anything_new, {"new paragraphs": "review", "nothing new": "gather"})
     builder.add_conditional_edges(
         "review", what_was_decided, {"SEARCH": "expand", "ACCEPT, or the last turn": "gather"}
@@ -70,9 +63,7 @@ def build() -> MethodGraph:
     builder.add_conditional_edges(
         "gather", what_was_found, {"evidence": "conclude", "no evidence": "answer", "nothing to read": "finish"}
     )
-    builder.add_edge("conclude", "finish")
-    builder.add_path("answer", "finish", END)
-    return builder
+    return builder.end("conclude", "answer")
 
 
 graph = build().compile(name="Chain of Reviews")

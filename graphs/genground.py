@@ -29,21 +29,16 @@ H hops cost H + 1 deductions and one call for each batch that is read, one more 
 
 from typing import Literal
 
-from langgraph.graph import END, START
-
 from hopgraph.nodes.best_answer import accept_last_answer, best_answer_with
-from hopgraph.nodes.core.method_graph import MethodGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph
 from hopgraph.nodes.deduce import deduce_with, route_deduced
-from hopgraph.nodes.finish import finish
 from hopgraph.nodes.generate import generate
 from hopgraph.nodes.ground import ground
 from hopgraph.nodes.hops.next_step import NextQuestion
-from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.read_passages import read_passages
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.revise import keep, revise
 from hopgraph.state.genground import GengroundContext, GengroundState
-from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = GengroundContext
 
@@ -66,10 +61,9 @@ def what_was_cited(state: GengroundState) -> Literal["cited", "empty, more", "em
     return "empty, more" if state["read"] < found else "empty, none left"
 
 
-def build() -> MethodGraph:
+def build() -> AnswerGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
-    builder = MethodGraph(GengroundState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(GengroundState))
+    builder = AnswerGraph(GengroundState, Context)
     builder.add_node("deduce", deduce_with("deduce", NextQuestion), reserve_calls=1)
     builder.add_node("generate", generate, reserve_calls=0)
     builder.add_node("retrieve", retrieve)
@@ -79,9 +73,7 @@ def build() -> MethodGraph:
     builder.add_node("read_passages", read_passages)
     builder.add_node("best_answer", best_answer_with())
     builder.add_node("accept", accept_last_answer)
-    builder.add_node("finish", finish)
 
-    builder.add_edge(START, "prepare")
     builder.add_conditional_edges("prepare", how_to_answer, {"hop by hop": "deduce", "at once": "generate"})
     builder.add_edge("generate", "retrieve")
     builder.add_conditional_edges(
@@ -93,9 +85,7 @@ def build() -> MethodGraph:
     )
     for closing in ("revise", "keep", "read_passages"):
         builder.add_conditional_edges(closing, how_to_answer, {"hop by hop": "deduce", "at once": "accept"})
-    builder.add_edge("best_answer", "finish")
-    builder.add_path("accept", "finish", END)
-    return builder
+    return builder.end("best_answer", "accept")
 
 
 graph = build().compile(name="GenGround")

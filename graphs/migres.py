@@ -26,21 +26,16 @@ Where this differs from the paper:
 
 from typing import Literal
 
-from langgraph.graph import END, START
-
 from hopgraph.nodes.compress import compress
-from hopgraph.nodes.core.method_graph import MethodGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph
 from hopgraph.nodes.decide import decide, final_answer
 from hopgraph.nodes.extract import extract
-from hopgraph.nodes.finish import finish
 from hopgraph.nodes.generate_queries import generate_queries
 from hopgraph.nodes.nli_verify import nli_verify
-from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.recall_knowledge import recall_knowledge
 from hopgraph.nodes.retrieve import passages_per_query, retrieve_with
 from hopgraph.nodes.sentence_filter import sentence_filter
 from hopgraph.state.migres import MigresContext, MigresState
-from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = MigresContext
 
@@ -67,15 +62,9 @@ def enough_information(state: MigresState) -> Literal["answerable", "missing", "
     return "limit reached" if state["stop_reason"] else "missing"
 
 
-def any_queries(state: MigresState) -> Literal["new queries", "none left"]:
-    """Whether there is anything new to ask."""
-    return "new queries" if state["queries"] else "none left"
-
-
-def build() -> MethodGraph:
+def build() -> AnswerGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
-    builder = MethodGraph(MigresState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(MigresState))
+    builder = AnswerGraph(MigresState, Context)
     builder.add_node("retrieve", retrieve_with(passages_per_query, allow_added_queries=True))
     builder.add_node("sentence_filter", sentence_filter)
     # reserve_calls: the calls that a budget holds back for later nodes: 3 = an extraction, a decision and the final
@@ -87,9 +76,8 @@ def build() -> MethodGraph:
     builder.add_node("decide", decide, reserve_calls=1)
     builder.add_node("generate_queries", generate_queries, reserve_calls=1)
     builder.add_node("final_answer", final_answer)
-    builder.add_node("finish", finish)
 
-    builder.add_path(START, "prepare", "retrieve", "sentence_filter")
+    builder.add_path("prepare", "retrieve", "sentence_filter")
     builder.add_conditional_edges(
         "sentence_filter",
         what_was_kept,
@@ -104,11 +92,8 @@ def build() -> MethodGraph:
         enough_information,
         {"answerable": "finish", "missing": "generate_queries", "limit reached": "final_answer"},
     )
-    builder.add_conditional_edges(
-        "generate_queries", any_queries, {"new queries": "retrieve", "none left": "final_answer"}
-    )
-    builder.add_path("final_answer", "finish", END)
-    return builder
+    builder.add_choice("generate_queries", "queries", {"new queries": "retrieve"}, {"none left": "final_answer"})
+    return builder.end("final_answer")
 
 
 graph = build().compile(name="MIGRES")

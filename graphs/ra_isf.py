@@ -37,18 +37,16 @@ from langgraph.types import Send
 
 from hopgraph.nodes.answer_question import answer_question, give_up
 from hopgraph.nodes.compose import best_effort, compose
+from hopgraph.nodes.core.answer_graph import AnswerGraph
 from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.nodes.finish import finish
 from hopgraph.nodes.frontier import frontier, is_left_unsolved
 from hopgraph.nodes.judge_relevance import judge_relevance
-from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.question_tree.branch import branch_input, question_of
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.self_knowledge import self_knowledge
 from hopgraph.nodes.split import plant, split_with
 from hopgraph.state.question_tree import ROOT
 from hopgraph.state.ra_isf import RaIsfContext, RaIsfState, SolveOutput, SolveState
-from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = RaIsfContext
 
@@ -132,18 +130,16 @@ def build_solve() -> MethodGraph:
     return builder
 
 
-def build() -> MethodGraph:
+def build() -> AnswerGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
-    builder = MethodGraph(RaIsfState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(RaIsfState))
+    builder = AnswerGraph(RaIsfState, Context)
     builder.add_node("plant", plant)
     builder.add_node("frontier", frontier)
     builder.add_node("solve", build_solve().compile(name="solve"))
     builder.add_node("compose", compose)
     builder.add_node("best_effort", best_effort)
-    builder.add_node("finish", finish)
 
-    builder.add_path(START, "prepare", "plant", "frontier")
+    builder.add_path("prepare", "plant", "frontier")
     builder.add_conditional_edges(
         "frontier",
         what_can_go_on,
@@ -151,8 +147,7 @@ def build() -> MethodGraph:
     )
     builder.add_edge("solve", "frontier")
     builder.add_edge("compose", "frontier")
-    builder.add_path("best_effort", "finish", END)
-    return builder
+    return builder.end("best_effort")
 
 
 graph = build().compile(name="RA-ISF")

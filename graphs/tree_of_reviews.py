@@ -35,19 +35,17 @@ from typing import Literal
 from langgraph.graph import END, START
 
 from hopgraph.nodes.answer import answer_with
+from hopgraph.nodes.core.answer_graph import AnswerGraph
 from hopgraph.nodes.core.method_graph import MethodGraph, Node
 from hopgraph.nodes.expand import expand
-from hopgraph.nodes.finish import finish
 from hopgraph.nodes.fuse import fuse
 from hopgraph.nodes.gather import gather
-from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.prune import prune
 from hopgraph.nodes.rank_passages import rank_passages
 from hopgraph.nodes.retrieve import retrieve_with
 from hopgraph.nodes.review import by_search_order, review_with
 from hopgraph.nodes.review_tree.paths import majority_nodes, nodes_with_status
 from hopgraph.state.review_tree import GrowOutput, GrowState, ReviewContext, ReviewTreeState
-from hopgraph.state.schemas import AnswerOutput, QuestionInput
 from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
 
 Context = TreeOfReviewsContext
@@ -102,24 +100,22 @@ def build_grow(context: type[TreeOfReviewsContext] = Context, write_queries: Nod
     return builder
 
 
-def build() -> MethodGraph:
+def build() -> AnswerGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
-    builder = MethodGraph(ReviewTreeState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(ReviewTreeState))
+    builder = AnswerGraph(ReviewTreeState, Context)
     builder.add_node("grow", build_grow().compile(name="grow"))
     builder.add_node("gather", gather)
     builder.add_node("fuse", fuse)
     builder.add_node("answer", answer_with("answer_step_by_step"))
     builder.add_node("rank_passages", rank_passages)
-    builder.add_node("finish", finish)
 
-    builder.add_path(START, "prepare", "grow", "gather")
+    builder.add_path("prepare", "grow", "gather")
     builder.add_conditional_edges(
         "gather", what_was_found, {"evidence": "fuse", "no evidence": "answer", "nothing to read": "finish"}
     )
     builder.add_edge("fuse", "rank_passages")
-    builder.add_path("answer", "rank_passages", "finish", END)
-    return builder
+    builder.add_path("answer", "rank_passages")
+    return builder.end("rank_passages")
 
 
 graph = build().compile(name="Tree of Reviews")

@@ -1,7 +1,7 @@
 """Take up the parts of a question one after the other."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from langgraph.runtime import Runtime
 
@@ -36,8 +36,3 @@ async def next_sub_question(state: PartsState, runtime: Runtime[Context]) -> Map
         "queries": [Query(text=question, why=whole)],
         "iteration": number,
     }
-
-
-def route_sub_question(state: PartsState) -> Literal["look up", "all answered"]:
-    """Route by whether there is a question to look up."""
-    return "look up" if state["queries"] else "all answered"

@@ -10,16 +10,8 @@ unless `demonstrations` is set, as MIGRES's baselines are. One call. Nothing is 
 
 from hopgraph.graphs.baselines import chain
 from hopgraph.nodes.answer import answer_with
-from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.state.baselines import CotContext
-from hopgraph.state.schemas import MethodState
 
 Context = CotContext
-
-
-def build() -> MethodGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    return chain(MethodState, Context, reason=answer_with("answer_step_by_step", own_knowledge=True))
-
-
+build = chain(Context, reason=answer_with("answer_step_by_step", own_knowledge=True))
 graph = build().compile(name="CoT")

@@ -10,17 +10,10 @@ One call per sample, all at the same time. Nothing is cited: there are no passag
 """
 
 from hopgraph.graphs.baselines import chain
-from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.sample_answers import sample_answers_with
 from hopgraph.nodes.vote import vote
 from hopgraph.state.baselines import CotScContext, SamplesState
 
 Context = CotScContext
-
-
-def build() -> MethodGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    return chain(SamplesState, Context, sample=sample_answers_with(own_knowledge=True), vote=vote)
-
-
+build = chain(Context, SamplesState, sample=sample_answers_with(own_knowledge=True), vote=vote)
 graph = build().compile(name="CoT-SC")

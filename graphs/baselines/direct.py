@@ -9,16 +9,8 @@ no passages.
 
 from hopgraph.graphs.baselines import chain
 from hopgraph.nodes.answer import answer_with
-from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.state.baselines import DirectContext
-from hopgraph.state.schemas import MethodState
 
 Context = DirectContext
-
-
-def build() -> MethodGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    return chain(MethodState, Context, answer=answer_with(own_knowledge=True))
-
-
+build = chain(Context, answer=answer_with(own_knowledge=True))
 graph = build().compile(name="Direct")

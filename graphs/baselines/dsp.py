@@ -17,18 +17,13 @@ the question. H hops of Q queries and S answers cost H Q + S calls: 15, or 3 as 
 
 from typing import Literal
 
-from langgraph.graph import END, START
-
-from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.nodes.finish import finish
+from hopgraph.nodes.core.answer_graph import AnswerGraph
 from hopgraph.nodes.fuse_rankings import fuse_rankings
-from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve_with
 from hopgraph.nodes.sample_answers import sample_answers_with
 from hopgraph.nodes.vote import vote
 from hopgraph.nodes.write_queries import write_queries
 from hopgraph.state.dsp import DspContext, DspState
-from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = DspContext
 
@@ -43,21 +38,19 @@ def another_hop(state: DspState, settings: DspContext) -> Literal["next hop", "l
     return "next hop" if len(state["knowledge"]) < settings.max_hops else "last hop"
 
 
-def build() -> MethodGraph:
+def build() -> AnswerGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
-    builder = MethodGraph(DspState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(DspState))
+    builder = AnswerGraph(DspState, Context)
     builder.add_node("write_queries", write_queries, reserve_calls=1)
     builder.add_node("retrieve", retrieve_with(passages_to_fuse))
     builder.add_node("fuse", fuse_rankings)
     builder.add_node("sample", sample_answers_with())
     builder.add_node("vote", vote)
-    builder.add_node("finish", finish)
 
-    builder.add_path(START, "prepare", "write_queries", "retrieve", "fuse")
+    builder.add_path("prepare", "write_queries", "retrieve", "fuse")
     builder.add_conditional_edges("fuse", another_hop, {"next hop": "write_queries", "last hop": "sample"})
-    builder.add_path("sample", "vote", "finish", END)
-    return builder
+    builder.add_path("sample", "vote")
+    return builder.end("vote")
 
 
 graph = build().compile(name="DSP")

@@ -11,19 +11,14 @@ each of them. What is read is cited as the model's own knowledge, never as a pas
 
 from typing import Literal
 
-from langgraph.graph import END, START
-
 from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.answer_part import answer_part_with
 from hopgraph.nodes.best_answer import best_answer_with
-from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.nodes.finish import finish
-from hopgraph.nodes.next_sub_question import next_sub_question, route_sub_question
-from hopgraph.nodes.prepare import prepare_for
+from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.next_sub_question import next_sub_question
 from hopgraph.nodes.sub_questions import sub_questions
 from hopgraph.nodes.write_passages import write_passage
 from hopgraph.state.baselines import GenReadContext, PartsState
-from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = GenReadContext
 
@@ -33,32 +28,22 @@ def where_to_begin(_state: PartsState, settings: GenReadContext) -> Literal["who
     return "in parts" if settings.decomposition else "whole question"
 
 
-def what_was_asked(state: PartsState) -> Literal["whole question", "in parts"]:
-    """Whether the question is answered in parts."""
-    return "in parts" if state["hops"] else "whole question"
-
-
-def build() -> MethodGraph:
+def build() -> AnswerGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
-    builder = MethodGraph(PartsState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(PartsState))
+    builder = AnswerGraph(PartsState, Context)
     builder.add_node("decompose", sub_questions, reserve_calls=2)
     builder.add_node("next_part", next_sub_question)
     builder.add_node("generate", write_passage)
     builder.add_node("read", answer_with())
     builder.add_node("read_part", answer_part_with(), reserve_calls=1)
     builder.add_node("compose", best_answer_with())
-    builder.add_node("finish", finish)
 
-    builder.add_edge(START, "prepare")
     builder.add_conditional_edges("prepare", where_to_begin, {"whole question": "generate", "in parts": "decompose"})
     builder.add_edge("decompose", "next_part")
-    builder.add_conditional_edges("next_part", route_sub_question, {"look up": "generate", "all answered": "compose"})
-    builder.add_conditional_edges("generate", what_was_asked, {"whole question": "read", "in parts": "read_part"})
+    builder.add_choice("next_part", "queries", {"look up": "generate"}, {"all answered": "compose"})
+    builder.add_choice("generate", "hops", {"in parts": "read_part"}, {"whole question": "read"})
     builder.add_edge("read_part", "next_part")
-    builder.add_edge("read", "finish")
-    builder.add_path("compose", "finish", END)
-    return builder
+    return builder.end("read", "compose")
 
 
 graph = build().compile(name="GenRead")

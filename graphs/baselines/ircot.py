@@ -17,42 +17,27 @@ Where this differs from the paper:
 N sentences cost N + 1 calls.
 """
 
-from typing import Literal
-
-from langgraph.graph import END, START
-
 from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.collect import collect
-from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.nodes.finish import finish
+from hopgraph.nodes.core.answer_graph import AnswerGraph
 from hopgraph.nodes.next_thought import next_thought
-from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.state.baselines import IrcotContext, IrcotState
-from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = IrcotContext
 
 
-def chain_goes_on(state: IrcotState) -> Literal["next sentence", "chain ends"]:
-    """Whether the last sentence is to be searched for."""
-    return "next sentence" if state["queries"] else "chain ends"
-
-
-def build() -> MethodGraph:
+def build() -> AnswerGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
-    builder = MethodGraph(IrcotState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(IrcotState))
+    builder = AnswerGraph(IrcotState, Context)
     builder.add_node("retrieve", retrieve)
     builder.add_node("collect", collect)
     builder.add_node("reason", next_thought, reserve_calls=1)
     builder.add_node("read", answer_with("answer_step_by_step"))
-    builder.add_node("finish", finish)
 
-    builder.add_path(START, "prepare", "retrieve", "collect", "reason")
-    builder.add_conditional_edges("reason", chain_goes_on, {"next sentence": "retrieve", "chain ends": "read"})
-    builder.add_path("read", "finish", END)
-    return builder
+    builder.add_path("prepare", "retrieve", "collect", "reason")
+    builder.add_choice("reason", "queries", {"next sentence": "retrieve"}, {"chain ends": "read"})
+    return builder.end("read")
 
 
 graph = build().compile(name="IRCoT")

@@ -18,16 +18,11 @@ T turns cost T calls and T searches.
 
 from typing import Literal
 
-from langgraph.graph import END, START
-
 from hopgraph.nodes.answer_again import answer_again, extend_query
-from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.nodes.finish import finish
-from hopgraph.nodes.prepare import prepare_for
+from hopgraph.nodes.core.answer_graph import AnswerGraph
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
 from hopgraph.state.baselines import IterRetgenContext, IterRetgenState
-from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = IterRetgenContext
 
@@ -38,21 +33,18 @@ def another_turn(state: IterRetgenState, settings: IterRetgenContext) -> Literal
     return "next turn" if left and state["generated"] else "last turn"
 
 
-def build() -> MethodGraph:
+def build() -> AnswerGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
-    builder = MethodGraph(IterRetgenState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(IterRetgenState))
+    builder = AnswerGraph(IterRetgenState, Context)
     builder.add_node("retrieve", retrieve)
     builder.add_node("take_top", take_top)
     builder.add_node("generate", answer_again)
     builder.add_node("extend_query", extend_query)
-    builder.add_node("finish", finish)
 
-    builder.add_path(START, "prepare", "retrieve", "take_top", "generate")
+    builder.add_path("prepare", "retrieve", "take_top", "generate")
     builder.add_conditional_edges("generate", another_turn, {"next turn": "extend_query", "last turn": "finish"})
     builder.add_edge("extend_query", "retrieve")
-    builder.add_edge("finish", END)
-    return builder
+    return builder.end()
 
 
 graph = build().compile(name="ITER-RETGEN")

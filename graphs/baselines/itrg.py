@@ -15,43 +15,28 @@ the mode that MIGRES ran; what counts as newly found. *Ours*: a round that leave
 T rounds cost T + 2 calls and T searches; a round of `refine` that finds nothing new costs no call.
 """
 
-from typing import Literal
-
-from langgraph.graph import END, START
-
 from hopgraph.nodes.answer import answer_with
-from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.nodes.finish import finish
-from hopgraph.nodes.prepare import prepare_for
+from hopgraph.nodes.core.answer_graph import AnswerGraph
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
 from hopgraph.nodes.write_document import write_document
 from hopgraph.state.revising import ItrgContext, ItrgState
-from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = ItrgContext
 
 
-def another_round(state: ItrgState) -> Literal["next round", "last round"]:
-    """Whether the document is to be searched with."""
-    return "next round" if state["queries"] else "last round"
-
-
-def build() -> MethodGraph:
+def build() -> AnswerGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
-    builder = MethodGraph(ItrgState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(ItrgState))
+    builder = AnswerGraph(ItrgState, Context)
     builder.add_node("write", write_document, reserve_calls=1)
     builder.add_node("retrieve", retrieve)
     builder.add_node("take_top", take_top)
     builder.add_node("read", answer_with())
-    builder.add_node("finish", finish)
 
-    builder.add_path(START, "prepare", "write")
-    builder.add_conditional_edges("write", another_round, {"next round": "retrieve", "last round": "read"})
+    builder.add_path("prepare", "write")
+    builder.add_choice("write", "queries", {"next round": "retrieve"}, {"last round": "read"})
     builder.add_path("retrieve", "take_top", "write")
-    builder.add_path("read", "finish", END)
-    return builder
+    return builder.end("read")
 
 
 graph = build().compile(name="ITRG")

@@ -16,34 +16,27 @@ Where this differs from the paper:
 N sub-questions cost N + 2 calls.
 """
 
-from langgraph.graph import END, START
-
 from hopgraph.nodes.answer_in_turn import answer_in_turn
-from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.nodes.finish import finish
+from hopgraph.nodes.core.answer_graph import AnswerGraph
 from hopgraph.nodes.next_part import next_part, route_next_part
-from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.split import plant, split_with
 from hopgraph.state.baselines import LeastToMostContext
 from hopgraph.state.question_tree import DecomposingState
-from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = LeastToMostContext
 
 
-def build() -> MethodGraph:
+def build() -> AnswerGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
-    builder = MethodGraph(DecomposingState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(DecomposingState))
+    builder = AnswerGraph(DecomposingState, Context)
     builder.add_node("plant", plant)
     builder.add_node("next_part", next_part)
     builder.add_node("decompose", split_with(needs_parts=False), reserve_calls=1)
     builder.add_node("retrieve", retrieve)
     builder.add_node("answer_part", answer_in_turn)
-    builder.add_node("finish", finish)
 
-    builder.add_path(START, "prepare", "plant", "next_part")
+    builder.add_path("prepare", "plant", "next_part")
     builder.add_conditional_edges(
         "next_part",
         route_next_part,
@@ -51,8 +44,7 @@ def build() -> MethodGraph:
     )
     builder.add_edge("decompose", "next_part")
     builder.add_path("retrieve", "answer_part", "next_part")
-    builder.add_edge("finish", END)
-    return builder
+    return builder.end()
 
 
 graph = build().compile(name="Least-to-most")

@@ -10,18 +10,10 @@ zero-shot unless `demonstrations` is set. One call.
 
 from hopgraph.graphs.baselines import chain
 from hopgraph.nodes.answer import answer_with
-from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
 from hopgraph.state.baselines import OneStepContext
-from hopgraph.state.schemas import MethodState
 
 Context = OneStepContext
-
-
-def build() -> MethodGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    return chain(MethodState, Context, retrieve=retrieve, take_top=take_top, answer=answer_with())
-
-
+build = chain(Context, retrieve=retrieve, take_top=take_top, answer=answer_with())
 graph = build().compile(name="OneR-Direct")

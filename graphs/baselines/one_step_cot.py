@@ -10,18 +10,10 @@ reranker; zero-shot unless `demonstrations` is set. One call.
 
 from hopgraph.graphs.baselines import chain
 from hopgraph.nodes.answer import answer_with
-from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
 from hopgraph.state.baselines import OneStepCotContext
-from hopgraph.state.schemas import MethodState
 
 Context = OneStepCotContext
-
-
-def build() -> MethodGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    return chain(MethodState, Context, retrieve=retrieve, take_top=take_top, reason=answer_with("answer_step_by_step"))
-
-
+build = chain(Context, retrieve=retrieve, take_top=take_top, reason=answer_with("answer_step_by_step"))
 graph = build().compile(name="OneR-CoT")

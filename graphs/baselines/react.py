@@ -18,40 +18,32 @@ Where this differs from the paper:
 H searches cost H + 1 calls.
 """
 
-from langgraph.graph import END, START
-
 from hopgraph.nodes.best_answer import best_answer_with
-from hopgraph.nodes.core.method_graph import MethodGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph
 from hopgraph.nodes.deduce import deduce_with, route_deduced
-from hopgraph.nodes.finish import finish
 from hopgraph.nodes.hops.next_step import Action
-from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.read_passages import observe
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.state.baselines import ReactContext
 from hopgraph.state.hops import HopsState
-from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = ReactContext
 
 
-def build() -> MethodGraph:
+def build() -> AnswerGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
-    builder = MethodGraph(HopsState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(HopsState))
+    builder = AnswerGraph(HopsState, Context)
     builder.add_node("act", deduce_with("act", Action, show_passages=True), reserve_calls=1)
     builder.add_node("retrieve", retrieve)
     builder.add_node("observe", observe)
     builder.add_node("best_answer", best_answer_with(show_passages=True))
-    builder.add_node("finish", finish)
 
-    builder.add_path(START, "prepare", "act")
+    builder.add_path("prepare", "act")
     builder.add_conditional_edges(
         "act", route_deduced, {"next question": "retrieve", "finished": "finish", "no further hop": "best_answer"}
     )
     builder.add_path("retrieve", "observe", "act")
-    builder.add_path("best_answer", "finish", END)
-    return builder
+    return builder.end("best_answer")
 
 
 graph = build().compile(name="ReAct")

@@ -19,20 +19,11 @@ server must give log-probabilities of a text: vLLM, llama.cpp (`gguf:FILE`); the
 """
 
 from hopgraph.graphs.baselines import chain
-from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.ensemble import ensemble, propose_answers
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
 from hopgraph.state.baselines import ReplugContext, SamplesState
 
 Context = ReplugContext
-
-
-def build() -> MethodGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    return chain(
-        SamplesState, Context, retrieve=retrieve, take_top=take_top, propose=propose_answers, ensemble=ensemble
-    )
-
-
+build = chain(Context, SamplesState, retrieve=retrieve, take_top=take_top, propose=propose_answers, ensemble=ensemble)
 graph = build().compile(name="REPLUG")

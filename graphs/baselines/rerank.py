@@ -16,26 +16,19 @@ One call per sample, all at the same time.
 
 from hopgraph.graphs.baselines import chain
 from hopgraph.nodes.best_cited import best_cited
-from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.rerank import rerank, take_best
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.sample_answers import sample_answers_with
 from hopgraph.state.baselines import RerankContext, SamplesState
 
 Context = RerankContext
-
-
-def build() -> MethodGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    return chain(
-        SamplesState,
-        Context,
-        retrieve=retrieve,
-        rerank=rerank,
-        take_best=take_best,
-        sample=sample_answers_with(),
-        best_cited=best_cited,
-    )
-
-
+build = chain(
+    Context,
+    SamplesState,
+    retrieve=retrieve,
+    rerank=rerank,
+    take_best=take_best,
+    sample=sample_answers_with(),
+    best_cited=best_cited,
+)
 graph = build().compile(name="RERANK")

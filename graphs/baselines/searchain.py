@@ -19,19 +19,14 @@ R rounds with N nodes read cost R + N + 1 calls.
 
 from typing import Literal
 
-from langgraph.graph import END, START
-
 from hopgraph.nodes.answer_part import SureAnswer, answer_part_with
 from hopgraph.nodes.best_answer import best_answer_with
-from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.nodes.finish import finish
-from hopgraph.nodes.next_sub_question import next_sub_question, route_sub_question
-from hopgraph.nodes.prepare import prepare_for
+from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.next_sub_question import next_sub_question
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top_with
 from hopgraph.nodes.write_chain import write_chain
 from hopgraph.state.revising import SearchainContext, SearchainState
-from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = SearchainContext
 
@@ -42,24 +37,21 @@ def has_feedback(state: SearchainState) -> Literal["feedback", "no feedback"]:
     return "no feedback" if hop["answer"] and hop["answer"] == hop["generated"] else "feedback"
 
 
-def build() -> MethodGraph:
+def build() -> AnswerGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
-    builder = MethodGraph(SearchainState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(SearchainState))
+    builder = AnswerGraph(SearchainState, Context)
     builder.add_node("chain", write_chain, reserve_calls=1)
     builder.add_node("next_link", next_sub_question)
     builder.add_node("retrieve", retrieve)
     builder.add_node("take_top", take_top_with(lambda _: 1))
     builder.add_node("check", answer_part_with("read_link", SureAnswer), reserve_calls=1)
     builder.add_node("answer", best_answer_with())
-    builder.add_node("finish", finish)
 
-    builder.add_path(START, "prepare", "chain", "next_link")
-    builder.add_conditional_edges("next_link", route_sub_question, {"look up": "retrieve", "all answered": "answer"})
+    builder.add_path("prepare", "chain", "next_link")
+    builder.add_choice("next_link", "queries", {"look up": "retrieve"}, {"all answered": "answer"})
     builder.add_path("retrieve", "take_top", "check")
     builder.add_conditional_edges("check", has_feedback, {"feedback": "chain", "no feedback": "next_link"})
-    builder.add_path("answer", "finish", END)
-    return builder
+    return builder.end("answer")
 
 
 graph = build().compile(name="SearChain")

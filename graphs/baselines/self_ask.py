@@ -22,19 +22,14 @@ H follow-up questions cost 2 H + 1 calls, less one for each that finds no passag
 
 from typing import Literal
 
-from langgraph.graph import END, START
-
 from hopgraph.nodes.best_answer import best_answer_with
-from hopgraph.nodes.core.method_graph import MethodGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph
 from hopgraph.nodes.deduce import deduce_with, route_deduced
-from hopgraph.nodes.finish import finish
 from hopgraph.nodes.hops.next_step import FollowUp, JointFollowUp
-from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.read_passages import observe, read_passages
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.state.baselines import SelfAskContext
 from hopgraph.state.hops import HopsState
-from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = SelfAskContext
 
@@ -44,10 +39,9 @@ def how_to_ask(_state: HopsState, settings: SelfAskContext) -> Literal["separate
     return "separate prompts" if settings.prompting == "separate" else "one prompt"
 
 
-def build() -> MethodGraph:
+def build() -> AnswerGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
-    builder = MethodGraph(HopsState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(HopsState))
+    builder = AnswerGraph(HopsState, Context)
     builder.add_node("follow_up", deduce_with("follow_up", FollowUp), reserve_calls=1)
     builder.add_node(
         "follow_up_jointly", deduce_with("follow_up_jointly", JointFollowUp, answers_last=True), reserve_calls=1
@@ -56,9 +50,7 @@ def build() -> MethodGraph:
     builder.add_node("intermediate_answer", read_passages)
     builder.add_node("observe", observe)
     builder.add_node("best_answer", best_answer_with())
-    builder.add_node("finish", finish)
 
-    builder.add_edge(START, "prepare")
     builder.add_conditional_edges(
         "prepare", how_to_ask, {"separate prompts": "follow_up", "one prompt": "follow_up_jointly"}
     )
@@ -71,8 +63,7 @@ def build() -> MethodGraph:
     )
     builder.add_edge("intermediate_answer", "follow_up")
     builder.add_edge("observe", "follow_up_jointly")
-    builder.add_path("best_answer", "finish", END)
-    return builder
+    return builder.end("best_answer")
 
 
 graph = build().compile(name="Self-Ask")

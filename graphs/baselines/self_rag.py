@@ -18,41 +18,27 @@ Where this differs (the paper was not at hand; threshold, weights and forms are 
 k passages cost k + 1 calls in two turns; an answer from memory two.
 """
 
-from typing import Literal
-
-from langgraph.graph import END, START
-
-from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.nodes.finish import finish
-from hopgraph.nodes.prepare import prepare_for
+from hopgraph.nodes.core.answer_graph import AnswerGraph
 from hopgraph.nodes.reflect import critique, decide_retrieval
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
 from hopgraph.state.baselines import SelfRagContext, SelfRagState
-from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = SelfRagContext
 
 
-def where_from(state: SelfRagState) -> Literal["passages", "memory"]:
-    """Whether the answer comes from passages."""
-    return "passages" if state["needs_retrieval"] else "memory"
-
-
-def build() -> MethodGraph:
+def build() -> AnswerGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
-    builder = MethodGraph(SelfRagState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(SelfRagState))
+    builder = AnswerGraph(SelfRagState, Context)
     builder.add_node("decide", decide_retrieval, reserve_calls=1)
     builder.add_node("retrieve", retrieve)
     builder.add_node("take_top", take_top)
     builder.add_node("critique", critique)
-    builder.add_node("finish", finish)
 
-    builder.add_path(START, "prepare", "decide")
-    builder.add_conditional_edges("decide", where_from, {"passages": "retrieve", "memory": "critique"})
-    builder.add_path("retrieve", "take_top", "critique", "finish", END)
-    return builder
+    builder.add_path("prepare", "decide")
+    builder.add_choice("decide", "needs_retrieval", {"passages": "retrieve"}, {"memory": "critique"})
+    builder.add_path("retrieve", "take_top", "critique")
+    return builder.end("critique")
 
 
 graph = build().compile(name="Self-RAG")

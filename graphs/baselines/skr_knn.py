@@ -14,38 +14,29 @@ by exact match; without a neighbour that retrieval harms, passages are looked up
 compares shared words, so that nothing has to be installed: name a model, as st:NAME, to compare meaning. One call.
 """
 
-from langgraph.graph import END, START
-
-from hopgraph.graphs.baselines.self_rag import where_from
 from hopgraph.nodes.answer import answer_with
-from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.nodes.finish import finish
-from hopgraph.nodes.prepare import prepare_for
+from hopgraph.nodes.core.answer_graph import AnswerGraph
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
 from hopgraph.nodes.weigh_neighbours import weigh_neighbours
 from hopgraph.state.baselines import SelfRagState, SkrKnnContext
-from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = SkrKnnContext
 
 
-def build() -> MethodGraph:
+def build() -> AnswerGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
-    builder = MethodGraph(SelfRagState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(SelfRagState))
+    builder = AnswerGraph(SelfRagState, Context)
     builder.add_node("weigh_neighbours", weigh_neighbours)
     builder.add_node("retrieve", retrieve)
     builder.add_node("take_top", take_top)
     builder.add_node("reason", answer_with("answer_step_by_step"))
     builder.add_node("reason_alone", answer_with("answer_step_by_step", own_knowledge=True))
-    builder.add_node("finish", finish)
 
-    builder.add_path(START, "prepare", "weigh_neighbours")
-    builder.add_conditional_edges("weigh_neighbours", where_from, {"passages": "retrieve", "memory": "reason_alone"})
-    builder.add_path("retrieve", "take_top", "reason", "finish", END)
-    builder.add_edge("reason_alone", "finish")
-    return builder
+    builder.add_path("prepare", "weigh_neighbours")
+    builder.add_choice("weigh_neighbours", "needs_retrieval", {"passages": "retrieve"}, {"memory": "reason_alone"})
+    builder.add_path("retrieve", "take_top", "reason")
+    return builder.end("reason_alone", "reason")
 
 
 graph = build().compile(name="SKR-knn")

@@ -9,16 +9,9 @@ k = 5 are relevant, as many at the same time as are missing to k; zero-shot. *Ou
 of them. One call per snippet, and one for the answer, which cites the passages, not the snippets.
 """
 
-from hopgraph.graphs.baselines.summ import build_compressing
-from hopgraph.nodes.core.method_graph import MethodGraph
+from hopgraph.graphs.baselines.summ import compressing
 from hopgraph.state.baselines import SnippetContext
 
 Context = SnippetContext
-
-
-def build() -> MethodGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    return build_compressing(Context, "snippet")
-
-
+build = compressing(Context, "snippet")
 graph = build().compile(name="SNIPPET")

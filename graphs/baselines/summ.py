@@ -9,19 +9,15 @@ k = 5 are relevant, as many at the same time as are missing to k; zero-shot. *Ou
 of them. One call per summary, and one for the answer, which cites the passages, not the summaries.
 """
 
+from collections.abc import Callable
 from typing import Literal
-
-from langgraph.graph import END, START
 
 from hopgraph.nodes.answer import answer_with, excerpts_of_all_queries
 from hopgraph.nodes.compress_next import compress_next_with
-from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.nodes.finish import finish
-from hopgraph.nodes.prepare import prepare_for
+from hopgraph.nodes.core.answer_graph import AnswerGraph
 from hopgraph.nodes.rerank import rerank
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.state.baselines import CompressedContext, CompressedState, SummContext
-from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = SummContext
 
@@ -34,24 +30,23 @@ def enough_relevant(state: CompressedState, settings: CompressedContext) -> Lite
     return "too few, more left" if left and len(excerpts_of_all_queries(state["knowledge"])) < k else "enough"
 
 
-def build_compressing(context: type[CompressedContext], step: Literal["summarise", "snippet"]) -> MethodGraph:
-    """Build the graph of a method whose step cuts passages down, one call each, until k are relevant."""
-    builder = MethodGraph(CompressedState, context, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(CompressedState))
-    builder.add_node("retrieve", retrieve)
-    builder.add_node("rerank", rerank)
-    builder.add_node(step, compress_next_with(step), reserve_calls=1)
-    builder.add_node("answer", answer_with())
-    builder.add_node("finish", finish)
+def compressing(context: type[CompressedContext], step: Literal["summarise", "snippet"]) -> Callable[[], AnswerGraph]:
+    """Return the `build` of a method whose step cuts passages down, one call each, until k are relevant."""
 
-    builder.add_path(START, "prepare", "retrieve", "rerank", step)
-    builder.add_conditional_edges(step, enough_relevant, {"enough": "answer", "too few, more left": step})
-    return builder.add_path("answer", "finish", END)
+    def build() -> AnswerGraph:
+        """Build the graph: its nodes and edges, not yet compiled."""
+        builder = AnswerGraph(CompressedState, context)
+        builder.add_node("retrieve", retrieve)
+        builder.add_node("rerank", rerank)
+        builder.add_node(step, compress_next_with(step), reserve_calls=1)
+        builder.add_node("answer", answer_with())
 
+        builder.add_path("prepare", "retrieve", "rerank", step)
+        builder.add_conditional_edges(step, enough_relevant, {"enough": "answer", "too few, more left": step})
+        return builder.end("answer")
 
-def build() -> MethodGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    return build_compressing(Context, "summarise")
+    return build
 
 
+build = compressing(Context, "summarise")
 graph = build().compile(name="SUMM")

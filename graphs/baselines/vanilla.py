@@ -9,18 +9,10 @@ of ALCE's long one. No passage is dropped for its score, unless `threshold` is s
 
 from hopgraph.graphs.baselines import chain
 from hopgraph.nodes.answer import answer_with
-from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.rerank import rerank, take_best
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.state.baselines import VanillaContext
-from hopgraph.state.schemas import MethodState
 
 Context = VanillaContext
-
-
-def build() -> MethodGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    return chain(MethodState, Context, retrieve=retrieve, rerank=rerank, take_best=take_best, answer=answer_with())
-
-
+build = chain(Context, retrieve=retrieve, rerank=rerank, take_best=take_best, answer=answer_with())
 graph = build().compile(name="VANILLA")

@@ -10,18 +10,10 @@ also where nothing was kept.
 
 from hopgraph.graphs.baselines import chain
 from hopgraph.nodes.answer import answer_with
-from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.sentence_filter import sentence_filter
 from hopgraph.state.baselines import VanillaSContext
-from hopgraph.state.schemas import MethodState
 
 Context = VanillaSContext
-
-
-def build() -> MethodGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    return chain(MethodState, Context, retrieve=retrieve, sentence_filter=sentence_filter, answer=answer_with())
-
-
+build = chain(Context, retrieve=retrieve, sentence_filter=sentence_filter, answer=answer_with())
 graph = build().compile(name="VANILLA-s")

@@ -17,14 +17,10 @@ n calls where the samples agree; for a rationale of S sentences 2 S + 1 more whe
 
 from typing import Literal
 
-from langgraph.graph import END, START
-
 from hopgraph.nodes.answer_part import answer_part_with
 from hopgraph.nodes.best_answer import best_answer_with
-from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.nodes.finish import finish
-from hopgraph.nodes.next_sub_question import next_sub_question, route_sub_question
-from hopgraph.nodes.prepare import prepare_for
+from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.next_sub_question import next_sub_question
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.sample_answers import sample_answers_with
 from hopgraph.nodes.sentence_filter import sentence_filter
@@ -32,7 +28,6 @@ from hopgraph.nodes.shorten import count_votes
 from hopgraph.nodes.verifying_questions import verifying_questions
 from hopgraph.nodes.vote import vote
 from hopgraph.state.revising import EditingState, VerifyAndEditContext
-from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = VerifyAndEditContext
 
@@ -43,10 +38,9 @@ def whether_to_edit(state: EditingState, settings: VerifyAndEditContext) -> Lite
     return "agreed" if 2 * max(votes, default=0) >= settings.samples else "disagreed"
 
 
-def build() -> MethodGraph:
+def build() -> AnswerGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
-    builder = MethodGraph(EditingState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(EditingState))
+    builder = AnswerGraph(EditingState, Context)
     builder.add_node("sample", sample_answers_with(own_knowledge=True), reserve_calls=1)
     builder.add_node("vote", vote)
     builder.add_node("ask", verifying_questions, reserve_calls=1)
@@ -55,16 +49,13 @@ def build() -> MethodGraph:
     builder.add_node("sentence_filter", sentence_filter)
     builder.add_node("edit", answer_part_with("answer_in_a_sentence"), reserve_calls=1)
     builder.add_node("answer", best_answer_with())
-    builder.add_node("finish", finish)
 
-    builder.add_path(START, "prepare", "sample")
+    builder.add_path("prepare", "sample")
     builder.add_conditional_edges("sample", whether_to_edit, {"agreed": "vote", "disagreed": "ask"})
     builder.add_path("ask", "next")
-    builder.add_conditional_edges("next", route_sub_question, {"look up": "retrieve", "all answered": "answer"})
+    builder.add_choice("next", "queries", {"look up": "retrieve"}, {"all answered": "answer"})
     builder.add_path("retrieve", "sentence_filter", "edit", "next")
-    builder.add_path("answer", "finish", END)
-    builder.add_edge("vote", "finish")
-    return builder
+    return builder.end("vote", "answer")
 
 
 graph = build().compile(name="Verify-and-Edit")

@@ -18,24 +18,14 @@ A supported sentence costs a call, or two with a search; a sentence that is left
 
 from typing import Literal
 
-from langgraph.graph import END, START
-
 from hopgraph.nodes.check_sentence import answer_from_sentences, ask_about_sentence, check_sentence
-from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.nodes.finish import finish
+from hopgraph.nodes.core.answer_graph import AnswerGraph
 from hopgraph.nodes.next_sentence import next_sentence
-from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
 from hopgraph.state.revising import VtgContext, VtgState
-from hopgraph.state.schemas import AnswerOutput, QuestionInput
 
 Context = VtgContext
-
-
-def is_sentence_open(state: VtgState) -> Literal["sentence", "none"]:
-    """Whether a sentence is to be checked."""
-    return "sentence" if state["drafts"] else "none"
 
 
 def whether_to_search(state: VtgState) -> Literal["next sentence", "search"]:
@@ -44,25 +34,22 @@ def whether_to_search(state: VtgState) -> Literal["next sentence", "search"]:
     return "search" if any(draft["statement"] not in searched for draft in state["drafts"]) else "next sentence"
 
 
-def build() -> MethodGraph:
+def build() -> AnswerGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
-    builder = MethodGraph(VtgState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(VtgState))
+    builder = AnswerGraph(VtgState, Context)
     builder.add_node("retrieve", retrieve)
     builder.add_node("take_top", take_top)
     builder.add_node("write", next_sentence, reserve_calls=1)
     builder.add_node("check", check_sentence)
     builder.add_node("ask", ask_about_sentence, reserve_calls=1)
     builder.add_node("answer", answer_from_sentences)
-    builder.add_node("finish", finish)
 
-    builder.add_path(START, "prepare", "retrieve", "take_top")
-    builder.add_conditional_edges("take_top", is_sentence_open, {"sentence": "check", "none": "write"})
-    builder.add_conditional_edges("write", is_sentence_open, {"sentence": "check", "none": "answer"})
+    builder.add_path("prepare", "retrieve", "take_top")
+    builder.add_choice("take_top", "drafts", {"sentence": "check"}, {"none": "write"})
+    builder.add_choice("write", "drafts", {"sentence": "check"}, {"none": "answer"})
     builder.add_conditional_edges("check", whether_to_search, {"next sentence": "write", "search": "ask"})
-    builder.add_conditional_edges("ask", is_sentence_open, {"sentence": "retrieve", "none": "answer"})
-    builder.add_path("answer", "finish", END)
-    return builder
+    builder.add_choice("ask", "drafts", {"sentence": "retrieve"}, {"none": "answer"})
+    return builder.end("answer")
 
 
 graph = build().compile(name="VTG")

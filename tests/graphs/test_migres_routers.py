@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.graphs.migres import Context, any_queries, enough_information, what_is_left, what_was_kept
+from hopgraph.graphs.migres import Context, enough_information, what_is_left, what_was_kept
 
 
 @pytest.mark.parametrize(
@@ -32,9 +32,3 @@ def test_what_follows_the_filter(excerpts: list[int], compression: Any, recall: 
 def test_what_follows_a_decision(reason: str | None, edge: str) -> None:
     state: Any = {"stop_reason": reason}
     assert enough_information(state) == edge
-
-
-def test_what_follows_new_queries() -> None:
-    some: Any = {"queries": [1]}
-    none: Any = {"queries": []}
-    assert (any_queries(some), any_queries(none)) == ("new queries", "none left")

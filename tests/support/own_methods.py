@@ -13,7 +13,7 @@ from hopgraph.graphs.baselines import chain
 from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
-from hopgraph.state import Context as Base, MethodState
+from hopgraph.state import Context as Base
 from hopgraph.state.context import setting
 
 
@@ -26,7 +26,7 @@ class Context(Base):
     patience: int = setting("Method", 3, "how long it waits", ge=1)
 
 
-graph = chain(MethodState, Context, retrieve=retrieve, take_top=take_top, answer=answer_with()).compile(name="Short")
+graph = chain(Context, retrieve=retrieve, take_top=take_top, answer=answer_with())().compile(name="Short")
 '''
 """A method of the project's own nodes."""
 
