@@ -14,7 +14,7 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.apps.server import body_limit, connections
+from hopgraph.tools.apps.server import connections, guards
 from hopgraph.tools.apps.server.run_server import server_config
 from hopgraph.tools.apps.server.server_options import ServingOptions, proxies_from_environment
 from hopgraph.tools.models.offline import OfflineExtractive
@@ -62,7 +62,7 @@ async def test_headers_that_do_not_come_are_not_waited_for(
 async def test_a_body_that_does_not_come_is_not_waited_for(
     app: WebApp, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(body_limit, "_SECONDS", 0.1)
+    monkeypatch.setattr(guards, "_BODY_SECONDS", 0.1)
     reader, writer = await connected(app)
     writer.write(head(path, 1000) + b'{"model": ')
     reply = await reader.read()  # until it is closed

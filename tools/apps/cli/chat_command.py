@@ -14,7 +14,6 @@ from hopgraph.state.context import explicit_settings
 from hopgraph.tools.apps.cli.console import console_on, print_line
 from hopgraph.tools.apps.cli.serving_commands import ChatOptions
 from hopgraph.tools.apps.cli.settings_options import settings_for
-from hopgraph.tools.apps.server.listener import address_of, open_listener
 from hopgraph.tools.apps.server.server_options import PAGE_PATH, ServingOptions, serving_options
 from hopgraph.tools.io.optional_packages import require
 
@@ -23,6 +22,8 @@ def run_chat(given: ChatOptions) -> None:
     """Serve until Ctrl-C; settings, model and corpus are opened before the page is."""
     for package in ("fastapi", "uvicorn", "gradio"):
         require(package, "chat")
+    from hopgraph.tools.apps.server.connections import address_of, open_listener
+
     method = given.method
     if method is not None:
         method = AUTO if method.strip().lower() == AUTO else find_method(method).name

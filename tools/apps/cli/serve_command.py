@@ -15,7 +15,6 @@ from hopgraph.tools.apps.cli.console import console_on, print_line
 from hopgraph.tools.apps.cli.serving_commands import ServeOptions
 from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.server.langgraph_app import STUDIO
-from hopgraph.tools.apps.server.listener import address_of, open_listener
 from hopgraph.tools.apps.server.server_options import (
     ServingOptions,
     keys_from_environment,
@@ -63,7 +62,7 @@ def run_serve(options: ServeOptions) -> None:
         runtime = require("langgraph_runtime_inmem.database", "server")
         from uvicorn.config import HTTP_PROTOCOLS  # which the server brings along
 
-        from hopgraph.tools.apps.server.connections import connection_options
+        from hopgraph.tools.apps.server.connections import connection_options, open_listener
 
         HTTP_PROTOCOLS["auto"] = "hopgraph.tools.apps.server.connections:Connection"  # it passes no `http` on
         # The server would silently take another port.
@@ -142,6 +141,8 @@ def _entry(path: str, about: str) -> dict[str, str]:
 
 def _print_address(host: str, port: int) -> None:
     console = console_on(stderr=True)
+    from hopgraph.tools.apps.server.connections import address_of
+
     graphs, address = len(packaged_graphs()), address_of(host, port)
     print_line(console, f"Serving {graphs} graphs at {address}; stop with Ctrl-C.", "bold")
     who = "callers send a key of HOPGRAPH_API_KEY" if keys_from_environment() else "it lets in this machine alone"

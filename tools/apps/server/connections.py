@@ -1,12 +1,20 @@
-"""How long and how often a client may hold a connection: uvicorn's own limits, and those that it lacks."""
+"""The socket that a server listens on, and how long and how often a client may hold a connection to it.
+
+The limits are uvicorn's own, and those that it lacks.
+"""
 
 import asyncio
+import errno
+import socket
 from collections.abc import Sequence
 from typing import Any
 
 from typing_extensions import override
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
+from hopgraph.state import SettingsError
+
+_BACKLOG = 512
 _HEADER_SECONDS = 10.0
 """A request's headers are to be there so long after the connection is."""
 _IDLE_SECONDS = 30.0
@@ -59,3 +67,27 @@ def connection_options(proxies: Sequence[str]) -> dict[str, Any]:
     """Return the options of uvicorn, but its `http`; clients' own addresses are read off what these proxies add."""
     trusted = {"proxy_headers": bool(proxies), "forwarded_allow_ips": list(proxies)}
     return {**trusted, "limit_concurrency": _MAX_CONNECTIONS, "timeout_keep_alive": 5}
+
+
+def open_listener(host: str, port: int) -> socket.socket:
+    """Bind a host, an address or a name of this machine, and listen; the caller closes the socket.
+
+    Raises:
+        SettingsError: the port is taken or not allowed, or the host is not this machine's.
+    """
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        return socket.create_server(address, family=family, backlog=_BACKLOG, dualstack_ipv6=both)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise SettingsError(f"port {port} is taken; choose another with --port") from None
+        why = str(error.strerror or error).partition(" (while")[0]  # `create_server` adds the address
+        raise SettingsError(f"cannot serve at {host}:{port}: {why}") from None
+
+
+def address_of(host: str, port: int) -> str:
+    """Return the URL as a browser on this machine opens it."""
+    # A page cannot reach 0.0.0.0, which means every address of this machine.
+    host = "127.0.0.1" if host in ("0.0.0.0", "::", "") else host.strip("[]")  # noqa: S104
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"

@@ -10,6 +10,7 @@ All of it is plain ASGI: bodies and streams pass through as they come, nothing i
 * One line is logged for each request, under an id that the reply's X-Request-ID repeats.
 """
 
+import asyncio
 import json
 import logging
 import math
@@ -24,12 +25,19 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hopgraph.tools.apps.server.body_limit import BodyLimit
-from hopgraph.tools.apps.server.refusal import MCP_PATH, Refusal, path_in_app
-from hopgraph.tools.apps.server.request_id import REQUEST_ID_HEADER, begin_request
+from hopgraph.tools.apps.server.refusal import (
+    CLIENT_LEFT,
+    MCP_PATH,
+    REQUEST_ID_HEADER,
+    Refusal,
+    begin_request,
+    drain_body,
+    path_in_app,
+)
 from hopgraph.tools.apps.server.server_options import (
     OWNER,
     PAGE_PATH,
+    UPLOAD_PATH,
     ServingOptions,
     is_loopback,
     user_from_header,
@@ -44,8 +52,13 @@ _CLOSED_PATHS = ("/internal", "/deploy")
 """Routes of LangGraph's development server that empty it, show any thread and upload the project, without a key."""
 _ALLOW = "name it in the server's {}, or with {} of hopgraph chat"
 _UNREADABLE = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
-_CLIENT_LEFT = 499
 _FORWARDED = ("x-forwarded-for", "forwarded")
+_FORM_OVERHEAD = 100_000
+"""Bytes that a form adds to the files that it uploads."""
+_BODY_SECONDS, _BYTES_PER_SECOND = 30, 10_000
+"""A body may take so many seconds, and one more for each so many bytes of it that came."""
+_CLOSING = {"Connection": "close"}
+"""Else what is still sent would be read and discarded without end."""
 _log = logging.getLogger("hopgraph.access")
 
 
@@ -56,11 +69,21 @@ class Guards:
     """
 
     def __init__(self, app: ASGIApp, options: ServingOptions, paths: Sequence[str] = ()) -> None:
-        self._app, self._paths = app, paths
-        guarded: ASGIApp = _KeyCheck(BodyLimit(app, options), options)
+        self._app, self._options, self._paths = app, options, paths
+        self._hosts = _HostCheck(options, mounted=bool(paths))
+        self._limiter, self._open = RateLimiter(options.requests_per_minute), Counter[str]()
+        self._let_in: ASGIApp = self._check_key
         if options.origins:
-            guarded = CORSMiddleware(guarded, options.origins, allow_methods=["*"], allow_headers=["*"])
-        self._guarded = _Observer(_HostCheck(guarded, options, mounted=bool(paths)), options)
+            self._let_in = CORSMiddleware(self._check_key, options.origins, allow_methods=["*"], allow_headers=["*"])
+        ancestors = " ".join(["'self'", *options.origins])  # an allowed origin may show the page in a frame
+        self._headers = {
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "same-origin",
+            # The page needs inline scripts; but whatever is injected into it, it could reach no other host.
+            "Content-Security-Policy": "default-src 'self' data: blob:; object-src 'none'; base-uri 'self'; "
+            "script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; form-action 'self'; "
+            f"frame-ancestors {ancestors}",
+        }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, refuse, or pass on."""
@@ -70,20 +93,84 @@ class Guards:
         elif scope["type"] == "websocket":
             await Refusal(403, "there is no WebSocket here", "not_found")(scope, receive, send)
         else:
-            await self._guarded(scope, receive, send)
+            await self._observe(scope, receive, send)
+
+    async def _observe(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Add security headers, and log the request when its reply has ended: the path and the outcome, no contents."""
+        began, status, ended = time.perf_counter(), 500, False
+        identity = begin_request(scope)
+
+        async def observe(message: Message) -> None:
+            nonlocal status, ended
+            if message["type"] == "http.response.start":
+                status, headers = message["status"], MutableHeaders(scope=message)
+                for name, value in self._headers.items():
+                    headers.setdefault(name, value)
+                headers[REQUEST_ID_HEADER] = identity
+            elif message["type"] == "http.response.body" and not message.get("more_body"):
+                ended = True
+            await send(message)
+
+        try:
+            await (self._hosts.refusal(scope) or self._let_in)(scope, receive, observe)
+        except ClientDisconnect:
+            status = CLIENT_LEFT
+        finally:
+            milliseconds = 1000 * (time.perf_counter() - began)
+            user = scope.get("state", {}).get("user", "-")
+            # What follows `=` in a path of the page is a file's name.
+            path = truncate_line(scope["path"].partition("=")[0], 120)
+            logged = status if ended or status >= 400 else CLIENT_LEFT
+            # A page asks for a hundred files as it opens.
+            level = logging.DEBUG if scope["method"] == "GET" and status < 400 else logging.INFO
+            _log.log(level, "%s %s %s %.0f ms %s %s", scope["method"], path, logged, milliseconds, user, identity)
+
+    async def _check_key(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check the key, the rate of requests and the size of the body."""
+        path, client = path_in_app(scope), scope.get("client")
+        of_page, keys, streams = _is_within(path, PAGE_PATH), self._options.keys, self._options.streams_per_address
+        user = user_from_header(Headers(scope=scope).get("authorization", ""), keys) if keys else OWNER
+        # Those who guess keys are counted by address, and so are people who have yet to log in.
+        address = client[0] if client else "?"
+        name = user if user and keys else f"at {address}"
+        free = path in _PUBLIC_PATHS or (of_page and scope["method"] == "GET")
+        answer: ASGIApp = self._limit_body
+        if self._open[address] >= streams and path != "/health":
+            why = f"{address} has {streams} requests open; end one, or try again in a moment"
+            answer = Refusal(429, why, "rate_limit_exceeded", {"Retry-After": "1"})
+        elif wait := 0.0 if free else self._limiter.wait(name):
+            headers = {"Retry-After": str(math.ceil(wait))}
+            answer = Refusal(429, "too many requests; try again in a moment", "rate_limit_exceeded", headers)
+        elif user is None and not of_page and path not in _PUBLIC_PATHS:
+            headers = {"WWW-Authenticate": "Bearer"}
+            answer = Refusal(401, "no key, or a wrong one: send Authorization: Bearer KEY", "invalid_api_key", headers)
+        elif user and not of_page:
+            scope.setdefault("state", {})["user"] = user
+        self._open[address] += 1
+        try:
+            await answer(scope, receive, send)
+        finally:
+            self._open[address] -= 1
+            if not self._open[address]:
+                del self._open[address]
+
+    async def _limit_body(self, scope: Scope, receive: Receive, send: Send) -> None:
+        uploads = path_in_app(scope).startswith(UPLOAD_PATH)
+        limit = self._options.max_upload_bytes + _FORM_OVERHEAD if uploads else self._options.max_body_bytes
+        await _Body(limit, receive, send).pass_on(self._app, scope)
 
 
 class ServerGuard:
     """Guards a whole LangGraph server: its own `Auth` asks for the keys, but not on every route."""
 
     def __init__(self, app: ASGIApp, options: ServingOptions) -> None:
-        self._app = app
-        self._guarded = _HostCheck(self._unless_closed, options, mounted=True)
+        self._app, self._hosts = app, _HostCheck(options, mounted=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse or pass on; what the server asks itself, which no request can pretend, is passed on."""
         of_server = scope["type"] == "lifespan" or scope.get("root_path", "").startswith("/noauth")
-        await (self._app if of_server else self._guarded)(scope, receive, send)
+        answer = self._app if of_server else self._hosts.refusal(scope) or self._unless_closed
+        await answer(scope, receive, send)
 
     async def _unless_closed(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = path_in_app(scope)
@@ -107,65 +194,17 @@ def _is_within(path: str, prefix: str) -> bool:
     return path == prefix or path.startswith(f"{prefix}/")
 
 
-class _Observer:
-    """Adds security headers, and logs each request when its reply has ended: the path and the outcome, no contents."""
-
-    def __init__(self, app: ASGIApp, options: ServingOptions) -> None:
-        self._app = app
-        ancestors = " ".join(["'self'", *options.origins])  # an allowed origin may show the page in a frame
-        self._headers = {
-            "X-Content-Type-Options": "nosniff",
-            "Referrer-Policy": "same-origin",
-            # The page needs inline scripts; but whatever is injected into it, it could reach no other host.
-            "Content-Security-Policy": "default-src 'self' data: blob:; object-src 'none'; base-uri 'self'; "
-            "script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; form-action 'self'; "
-            f"frame-ancestors {ancestors}",
-        }
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        began, status, ended = time.perf_counter(), 500, False
-        identity = begin_request(scope)
-
-        async def observe(message: Message) -> None:
-            nonlocal status, ended
-            if message["type"] == "http.response.start":
-                status, headers = message["status"], MutableHeaders(scope=message)
-                for name, value in self._headers.items():
-                    headers.setdefault(name, value)
-                headers[REQUEST_ID_HEADER] = identity
-            elif message["type"] == "http.response.body" and not message.get("more_body"):
-                ended = True
-            await send(message)
-
-        try:
-            await self._app(scope, receive, observe)
-        except ClientDisconnect:
-            status = _CLIENT_LEFT
-        finally:
-            milliseconds = 1000 * (time.perf_counter() - began)
-            user = scope.get("state", {}).get("user", "-")
-            # What follows `=` in a path of the page is a file's name.
-            path = truncate_line(scope["path"].partition("=")[0], 120)
-            logged = status if ended or status >= 400 else _CLIENT_LEFT
-            # A page asks for a hundred files as it opens.
-            level = logging.DEBUG if scope["method"] == "GET" and status < 400 else logging.INFO
-            _log.log(level, "%s %s %s %.0f ms %s %s", scope["method"], path, logged, milliseconds, user, identity)
-
-
 class _HostCheck:
     """Refuses foreign host names and origins, and other machines where no key is set."""
 
-    def __init__(self, app: ASGIApp, options: ServingOptions, *, mounted: bool) -> None:
-        self._app, self._options = app, options
+    def __init__(self, options: ServingOptions, *, mounted: bool) -> None:
+        self._options = options
         self._names = {name.lower().strip("[]") for name in (options.host, *options.hosts)}
         self._origins = {origin.lower() for origin in options.origins}
         # On a network address, or behind another server, any name may lead here; then the keys protect the app.
         self._any_name = (mounted or not options.is_local) and bool(options.keys) and not options.hosts
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await (self._refusal(scope) or self._app)(scope, receive, send)
-
-    def _refusal(self, scope: Scope) -> Refusal | None:
+    def refusal(self, scope: Scope) -> Refusal | None:
         headers, client = Headers(scope=scope), scope.get("client")
         # A proxy on this machine says for whom it asks.
         callers = [client[0]] if client else []
@@ -210,38 +249,54 @@ class RateLimiter:
         return 0.0 if tokens >= 1 else (1 - tokens) * 60 / self._capacity
 
 
-class _KeyCheck:
-    """Checks keys, and limits the rate of requests."""
+class _RefusedError(Exception):
+    """A body has grown too large on its way, or takes too long."""
 
-    def __init__(self, app: ASGIApp, options: ServingOptions) -> None:
-        self._app, self._keys = app, options.keys
-        self._limiter = RateLimiter(options.requests_per_minute)
-        self._streams, self._open = options.streams_per_address, Counter[str]()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path, client = path_in_app(scope), scope.get("client")
-        of_page = _is_within(path, PAGE_PATH)
-        user = user_from_header(Headers(scope=scope).get("authorization", ""), self._keys) if self._keys else OWNER
-        # Those who guess keys are counted by address, and so are people who have yet to log in.
-        address = client[0] if client else "?"
-        name = user if user and self._keys else f"at {address}"
-        free = path in _PUBLIC_PATHS or (of_page and scope["method"] == "GET")
-        answer: ASGIApp = self._app
-        if self._open[address] >= self._streams and path != "/health":
-            why = f"{address} has {self._streams} requests open; end one, or try again in a moment"
-            answer = Refusal(429, why, "rate_limit_exceeded", {"Retry-After": "1"})
-        elif wait := 0.0 if free else self._limiter.wait(name):
-            headers = {"Retry-After": str(math.ceil(wait))}
-            answer = Refusal(429, "too many requests; try again in a moment", "rate_limit_exceeded", headers)
-        elif user is None and not of_page and path not in _PUBLIC_PATHS:
-            headers = {"WWW-Authenticate": "Bearer"}
-            answer = Refusal(401, "no key, or a wrong one: send Authorization: Bearer KEY", "invalid_api_key", headers)
-        elif user and not of_page:
-            scope.setdefault("state", {})["user"] = user
-        self._open[address] += 1
-        try:
-            await answer(scope, receive, send)
-        finally:
-            self._open[address] -= 1
-            if not self._open[address]:
-                del self._open[address]
+class _Body:
+    """The body of one request on its way: refused where it is too large, also a chunked one, or too slow."""
+
+    def __init__(self, limit: int, receive: Receive, send: Send) -> None:
+        self._limit, self._receive, self._send = limit, receive, send
+        self._size, self._more, self._began = 0, True, asyncio.get_running_loop().time()
+        why = f"the request has more than {limit:,} bytes; send less"
+        self._too_large = Refusal(413, why, "request_too_large", _CLOSING)
+        self._refusal: Refusal | None = None
+        self._answered = False
+
+    async def pass_on(self, app: ASGIApp, scope: Scope) -> None:
+        """Let an app answer; what it answers to a body that is refused on its way is dropped."""
+        stated = Headers(scope=scope).get("content-length", "")
+        if stated.isdecimal() and int(stated) > self._limit:
+            self._refusal = self._too_large
+        else:
+            try:
+                await app(scope, self.receive, self.send)
+            except Exception:  # frameworks wrap `_RefusedError`; what failed because of a refusal is answered by it
+                if self._refusal is None:
+                    raise
+        if self._refusal and not self._answered:
+            if self._refusal is self._too_large:
+                await drain_body(self._receive)
+            await self._refusal(scope, self._receive, self._send)
+
+    async def receive(self) -> Message:
+        if self._refusal is None:
+            try:
+                until = self._began + _BODY_SECONDS + self._size / _BYTES_PER_SECOND
+                async with asyncio.timeout_at(until if self._more else None):
+                    message = await self._receive()
+            except TimeoutError:
+                self._refusal = Refusal(408, "the request's body came too slowly", "request_timeout", _CLOSING)
+            else:
+                self._size += len(message.get("body", b""))
+                self._more = message.get("more_body", False)
+                if self._size <= self._limit:
+                    return message
+                self._refusal = self._too_large
+        raise _RefusedError
+
+    async def send(self, message: Message) -> None:
+        if self._answered or self._refusal is None:
+            self._answered = True
+            await self._send(message)

@@ -19,8 +19,7 @@ from typing_extensions import override
 
 from hopgraph.state import HopgraphError
 from hopgraph.tools.apps.server.daily_calls import DailyCalls
-from hopgraph.tools.apps.server.refusal import BusyError
-from hopgraph.tools.apps.server.request_id import current_request_id
+from hopgraph.tools.apps.server.refusal import BusyError, current_request_id
 from hopgraph.tools.apps.server.turn import TurnEnd, TurnStep
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.text.sanitize import sanitize_line, truncate_line

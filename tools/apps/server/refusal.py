@@ -1,28 +1,50 @@
 """How a request is refused: by a status and one line, in the form that clients of the endpoint's protocol read."""
 
 import asyncio
+import re
+import uuid
 from collections.abc import Mapping
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from pydantic import JsonValue
+from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
 from hopgraph.state import HopgraphError
 
 MCP_PATH = "/mcp"
+CLIENT_LEFT = 499
+"""The status of a reply to a client that has disconnected, for the log."""
+REQUEST_ID_HEADER = "X-Request-ID"
+"""Joins a reply to the lines of the log."""
 
 _INVALID_REQUEST, _INTERNAL_ERROR = -32600, -32603
 """The codes of JSON-RPC for what is the caller's fault, and what is not."""
 _MAX_DRAINED_BYTES = 20_000_000
 _DRAIN_SECONDS = 10.0
+_REQUEST_ID = re.compile(r"[\w.:-]{1,64}", re.ASCII)
+_current_id: ContextVar[str] = ContextVar("hopgraph_request_id", default="")
 
 
 def path_in_app(scope: Scope) -> str:
     """Return a request's path without that under which the app is mounted in another."""
     path: str = scope.get("path", "")
     return path.removeprefix(scope.get("root_path", ""))
+
+
+def begin_request(scope: Scope) -> str:
+    """Take the id that a request brings, as from a proxy, or make one; what it asks is logged under it."""
+    given = Headers(scope=scope).get(REQUEST_ID_HEADER, "")
+    _current_id.set(given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex[:16])
+    return _current_id.get()
+
+
+def current_request_id() -> str:
+    """Return the id of the current request; a new one outside of any, as for the page's events."""
+    return _current_id.get() or uuid.uuid4().hex[:16]
 
 
 class BusyError(HopgraphError, RuntimeError):

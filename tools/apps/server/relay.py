@@ -10,6 +10,7 @@ from fastapi.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 from typing_extensions import override
 
+from hopgraph.tools.apps.server.refusal import CLIENT_LEFT
 from hopgraph.tools.apps.server.turn import TurnStep
 
 ResultT = TypeVar("ResultT")
@@ -17,8 +18,6 @@ KEEP_ALIVE = ": working\n\n"
 """The comment that a stream sends while nothing happens."""
 _IDLE_SECONDS = 15.0
 """After so long without a byte a proxy would close the stream."""
-CLIENT_LEFT = 499
-"""The status of a reply to a client that has disconnected, for the log."""
 
 
 @asynccontextmanager

@@ -35,6 +35,9 @@ _log = logging.getLogger(__name__)
 class UnknownMethodError(SettingsError):
     """A caller named a method that there is not."""
 
+    param = "model"
+    """What OpenAI's API calls it."""
+
 
 def model_names() -> list[str]:
     """List what a caller can name as a model or a tool: `auto`, and the methods by their names, never by a place."""

@@ -7,6 +7,8 @@
 * `/health`, `/health/ready`, `/metrics`: for monitoring.
 """
 
+import asyncio
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, nullcontext
 from importlib.metadata import version
@@ -15,20 +17,24 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from hopgraph.state import HopgraphError
 from hopgraph.tools.apps.server import ag_ui, openai_api
 from hopgraph.tools.apps.server.guards import Guards
 from hopgraph.tools.apps.server.mcp_server import McpOverHttp
-from hopgraph.tools.apps.server.mounting import OpenedOnDemand
 from hopgraph.tools.apps.server.page import mount_page, page_open
 from hopgraph.tools.apps.server.refusal import MCP_PATH, Refusal, path_in_app
 from hopgraph.tools.apps.server.server_options import PAGE_PATH, ServingOptions
 from hopgraph.tools.apps.server.service import Service, open_service
+from hopgraph.tools.apps.server.turn import error_line
 
 _HEALTH_PATH, _METRICS_PATH = "/health", "/metrics"
 _GUARDED_PATHS = (PAGE_PATH, openai_api.OPENAI_PATH, ag_ui.AG_UI_PATH, _HEALTH_PATH, _METRICS_PATH)
+_log = logging.getLogger(__name__)
 
 
 def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
@@ -74,7 +80,7 @@ def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
     if options.page:
         app.add_api_route(PAGE_PATH, _page, **hidden)
         app = mount_page(app, options)
-    app.add_middleware(OpenedOnDemand, owner=app)
+    app.add_middleware(_OpenedOnDemand, owner=app)
     app.add_middleware(Guards, options=options, paths=() if alone else _GUARDED_PATHS)  # the last one added comes first
     return app
 
@@ -123,3 +129,44 @@ async def _page(request: Request) -> Response:
     """Redirect to the page with a slash, which its relative links need; a LangGraph server does not do so itself."""
     query = request.url.query
     return RedirectResponse(f"{PAGE_PATH.strip('/')}/{'?' if query else ''}{query}")
+
+
+class _OpenedOnDemand:
+    """Runs an app's lifespan from its first request to the end of the event loop, unless something else runs it.
+
+    Starlette's `mount` does not run the lifespan of what is mounted.
+    """
+
+    def __init__(self, app: ASGIApp, owner: Starlette) -> None:
+        # The lifespan is that of `owner`, which sets `owner.state.service` while it runs.
+        self._app, self._owner = app, owner
+        self._opening: asyncio.Future[None] | None = None
+        self._keeper: asyncio.Task[None] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on once the app is open; 503 with the reason while it cannot be opened, which each request tries."""
+        if scope["type"] == "http" and not hasattr(self._owner.state, "service"):
+            try:
+                await self._open()
+            except HopgraphError as error:
+                await Refusal(503, error_line(error), "not_open")(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    async def _open(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._opening is None or self._opening.done() or self._opening.get_loop() is not loop:
+            self._opening = loop.create_future()
+            self._keeper = loop.create_task(self._keep_open(self._opening))
+        await asyncio.shield(self._opening)
+
+    async def _keep_open(self, opening: asyncio.Future[None]) -> None:
+        try:
+            async with self._owner.router.lifespan_context(self._owner):
+                opening.set_result(None)
+                await asyncio.Event().wait()  # until the loop ends and cancels what is left
+        except Exception as error:  # noqa: BLE001 - it is raised in the request that opens the app
+            if opening.done():
+                _log.exception("the mounted app was closed with an error")
+            else:
+                opening.set_exception(error)

@@ -14,7 +14,7 @@ from langchain_openai import ChatOpenAI
 
 from hopgraph.graphs import METHODS
 from hopgraph.state import Citation
-from hopgraph.tools.apps.server.openai_api.completions import citation_annotations, read_request, task_reply
+from hopgraph.tools.apps.server.openai_api import citation_annotations, read_request, task_reply
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import model_names
 from hopgraph.tools.models.offline import OfflineExtractive
