@@ -1,18 +1,28 @@
-"""The conversation and the pictures of its runs in HTML: drawn alike for a running turn and for a stored one."""
+"""The conversation and the pictures of its runs in HTML: drawn alike for a running turn and for a stored one.
+
+The HTML is for `gr.HTML`, with all untrusted text escaped; as a chat message it would be read as Markdown, which finds
+formatting and links in escaped text, too. The elements are in `conversation.html`.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from pathlib import Path
+from typing import Any, Final, cast
 
-from hopgraph.state import Passage, StepEvent
+from jinja2 import Environment
+
+from hopgraph.nodes.chat.reply import not_found, remarks
+from hopgraph.nodes.core.marked_text import split_at_marks
+from hopgraph.state import Citation, Passage, StepEvent
 from hopgraph.tools.apps.runs.lines import Line
 from hopgraph.tools.apps.runs.run_svg import CardSizes, draw_cards, summarize_tree
 from hopgraph.tools.apps.runs.run_tree import RunNode, group_paragraphs, keep_evidence, limit_nodes, tree_size
 from hopgraph.tools.apps.runs.tree_builder import build_tree
-from hopgraph.tools.apps.server.page.answer_html import answer_html
-from hopgraph.tools.apps.server.page.html_text import inline_html, multiline_html, problem_html
 from hopgraph.tools.apps.server.page.page_turns import PageTurn
 from hopgraph.tools.apps.server.turn import replace_surrogates
-from hopgraph.tools.text.sanitize import pluralize, truncate_line
+from hopgraph.tools.prompts import clean
+from hopgraph.tools.retrieval.passage_metadata import describe_place, name_citation
+from hopgraph.tools.text.sanitize import pluralize, sanitize_line, truncate_line
 
 _SIZES = CardSizes(width=336.0, margin=2.0, indent=14.0, most_indent=84.0, gap=8.0, tooltip=240)
 _MOST = 60
@@ -21,26 +31,46 @@ _SUMMARY = 1_500
 """Characters of the text alternative."""
 _UNTITLED = 80
 """Characters of a passage that stand for its title where it has none."""
-_WELCOME = (
-    '<div class="hg-welcome"><h2>Ask your documents</h2><p>A question may take several steps: what is found for one'
-    " tells what to look for next. Each step is shown while it happens, and each answer names the sentences that it"
-    " rests on.</p>{}</div>"
-)
-_RATINGS = {"good": "Good", "bad": "Bad"}
 _STAND_IN = "by the stand-in, no language model"
 _STATUS_NOTES = {
     "stopped": "Stopped before there was an answer.",
     "paused": "Waiting for your review.",
     "elsewhere": "This is being answered elsewhere; open the conversation again to see what came of it.",
 }
+_TITLE_BY_KIND: Final = {"model": "the model's own knowledge", "reviewer": "stated by the reviewer"}
+"""The title where no passage supports the citation."""
 
 
-def conversation_html(turns: Iterable[PageTurn], *, welcome: bool = False, examples: Iterable[str] = ()) -> str:
+def _load_template() -> Any:
+    """Return the macros of `conversation.html`, which escape what they are given."""
+    elements: Any = Environment(autoescape=True, finalize=lambda value: clean(value) if type(value) is str else value)
+    elements.filters |= {"line": sanitize_line, "lines": _clean_lines}
+    written = Path(__file__).with_name("conversation.html").read_text(encoding="utf-8")
+    return elements.from_string("".join(map(str.strip, written.splitlines())), {"notes": _STATUS_NOTES}).module
+
+
+def _clean_lines(text: str) -> str:
+    return "\n".join(map(sanitize_line, clean(text).splitlines()))
+
+
+_elements = _load_template()
+
+
+def conversation_html(turns: Iterable[PageTurn], *, welcome: bool = False, examples: Sequence[str] = ()) -> str:
     """Draw turns, the oldest first; for none a greeting with example questions if `welcome`, else nothing."""
-    drawn = "".join(_turn_html(turn) for turn in turns)
-    offered = "".join(f"<li>{_button('ask', inline_html(each))}</li>" for each in examples)
-    greeting = _WELCOME.format(f'<ul class="hg-examples">{offered}</ul>' if offered else "")
-    return replace_surrogates(drawn or (greeting if welcome else ""))
+    drawn = [(turn, _answer(turn.told, turn.passages, f"source-{turn.id}"), *_steps(turn)) for turn in turns]
+    return replace_surrogates(str(_elements.conversation(drawn, welcome, examples)))
+
+
+def answer_html(reply: Mapping[str, Any], passages: Mapping[str, Passage], name: str) -> str:
+    """Write an answer with its sources as HTML; empty where nothing was looked up, as for small talk.
+
+    A mark is a button that opens its passage over the page, by pointer or keyboard and without a script; Escape
+    closes it. `reply` is what the node `reply` wrote into its message's `additional_kwargs`. Of a passage that is not
+    among `passages`, by id, only the quote is shown. The ids of the elements begin with `name`, unique on the page.
+    """
+    told = _answer(reply, passages, name)
+    return str(_elements.answer(told)) if told else ""
 
 
 def picture_html(turn: PageTurn | None) -> str:
@@ -49,62 +79,59 @@ def picture_html(turn: PageTurn | None) -> str:
     return replace_surrogates(drawn or '<p class="hg-nothing">The picture of the search grows here.</p>')
 
 
-def _turn_html(turn: PageTurn) -> str:
-    return (
-        f'<article class="hg-turn" data-turn="{inline_html(turn.id)}">'
-        f'<div class="hg-asked"><span class="hg-unseen">You: </span>'
-        f'<span class="hg-question">{multiline_html(turn.asked)}</span></div>'
-        f"{_steps_html(turn)}"
-        f'<div class="hg-reply" aria-live="polite">{_reply_html(turn)}</div>'
-        f"{_actions_html(turn) if turn.ended else ''}</article>"
+def _answer(reply: Mapping[str, Any], passages: Mapping[str, Passage], name: str) -> dict[str, Any]:
+    """Return what the template's `answer` shows; empty where nothing was looked up."""
+    question, answer, reason = (
+        str(reply.get("question") or ""),
+        str(reply.get("answer") or ""),
+        reply.get("stop_reason"),
     )
+    if not (question and answer):
+        return {"remarks": [not_found(question, reason)]} if question else {}
+    citations = cast("list[Citation]", reply.get("citations") or [])
+    return {
+        "answer": answer,
+        "parts": split_at_marks(answer, len(citations)),
+        "remarks": remarks(citations, reason),
+        "sources": [
+            {"number": number, "key": f"{name}-{number}", **_source(each, passages.get(each["passage_id"]))}
+            for number, each in enumerate(citations, start=1)
+        ],
+    }
 
 
-def _button(act: str, label: str, more: str = "") -> str:
-    return f'<button type="button" data-act="{act}"{more}>{label}</button>'
+def _source(citation: Citation, passage: Passage | None) -> dict[str, str]:
+    """Return a citation with its passage parted at the quote, by its offsets if they match, else where it is first."""
+    quote, text, url = citation["quote"], passage["text"] if passage else "", citation.get("url", "")
+    start, end = citation["start"], citation["end"]
+    if quote and text[start:end] != quote:
+        start = text.find(quote)
+        end = start + len(quote)
+    found = bool(quote and text and start >= 0)
+    return {
+        "kind": "passage" if citation["kind"] == "passage" else "other",
+        "title": _TITLE_BY_KIND.get(citation["kind"]) or name_citation(citation),
+        "place": describe_place(citation),
+        "url": url if url.startswith(("https://", "http://")) else "",  # it has been in the browser's hands
+        "quote": quote,
+        "before": text[:start] if found else "",
+        "after": text[end:] if found else "",
+        "passage": "" if found else text,
+    }
 
 
-def _actions_html(turn: PageTurn) -> str:
-    """Draw what can be done with a turn that has ended; `page.js` does it."""
-    shown = [_button("resume", "Continue")] if turn.ended in ("stopped", "failed") else []
-    shown += [_button("copy", "Copy")] if turn.told or turn.said else []
-    shown += [_button("again", "Ask again"), _button("edit", "Edit")]
-    for value, label in _RATINGS.items() if turn.told else ():
-        shown.append(
-            _button("rate", label, f' data-value="{value}" aria-pressed="{str(turn.feedback == value).lower()}"')
-        )
-    return f'<div class="hg-actions" role="group" aria-label="This turn">{"".join(shown)}</div>'
-
-
-def _reply_html(turn: PageTurn) -> str:
-    if turn.ended == "failed":
-        return problem_html(turn.problem)
-    if turn.ended in _STATUS_NOTES:
-        return f'<p class="hg-note">{_STATUS_NOTES[turn.ended]}</p>'
-    if turn.told:
-        return answer_html(turn.told, turn.passages, f"source-{turn.id}")
-    return f'<p class="hg-said">{multiline_html(turn.said)}</p>' if turn.said else ""
-
-
-def _steps_html(turn: PageTurn) -> str:
-    """Draw the steps as nested, collapsible items; while the turn runs they and the last group are unfolded.
+def _steps(turn: PageTurn) -> tuple[list[tuple[str, list[list[Line]]]], str]:
+    """Return the groups of a turn's steps, and what sums them up; both empty for an ended turn without steps.
 
     The lines are the ones that `hopgraph ask` prints (`runs.narration`): an iteration's heading begins a group, a
     labelled line an item, and the lines below it fold into that item.
     """
-    running = not turn.ended
     groups = _grouped(turn.lines)
     count = sum(len(items) for _, items in groups)
-    if not count and not running:
-        return ""
-    notes = ["Working" if running else "", pluralize(count, "step"), str(turn.told.get("method", ""))]
-    said = " · ".join(filter(None, [*notes, _STAND_IN if turn.stand_in else ""]))
-    inner = f'<p class="hg-about">{inline_html(turn.about)}</p>' if turn.about else ""
-    inner += "".join(_group_html(*group, unfolded=running and group is groups[-1]) for group in groups)
-    return (
-        f'<details class="hg-steps{" hg-running" if running else ""}"{" open" if running else ""}>'
-        f"<summary>{inline_html(said)}</summary>{inner}</details>"
-    )
+    if not count and turn.ended:
+        return groups, ""
+    notes = ["" if turn.ended else "Working", pluralize(count, "step"), str(turn.told.get("method", ""))]
+    return groups, " · ".join(filter(None, [*notes, _STAND_IN if turn.stand_in else ""]))
 
 
 def _grouped(lines: Iterable[Line]) -> list[tuple[str, list[list[Line]]]]:
@@ -122,27 +149,6 @@ def _grouped(lines: Iterable[Line]) -> list[tuple[str, list[list[Line]]]]:
             items.append([])
         items[-1].append(line)
     return groups
-
-
-def _group_html(heading: str, items: Iterable[list[Line]], *, unfolded: bool) -> str:
-    drawn = f"<ul>{''.join(_item_html(*item) for item in items)}</ul>"
-    if not heading:
-        return drawn
-    opened = " open" if unfolded else ""
-    return f'<details class="hg-group"{opened}><summary>{inline_html(heading)}</summary>{drawn}</details>'
-
-
-def _item_html(line: Line, *more: Line) -> str:
-    head = f'<span class="hg-label">{inline_html(line.label)}</span>{_line_html(line)}'
-    if more:
-        below = "".join(f"<li>{_line_html(each)}</li>" for each in more)
-        head = f"<details><summary>{head}</summary><ul>{below}</ul></details>"
-    return f'<li class="hg-step">{head}</li>'
-
-
-def _line_html(line: Line) -> str:
-    mark = f'<span class="hg-mark">{inline_html(line.mark)}</span> ' if line.mark else ""
-    return f'<span class="hg-line hg-{line.style}">{mark}{inline_html(line.text)}</span>'
 
 
 def picture(question: str, events: Sequence[StepEvent], passages: Mapping[str, Passage]) -> str:

@@ -20,11 +20,6 @@ def inline_html(text: str) -> str:
     return escape_text(sanitize_line(text))
 
 
-def multiline_html(text: str) -> str:
-    """Write a text as HTML with its line ends, for an element that keeps white space."""
-    return escape_text("\n".join(sanitize_line(line) for line in clean(text).splitlines()))
-
-
 def problem_html(text: str) -> str:
     """Write an error as HTML; empty for none."""
     return f'<p class="hg-problem" role="alert">{inline_html(text)}</p>' if text else ""

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 
 from hopgraph.state import Citation, Passage
-from hopgraph.tools.apps.server.page.answer_html import answer_html
+from hopgraph.tools.apps.server.page.conversation_html import answer_html
 from support.hostile_text import ANY_TEXT
 
 TEXT = "It rains in Bergen. Oslo is dry. It rains in Bergen."
