@@ -21,7 +21,14 @@ from hopgraph.state.chat import AUTO, ChatContext, settings_for_method
 from hopgraph.state.context import DEFAULT_RETRIEVER
 from hopgraph.tools.apps.runs.narration import run_header
 from hopgraph.tools.apps.server.page.document_store import JOINED, UserDocuments, corpus_id, documents_folder
-from hopgraph.tools.apps.server.page.page_turns import LiveTurn, PageTurn, TurnStore, record_run
+from hopgraph.tools.apps.server.page.page_turns import (
+    LiveTurn,
+    PageTurn,
+    ThreadView,
+    TurnOptions,
+    TurnStore,
+    record_run,
+)
 from hopgraph.tools.apps.server.page.review_form import ReviewRequest
 from hopgraph.tools.apps.server.page.settings_panel import effective_settings, list_settings
 from hopgraph.tools.apps.server.refusal import BusyError
@@ -30,33 +37,6 @@ from hopgraph.tools.apps.server.threads import thread_key
 from hopgraph.tools.apps.server.turn import error_line, hide_places
 from hopgraph.tools.retrieval.joined_retriever import JoinedRetriever
 from hopgraph.tools.text.sanitize import truncate_line
-
-
-@dataclass(frozen=True)
-class TurnOptions:
-    """What the next question is asked with."""
-
-    method: str = AUTO
-    changes: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
-    corpus: str = ""
-    """As `corpus_choices` names one of the user's own corpora, alone or with the app's; empty for the app's alone."""
-
-
-@dataclass(frozen=True)
-class ThreadView:
-    """What a tab shows of a thread."""
-
-    thread: str
-    """Empty for a new one."""
-    turns: Sequence[PageTurn]
-    asked: Sequence[ReviewRequest] = ()
-    problem: str = ""
-    """An error that belongs to no turn."""
-
-    @property
-    def runs(self) -> bool:
-        """Whether the last turn is running."""
-        return bool(self.turns) and not self.turns[-1].ended
 
 
 @dataclass(frozen=True)
@@ -128,7 +108,7 @@ class ChatSession:
     async def open(self, user: str, thread: str) -> ThreadView:
         """Show a thread; a new one where the user has none of this id."""
         if live := self._live_turn(user, thread):
-            return ThreadView(live.thread, live.turns)
+            return live.view
         service = self.service()
         if thread not in [each["id"] for each in await service.threads.list_for(user)]:
             return ThreadView("", [])
@@ -163,7 +143,7 @@ class ChatSession:
     async def rate(self, user: str, thread: str, turn_id: str, feedback: Literal["", "good", "bad"]) -> None:
         """Keep what a person says of a reply with its turn; nothing happens if there is no such turn."""
         live = self._live_turn(user, thread)
-        turns = {each.id: each for each in live.turns} if live else await self.turn_store.load(user, thread)
+        turns = {each.id: each for each in live.view.turns} if live else await self.turn_store.load(user, thread)
         if turn := turns.get(turn_id):
             turn.feedback = feedback
             await self.turn_store.save(user, thread, turn)
@@ -171,10 +151,9 @@ class ChatSession:
     async def follow(self, user: str, thread: str) -> AsyncGenerator[ThreadView]:
         """Show a thread's running turn until it is over; nothing comes where none runs."""
         if live := self._live_turn(user, thread):
-            async with aclosing(live.follow()) as news:
-                async for _ in news:
-                    yield ThreadView(live.thread, live.turns)
-            yield ThreadView(live.thread, live.turns, _requests(live.asked))
+            async with aclosing(live.follow()) as views:
+                async for view in views:
+                    yield view
 
     def _live_turn(self, user: str, thread: str) -> LiveTurn | None:
         return self._live.get(thread_key(user, thread)) if thread else None
@@ -188,7 +167,7 @@ class ChatSession:
             before = await self.open(user, thread)
             if before.thread and self.service().admission.is_busy(thread_key(user, before.thread)):
                 raise BusyError("this conversation is still being answered; ask again when it has ended")
-            turn = PageTurn(text, method=options.method, changes=dict(options.changes), corpus=options.corpus)
+            turn = PageTurn(text, **vars(options))
             settings = self.settings(user, options)
             turn.about, stand_in = await self.describe(user, options)
             turn.stand_in = bool(stand_in)
@@ -225,20 +204,13 @@ class ChatSession:
         service, turn = self.service(), before.turns[-1]
         state = await service.chat.aget_state(service.threads.config(user, thread))
         asked = [each.id for each in state.values.get("messages", ()) if isinstance(each, HumanMessage)][-1:]
-        given = None
-        if not state.next or asked != [turn.id]:
+        given, passed = None, 0.0
+        if state.next and asked == [turn.id]:
+            passed = time.time() - state.values["started_at"]
+        else:
             given = {"messages": [HumanMessage(turn.asked, id=turn.id)]}
             turn.lines, turn.events = [], []
-        try:
-            settings = self.settings(user, TurnOptions(turn.method, turn.changes, turn.corpus))
-        except HopgraphError as error:
-            yield replace(before, problem=error_line(error))
-            return
-        if given is None and settings.deadline_seconds is not None:
-            passed = time.time() - state.values["started_at"]
-            settings = settings.model_copy(update={"deadline_seconds": settings.deadline_seconds + passed})
-        turn.ended, turn.problem, turn.said = "", "", ""
-        async for view in self._run(user, ThreadView(before.thread, before.turns), given, settings):
+        async for view in self._go_on(user, before, given, passed):
             yield view
 
     async def review(self, user: str, thread: str, asked: Sequence[ReviewRequest]) -> AsyncGenerator[ThreadView]:
@@ -248,27 +220,34 @@ class ChatSession:
             yield ThreadView(before.thread, before.turns, asked if before.asked else ())
             return
         given: Command[Any] = Command(resume={each.id: each.answer for each in asked})
-        turn, answered = before.turns[-1], ThreadView(before.thread, before.turns)
-        turn.ended = ""
+        async for view in self._go_on(user, before, given):
+            yield view
+
+    async def _go_on(self, user: str, before: ThreadView, given: Any, passed: float = 0) -> AsyncGenerator[ThreadView]:
+        """Run the last turn again from its thread's state, with `passed` seconds more to its deadline."""
+        turn = before.turns[-1]
         try:
-            settings = self.settings(user, TurnOptions(turn.method, turn.changes, turn.corpus))
+            settings = self.settings(user, turn)
         except HopgraphError as error:
-            turn.ended, turn.problem = "failed", error_line(error)
-            yield answered
+            yield replace(before, problem=error_line(error))
             return
-        async for view in self._run(user, answered, given, settings):
+        if settings.deadline_seconds is not None:
+            settings = settings.model_copy(update={"deadline_seconds": settings.deadline_seconds + passed})
+        turn.ended, turn.problem, turn.said = "", "", ""
+        async for view in self._run(user, ThreadView(before.thread, before.turns), given, settings):
             yield view
 
     async def _run(self, user: str, view: ThreadView, given: Any, settings: ChatContext) -> AsyncGenerator[ThreadView]:
         """Start the last turn in a task of its own, and show it while the page is open."""
         service, turn, key = self.service(), view.turns[-1], thread_key(user, view.thread)
-        live = self._live[key] = LiveTurn(view.thread, view.turns)
+        live = self._live[key] = LiveTurn(view)
 
         async def run() -> None:
             try:
                 await self.turn_store.save(user, view.thread, turn)
                 steps = service.run_on_thread(user, view.thread, given, settings)
-                live.asked = await record_run(steps, service.options.turn_seconds, turn, live.tell)
+                paused = await record_run(steps, service.options.turn_seconds, turn, live.tell)
+                live.view = replace(view, asked=_requests(paused))
             finally:
                 turn.ended = turn.ended or "stopped"
                 try:
@@ -279,7 +258,7 @@ class ChatSession:
                     live.tell(over=True)
 
         live.task = asyncio.create_task(run())
-        async with aclosing(self.follow(user, view.thread)) as views:
+        async with aclosing(live.follow()) as views:
             async for each in views:
                 yield each
 

@@ -43,10 +43,14 @@ _TITLE_BY_KIND: Final = {"model": "the model's own knowledge", "reviewer": "stat
 
 def _load_template() -> Any:
     """Return the macros of `conversation.html`, which escape what they are given."""
-    elements: Any = Environment(autoescape=True, finalize=lambda value: clean(value) if type(value) is str else value)
+    elements: Any = Environment(autoescape=True, finalize=_clean_text)
     elements.filters |= {"line": sanitize_line, "lines": _clean_lines}
     written = Path(__file__).with_name("conversation.html").read_text(encoding="utf-8")
     return elements.from_string("".join(map(str.strip, written.splitlines())), {"notes": _STATUS_NOTES}).module
+
+
+def _clean_text(value: object) -> object:
+    return clean(value) if type(value) is str else value  # not the macros' own HTML
 
 
 def _clean_lines(text: str) -> str:

@@ -19,9 +19,11 @@ from pydantic import JsonValue
 
 from hopgraph.nodes.core.marked_text import unescape_markup
 from hopgraph.state import Passage, StepEvent
+from hopgraph.state.chat import AUTO
 from hopgraph.tools.apps.runs.lines import Line
 from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.apps.runs.tree_builder import TREE_EVENTS
+from hopgraph.tools.apps.server.page.review_form import ReviewRequest
 from hopgraph.tools.apps.server.relay import run_in_task
 from hopgraph.tools.apps.server.storage import Database
 from hopgraph.tools.apps.server.turn import PassagesRead, TurnEnd, TurnStep, WrittenText, error_line, step_lines
@@ -38,8 +40,19 @@ TurnStatus = Literal["", "done", "stopped", "failed", "paused", "elsewhere"]
 runs at another endpoint of the app."""
 
 
+@dataclass(kw_only=True)
+class TurnOptions:
+    """What a question is asked with."""
+
+    method: str = AUTO
+    changes: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    """The settings that the person changed."""
+    corpus: str = ""
+    """As `corpus_choices` names one of the user's own corpora, alone or with the app's; empty for the app's alone."""
+
+
 @dataclass
-class PageTurn:
+class PageTurn(TurnOptions):
     """A question and its outcome, as the page draws and stores it: the fields' names are those of the format."""
 
     asked: str
@@ -48,11 +61,6 @@ class PageTurn:
     """Of the person's message in the thread."""
     asked_at: float = field(default_factory=time.time)
     """Seconds since 1970; 0 for a turn that was not started on this page."""
-    method: str = "auto"
-    changes: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
-    """The settings that the person changed."""
-    corpus: str = ""
-    """The id of the user's corpus that was chosen; empty for the app's."""
     about: str = ""
     """The method, the model and the corpus it was asked with, for people."""
     stand_in: bool = False
@@ -73,23 +81,29 @@ class PageTurn:
     """What the person says of the reply."""
     ended: TurnStatus = ""
 
-    def record_end(self, end: TurnEnd | None, error: BaseException | None, seconds: float) -> None:
-        """Record how the run ended; without an end or an error it was stopped."""
-        if end and end.paused:
-            self.ended = "paused"
-        elif end:
-            self.record_reply(end.state["messages"][-1])
-            self.ended = "done"
-        else:
-            self.ended = "failed" if error else "stopped"
-            self.problem = error_line(error, seconds) if error else ""
-
     def record_reply(self, message: Any) -> None:
         """Record the reply's message, which ends the turn."""
         found = message.additional_kwargs if isinstance(message, AIMessage) else {}
         looked_up = bool(found.get("method"))
         self.told = dict(found) if looked_up else {}
         self.said = "" if looked_up else unescape_markup(message.text)
+
+
+@dataclass(frozen=True)
+class ThreadView:
+    """What a tab shows of a thread."""
+
+    thread: str
+    """Empty for a new one."""
+    turns: Sequence[PageTurn]
+    asked: Sequence[ReviewRequest] = ()
+    problem: str = ""
+    """An error that belongs to no turn."""
+
+    @property
+    def runs(self) -> bool:
+        """Whether the last turn is running."""
+        return bool(self.turns) and not self.turns[-1].ended
 
 
 @dataclass(frozen=True)
@@ -140,38 +154,38 @@ async def record_run(
     """Run a turn to its end, record it, and call `news` whenever there is something new; being cancelled stops it.
 
     Returns:
-        What a person is asked, where it pauses; else none.
+        What a person is asked, where it pauses; else none. A turn that has not `ended` then was stopped.
     """
-    narrator = Narrator(passages=turn.passages)
-    try:
-        async with run_in_task(steps, seconds) as (task, arrived):
-            end: TurnEnd | None = None
-            while (step := await arrived.get()) is not None:
-                turn.lines += step_lines(step, narrator)
-                if isinstance(step, TurnEnd):
-                    end = step
-                elif isinstance(step, WrittenText):
-                    turn.said += unescape_markup(step.text)
-                elif not isinstance(step, PassagesRead) and step["event"] in TREE_EVENTS:
-                    turn.events.append(step)
-                if arrived.empty():
-                    news()
-            turn.lines += narrator.flush()
-            # Only once the task has ended: until then the thread takes no other question.
-            turn.record_end(end, None if task.cancelled() else task.exception(), seconds)
-            return end.paused if end else ()
-    finally:
-        turn.ended = turn.ended or "stopped"
+    narrator, end = Narrator(passages=turn.passages), None
+    async with run_in_task(steps, seconds) as (task, arrived):
+        while (step := await arrived.get()) is not None:
+            turn.lines += step_lines(step, narrator)
+            if isinstance(step, TurnEnd):
+                end = step
+            elif isinstance(step, WrittenText):
+                turn.said += unescape_markup(step.text)
+            elif not isinstance(step, PassagesRead) and step["event"] in TREE_EVENTS:
+                turn.events.append(step)
+            if arrived.empty():
+                news()
+        turn.lines += narrator.flush()
+        # Only once the task has ended: until then the thread takes no other question.
+        if end and end.paused:
+            turn.ended = "paused"
+        elif end:
+            turn.record_reply(end.state["messages"][-1])
+            turn.ended = "done"
+        elif not task.cancelled() and (error := task.exception()):
+            turn.ended, turn.problem = "failed", error_line(error, seconds)
+        return end.paused if end else ()
 
 
 class LiveTurn:
     """A turn that runs, watched or not: closing or reloading a page does not stop it."""
 
-    def __init__(self, thread: str, turns: Sequence[PageTurn]) -> None:
+    def __init__(self, view: ThreadView) -> None:
         """Begin with the thread's turns, of which the last one runs."""
-        self.thread, self.turns = thread, turns
-        self.asked: Sequence[Interrupt] = ()
-        """What a person is asked once it has paused."""
+        self.view = view
         self.task: asyncio.Task[None] | None = None
         self._news, self._over = asyncio.Event(), False
 
@@ -181,11 +195,12 @@ class LiveTurn:
         self._news.set()
         self._news = asyncio.Event()
 
-    async def follow(self) -> AsyncGenerator[None]:
-        """Yield at once and whenever something is new, until the turn is over."""
+    async def follow(self) -> AsyncGenerator[ThreadView]:
+        """Yield what is shown at once and whenever something is new, until the turn is over."""
         while not self._over:
             news = self._news
-            yield
+            yield self.view
             if not self._over:
                 await news.wait()
                 await asyncio.sleep(_PAUSE_SECONDS)
+        yield self.view

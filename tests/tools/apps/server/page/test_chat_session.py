@@ -10,8 +10,8 @@ import pytest
 from pydantic import JsonValue
 
 from hopgraph.state import HopgraphError
-from hopgraph.tools.apps.server.page.chat_session import ChatSession, ThreadView, TurnOptions
-from hopgraph.tools.apps.server.page.page_turns import PageTurn
+from hopgraph.tools.apps.server.page.chat_session import ChatSession
+from hopgraph.tools.apps.server.page.page_turns import PageTurn, ThreadView, TurnOptions
 from hopgraph.tools.apps.server.page.review_form import answer_next
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import open_service
@@ -82,7 +82,7 @@ async def test_an_edited_question_takes_the_place_of_its_turn_and_those_after_it
     for turns in (views[0].turns, views[-1].turns, (await chat_session.open(USER, thread)).turns):
         assert [each.asked for each in turns] == [QUESTION, other]
     assert len(await chat_session.turn_store.load(USER, thread)) == 2
-    refused = [view async for view in chat_session.ask(USER, thread, "?", TurnOptions("no_such"), second)]
+    refused = [view async for view in chat_session.ask(USER, thread, "?", TurnOptions(method="no_such"), second)]
     assert [each.asked for each in refused[-1].turns] == [QUESTION, other]
     state = await chat_session.service().chat.aget_state(chat_session.service().threads.config(USER, thread))
     assert [each.type for each in state.values["messages"]] == ["human", "ai"] * 2
