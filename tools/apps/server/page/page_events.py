@@ -11,12 +11,12 @@ from pydantic import JsonValue
 
 from hopgraph.state import HopgraphError
 from hopgraph.state.chat import AUTO
-from hopgraph.tools.apps.server.page.chat_session import ChatSession, ThreadView, TurnOptions
+from hopgraph.tools.apps.server.page.chat_session import ChatSession
 from hopgraph.tools.apps.server.page.conversation_html import conversation_html, picture_html
 from hopgraph.tools.apps.server.page.documents_panel import corpus_choices
 from hopgraph.tools.apps.server.page.html_text import inline_html, problem_html
 from hopgraph.tools.apps.server.page.page_components import PageComponents, settings_fields
-from hopgraph.tools.apps.server.page.page_turns import PageTurn
+from hopgraph.tools.apps.server.page.page_turns import PageTurn, ThreadView, TurnOptions
 from hopgraph.tools.apps.server.page.review_form import REVIEW_SETTINGS, ReviewRequest, answer_next, review_form
 from hopgraph.tools.apps.server.page.settings_panel import settings_panel
 from hopgraph.tools.apps.server.page.upload_guard import make_guarded_blocks
@@ -51,41 +51,53 @@ class _PageEvents:
         """The sessions whose question runs."""
 
     def connect(self, blocks: Any) -> None:
-        parts = self.parts
-
-        async def load(request: Request, thread: str | None) -> AsyncGenerator[Updates]:
-            updates, options = await self._open(_user(request), thread or "")
-            yield {**updates, parts.notice: await self._notice(_user(request), options)}
-            async for each in self._follow(_user(request), thread or ""):
-                yield each
-
-        blocks.load(load, [parts.last_opened], [*parts.view, *parts.restored, parts.notice], **_QUIET)
-        self._connect_asking()
-        self._connect_running()
-        self._connect_threads()
+        gr, parts = self.gr, self.parts
+        view, opened = parts.view, [*parts.view, *parts.restored]
+        blocks.load(self.load, [parts.last_opened], [*opened, parts.notice], **_QUIET)
+        # Gradio's default trigger mode silently drops what comes between an event's last update and its end.
+        queued: dict[str, Any] = {"trigger_mode": "multiple", **_QUIET}
+        triggers, inputs = [parts.box.submit, parts.send.click], [parts.opened, parts.box, *parts.options]
+        gr.on(triggers, self.ask, inputs, [*view, parts.box], **queued)
+        parts.last.edit(self.edit, [parts.opened, *parts.options], [*view, parts.box], **queued)
+        parts.stop.click(self.stop, [parts.opened], None, **_QUIET)
+        parts.last.submit(self.resume, [parts.opened], view, **_QUIET)
+        parts.last.like(self.rate, [parts.opened], None, **_QUIET)
+        parts.new.click(self.new, None, view, **_QUIET)
+        parts.threads.input(self.choose, [parts.threads], opened, trigger_mode="always_last", **_QUIET)
+        gr.on([parts.rename.click, parts.title.submit], self.rename, [parts.opened, parts.title], view, **_QUIET)
+        parts.delete.click(lambda: gr.update(visible=True), None, [parts.confirmation], **_QUIET)
+        parts.keep_it.click(lambda: gr.update(visible=False), None, [parts.confirmation], **_QUIET)
+        parts.delete_it.click(self.delete, [parts.opened], view, **_QUIET)
         self._connect_review()
         self._connect_options()
         parts.documents.connect(lambda: self.session.documents, _user)
 
-    def _connect_asking(self) -> None:
-        parts = self.parts
+    async def load(self, request: Request, thread: str | None) -> AsyncGenerator[Updates]:
+        user = _user(request)
+        updates, options = await self._open(user, thread or "")
+        yield {**updates, self.parts.notice: await self._notice(user, options)}
+        async for each in self._shown(user, self.session.follow(user, thread or ""), complete=False):
+            yield each
 
-        async def ask(request: Request, thread: str, text: str, *chosen: Any) -> AsyncGenerator[Updates]:
-            async with contextlib.aclosing(self._answer(request, thread, text, _options(*chosen))) as updates:
-                async for each in updates:
-                    yield each
+    async def choose(self, request: Request, thread: str | None) -> AsyncGenerator[Updates]:
+        user, parts = _user(request), self.parts
+        updates, _ = await self._open(user, thread or "")
+        if updates[parts.opened] == thread:
+            del updates[parts.threads]["value"]  # another may be chosen by now
+        yield updates
+        async for each in self._shown(user, self.session.follow(user, thread or ""), complete=False):
+            yield each
 
-        async def edit(request: Request, told: EventData, thread: str, *chosen: Any) -> AsyncGenerator[Updates]:
-            text, turn = str(getattr(told, "text", "")), str(getattr(told, "turn", ""))
-            async with contextlib.aclosing(self._answer(request, thread, text, _options(*chosen), turn)) as updates:
-                async for each in updates:
-                    yield each
+    async def ask(self, request: Request, thread: str, text: str, *chosen: Any) -> AsyncGenerator[Updates]:
+        async with contextlib.aclosing(self._answer(request, thread, text, _options(*chosen))) as updates:
+            async for each in updates:
+                yield each
 
-        # Gradio's default trigger mode silently drops what comes between an event's last update and its end.
-        queued: dict[str, Any] = {"trigger_mode": "multiple", **_QUIET}
-        triggers, inputs = [parts.box.submit, parts.send.click], [parts.opened, parts.box, *parts.options]
-        self.gr.on(triggers, ask, inputs, [*parts.view, parts.box], **queued)
-        parts.last.edit(edit, [parts.opened, *parts.options], [*parts.view, parts.box], **queued)
+    async def edit(self, request: Request, told: EventData, thread: str, *chosen: Any) -> AsyncGenerator[Updates]:
+        text, turn = str(getattr(told, "text", "")), str(getattr(told, "turn", ""))
+        async with contextlib.aclosing(self._answer(request, thread, text, _options(*chosen), turn)) as updates:
+            async for each in updates:
+                yield each
 
     async def _answer(
         self, request: Request, thread: str, text: str, options: TurnOptions, edited: str = ""
@@ -112,63 +124,35 @@ class _PageEvents:
             if runs:
                 self.asking.remove(session)
 
-    def _connect_running(self) -> None:
-        """Connect what is done to a turn: stopping, continuing and rating it."""
-        parts = self.parts
+    async def stop(self, request: Request, thread: str) -> None:
+        self.session.stop(_user(request), thread)
 
-        async def stop(request: Request, thread: str) -> None:
-            self.session.stop(_user(request), thread)
+    async def resume(self, request: Request, thread: str) -> AsyncGenerator[Updates]:
+        user = _user(request)
+        async for each in self._shown(user, self.session.resume(user, thread)):
+            yield each
 
-        async def resume(request: Request, thread: str) -> AsyncGenerator[Updates]:
-            user, first = _user(request), True
-            async for view in self.session.resume(user, thread):
-                yield await self._show(user, view, complete=first or not view.runs)
-                first = False
+    async def rate(self, request: Request, thread: str, told: EventData) -> None:
+        turn, feedback = str(getattr(told, "turn", "")), str(getattr(told, "feedback", ""))
+        if feedback in ("", "good", "bad"):
+            await self.session.rate(_user(request), thread, turn, feedback)
 
-        async def rate(request: Request, thread: str, told: EventData) -> None:
-            turn, feedback = str(getattr(told, "turn", "")), str(getattr(told, "feedback", ""))
-            if feedback in ("", "good", "bad"):
-                await self.session.rate(_user(request), thread, turn, feedback)
+    async def new(self, request: Request) -> Updates:
+        return await self._show(_user(request), ThreadView("", []))
 
-        parts.stop.click(stop, [parts.opened], None, **_QUIET)
-        parts.last.submit(resume, [parts.opened], parts.view, **_QUIET)
-        parts.last.like(rate, [parts.opened], None, **_QUIET)
+    async def rename(self, request: Request, thread: str, title: str) -> Updates:
+        user = _user(request)
+        with contextlib.suppress(HopgraphError):  # deleted meanwhile, in another tab
+            await self.session.service().threads.rename(user, thread, title)
+        return await self._show(user, await self.session.open(user, thread))
 
-    def _connect_threads(self) -> None:
-        gr, parts = self.gr, self.parts
-
-        async def choose(request: Request, thread: str | None) -> AsyncGenerator[Updates]:
-            updates, _ = await self._open(_user(request), thread or "")
-            if updates[parts.opened] == thread:
-                del updates[parts.threads]["value"]  # another may be chosen by now
-            yield updates
-            async for each in self._follow(_user(request), thread or ""):
-                yield each
-
-        async def new(request: Request) -> Updates:
-            return await self._show(_user(request), ThreadView("", []))
-
-        async def rename(request: Request, thread: str, title: str) -> Updates:
-            user = _user(request)
-            with contextlib.suppress(HopgraphError):  # deleted meanwhile, in another tab
-                await self.session.service().threads.rename(user, thread, title)
-            return await self._show(user, await self.session.open(user, thread))
-
-        async def delete(request: Request, thread: str) -> Updates:
-            user, view = _user(request), ThreadView("", [])
-            try:
-                await self.session.delete(user, thread)
-            except HopgraphError as error:
-                view = replace(await self.session.open(user, thread), problem=str(error))
-            return await self._show(user, view)
-
-        parts.new.click(new, None, parts.view, **_QUIET)
-        opened = [*parts.view, *parts.restored]
-        parts.threads.input(choose, [parts.threads], opened, trigger_mode="always_last", **_QUIET)
-        gr.on([parts.rename.click, parts.title.submit], rename, [parts.opened, parts.title], parts.view, **_QUIET)
-        parts.delete.click(lambda: gr.update(visible=True), None, [parts.confirmation], **_QUIET)
-        parts.keep_it.click(lambda: gr.update(visible=False), None, [parts.confirmation], **_QUIET)
-        parts.delete_it.click(delete, [parts.opened], parts.view, **_QUIET)
+    async def delete(self, request: Request, thread: str) -> Updates:
+        user, view = _user(request), ThreadView("", [])
+        try:
+            await self.session.delete(user, thread)
+        except HopgraphError as error:
+            view = replace(await self.session.open(user, thread), problem=str(error))
+        return await self._show(user, view)
 
     def _connect_review(self) -> None:
         parts = self.parts
@@ -177,11 +161,9 @@ class _PageEvents:
             async def resume(
                 request: Request, thread: str, asked: Sequence[ReviewRequest], *values: Any
             ) -> AsyncGenerator[Updates]:
-                user, first = _user(request), True
-                answered = answer_next(asked, make(*values))
-                async for view in self.session.review(user, thread, answered):
-                    yield await self._show(user, view, complete=first or not view.runs)
-                    first = False
+                user, answered = _user(request), answer_next(asked, make(*values))
+                async for each in self._shown(user, self.session.review(user, thread, answered)):
+                    yield each
 
             button.click(resume, [parts.opened, parts.asked, *inputs], parts.view, **_QUIET)
 
@@ -246,10 +228,13 @@ class _PageEvents:
             parts.corpus: self.gr.update(choices=choices, value=corpus),
         }, _options(method, changes, corpus, kinds)
 
-    async def _follow(self, user: str, thread: str) -> AsyncGenerator[Updates]:
-        """Give the page's updates for a turn that runs already, as after a reload."""
-        async for view in self.session.follow(user, thread):
-            yield await self._show(user, view, complete=not view.runs)
+    async def _shown(
+        self, user: str, views: AsyncGenerator[ThreadView], *, complete: bool = True
+    ) -> AsyncGenerator[Updates]:
+        """Give the page's updates for the views of a turn: `complete` for the first one, and once it has ended."""
+        async for view in views:
+            yield await self._show(user, view, complete=complete or not view.runs)
+            complete = False
 
     async def _show(self, user: str, view: ThreadView, *, complete: bool = True) -> Updates:
         """Return the page's updates for a view; unless `complete` only those that change while a turn runs."""
@@ -278,7 +263,8 @@ class _PageEvents:
 
 
 def _options(method: str, changes: Mapping[str, JsonValue], corpus: str, kinds: Sequence[str]) -> TurnOptions:
-    return TurnOptions(method, {**changes, **{REVIEW_SETTINGS[kind]: True for kind in kinds}}, corpus or "")
+    asked = {REVIEW_SETTINGS[kind]: True for kind in kinds}
+    return TurnOptions(method=method, changes={**changes, **asked}, corpus=corpus or "")
 
 
 def _user(request: Request) -> str:
