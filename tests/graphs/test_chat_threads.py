@@ -19,8 +19,7 @@ from hopgraph.state.chat import AUTO
 from hopgraph.tools.apps.server.page.page_turns import TurnStore
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import BusyError, open_service
-from hopgraph.tools.apps.server.storage import StorageError
-from hopgraph.tools.apps.server.threads import Threads, default_path, open_threads, thread_key
+from hopgraph.tools.apps.server.threads import StorageError, Threads, default_path, open_threads, thread_key
 from hopgraph.tools.apps.server.turn import TurnEnd
 from hopgraph.tools.models.offline import OfflineExtractive
 from support.paths import ROOT

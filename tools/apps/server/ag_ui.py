@@ -36,7 +36,7 @@ from hopgraph.tools.apps.server.refusal import BusyError, QuotaError
 from hopgraph.tools.apps.server.relay import KEEP_ALIVE, relay_steps, stream_events
 from hopgraph.tools.apps.server.server_options import OWNER
 from hopgraph.tools.apps.server.service import Service
-from hopgraph.tools.apps.server.storage import StorageError
+from hopgraph.tools.apps.server.threads import StorageError
 from hopgraph.tools.apps.server.turn import (
     PassagesRead,
     TurnEnd,
@@ -196,7 +196,7 @@ def _step_events(step: StepEvent, before: str) -> list[ag.BaseEvent]:
 def _reply_events(end: TurnEnd, run_input: RunAgentInput, written: str) -> list[ag.BaseEvent]:
     """Write the reply's message, or what is left of one whose text was `written` as it came; and the state."""
     reply: AIMessage = end.state["messages"][-1]
-    payload = answer_payload(end.state, end.state["chosen"] or "")
+    payload = answer_payload(end.state)
     message, state = str(reply.id), cast("Any", run_input.state)
     started = ag.TextMessageStartEvent(message_id=message, role="assistant", metadata={_OURS: payload})
     rest = rest_of(replace_surrogates(reply.text), written)

@@ -5,13 +5,13 @@ and memory, then writes a line of JSON per stage and, as the last one, the corpu
 """
 
 import asyncio
+import json
 import os
 import sys
-import time
 import uuid
 from asyncio import StreamReader, StreamWriter
 from asyncio.subprocess import PIPE
-from collections.abc import AsyncGenerator, Callable, Container, Sequence
+from collections.abc import AsyncGenerator, Callable, Container, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +21,9 @@ from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
 from hopgraph.state import CorpusError, HopgraphError
-from hopgraph.tools.apps.server.uploaded_files import write_corpus
 from hopgraph.tools.io.process_limits import limit_process, yield_to_others
 from hopgraph.tools.retrieval import delete_passages, open_index, update_index
-from hopgraph.tools.retrieval.corpora import CorpusReading
+from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, open_corpus
 from hopgraph.tools.text.sanitize import sanitize_line
 
 MAX_SECONDS = 900
@@ -32,6 +31,8 @@ MAX_SECONDS = 900
 MAX_MEMORY = 4 << 30
 """Bytes of address space."""
 _PASSAGES, INDEX = "-passages.jsonl", "index"
+_REPORT_EVERY = 500
+"""Passages, while files are read."""
 _STAGES = {"read": "indexing", "score": "scoring", "save": "saving"}
 
 
@@ -68,17 +69,17 @@ class UploadJob(TypedDict):
     """What the process is to index."""
 
     folder: Path
-    """Of the corpus; it exists, its name is the corpus's id, and that of a new one is left for the caller to remove."""
-    name: str
+    """Of the corpus; it exists, and that of a new one is left for the caller to remove."""
+    before: UserCorpus
+    """The corpus that is changed; a new one has no files yet."""
     files: dict[str, Path]
     """As `name_files` returns them; they take the place of files of the same name."""
     unread: list[str]
     """What it says of other files."""
-    language: str | None
-    changed: UserCorpus | None
-    """The corpus that is changed; None for a new one."""
     removed: list[str]
-    """The names of its files that are removed."""
+    """The names of files of the corpus that are removed."""
+    language: str | None
+    """Of a new corpus."""
     max_seconds: int
     max_memory: int
 
@@ -139,40 +140,102 @@ def _too_much(job: UploadJob) -> str:
 
 def build_corpus(job: UploadJob, report: Callable[[IndexingStage], None]) -> UserCorpus:
     """Index the files of a job here and now; a CorpusError where none can be used."""
-    before, index, used = job["changed"], job["folder"] / INDEX, list[str]()
+    before, index, used, read = job["before"], job["folder"] / INDEX, list[str](), CorpusReading(skip_bad=True)
     for left in job["folder"].glob(f"*{_PASSAGES}"):  # by a process that was killed
         left.unlink()
-    passages, read = job["folder"] / f"{uuid.uuid4().hex}{_PASSAGES}", CorpusReading()
+    passages = job["folder"] / f"{uuid.uuid4().hex}{_PASSAGES}"
 
     def progress(stage: str, done: int, total: int | None) -> None:
         report(IndexingStage(_STAGES[stage], done, total))
 
     try:
         if job["files"]:
-            used, read = write_corpus(
-                job["files"], passages, lambda done, total: report(IndexingStage("reading", min(done, total), total))
-            )
+            used = _write_corpus(job["files"], passages, read, report)
         gone = {*job["removed"], *used}
-        old = _passages_of(index, before["files"], gone) if before else []
+        old = _passages_of(index, before["files"], gone) if before["files"] else []
         if used:
-            how: dict[str, Any] = {"add": True, "delete": old} if before else {"language": job["language"]}
+            how: dict[str, Any] = {"add": True, "delete": old} if before["files"] else {"language": job["language"]}
             count = update_index(passages, index, format="beir", progress=progress, **how).passages
         else:
             delete_passages(index, old, progress=progress)
             count = len(open_index(index))
     except CorpusError as error:
-        raise CorpusError(sanitize_line(str(error).replace(str(passages), job["name"]))) from None
+        raise CorpusError(sanitize_line(str(error).replace(str(passages), before["name"]))) from None
     finally:
         passages.unlink(missing_ok=True)
-    return UserCorpus(
-        id=job["folder"].name,
-        name=job["name"],
-        files=[*(name for name in (before["files"] if before else ()) if name not in gone), *used],
-        passages=count,
-        skipped=len(job["unread"]) + read.skipped,
-        first_skipped=[*job["unread"], *read.first_skipped],
-        created=before["created"] if before else time.time(),
-    )
+    return {
+        **before,
+        "files": [*(name for name in before["files"] if name not in gone), *used],
+        "passages": count,
+        "skipped": len(job["unread"]) + read.skipped,
+        "first_skipped": [*job["unread"], *read.first_skipped],
+    }
+
+
+def _write_corpus(
+    files: dict[str, Path], out: Path, reading: CorpusReading, report: Callable[[IndexingStage], None]
+) -> list[str]:
+    """Write the passages of all files as one corpus in BEIR's format, a few at a time; return the files that had some.
+
+    A passage's id begins with its file's name. What is skipped is counted and named: records that are no passage, have
+    no text, or repeat an id, and files that cannot be read to their end or have no passage.
+
+    Raises:
+        CorpusError: no file has a passage.
+    """
+    total, used = sum(path.stat().st_size for path in files.values()), list[str]()
+    with out.open("w", encoding="utf-8") as written:
+        for name, path in files.items():
+            earlier, start, problem = len(reading.first_skipped), written.tell(), ""
+            try:
+                for count, line in enumerate(_passage_lines(name, path, reading)):
+                    if count % _REPORT_EVERY == 0:
+                        report(IndexingStage("reading", min(reading.bytes_read, total), total))
+                    written.write(line)
+                if written.tell() == start:
+                    problem = f"{name}: there is no text in it"
+            except CorpusError as error:
+                problem = str(error)
+                written.seek(start)
+                written.truncate()
+            if problem:
+                reading.skipped += 1
+                reading.first_skipped.insert(earlier, problem)
+            else:
+                used.append(name)
+            told = reading.first_skipped[earlier:]  # by the file's name: its path is not shown to users
+            reading.first_skipped[earlier:] = [sanitize_line(each.replace(str(path), name)) for each in told]
+    if not used:
+        raise CorpusError("; ".join(reading.first_skipped))
+    return used
+
+
+def _passage_lines(name: str, path: Path, reading: CorpusReading) -> Iterator[str]:
+    seen = set[str]()
+    for record in open_corpus(path).records(reading):
+        if problem := _problem(record, seen):
+            reading.reject(record.file, record.line, problem)
+            continue
+        seen.add(record.id)
+        # The id of a passage of plain text begins with the file's name already.
+        key = f"{name}#{record.id.removeprefix(f'{path.name}#')}"
+        metadata = {"source": name, **record.metadata}
+        if metadata["source"] == path.name:
+            metadata["source"] = name
+        fields = {"_id": key, "title": record.title, "text": record.text, "metadata": metadata}
+        yield json.dumps(fields, ensure_ascii=False) + "\n"
+
+
+def _problem(record: SourceRecord, seen: set[str]) -> str:
+    if not record.id.strip() or not record.text.strip():
+        return "the passage has no id or no text"
+    if record.id in seen:
+        return f"the id {record.id!r:.80} is there already"
+    try:
+        f"{record.id}{record.title}{record.text}".encode()
+    except UnicodeEncodeError:
+        return "the passage is not valid UTF-8"
+    return ""
 
 
 def _passages_of(index: Path, files: Sequence[str], gone: Container[str]) -> list[str]:

@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from importlib.metadata import version
-from typing import Any, cast
+from typing import Any
 
 import mcp_types as types
 from langchain_core.messages import HumanMessage
@@ -28,10 +28,9 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from hopgraph.graphs import METHODS
-from hopgraph.nodes.chat.reply import reply_text
 from hopgraph.nodes.prepare import checked_question
 from hopgraph.state import HopgraphError, SettingsError
-from hopgraph.state.chat import AUTO, LookUpState
+from hopgraph.state.chat import AUTO
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.apps.server.refusal import Refusal
@@ -125,30 +124,20 @@ async def _call(
     if not isinstance(question, str):
         raise SettingsError("argument 'question' is missing or no text; give the question as a string")
     question = checked_question(question)
-    if name == AUTO:
-        steps = service.answer_messages([HumanMessage(question)], service.settings(AUTO, {}), user)
-    else:
-        steps = service.run_method(name, question, user)
+    steps = service.answer_messages([HumanMessage(question)], service.settings(name, {}), user)
     narrator, number = Narrator(), 0
     async with asyncio.timeout(service.options.turn_seconds), aclosing(steps):
         async for step in steps:
             if isinstance(step, TurnEnd):
-                return _result(name, step.state)
+                text, payload = step.state["messages"][-1].text, answer_payload(step.state)
+                content = types.TextContent(text=replace_surrogates(text))
+                return types.CallToolResult(content=[content], structured_content=payload)
             for line in step_lines(step, narrator):
                 if not line.label and line.style != "heading":
                     continue  # what a step found, sentence by sentence
                 number += 1
                 await report(number, message=replace_surrogates(f"{line.label} {line.text}".strip()))
     raise AssertionError("a run gave no end")
-
-
-def _result(name: str, state: Mapping[str, Any]) -> types.CallToolResult:
-    if name == AUTO:
-        text, method = state["messages"][-1].text, state["chosen"] or ""
-    else:
-        text, method = reply_text(cast("LookUpState", state)), name
-    payload = answer_payload(state, method)
-    return types.CallToolResult(content=[types.TextContent(text=replace_surrogates(text))], structured_content=payload)
 
 
 class McpOverHttp:

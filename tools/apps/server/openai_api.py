@@ -239,7 +239,7 @@ class CompletionWriter:
 
 
 def _reply(end: TurnEnd) -> tuple[str, AnswerPayload]:
-    return replace_surrogates(end.state["messages"][-1].text), answer_payload(end.state, end.state["chosen"] or "")
+    return replace_surrogates(end.state["messages"][-1].text), answer_payload(end.state)
 
 
 def _usage(usage: Usage) -> dict[str, int]:

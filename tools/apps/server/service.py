@@ -13,9 +13,9 @@ from pydantic import JsonValue
 
 from hopgraph.graphs import METHODS, chat
 from hopgraph.nodes.core.method_graph import CompiledMethod
-from hopgraph.state import Context, SettingsError
-from hopgraph.state.chat import AUTO, METHOD_ALIASES, ChatContext, settings_for_method
-from hopgraph.state.context import ContextT, make_settings
+from hopgraph.state import SettingsError
+from hopgraph.state.chat import AUTO, METHOD_ALIASES, ChatContext
+from hopgraph.state.context import make_settings
 from hopgraph.state.environment import with_environment
 from hopgraph.tools.apps.server.caller_settings import check_caller_settings, with_limits
 from hopgraph.tools.apps.server.daily_calls import DailyCalls
@@ -137,39 +137,9 @@ class Service:
     ) -> AsyncGenerator[TurnStep]:
         """Answer the last of the messages, without a thread: the caller holds the conversation.
 
-        The first step may raise a BusyError, here and in `run_method`.
+        The first step may raise a BusyError.
         """
-        text = messages[-1].text if messages else ""
-        return self._run_once(
-            self._record(user, settings, text), self.threadless_chat, {"messages": messages}, settings
-        )
-
-    def run_method(self, name: str, question: str, user: str = OWNER) -> AsyncGenerator[TurnStep]:
-        """Answer a question by one method, outside the chat: no history, and no routing."""
-        settings = settings_for_method(self.settings(name, {}), METHODS[name].Context)
-        record = QuestionRecord(user, name, question, self.metrics, self.calls)
-        return self._run_once(record, METHODS[name].graph, {"question": question}, settings)
-
-    def _record(self, user: str, settings: ChatContext, text: str) -> QuestionRecord:
-        return QuestionRecord(user, settings.use_method, text, self.metrics, self.calls)
-
-    def _within_quota(self, user: str, settings: ContextT) -> ContextT:
-        """Return a turn's settings within the model calls that are left today; a QuotaError for none."""
-        if not self.calls:
-            return settings
-        most = min(self.calls.left(user), settings.max_llm_calls or self.calls.limit)
-        return settings.model_copy(update={"max_llm_calls": most})
-
-    def _run_once(
-        self, record: QuestionRecord, graph: CompiledMethod, given: Any, settings: Context
-    ) -> AsyncGenerator[TurnStep]:
-        async def run() -> AsyncGenerator[TurnStep]:
-            limited, config = self._within_quota(record.user, settings), RunnableConfig(callbacks=[record])
-            async with self.admission.reserve(), aclosing(run_turn(graph, given, config, limited)) as steps:
-                async for step in steps:
-                    yield step
-
-        return record.watch(run())
+        return self._recorded(user, "", messages[-1].text if messages else "", {"messages": messages}, settings)
 
     def run_on_thread(self, user: str, thread: str, given: Any, settings: ChatContext) -> AsyncGenerator[TurnStep]:
         """Run the chat on a user's thread, which stores the conversation and is created if it does not exist.
@@ -180,25 +150,40 @@ class Service:
             BusyError: too much is asked at once, or the thread is being answered. SettingsError: a malformed name.
             StorageError: the threads' database fails before the turn has ended.
         """
+        thread_key(user, thread)  # fails for a malformed name, also an empty one
         messages = cast("Mapping[str, Sequence[Any]]", given)["messages"] if isinstance(given, Mapping) else ()
         asked = next((each.text for each in messages if isinstance(each, HumanMessage)), "")
-        record = self._record(user, settings, asked)
-        return record.watch(self._run_on_thread(record, thread, given, settings))
+        return self._recorded(user, thread, asked, given, settings)
 
-    async def _run_on_thread(
+    def _recorded(
+        self, user: str, thread: str, asked: str, given: Any, settings: ChatContext
+    ) -> AsyncGenerator[TurnStep]:
+        record = QuestionRecord(user, settings.use_method, asked, self.metrics, self.calls)
+        return record.watch(self._run(record, thread, given, settings))
+
+    async def _run(
         self, record: QuestionRecord, thread: str, given: Any, settings: ChatContext
     ) -> AsyncGenerator[TurnStep]:
-        user, settings = record.user, self._within_quota(record.user, settings)
-        config: RunnableConfig = {**self.threads.config(user, thread), "callbacks": [record]}
-        async with self.admission.reserve(thread_key(user, thread)), self.threads.lock(user, thread) as acquired:
+        """Run a turn, on a thread unless its id is empty."""
+        user, graph = record.user, self.threadless_chat
+        config: RunnableConfig = {"callbacks": [record]}
+        if self.calls:  # within the model calls that are left today
+            most = min(self.calls.left(user), settings.max_llm_calls or self.calls.limit)
+            settings = settings.model_copy(update={"max_llm_calls": most})
+        key = thread_key(user, thread) if thread else ""
+        locked = self.threads.lock(user, thread) if thread else nullcontext(True)
+        async with self.admission.reserve(key), locked as acquired:
             if not acquired:
                 raise BusyError("this thread is being answered by another process; wait for its reply")
-            await self.threads.create(user, truncate_line(record.text, MAX_FIRST_TITLE), thread=thread)
-            async with aclosing(run_turn(self.chat, given, config, settings)) as run:
+            if thread:
+                await self.threads.create(user, truncate_line(record.text, MAX_FIRST_TITLE), thread=thread)
+                graph, config = self.chat, {**self.threads.config(user, thread), "callbacks": [record]}
+            async with aclosing(run_turn(graph, given, config, settings)) as run:
                 async for step in run:
                     yield step
             try:
-                await self.threads.prune(user, thread)
+                if thread:
+                    await self.threads.prune(user, thread)
             except Exception:  # noqa: BLE001 - the answer stands whatever it is; the next turn tries again
                 _log.warning("thread %s was answered, but its old checkpoints were not deleted", thread, exc_info=True)
 

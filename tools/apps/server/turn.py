@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 from hopgraph.nodes.core.hosted_graph import RUN_GRAPH
 from hopgraph.nodes.core.message_stream import ID_PREFIX
 from hopgraph.nodes.core.method_graph import CompiledMethod
-from hopgraph.state import Citation, Context, HopgraphError, Passage, StepEvent, Usage
+from hopgraph.state import Citation, HopgraphError, Passage, StepEvent, Usage
 from hopgraph.state.chat import ChatContext
 from hopgraph.state.records import StopReason
 from hopgraph.tools.apps.runs.lines import Line
@@ -62,9 +62,9 @@ TurnStep = StepEvent | PassagesRead | WrittenText | TurnEnd
 
 
 async def run_turn(
-    graph: CompiledMethod, given: Any, config: RunnableConfig | None, context: Context
+    graph: CompiledMethod, given: Any, config: RunnableConfig, context: ChatContext
 ) -> AsyncGenerator[TurnStep]:
-    """Run the chat or a method; yield each step event as it happens, and `TurnEnd` at last.
+    """Run the chat; yield each step event as it happens, and `TurnEnd` at last.
 
     What is `given` is its input, a `Command` that answers what it paused for, or None to resume; `config` names the
     thread of a graph with a checkpointer. Closing the generator cancels what runs.
@@ -92,11 +92,9 @@ async def run_turn(
     yield TurnEnd(state, tuple(sorted(paused, key=lambda each: each.id)))
 
 
-def _messages_mode(context: Context) -> list[StreamMode]:
+def _messages_mode(context: ChatContext) -> list[StreamMode]:
     """Have messages streamed where answers are sentences: only these are written piece by piece."""
-    every = [context.answer_type]
-    if isinstance(context, ChatContext):
-        every += [str(each.get("answer_type")) for each in context.methods.values()]
+    every = [context.answer_type, *(each.get("answer_type") for each in context.methods.values())]
     return ["messages"] if "sentence" in every else []
 
 
@@ -157,10 +155,10 @@ class AnswerPayload(TypedDict):
     usage: Usage
 
 
-def answer_payload(state: Mapping[str, Any], method: str) -> AnswerPayload:
-    """Read what was found off the last state of a method, or of the chat."""
+def answer_payload(state: Mapping[str, Any]) -> AnswerPayload:
+    """Read what was found off the last state of the chat."""
     found = {name: state[name] for name in ("answer", "explanation", "citations", "stop_reason", "usage")}
-    return replace_surrogates(AnswerPayload(**found, method=method))
+    return replace_surrogates(AnswerPayload(**found, method=state["chosen"] or ""))
 
 
 def replace_surrogates(value: ValueT) -> ValueT:

@@ -12,12 +12,11 @@ from fastapi import FastAPI
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.server.page.chat_session import ChatSession
-from hopgraph.tools.apps.server.page.document_store import UPLOADS, uploads_folder
+from hopgraph.tools.apps.server.page.document_store import UPLOADS, remove_old_files, uploads_folder
 from hopgraph.tools.apps.server.page.page_turns import TurnStore
 from hopgraph.tools.apps.server.page.upload_guard import UploadQuota
 from hopgraph.tools.apps.server.server_options import OWNER, PAGE_PATH, ServingOptions, user_of_key
 from hopgraph.tools.apps.server.service import Service
-from hopgraph.tools.apps.server.uploaded_files import remove_old_files
 
 _UPLOADS = "GRADIO_TEMP_DIR"
 """Names the folder of uploads to Gradio."""

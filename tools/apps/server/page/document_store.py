@@ -9,12 +9,13 @@ ends of sentences. Files and records that cannot be used are skipped and reporte
 """
 
 import asyncio
+import os
 import re
 import shutil
+import stat
 import time
 import uuid
-from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -35,8 +36,8 @@ from hopgraph.tools.apps.server.index_upload import (
 )
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.threads import USER, default_path
-from hopgraph.tools.apps.server.uploaded_files import folder_size, name_files
 from hopgraph.tools.io.guarded_files import write_files
+from hopgraph.tools.retrieval.corpora.text_files import describe_unread, readable_suffixes
 from hopgraph.tools.retrieval.resolve import close_index
 from hopgraph.tools.text import get_analyser
 from hopgraph.tools.text.sanitize import truncate_line
@@ -51,10 +52,13 @@ _MAX_CONCURRENT = 2
 """Corpora that are indexed at the same time; others wait."""
 _ID = re.compile(r"[0-9a-f]{12}")
 _RECORD = "corpus.json"
-_MAX_NAME = 80
+_MAX_NAME, _MAX_FILE_NAME = 80, 100
+_BLOCK = 4096
+"""Bytes that even an empty file takes."""
 _STALE_SECONDS = 24 * 3600
 """After so long what a killed upload left is removed."""
-
+SUFFIXES = readable_suffixes()
+"""Of the files that can be read here."""
 
 _CORPUS = TypeAdapter(UserCorpus)
 
@@ -95,10 +99,8 @@ class UserDocuments:
     quota_bytes: int = field(default_factory=lambda: read_limit("HOPGRAPH_DOCUMENT_BYTES"))
     """Of all documents of one user, with their indexes."""
     _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MAX_CONCURRENT))
-    _adding: Counter[str] = field(default_factory=Counter[str])
-    """Corpora of each user that wait or are being indexed."""
-    _changing: set[Path] = field(default_factory=set[Path])
-    """Folders of corpora that are being changed."""
+    _busy: set[Path] = field(default_factory=set[Path])
+    """Folders of corpora that wait or are being indexed."""
 
     async def list_for(self, user: str) -> list[UserCorpus]:
         """Return a user's corpora, the newest first; empty for none."""
@@ -136,15 +138,16 @@ class UserDocuments:
             SettingsError: the user has too many corpora, or the language is unknown.
         """
         get_analyser(language or "en")
-        named_files, unread = name_files(files, self.max_bytes)
-        corpora = await self._check_quota(user, named_files)
-        if len(corpora) + self._adding[user] >= MAX_CORPORA:
+        named, unread = name_files(files, self.max_bytes)
+        corpora, folder = await self._check_quota(user, named), self._folder_of(user) / uuid.uuid4().hex[:12]
+        under_way = {each.name for each in self._busy if each.parent == folder.parent}
+        if len(under_way.union(each["id"] for each in corpora)) >= MAX_CORPORA:
             raise SettingsError(f"you have {MAX_CORPORA} corpora of your own; delete one before you add another")
-        title = truncate_line(name, _MAX_NAME) or _name_after(list(named_files))
-        job = self._job(self._folder_of(user) / uuid.uuid4().hex[:12], title, named_files, unread)
-        job["language"] = language
-        self._adding[user] += 1
-        async with aclosing(self._run(job, lambda: self._adding.subtract([user]))) as stages:
+        title = truncate_line(name, _MAX_NAME) or _name_after(list(named))
+        new = UserCorpus(
+            id=folder.name, name=title, files=[], passages=0, skipped=0, first_skipped=[], created=time.time()
+        )
+        async with aclosing(self._index(folder, new, named, unread, language=language)) as stages:
             async for each in stages:
                 yield each
 
@@ -160,16 +163,13 @@ class UserDocuments:
         """
         folder = self._find(user, corpus)
         before = _CORPUS.validate_json((folder / _RECORD).read_bytes())
-        named_files, unread = name_files(add, self.max_bytes) if add else ({}, [])
-        if not named_files and not set(before["files"]) - {*remove}:
+        named, unread = name_files(add, self.max_bytes) if add else ({}, [])
+        if not named and not set(before["files"]) - {*remove}:
             raise SettingsError("these are all files; delete the documents instead")
-        await self._check_quota(user, named_files)
-        if folder in self._changing:
+        await self._check_quota(user, named)
+        if folder in self._busy:
             raise SettingsError("these documents are being changed already; wait until that is done")
-        job = self._job(folder, before["name"], named_files, unread)
-        job["changed"], job["removed"] = before, [*remove]
-        self._changing.add(folder)
-        async with aclosing(self._run(job, lambda: self._changing.discard(folder))) as stages:
+        async with aclosing(self._index(folder, before, named, unread, remove)) as stages:
             async for each in stages:
                 yield each
 
@@ -183,33 +183,40 @@ class UserDocuments:
             raise SettingsError(f"your documents may have {most}; delete some before you add these")
         return corpora
 
-    def _job(self, folder: Path, name: str, files: dict[str, Path], unread: list[str]) -> UploadJob:
-        return UploadJob(
-            folder=folder,
-            name=name,
-            files=files,
-            unread=unread,
-            language=None,
-            changed=None,
-            removed=[],
-            max_seconds=self.max_seconds,
-            max_memory=self.max_memory,
+    async def _index(
+        self,
+        folder: Path,
+        before: UserCorpus,
+        files: dict[str, Path],
+        unread: list[str],
+        removed: Collection[str] = (),
+        language: str | None = None,
+    ) -> AsyncGenerator[IndexingStage | UserCorpus]:
+        """Index files into a folder when it is their turn; on any failure a new folder is removed."""
+        limits = {"max_seconds": self.max_seconds, "max_memory": self.max_memory}
+        job = UploadJob(
+            folder=folder, before=before, files=files, unread=unread, removed=[*removed], language=language, **limits
         )
-
-    async def _run(self, job: UploadJob, done: Callable[[], None]) -> AsyncGenerator[IndexingStage | UserCorpus]:
-        """Do a job when it is its turn; `done` is called in any case, before the corpus is yielded."""
         corpus: UserCorpus | None = None
+        self._busy.add(folder)
         try:
             if self._slots.locked():
                 yield IndexingStage("waiting")
-            async with self._slots, aclosing(_index(job)) as stages:
-                async for each in stages:
-                    if isinstance(each, IndexingStage):
-                        yield each
-                    else:
-                        corpus = each
+            async with self._slots:
+                _make_folder(folder)
+                async with aclosing(index_in_process(job)) as stages:
+                    async for each in stages:
+                        if isinstance(each, IndexingStage):
+                            yield each
+                        else:
+                            write_files({folder / _RECORD: _CORPUS.dump_json(each)})
+                            corpus = each
+        except OSError as error:
+            raise CorpusError(f"the documents cannot be stored: {error.strerror or error}") from None
         finally:
-            done()
+            self._busy.discard(folder)  # before the corpus is yielded
+            if not (folder / _RECORD).exists():
+                await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         if corpus:
             yield corpus
 
@@ -224,26 +231,6 @@ class UserDocuments:
         if folder is None or not (folder / _RECORD).is_file():
             raise SettingsError("the chosen documents are not there; they may have been deleted, so choose others")
         return folder
-
-
-async def _index(job: UploadJob) -> AsyncGenerator[IndexingStage | UserCorpus]:
-    """Index files into the folder of the job; on any failure a new one is removed."""
-    folder = job["folder"]
-    try:
-        try:
-            folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            _remove_stale(folder.parent)
-            folder.mkdir(exist_ok=job["changed"] is not None)
-            async with aclosing(index_in_process(job)) as stages:
-                async for each in stages:
-                    if not isinstance(each, IndexingStage):
-                        write_files({folder / _RECORD: _CORPUS.dump_json(each)})
-                    yield each
-        except OSError as error:
-            raise CorpusError(f"the documents cannot be stored: {error.strerror or error}") from None
-    finally:
-        if not (folder / _RECORD).exists():
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
 def _name_after(names: Sequence[str]) -> str:
@@ -261,8 +248,80 @@ def _list_corpora(of_user: Path) -> list[UserCorpus]:
     return sorted(found, key=lambda each: (-each["created"], each["id"]))
 
 
-def _remove_stale(of_user: Path) -> None:
-    """Remove what uploads left that were killed long ago."""
-    for folder in of_user.iterdir():
-        if not (folder / _RECORD).exists() and time.time() - folder.stat().st_mtime > _STALE_SECONDS:
-            shutil.rmtree(folder, ignore_errors=True)
+def _make_folder(folder: Path) -> None:
+    """Make the folder of a corpus, and remove what uploads of its user left that were killed long ago."""
+    folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for each in folder.parent.iterdir():
+        if not (each / _RECORD).exists() and time.time() - each.stat().st_mtime > _STALE_SECONDS:
+            shutil.rmtree(each, ignore_errors=True)
+    folder.mkdir(exist_ok=True)
+
+
+def name_files(files: Sequence[Path], max_bytes: int) -> tuple[dict[str, Path], list[str]]:
+    """Check uploaded files before any is read.
+
+    Returns:
+        Unique name → place of those that can be read, in their order; and a line for each other one: it is no file, is
+        empty, or of another kind.
+
+    Raises:
+        CorpusError: none can be read, or they have too many bytes.
+    """
+    found: dict[str, Path] = {}
+    unread: list[str] = []
+    total = 0
+    for path in files:
+        name = given = truncate_line(path.name, _MAX_FILE_NAME) or "document"
+        number = 1
+        while name in found:
+            number += 1
+            name = f"{given} ({number})"
+        try:
+            status = path.lstat()
+        except OSError as error:
+            unread.append(f"{name}: cannot be read: {error.strerror}")
+            continue
+        if problem := _reason_not_to_read(path, status):
+            unread.append(f"{name}: {problem}")
+            continue
+        total += status.st_size
+        found[name] = path
+    if not found:
+        raise CorpusError("; ".join(unread) or "no file was uploaded; choose one or more")
+    if total > max_bytes:
+        raise CorpusError(f"the files have {total:,} bytes together; upload at most {max_bytes:,} at once")
+    return found, unread
+
+
+def _reason_not_to_read(path: Path, status: os.stat_result) -> str:
+    if not stat.S_ISREG(status.st_mode):  # a link could lead to any file of this machine
+        return "this is no file"
+    if not status.st_size:
+        return "the file is empty"
+    if path.suffix.lower() not in SUFFIXES:
+        unread = describe_unread([path]) or "this kind of file cannot be read"
+        return f"{unread}; upload files of {', '.join(SUFFIXES)}"
+    return ""
+
+
+def remove_old_files(folder: Path, seconds: float) -> None:
+    """Remove a folder's files that were written longer ago; what another process removes meanwhile is skipped."""
+    for place, folders, files in os.walk(folder, topdown=False):  # what is in a folder before the folder
+        for name in files:
+            path = Path(place, name)
+            with suppress(OSError):
+                if time.time() - path.lstat().st_mtime > seconds:
+                    path.unlink()
+        for name in folders:
+            with suppress(OSError):
+                Path(place, name).rmdir()  # refused where something is left
+
+
+def folder_size(folder: Path) -> int:
+    """Return the bytes of a folder's files, each as at least a block; 0 if it does not exist."""
+    total = 0
+    for place, _, files in os.walk(folder):
+        for name in files:
+            with suppress(OSError):
+                total += max(Path(place, name).lstat().st_size, _BLOCK)
+    return total

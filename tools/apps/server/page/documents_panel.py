@@ -9,9 +9,8 @@ from gradio import Request
 
 from hopgraph.state import HopgraphError
 from hopgraph.tools.apps.server.index_upload import IndexingStage, UserCorpus
-from hopgraph.tools.apps.server.page.document_store import JOINED, UserDocuments, corpus_id
+from hopgraph.tools.apps.server.page.document_store import JOINED, SUFFIXES, UserDocuments, corpus_id
 from hopgraph.tools.apps.server.page.html_text import inline_html, problem_html
-from hopgraph.tools.apps.server.uploaded_files import SUFFIXES
 from hopgraph.tools.text.languages import list_language_names
 from hopgraph.tools.text.sanitize import pluralize
 

@@ -25,7 +25,7 @@ from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.apps.runs.tree_builder import TREE_EVENTS
 from hopgraph.tools.apps.server.page.review_form import ReviewRequest
 from hopgraph.tools.apps.server.relay import run_in_task
-from hopgraph.tools.apps.server.storage import Database
+from hopgraph.tools.apps.server.threads import Database
 from hopgraph.tools.apps.server.turn import PassagesRead, TurnEnd, TurnStep, WrittenText, error_line, step_lines
 
 _TABLE = """CREATE TABLE IF NOT EXISTS hopgraph_turns (

@@ -18,9 +18,9 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hopgraph.state import SettingsError
+from hopgraph.tools.apps.server.page.document_store import folder_size
 from hopgraph.tools.apps.server.refusal import Refusal, drain_body, path_in_app
 from hopgraph.tools.apps.server.server_options import UPLOAD_PATH
-from hopgraph.tools.apps.server.uploaded_files import folder_size
 
 FILE_PATH = f"{UPLOAD_PATH.removesuffix('upload')}file="
 

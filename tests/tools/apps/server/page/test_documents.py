@@ -15,9 +15,8 @@ import pytest
 from hopgraph.state import CorpusError, SettingsError
 from hopgraph.tools.apps.server.index_upload import IndexingStage, UploadJob, UserCorpus, build_corpus
 from hopgraph.tools.apps.server.page import document_store as module
-from hopgraph.tools.apps.server.page.document_store import UserDocuments, documents_folder
+from hopgraph.tools.apps.server.page.document_store import UserDocuments, documents_folder, remove_old_files
 from hopgraph.tools.apps.server.server_options import ServingOptions
-from hopgraph.tools.apps.server.uploaded_files import remove_old_files
 from hopgraph.tools.retrieval import resolve_retriever
 
 PARAGRAPHS = [

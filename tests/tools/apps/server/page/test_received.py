@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from hopgraph.state import SettingsError
+from hopgraph.tools.apps.server.page.document_store import folder_size
 from hopgraph.tools.apps.server.page.upload_guard import check_files
 from hopgraph.tools.apps.server.server_options import ServingOptions
-from hopgraph.tools.apps.server.uploaded_files import folder_size
 from support.servers.by_hand import by_hand
 from support.servers.web_app import open_app
 
