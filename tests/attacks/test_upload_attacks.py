@@ -16,7 +16,7 @@ HEADINGS = ["# " + " #" * 500_000 + "x", "#" * 1_000_000, "# " + "\t" * 1_000_00
 
 
 async def add(documents: UserDocuments, file: Path) -> UserCorpus:
-    async for each in documents.add("anna", [file]):
+    async for each in documents.index("anna", [file]):
         if not isinstance(each, IndexingStage):
             return each
     raise AssertionError("no corpus came")

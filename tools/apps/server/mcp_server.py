@@ -8,7 +8,6 @@ cancels its run, and a question that cannot be answered is a tool error of one l
 The protocol's own package handles versions, sessions, transports and schemas.
 """
 
-import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from importlib.metadata import version
@@ -34,6 +33,7 @@ from hopgraph.state.chat import AUTO
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.apps.server.refusal import Refusal
+from hopgraph.tools.apps.server.relay import relay_steps
 from hopgraph.tools.apps.server.server_options import OWNER
 from hopgraph.tools.apps.server.service import Service, model_names
 from hopgraph.tools.apps.server.turn import (
@@ -124,15 +124,15 @@ async def _call(
     if not isinstance(question, str):
         raise SettingsError("argument 'question' is missing or no text; give the question as a string")
     question = checked_question(question)
-    steps = service.answer_messages([HumanMessage(question)], service.settings(name, {}), user)
+    turn = service.answer_messages([HumanMessage(question)], service.settings(name, {}), user)
     narrator, number = Narrator(), 0
-    async with asyncio.timeout(service.options.turn_seconds), aclosing(steps):
+    async with aclosing(relay_steps(turn, service.options.turn_seconds)) as steps:
         async for step in steps:
             if isinstance(step, TurnEnd):
                 text, payload = step.state["messages"][-1].text, answer_payload(step.state)
                 content = types.TextContent(text=replace_surrogates(text))
                 return types.CallToolResult(content=[content], structured_content=payload)
-            for line in step_lines(step, narrator):
+            for line in step_lines(step, narrator) if step else ():
                 if not line.label and line.style != "heading":
                     continue  # what a step found, sentence by sentence
                 number += 1

@@ -165,8 +165,7 @@ class Service:
         self, record: QuestionRecord, thread: str, given: Any, settings: ChatContext
     ) -> AsyncGenerator[TurnStep]:
         """Run a turn, on a thread unless its id is empty."""
-        user, graph = record.user, self.threadless_chat
-        config: RunnableConfig = {"callbacks": [record]}
+        user, graph, config = record.user, self.threadless_chat, RunnableConfig()
         if self.calls:  # within the model calls that are left today
             most = min(self.calls.left(user), settings.max_llm_calls or self.calls.limit)
             settings = settings.model_copy(update={"max_llm_calls": most})
@@ -177,7 +176,8 @@ class Service:
                 raise BusyError("this thread is being answered by another process; wait for its reply")
             if thread:
                 await self.threads.create(user, truncate_line(record.text, MAX_FIRST_TITLE), thread=thread)
-                graph, config = self.chat, {**self.threads.config(user, thread), "callbacks": [record]}
+                graph, config = self.chat, self.threads.config(user, thread)
+            config["callbacks"] = [record]
             async with aclosing(run_turn(graph, given, config, settings)) as run:
                 async for step in run:
                     yield step

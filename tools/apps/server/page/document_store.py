@@ -118,85 +118,74 @@ class UserDocuments:
         close_index(folder / INDEX)
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
-    async def add(
-        self, user: str, files: Sequence[Path], name: str = "", *, language: str | None = None
+    async def index(
+        self,
+        user: str,
+        files: Sequence[Path],
+        corpus: str = "",
+        *,
+        name: str = "",
+        language: str | None = None,
+        remove: Collection[str] = (),
     ) -> AsyncGenerator[IndexingStage | UserCorpus]:
         """Index uploaded files, in a process of its own; yield the stages, and the corpus at last.
 
-        What cannot be read is named in the corpus, and the rest indexed.
-
-        To stop it, close the generator; nothing is left of it then.
+        What cannot be read is named in the corpus, and the rest indexed. To stop it, close the generator. When it fails
+        or is stopped, nothing is left of a new corpus, and one that is changed is as it was; until the end questions
+        are answered from that.
 
         Args:
             user: whose they are.
             files: where they lie; the last part of each path is shown as its name. They are only read.
-            name: the name of the corpus; empty: after the files.
-            language: of the passages, by ISO code or English name; None: English.
+            corpus: the id of the corpus that they are added to, in the place of files of the same name; empty: a new
+                one.
+            name: the name of a new corpus; empty: after the files.
+            language: of the passages of a new corpus, by ISO code or English name; None: English.
+            remove: the names of files of the corpus that are removed.
 
         Raises:
             CorpusError: too much, also of time or memory; no file that can be read; a full disk.
-            SettingsError: the user has too many corpora, or the language is unknown.
+            SettingsError: the user has too many corpora or documents, no file would be left, the corpus is being
+            changed, or the language is unknown.
         """
         get_analyser(language or "en")
-        named, unread = name_files(files, self.max_bytes)
-        corpora, folder = await self._check_quota(user, named), self._folder_of(user) / uuid.uuid4().hex[:12]
-        under_way = {each.name for each in self._busy if each.parent == folder.parent}
-        if len(under_way.union(each["id"] for each in corpora)) >= MAX_CORPORA:
-            raise SettingsError(f"you have {MAX_CORPORA} corpora of your own; delete one before you add another")
-        title = truncate_line(name, _MAX_NAME) or _name_after(list(named))
-        new = UserCorpus(
-            id=folder.name, name=title, files=[], passages=0, skipped=0, first_skipped=[], created=time.time()
-        )
-        async with aclosing(self._index(folder, new, named, unread, language=language)) as stages:
-            async for each in stages:
-                yield each
-
-    async def change(
-        self, user: str, corpus: str, *, add: Sequence[Path] = (), remove: Collection[str] = ()
-    ) -> AsyncGenerator[IndexingStage | UserCorpus]:
-        """Add files to a corpus, in the place of those of the same name, and remove others by name; yield as `add`.
-
-        Until the end, and when it fails or is stopped, questions are answered from what was there.
-
-        Raises:
-            CorpusError: as `add`. SettingsError: no file would be left, or the documents would be too many.
-        """
-        folder = self._find(user, corpus)
-        before = _CORPUS.validate_json((folder / _RECORD).read_bytes())
-        named, unread = name_files(add, self.max_bytes) if add else ({}, [])
-        if not named and not set(before["files"]) - {*remove}:
+        before = _read_record(self._find(user, corpus)) if corpus else None
+        named, unread = name_files(files, self.max_bytes) if files or not before else ({}, [])
+        if before and not named and not set(before["files"]) - {*remove}:
             raise SettingsError("these are all files; delete the documents instead")
-        await self._check_quota(user, named)
-        if folder in self._busy:
-            raise SettingsError("these documents are being changed already; wait until that is done")
-        async with aclosing(self._index(folder, before, named, unread, remove)) as stages:
+        folder = self._folder_of(user) / (corpus or uuid.uuid4().hex[:12])
+        await self._check_quota(folder, named)
+        job = UploadJob(
+            folder=folder,
+            before=before or _new_corpus(folder.name, name, list(named)),
+            files=named,
+            unread=unread,
+            removed=[*remove],
+            language=language,
+            max_seconds=self.max_seconds,
+            max_memory=self.max_memory,
+        )
+        async with aclosing(self._run(job)) as stages:
             async for each in stages:
                 yield each
 
-    async def _check_quota(self, user: str, files: Mapping[str, Path]) -> list[UserCorpus]:
-        """Return the user's corpora, read last; a SettingsError where no more files may be added."""
-        of_user = self._folder_of(user)
+    async def _check_quota(self, folder: Path, files: Mapping[str, Path]) -> None:
+        """Raise a SettingsError where the corpus in a folder, or its user, may have no more files."""
+        of_user = folder.parent
         size = await asyncio.to_thread(folder_size, of_user) + sum(each.stat().st_size for each in files.values())
-        corpora = await self.list_for(user)  # the last to be waited for: those under way are counted by the caller
+        corpora = await asyncio.to_thread(_list_corpora, of_user)  # the last to be waited for before it is `_busy`
         if size > self.quota_bytes or len(files) + sum(len(each["files"]) for each in corpora) > self.quota_files:
             most = f"{self.quota_files:,} files and {self.quota_bytes:,} bytes with their indexes"
             raise SettingsError(f"your documents may have {most}; delete some before you add these")
-        return corpora
+        if folder in self._busy:
+            raise SettingsError("these documents are being changed already; wait until that is done")
+        under_way = {each.name for each in self._busy if each.parent == of_user}
+        if len({folder.name, *under_way, *(each["id"] for each in corpora)}) > MAX_CORPORA:
+            raise SettingsError(f"you have {MAX_CORPORA} corpora of your own; delete one before you add another")
 
-    async def _index(
-        self,
-        folder: Path,
-        before: UserCorpus,
-        files: dict[str, Path],
-        unread: list[str],
-        removed: Collection[str] = (),
-        language: str | None = None,
-    ) -> AsyncGenerator[IndexingStage | UserCorpus]:
-        """Index files into a folder when it is their turn; on any failure a new folder is removed."""
-        limits = {"max_seconds": self.max_seconds, "max_memory": self.max_memory}
-        job = UploadJob(
-            folder=folder, before=before, files=files, unread=unread, removed=[*removed], language=language, **limits
-        )
+    async def _run(self, job: UploadJob) -> AsyncGenerator[IndexingStage | UserCorpus]:
+        """Do a job when it is its turn; on any failure a new folder is removed."""
+        folder = job["folder"]
         corpus: UserCorpus | None = None
         self._busy.add(folder)
         try:
@@ -233,16 +222,22 @@ class UserDocuments:
         return folder
 
 
-def _name_after(names: Sequence[str]) -> str:
-    more = len(names) - 1
-    return truncate_line(names[0], _MAX_NAME - 20) + (f" and {more:,} more" if more else "")
+def _new_corpus(key: str, name: str, files: Sequence[str]) -> UserCorpus:
+    """Return a corpus without files yet, which has the name of those it will have where it is given none."""
+    more = f" and {len(files) - 1:,} more" if files[1:] else ""
+    title = truncate_line(name, _MAX_NAME) or truncate_line(files[0], _MAX_NAME - 20) + more
+    return UserCorpus(id=key, name=title, files=[], passages=0, skipped=0, first_skipped=[], created=time.time())
+
+
+def _read_record(folder: Path) -> UserCorpus:
+    return _CORPUS.validate_json((folder / _RECORD).read_bytes())
 
 
 def _list_corpora(of_user: Path) -> list[UserCorpus]:
     found: list[UserCorpus] = []
     for record in of_user.glob(f"*/{_RECORD}"):
         with suppress(OSError, ValidationError):  # deleted meanwhile, or not ours
-            corpus = _CORPUS.validate_json(record.read_bytes())
+            corpus = _read_record(record.parent)
             if corpus["id"] == record.parent.name:
                 found.append(corpus)
     return sorted(found, key=lambda each: (-each["created"], each["id"]))

@@ -21,7 +21,6 @@ _WHOSE = (
     " to its own: <code>hopgraph index FILES --out INDEX --add</code></p>"
 )
 _Updates = Mapping[Any, Any]
-_Stages = AsyncGenerator[IndexingStage | UserCorpus]
 
 
 def corpus_choices(own: Iterable[UserCorpus]) -> list[tuple[str, str]]:
@@ -57,21 +56,14 @@ class DocumentsPanel:
     def connect(self, documents: Callable[[], UserDocuments], user_of: Callable[[Request], str]) -> None:
         """Connect the buttons."""
         self._documents, self._user_of = documents, user_of
-        none, quiet = self._gr.State([]), {"show_progress": "hidden", "api_visibility": "private"}
-        filled = [
-            self._index,
-            self._extend,
-            self._remove,
-            self._result,
-            self.corpus,
-            self.chosen,
-            self._gone,
-            self._files,
-            self._name,
-        ]
-        self._index.click(self._add, [self._files, self._name, self._language], filled, **quiet)
-        self._extend.click(self._change, [self.corpus, self._files, none], filled, **quiet)
-        self._remove.click(self._change, [self.corpus, none, self._gone], filled, **quiet)
+        empty, none = self._gr.State(""), self._gr.State([])
+        quiet = {"show_progress": "hidden", "api_visibility": "private"}
+        buttons = [self._index, self._extend, self._remove]
+        filled = [*buttons, self._result, self.corpus, self.chosen, self._gone, self._files, self._name]
+        named = [self._name, self._language]
+        self._index.click(self._add, [empty, self._files, none, *named], filled, **quiet)
+        self._extend.click(self._add, [self.corpus, self._files, none, *named], filled, **quiet)
+        self._remove.click(self._add, [self.corpus, none, self._gone, *named], filled, **quiet)
         self._delete.click(
             self._forget, [self.corpus, self._delete], [self.corpus, self.chosen, self._result, self._delete], **quiet
         )
@@ -79,40 +71,29 @@ class DocumentsPanel:
         self.corpus.change(self._choose, [self.corpus], [self._own, self._gone, self._delete], **quiet)
 
     async def _add(
-        self, request: Request, files: Sequence[str] | None, name: str, language: str
+        self, request: Request, corpus: str, files: Sequence[str] | None, gone: Sequence[str], name: str, language: str
     ) -> AsyncGenerator[_Updates]:
-        user, paths = self._user_of(request), [Path(each) for each in files or ()]
-        async with aclosing(self._documents().add(user, paths, name, language=language)) as stages:
-            async for updates in self._show(user, stages, paths, ""):
-                yield updates
-
-    async def _change(
-        self, request: Request, corpus: str, files: Sequence[str] | None, gone: Sequence[str]
-    ) -> AsyncGenerator[_Updates]:
-        user, paths, key = self._user_of(request), [Path(each) for each in files or ()], corpus_id(corpus)
-        async with aclosing(self._documents().change(user, key, add=paths, remove=gone)) as stages:
-            async for updates in self._show(user, stages, paths, corpus.removeprefix(key)):
-                yield updates
-
-    async def _show(self, user: str, stages: _Stages, paths: Sequence[Path], joined: str) -> AsyncGenerator[_Updates]:
         """Show how a corpus is made or changed, then choose it, and delete the uploads."""
-        gr, indexed = self._gr, False
+        user, paths, key = self._user_of(request), [Path(each) for each in files or ()], corpus_id(corpus)
+        documents, gr, indexed = self._documents(), self._gr, False
         yield {self._index: gr.update(interactive=False)}
         try:
-            async for stage in stages:
-                if isinstance(stage, IndexingStage):
-                    yield {self._result: _stage_html(stage)}
-                    continue
-                choices, indexed = corpus_choices(await self._documents().list_for(user)), True
-                chosen = f"{stage['id']}{joined}"
-                yield {
-                    self._result: _corpus_html(stage),
-                    self.corpus: gr.update(choices=choices, value=chosen),
-                    self.chosen: chosen,
-                    self._gone: gr.update(choices=stage["files"], value=[]),
-                    self._files: None,
-                    self._name: "",
-                }
+            made = documents.index(user, paths, key, name=name, language=language, remove=gone)
+            async with aclosing(made) as stages:
+                async for stage in stages:
+                    if isinstance(stage, IndexingStage):
+                        yield {self._result: _stage_html(stage)}
+                        continue
+                    choices, indexed = corpus_choices(await documents.list_for(user)), True
+                    chosen = f"{stage['id']}{corpus.removeprefix(key)}"
+                    yield {
+                        self._result: _corpus_html(stage),
+                        self.corpus: gr.update(choices=choices, value=chosen),
+                        self.chosen: chosen,
+                        self._gone: gr.update(choices=stage["files"], value=[]),
+                        self._files: None,
+                        self._name: "",
+                    }
         except HopgraphError as error:
             yield {self._result: problem_html(str(error))}
         yield {self._index: gr.update(interactive=True)}

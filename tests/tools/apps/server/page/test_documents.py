@@ -65,7 +65,7 @@ async def added(
     documents: UserDocuments, user: str, files: Sequence[Path], name: str = ""
 ) -> tuple[list[IndexingStage], UserCorpus]:
     stages: list[IndexingStage] = []
-    async for each in documents.add(user, files, name):
+    async for each in documents.index(user, files, name=name):
         if not isinstance(each, IndexingStage):
             return stages, each
         stages.append(each)
@@ -247,8 +247,14 @@ async def test_records_that_cannot_be_used_are_counted_and_told(documents: UserD
     ]
 
 
-async def changed(documents: UserDocuments, corpus: UserCorpus, **how: Any) -> UserCorpus:
-    done = [each async for each in documents.change("anna", corpus["id"], **how) if not isinstance(each, IndexingStage)]
+async def changed(
+    documents: UserDocuments, corpus: UserCorpus, add: Sequence[Path] = (), remove: Sequence[str] = ()
+) -> UserCorpus:
+    done = [
+        each
+        async for each in documents.index("anna", add, corpus["id"], remove=remove)
+        if not isinstance(each, IndexingStage)
+    ]
     return done[0]
 
 
@@ -270,7 +276,7 @@ async def test_files_are_added_to_a_corpus_replaced_and_removed(documents: UserD
         await changed(documents, third, remove=["d.txt"])
     assert [name for name in kept_in(documents.folder) if name.endswith("jsonl")] == ["passages.jsonl"]
     with pytest.raises(SettingsError, match="may have been deleted"):
-        await anext(documents.change("bob", first["id"], add=more))
+        await anext(documents.index("bob", more, first["id"]))
 
 
 async def test_a_change_that_fails_leaves_everything_as_it_was(
@@ -280,7 +286,7 @@ async def test_a_change_that_fails_leaves_everything_as_it_was(
     before = kept_in(documents.folder)
     with pytest.raises(CorpusError, match="b"):
         await changed(documents, corpus, add=written(uploads, b__jsonl="no JSON\n"))
-    first = documents.change("anna", corpus["id"], add=written(uploads, c__txt="Snow."))
+    first = documents.index("anna", written(uploads, c__txt="Snow."), corpus["id"])
     await anext(first)
     with pytest.raises(SettingsError, match="are being changed already"):
         await changed(documents, corpus, remove=["none"])
@@ -305,7 +311,7 @@ async def test_deleting_leaves_nothing(documents: UserDocuments, uploads: Path) 
 
 async def test_an_upload_that_is_stopped_leaves_nothing(documents_in_process: UserDocuments, uploads: Path) -> None:
     lines = "".join(json.dumps({"_id": str(n), "text": f"Rain number {n} falls."}) + "\n" for n in range(9_000))
-    async with aclosing(documents_in_process.add("anna", written(uploads, a__jsonl=lines))) as stages:
+    async with aclosing(documents_in_process.index("anna", written(uploads, a__jsonl=lines))) as stages:
         async for each in stages:
             assert isinstance(each, IndexingStage)
             break
@@ -397,7 +403,7 @@ async def test_a_deleted_corpus_is_closed(documents: UserDocuments, uploads: Pat
 
 async def test_a_language_can_be_named(documents: UserDocuments, uploads: Path) -> None:
     files = written(uploads, a__txt="Die Häuser stehen am Hafen.")
-    async for each in documents.add("anna", files, language="german"):
+    async for each in documents.index("anna", files, language="german"):
         if not isinstance(each, IndexingStage):
             spec = documents.spec("anna", each["id"])
             assert resolve_retriever(spec).invoke("Haus")
@@ -406,7 +412,7 @@ async def test_a_language_can_be_named(documents: UserDocuments, uploads: Path) 
 async def test_an_unknown_language_is_named(documents: UserDocuments, uploads: Path) -> None:
     files = written(uploads, a__txt="Rain.")
     with pytest.raises(SettingsError, match="language 'klingon' is unknown"):
-        async for _ in documents.add("anna", files, language="klingon"):
+        async for _ in documents.index("anna", files, language="klingon"):
             pass
     assert kept_in(documents.folder) == []
 

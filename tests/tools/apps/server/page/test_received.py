@@ -42,8 +42,8 @@ async def test_no_file_of_the_machine_comes_back(tmp_path: Path, secret: Path) -
             for copy in re.findall(r"[^\s\"'\\]*[0-9a-f]{64}/[^\s\"'\\]+", said):
                 reply = await bob.client.get(f"/chat/gradio_api/file={copy}")
                 assert reply.status_code in (403, 404)
-        assert "was not uploaded" in await bob.call("_add", [[named(secret)], "mine", "english"])
-        assert "was not uploaded" in await bob.call("_add", [[{"path": str(secret)}], "mine", "english"])
+        assert "was not uploaded" in await bob.call("_add", [None, [named(secret)], None, "mine", "english"])
+        assert "was not uploaded" in await bob.call("_add", [None, [{"path": str(secret)}], None, "mine", "english"])
         assert (await bob.client.get(f"/chat/gradio_api/file={secret}")).status_code in (403, 404)
 
 
@@ -51,7 +51,7 @@ async def test_no_address_is_fetched(tmp_path: Path) -> None:
     options = ServingOptions(threads=tmp_path / "threads.sqlite", keys={BOB: "bob"})
     async with open_app(options) as app, by_hand(app.url, "bob", BOB) as bob:
         for address in (f"{app.url}/health", "http://example.org/x.txt", "https://example.org/x.txt"):
-            assert "was not uploaded" in await bob.call("_add", [[named(address)], "mine", "english"])
+            assert "was not uploaded" in await bob.call("_add", [None, [named(address)], None, "mine", "english"])
             assert "was not uploaded" in await bob.call("ask", [None, named(address), "direct", None, "", []])
 
 
@@ -64,7 +64,7 @@ async def test_an_honest_upload_is_indexed_and_then_gone(tmp_path: Path) -> None
         (folder,) = tmp_path.glob("*uploads")
         assert folder.stat().st_mode & 0o777 == 0o700
         assert Path(place).is_relative_to(folder)
-        said = await bob.call("_add", [[named(place)], "mine", "english"])
+        said = await bob.call("_add", [None, [named(place)], None, "mine", "english"])
     assert "1 passage indexed" in json.dumps(said)
     assert not Path(place).exists()
 
@@ -79,9 +79,9 @@ async def test_an_upload_is_its_sessions_alone(tmp_path: Path) -> None:
             place.replace("/rain", "//rain"),
             place.replace("/rain", "/../" + place.split("/")[-2] + "/rain"),
         ):
-            assert "was not uploaded" in await bob.call("_add", [[named(path)], "mine", "english"])
+            assert "was not uploaded" in await bob.call("_add", [None, [named(path)], None, "mine", "english"])
             assert (await bob.client.get(f"/chat/gradio_api/file={path}")).status_code == 404
-        assert "1 passage indexed" in await ann.call("_add", [[named(place)], "mine", "english"])
+        assert "1 passage indexed" in await ann.call("_add", [None, [named(place)], None, "mine", "english"])
 
 
 async def test_what_is_uploaded_and_never_indexed_has_an_end(tmp_path: Path) -> None:
