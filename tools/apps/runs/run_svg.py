@@ -7,10 +7,10 @@ class names and no style: `draw_run_svg` makes a self-contained picture, a page 
 from collections import Counter
 from dataclasses import dataclass
 from html import escape
-from math import cos, pi, sin
 from typing import Final
 
 from hopgraph.tools.apps.drawing.measure import text_width, wrap_text
+from hopgraph.tools.apps.drawing.svg import MARGIN, frame_svg
 from hopgraph.tools.apps.runs.run_tree import RunNode, RunTree, Status, group_paragraphs, tree_depth
 from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 
@@ -27,6 +27,10 @@ _FONTS: Final = {
 """Size, boldness and height of a line of text, by its class."""
 _MAX_READ = 10_000
 """Characters of a text that are read; more than a card has room for."""
+_STAR = (
+    '<polygon class="star" transform="translate({:.1f} {:.1f})" '
+    'points="0,-6.5 1.6,-2.3 6.2,-2 2.7,0.9 3.8,5.3 0,2.8 -3.8,5.3 -2.7,0.9 -6.2,-2 -1.6,-2.3"/>'
+)
 _CHECK = "M-3.6 0.2L-1 2.8L3.8 -2.6"
 _SIGNS: Final[dict[Status, tuple[str, str]]] = {
     "open": ("", "#57606a"),
@@ -57,19 +61,16 @@ class CardSizes:
 
 _TextLine = tuple[str, str]
 """A line's class and text."""
-_SIZES = CardSizes(width=880.0, margin=26.0, indent=30.0, most_indent=300.0)
+_SIZES = CardSizes(width=880.0, margin=MARGIN, indent=30.0, most_indent=300.0)
 _FULL_TEXT = 1_000
 """Characters of the answer in the text alternative."""
 _STYLE = """
-.background{fill:#ffffff;stroke:#d0d7de}
-.title{font:600 17px FONT;fill:#1f2328}
-.word{font:600 12px FONT}
-.label{font:400 12px FONT;fill:#57606a}
-.text{font:400 13.5px FONT;fill:#1f2328}
-.asked{font:600 13.5px FONT;fill:#1f2328}
-.answer{font:600 13.5px FONT;fill:#116329}
-.note{font:400 12px FONT;fill:#57606a}
-.end{font:600 18px FONT;fill:#1f2328}
+.word{font-size:12px;font-weight:600}
+.label,.note{font-size:12px;fill:#57606a}
+.text,.asked{font-size:13.5px;fill:#1f2328}
+.answer{font-size:13.5px;fill:#116329}
+.end{font-size:18px;fill:#1f2328}
+.asked,.answer,.end{font-weight:600}
 .branch{fill:none;stroke:#afb8c1;stroke-width:1.5}
 .branch.evidence{stroke:#1a7f37;stroke-width:3.5}
 .card{fill:#ffffff;stroke:#8c959f;stroke-width:1.2}
@@ -84,25 +85,22 @@ _STYLE = """
 .ring{fill:none;stroke-width:1.6}
 .stroke{fill:none;stroke-width:2;stroke-linecap:round;stroke-linejoin:round}
 .star{fill:#9a6700}
-""".replace("FONT", "'Segoe UI','Helvetica Neue',Arial,'DejaVu Sans',sans-serif")
+"""
 
 
 def draw_run_svg(tree: RunTree, title: str) -> str:
     """Return the picture of a run's tree; the same for the same tree."""
     body, bottom = draw_cards(group_paragraphs(tree.root), _SIZES, _SIZES.margin + 34)
     end, bottom = _end(tree, bottom + 14)
-    width, height = _SIZES.width, round(bottom + _SIZES.margin)
-    about = escape(f"{title}: {truncate_line(tree.root.text, 200)}")
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" '
-        f'height="{height}" role="img" aria-labelledby="title about">\n'
-        f'<title id="title">{about}</title>\n<desc id="about">{escape(summarize_tree(tree))}</desc>\n'
-        f"<style>{_STYLE}</style>\n"
-        f'<rect class="background" x="0.5" y="0.5" width="{width - 1:.0f}" height="{height - 1}" rx="10"/>\n'
-        f'<text class="title" x="{_SIZES.margin:.0f}" y="{_SIZES.margin + 12:.0f}">'
-        f"{escape(truncate_line(title, 80))}</text>"
+    return frame_svg(
+        [*body, *end],
+        truncate_line(title, 80),
+        _SIZES.width,
+        bottom + _SIZES.margin,
+        style=_STYLE,
+        title=f"{title}: {truncate_line(tree.root.text, 200)}",
+        about=summarize_tree(tree),
     )
-    return "\n".join([head, *body, *end, "</svg>"]) + "\n"
 
 
 def summarize_tree(tree: RunTree) -> str:
@@ -169,7 +167,7 @@ def _card(node: RunNode, x: float, y: float, sizes: CardSizes) -> tuple[str, flo
         f'<text class="word" fill="{colour}" x="{left + 22:.1f}" y="{middle + 4.5:.1f}">{escape(node.word)}</text>',
         *_draw_texts(label, after, middle - 6.5),
         *_draw_texts(lines, left, y + _PADDING + _LINE),
-        *([_star(x + width - _PADDING - 6, middle)] if node.evidence else []),
+        *([_STAR.format(x + width - _PADDING - 6, middle)] if node.evidence else []),
         "</g>",
     ]
     return "\n".join(parts), height
@@ -184,12 +182,6 @@ def _sign(status: Status, x: float, y: float) -> str:
     circle = f'<circle {kind}{outline} cx="{x:.1f}" cy="{y:.1f}" r="7.5"/>'
     stroke = f'<path class="stroke" stroke="{colour}" transform="translate({x:.1f} {y:.1f})" d="{path}"/>'
     return f"{circle}{stroke}" if path else circle
-
-
-def _star(x: float, y: float) -> str:
-    corners = ((6.5 if number % 2 == 0 else 2.8, pi * (number / 5 - 0.5)) for number in range(10))
-    points = " ".join(f"{x + radius * cos(angle):.1f},{y + radius * sin(angle):.1f}" for radius, angle in corners)
-    return f'<polygon class="star" points="{points}"/>'
 
 
 def _wrap(style: str, text: str, width: float, most: int) -> list[_TextLine]:

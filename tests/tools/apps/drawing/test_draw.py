@@ -45,24 +45,14 @@ def overlap(one: Box, other: Box) -> bool:
 
 
 def points_of(path: str) -> list[tuple[float, float]]:
-    """Points along a path of M, L and Q commands, each bend at nine places."""
+    """Points along a path of straight pieces, each piece at ten places."""
     numbers = [float(number) for number in re.findall(r"-?[\d.]+", path)]
-    points = [(numbers[0], numbers[1])]
-    position = 2
-    for command in re.findall(r"[LQ]", path):
-        count = 2 if command == "L" else 4
-        values = numbers[position : position + count]
-        position += count
-        x0, y0 = points[-1]
-        controls = [(x0, y0), *zip(values[::2], values[1::2], strict=True)]
-        points += [bezier(controls, step / 10) for step in range(1, 11)]
-    return points
-
-
-def bezier(controls: list[tuple[float, float]], t: float) -> tuple[float, float]:
-    while len(controls) > 1:
-        controls = [(x + (to_x - x) * t, y + (to_y - y) * t) for (x, y), (to_x, to_y) in itertools.pairwise(controls)]
-    return controls[0]
+    corners = list(zip(numbers[::2], numbers[1::2], strict=True))
+    return corners[:1] + [
+        (x + (to_x - x) * step / 10, y + (to_y - y) * step / 10)
+        for (x, y), (to_x, to_y) in itertools.pairwise(corners)
+        for step in range(1, 11)
+    ]
 
 
 def random_graph(seed: int) -> Graph:
