@@ -16,8 +16,8 @@ from typing import Any
 
 from langchain_core.messages import convert_to_messages
 
+from hopgraph.tools.apps.evaluation.rehearsal.prompt_case import RehearsalOptions
 from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_model import RehearsalModel, read_book
-from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_options import rehearsal_options
 
 
 class Memo:
@@ -101,7 +101,7 @@ class Connection(asyncio.Protocol):
 
 async def serve(dataset: Path) -> None:
     """Serve until standard input ends."""
-    memo = Memo(RehearsalModel(book=read_book(dataset), options=rehearsal_options({})))
+    memo = Memo(RehearsalModel(book=read_book(dataset), options=RehearsalOptions.model_validate({})))
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: Connection(memo), "127.0.0.1", 0, backlog=256)
     sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")

@@ -1,15 +1,26 @@
-"""Which titles of a corpus are names of people, places, works or groups, and what each of their words is."""
+"""Which titles of a corpus are names of people, places, works or groups, and what each is called after renaming.
 
+New names are composed by rule from parts written for this project, so that no list of real names is needed.
+"""
+
+import hashlib
 import re
-from collections import Counter
-from collections.abc import Iterable
-from typing import Literal
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.resources import files
+from itertools import count
+from typing import Any, Literal, NamedTuple
+
+import yaml
 
 from hopgraph.tools.models.offline.terms import countries, country_parts, in_class
 from hopgraph.tools.retrieval.corpora import SourceRecord
 from hopgraph.tools.text.common_words import COMMON_WORDS, FUNCTION_WORDS
 
 TitleKind = Literal["person", "place", "work", "group", "other"]
+NameKind = Literal["given", "surname", "place"]
+Words = tuple[str, ...]
+"""Case-folded words."""
 
 WORD = re.compile(r"[^\W_]+")
 SENTENCE_END = re.compile(r"[.!?:;\"“”\n]|^\s*$")
@@ -28,16 +39,8 @@ _ROMAN = re.compile(r"[ivxlc]+")
 _LEAD_LENGTH = 400
 _FEWER = 0.05
 """A word is a name when at most this share of its occurrences is in lower case."""
-_NO_NAMES = frozenset(
-    words_of(
-        "monday tuesday wednesday thursday friday saturday sunday january february march april may june july "
-        "august september october november december christmas easter latin arabic hindi hebrew urdu tamil "
-        "telugu bengali punjabi malayalam kannada marathi jewish christian catholic protestant orthodox "
-        "anglican muslim islamic islam hindu buddhist sikh roman european asian african celtic persian "
-        "victorian saint st mount mt fort god jr sr dr republican democrat democratic communist socialist "
-        "internet english"
-    )
-)
+_WORDS: Any = yaml.safe_load(files(__package__ or "").joinpath("renaming_words.yaml").read_text(encoding="utf-8"))
+_NO_NAMES = frozenset(_WORDS["no_names"].split())
 _GENERIC = ("place", "place_name", "group", "organisation", "person", "date", "month", "number", "digit", "ordinal")
 _FUNCTION = frozenset({*FUNCTION_WORDS.split(), "s", "t", "ll", "re", "ve", "d", "m", "n"})
 """With what stands behind an apostrophe."""
@@ -45,17 +48,13 @@ _COMMON = frozenset(COMMON_WORDS.split())
 _IN = frozenset({"in", "near", "from", "at", "to"})
 _PLACE_SHARE = 0.15
 """A title of one word, whose kind no passage states, is a place when it follows `in` or `near` this often."""
-_KIND_WORDS: dict[TitleKind, str] = {
-    "person": "actor cyclist wrestler weightlifter cricketer rower swimmer boxer skier golfer rapper "
-    "baronet nobleman diplomat officer general admiral soldier activist economist",
-    "place": "commune comune hamlet locality community waterfall archipelago oblast rayon township "
-    "cemetery neighbourhood reservoir glacier canal monastery abbey cathedral",
-    "work": "ep sitcom miniseries musical ballet symphony sculpture franchise serial remake",
-    "group": "chain retailer manufacturer airline brewery firm conglomerate subsidiary business "
-    "orchestra choir regiment charity duo trio quartet supermarket broadcaster",
+_KIND_OF_WORD: dict[str, TitleKind] = {
+    word: kind for kind, words in _WORDS["kind_words"].items() for word in words.split()
 }
-"""Words beyond those of the lexicon."""
-_KIND_OF_WORD: dict[str, TitleKind] = {word: kind for kind, words in _KIND_WORDS.items() for word in words.split()}
+_PARTS: dict[NameKind, tuple[list[str], list[str]]] = {
+    kind: (beginnings.split(), ends.split()) for kind, (beginnings, ends) in _WORDS["name_parts"].items()
+}
+_MIDDLES = ("a", "ar", "el", "en", "er", "il", "in", "or", "un")
 _CLASSES: dict[str, TitleKind] = {
     "person": "person",
     "work": "work",
@@ -173,3 +172,134 @@ def _last_kind(phrase: str) -> TitleKind | None:
         in_lexicon: list[TitleKind] = [kind for name, kind in _CLASSES.items() if in_class(word, name)]
         found = _KIND_OF_WORD.get(word) or (in_lexicon[0] if in_lexicon else found)
     return found
+
+
+class _Title(NamedTuple):
+    words: list[str]
+    kind: TitleKind
+
+
+def casefold_words(words: Sequence[str]) -> Words:
+    """Fold the case of words."""
+    return tuple(word.casefold() for word in words)
+
+
+def _kind_of_word(title: _Title, place: int) -> NameKind:
+    """Return the kind of a word of a name; in a person's, what follows `of` is a place, the last word a surname."""
+    words, kind = title
+    if kind == "work" or (kind == "other" and len(words) > 3):
+        return "surname"
+    if kind in {"place", "group"} or (place and words[place - 1].casefold() == "of"):
+        return "place"
+    return "surname" if len(words) > 1 and place == len(words) - 1 else "given"
+
+
+class NameMap:
+    """Old words and titles of a corpus to new ones; no new name is a word of the corpus or another new name.
+
+    Renamed are titles that are names of people, places, works and groups. A word that is always written with a capital
+    gets one new word in all places, so that a surname alone, a family and a place within other names stay consistent.
+    Common words (`Dark` in a film's title) are renamed within that title alone. Titles of another kind keep their
+    common words; titles that are no names are left.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, seed: int) -> None:
+        self.seed, self._vocabulary = seed, vocabulary
+        self.words: dict[str, str] = {}
+        """Case-folded name word → new word; holds wherever the word is written with a capital."""
+        self.titles: dict[Words, Words] = {}
+        """The words of each renamed title, without its aside → as many new ones."""
+        self.written: dict[Words, Words] = {}
+        """Those of them that the map of words does not make, as they are written in the title."""
+        self.surnames: dict[Words, dict[str, str]] = {}
+        """Person → the surname that is a common word (`young`) with its new form."""
+        self._used: set[str] = set()
+        self._new_surnames: dict[str, str] = {}
+        named = [
+            _Title(words, vocabulary.kind_of(title))
+            for title in sorted(vocabulary.titles)
+            if is_written_as_a_name(words := words_of(title)) and not title.startswith(("List of", "Outline of"))
+        ]
+        self._rename_words(named)
+        for each in named:
+            self._rename_title(each.words, each.kind)
+
+    def _coin(self, kind: NameKind, key: str) -> str:
+        folds = ((each, each.casefold()) for each in candidate_names(kind, key, self.seed))
+        new, fold = next(
+            (each, fold) for each, fold in folds if fold not in self._vocabulary and fold not in self._used
+        )
+        self._used.add(fold)
+        return new
+
+    def _rename_words(self, named: Sequence[_Title]) -> None:
+        """Give each name word of the titles a new one of the kind that it most often is."""
+        votes: dict[str, Counter[NameKind]] = defaultdict(Counter)
+        for each in named:
+            if each.kind == "other" and len(each.words) == 1:
+                continue  # a religion, a language, a thing
+            for place, word in enumerate(each.words):
+                if self._vocabulary.is_name_word(word) and not is_generic(word) and not is_function_word(word):
+                    votes[word.casefold()][_kind_of_word(each, place)] += 1
+        for word in sorted(votes):
+            kind = max(sorted(votes[word]), key=lambda kind: votes[word][kind])
+            self.words[word] = self._coin(kind, word)
+
+    def _rename_title(self, words: list[str], kind: TitleKind) -> None:
+        """Find a title's new words, those for its common words too, and record them if any differs."""
+        old = casefold_words(words)
+        if old in self.titles:
+            return
+        common = self._common_words(words, kind)
+        new = [self.words.get(word, written) for word, written in zip(old, words, strict=True)]
+        for place in common:
+            new[place] = self._substitute(words, place, kind)
+        if casefold_words(new) == old:
+            return
+        self.titles[old] = tuple(new)
+        if common:
+            self.written[old] = tuple(words)
+        if kind == "person" and len(words) - 1 in common and len(words) > 1:
+            self.surnames[old] = {old[-1]: new[-1]}
+
+    def _common_words(self, words: list[str], kind: TitleKind) -> list[int]:
+        """Choose the places of the common words that are renamed."""
+        free = [n for n, word in enumerate(words) if word.casefold() not in self.words and word.isalpha()]
+        content = [n for n in free if not is_function_word(words[n]) and not is_ordinal(words[n])]
+        chosen = [n for n in content if not is_generic(words[n])]
+        match kind:
+            case "other":
+                return []
+            case "work":
+                return content
+            case "person":  # Stephen King, but King Charles
+                last = len(words) - 1
+                return [n for n in content if (n in chosen or n == last > 0) and len(words[n]) > 1]
+            case _:  # United States: the first word has to do
+                return chosen or (content[:1] if len(free) == len(words) else [])
+
+    def _substitute(self, words: list[str], place: int, kind: TitleKind) -> str:
+        word, is_person = words[place].casefold(), kind == "person"
+        if not is_person or place < len(words) - 1:
+            coined: NameKind = "surname" if kind == "work" else "given" if is_person else "place"
+            return self._coin(coined, f"{' '.join(words)}/{place}")
+        if word not in self._new_surnames:
+            self._new_surnames[word] = self._coin("surname", word)
+        return self._new_surnames[word]
+
+
+def candidate_names(kind: NameKind, old: str, seed: int) -> Iterator[str]:
+    """Suggest new words for one, without end: plausible ones first, then longer ones.
+
+    The same kind, word and seed always give the same words in the same order.
+    """
+    beginnings, ends = _PARTS[kind]
+    for number in count():
+        draw = int.from_bytes(hashlib.blake2b(f"{seed}:{kind}:{old}:{number}".encode(), digest_size=8).digest())
+        draw, first = divmod(draw, len(beginnings))
+        draw, last = divmod(draw, len(ends))
+        middle = ""
+        for _ in range(number // 12):  # nearly all plain ones are taken
+            draw, part = divmod(draw, len(_MIDDLES))
+            middle += _MIDDLES[part]
+        yield re.sub(r"(.)\1\1+", r"\1\1", beginnings[first] + middle + ends[last])  # no three equal letters in a row

@@ -20,12 +20,14 @@ from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQu
 from hopgraph.tools.apps.evaluation.named_titles import (
     SENTENCE_END,
     WORD,
+    NameMap,
     Vocabulary,
+    Words,
     base_of,
+    casefold_words,
     is_function_word,
     words_of,
 )
-from hopgraph.tools.apps.evaluation.new_titles import NameMap, Words, casefold_words
 from hopgraph.tools.io.guarded_files import read_source, write_files
 from hopgraph.tools.retrieval.corpora import SourceRecord, hash_passage
 

@@ -23,8 +23,13 @@ from hopgraph.tools.apps.evaluation.comparison import compare_runs
 from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable
 from hopgraph.tools.apps.evaluation.datasets import QuestionSample, read_questions
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop, GoldSentence
-from hopgraph.tools.apps.evaluation.named_titles import base_of, is_written_as_a_name, words_of
-from hopgraph.tools.apps.evaluation.new_titles import NameKind, candidate_names
+from hopgraph.tools.apps.evaluation.named_titles import (
+    NameKind,
+    base_of,
+    candidate_names,
+    is_written_as_a_name,
+    words_of,
+)
 from hopgraph.tools.apps.evaluation.renaming import NAME_MAP, Renamer, rename_records
 from hopgraph.tools.apps.evaluation.report.writers import format_trec_files
 from hopgraph.tools.io.background import run_in_background

@@ -11,7 +11,7 @@ from rich.text import Text
 from hopgraph.state import RunError, SettingsError, SpecError
 from hopgraph.tools.apps.cli.console import console_on, progress_on
 from hopgraph.tools.apps.cli.students.students_commands import TrainOptions
-from hopgraph.tools.apps.evaluation.report.figures.figure_style import drawing
+from hopgraph.tools.apps.evaluation.report.figures import drawing
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.io.process_limits import limit_memory
 from hopgraph.tools.scoring.weights.model_specs import read_spec

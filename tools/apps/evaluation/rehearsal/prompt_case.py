@@ -9,6 +9,7 @@ from itertools import chain, product
 from typing import NamedTuple
 
 from langchain_core.messages import BaseMessage
+from pydantic import BaseModel, ConfigDict, Field
 
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import (
     GoldPassage,
@@ -22,7 +23,6 @@ from hopgraph.tools.apps.evaluation.rehearsal.question_plan import (
     word_key,
     wordings,
 )
-from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_options import RehearsalOptions
 from hopgraph.tools.models.offline.prompt_blocks import Prompt, PromptPassage, read_prompt
 from hopgraph.tools.models.offline.statements import write
 from hopgraph.tools.text import content_terms, split_sentences
@@ -32,6 +32,27 @@ _ASIDES = re.compile(r"(?<!\s)\s+(?:\((?:source|because): .*|\(not grounded\)|\[
 _LISTS = ("history", "sub_answers", "thoughts", "information", "assertions")
 _DRAWS = 20
 """How many questions are drawn to find one with another answer."""
+
+
+class RehearsalOptions(BaseModel):
+    """How well the rehearsal model plays."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    error: float = Field(0.0, ge=0, le=1)
+    """The rate at which each of its judgements is wrong."""
+    distraction: float = Field(0.0, ge=0, le=1)
+    """The rate at which each irrelevant passage misleads a judgement of all passages together."""
+    parse_failure: float = Field(0.0, ge=0, le=1)
+    """The rate of malformed replies."""
+    knowledge: float = Field(0.0, ge=0, le=1)
+    """The share of facts that it knows from memory."""
+    latency: float = Field(0.0, ge=0, allow_inf_nan=False)
+    """Seconds that each reply takes."""
+    rename: int | None = Field(None, ge=0)
+    """The seed of the run's `--rename`: it reads the questions with the new names, and remembers nothing of them."""
+    seed: int = 0
+    """Another seed errs in other places and knows other facts."""
 
 
 class HopAnswer(NamedTuple):

@@ -4,7 +4,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from importlib.resources import files
 from typing import NamedTuple
+
+import yaml
 
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.named_titles import base_of
@@ -16,49 +19,10 @@ _SIGNS = re.compile(r"(?<![\s?.!])[\s?.!]*+\Z")
 _CHAINED = frozenset({"compositional", "inference"})
 """Types of 2WikiMultihopQA in which each triple starts where the one before ends."""
 
-_RELATION_QUESTIONS = {
-    "author": "Who is the author of {}?",
-    "award received": "Which award did {} receive?",
-    "capital": "What is the capital of {}?",
-    "cause of death": "What was the cause of death of {}?",
-    "child": "Who is a child of {}?",
-    "composer": "Who is the composer of {}?",
-    "country": "In which country is {}?",
-    "country of citizenship": "Of which country is {} a citizen?",
-    "country of origin": "From which country is {}?",
-    "date of birth": "When was {} born?",
-    "date of death": "When did {} die?",
-    "director": "Who is the director of {}?",
-    "doctoral advisor": "Who was the doctoral advisor of {}?",
-    "educated at": "Where was {} educated?",
-    "employer": "Who employed {}?",
-    "father": "Who is the father of {}?",
-    "founded by": "Who founded {}?",
-    "headquarters location": "Where are the headquarters of {}?",
-    "inception": "When was {} founded?",
-    "instance of": "What is {}?",
-    "located in or next to body of water": "By which body of water is {}?",
-    "located in the administrative territorial entity": "In which county, district, state or province is {} located?",
-    "manufacturer": "Who is the manufacturer of {}?",
-    "member of": "Of what is {} a member?",
-    "member of political party": "Of which political party is {} a member?",
-    "mother": "Who is the mother of {}?",
-    "native language": "What is the native language of {}?",
-    "original network": "On which network was {} broadcast first?",
-    "part of": "What is {} a part of?",
-    "performer": "Who is the performer of {}?",
-    "place of birth": "Where was {} born?",
-    "place of burial": "Where is {} buried?",
-    "place of death": "Where did {} die?",
-    "producer": "Who is the producer of {}?",
-    "publication date": "When was {} published or released?",
-    "publisher": "Who is the publisher of {}?",
-    "record label": "On which record label is {}?",
-    "sibling": "Who is a sibling of {}?",
-    "sport": "Which sport is that of {}?",
-    "spouse": "Who is the spouse of {}?",
-}
-"""Questions for the relations of Wikidata, as people would ask them."""
+_RELATION_QUESTIONS: dict[str, str] = yaml.safe_load(
+    files(__package__ or "").joinpath("relation_questions.yaml").read_text(encoding="utf-8")
+)
+"""By relation of Wikidata; `{}` stands for the subject."""
 
 
 @lru_cache(maxsize=100_000)
@@ -104,8 +68,17 @@ class GoldPassage:
         return bool(inner) and f" {' '.join(inner)} " in word_key(self.text)
 
 
+class _Answered:
+    answers: tuple[str, ...]
+
+    @property
+    def answer(self) -> str:
+        """The answer in its usual form; empty for none."""
+        return self.answers[0] if self.answers else ""
+
+
 @dataclass(frozen=True)
-class PlanHop:
+class PlanHop(_Answered):
     """One fact that has to be found; hops are numbered from 1."""
 
     number: int
@@ -115,11 +88,6 @@ class PlanHop:
     """The usual form first; empty where the data set has none."""
     passages: tuple[GoldPassage, ...]
     """Each of them has it; empty for a conclusion from other hops, and where the data set names none."""
-
-    @property
-    def answer(self) -> str:
-        """The answer in its usual form."""
-        return self.answers[0] if self.answers else ""
 
     @cached_property
     def needs(self) -> tuple[int, ...]:
@@ -138,7 +106,7 @@ class PlanHop:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(_Answered):
     """A question with its hops."""
 
     id: str
@@ -146,11 +114,6 @@ class Plan:
     answers: tuple[str, ...]
     """Empty for a question that cannot be answered."""
     hops: tuple[PlanHop, ...]
-
-    @property
-    def answer(self) -> str:
-        """The answer in its usual form; empty for none."""
-        return self.answers[0] if self.answers else ""
 
     @property
     def is_yes_no(self) -> bool:

@@ -5,17 +5,19 @@ import json
 import time
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import parse_qsl
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
-from pydantic import ConfigDict, Field, SkipValidation
+from pydantic import ConfigDict, Field, SkipValidation, ValidationError
 from typing_extensions import override
 
+from hopgraph.state import SpecError
+from hopgraph.state.errors import describe_problem, did_you_mean
 from hopgraph.tools.apps.evaluation.datasets import add_gold_texts, read_questions
-from hopgraph.tools.apps.evaluation.rehearsal.prompt_case import PromptCase
+from hopgraph.tools.apps.evaluation.rehearsal.prompt_case import PromptCase, RehearsalOptions
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import PlanBook, derive_plan
-from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_options import RehearsalOptions, parse_rehearsal
 from hopgraph.tools.apps.evaluation.rehearsal.role_replies import reply
 from hopgraph.tools.apps.evaluation.renaming import Renamer
 from hopgraph.tools.models.offline.offline_model import as_result
@@ -64,6 +66,26 @@ class RehearsalModel(BaseChatModel):
         if self.options.latency:
             await asyncio.sleep(self.options.latency)
         return as_result(messages, self.reply_to(messages), "rehearsal")
+
+
+def parse_rehearsal(rest: str) -> tuple[str, RehearsalOptions]:
+    """Split what follows `rehearsal:` into the data set and the options.
+
+    SpecError: no data set, or the first option that is unknown or out of bounds.
+    """
+    dataset, _, query = rest.partition("?")
+    if not dataset.strip():
+        raise SpecError("rehearsal: names no data set; write rehearsal:DATASET, as rehearsal:train.json?error=0.1")
+    try:
+        options = RehearsalOptions.model_validate(dict(parse_qsl(query, keep_blank_values=True)))
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0])
+        if first["type"] == "extra_forbidden":
+            hint = did_you_mean(name, RehearsalOptions.model_fields)
+            raise SpecError(f"rehearsal option {name!r:.60} is unknown{hint}") from None
+        raise SpecError(describe_problem(error, f"rehearsal option {name}", got=True)) from None
+    return dataset.strip(), options
 
 
 def make_rehearsal(rest: str) -> RehearsalModel:

@@ -34,6 +34,10 @@ def _relevant(case: PromptCase, useful: Collection[int]) -> list[PromptPassage]:
     return [each for each in case.prompt.passages if (each.number in useful) != case.errs("relevant", each.number)]
 
 
+def _is_relevant(case: PromptCase) -> bool:
+    return bool(_relevant(case, case.by_passage))
+
+
 def _numbers_with(known: Mapping[int, str], found: Mapping[int, list[HopAnswer]]) -> list[JsonValue]:
     return [*sorted(number for number, answers in found.items() if any(each.hop.number in known for each in answers))]
 
@@ -59,6 +63,10 @@ def answer(case: PromptCase) -> Reply:
     return {"reasoning": reasoning, "answer": said, "used_passages": _numbers_with(known, case.by_passage)}
 
 
+def _answered(case: PromptCase) -> str:
+    return str(answer(case)["answer"])
+
+
 def reason(case: PromptCase) -> Reply:
     """State what the passages and memory have; name what comes next, or guess it and the rest where asked to."""
     known = {**case.remembered(), **case.known()}
@@ -70,16 +78,6 @@ def reason(case: PromptCase) -> Reply:
     guesses = [f"{asked}: {case.made_up(f'guess:{n}')}." for n, asked in enumerate(open_hops)]
     reasoning = " ".join([*case.statements(known), *guesses, f"{_CONCLUSION}{said}."])[-_MAX_QUOTE:]
     return {"reasoning": reasoning, "answer": said, "used_passages": used}
-
-
-def score_answer(case: PromptCase) -> Reply:
-    """Find the text likely that it would answer with itself."""
-    return score_continuation(case.prompt, str(answer(case)["answer"]))
-
-
-def critique(case: PromptCase) -> Reply:
-    """Judge the answer that the passage gives."""
-    return critique_of(str(answer(case)["answer"]), relevant=bool(_relevant(case, case.by_passage)))
 
 
 def extract(case: PromptCase) -> Reply:
@@ -123,11 +121,6 @@ def complete(case: PromptCase) -> Reply:
     return {"missing": missing, "passage": _fact_or_error(case, missing, next(recalled, UNKNOWN))}
 
 
-def decide(case: PromptCase) -> Reply:
-    """Answer when every hop is in the information, else say what is missing."""
-    return _decision(case, case.known("information"))
-
-
 def final_answer(case: PromptCase) -> Reply:
     """Answer, also when the information has only the hop that has the answer."""
     known, (plan, part) = case.known("information"), case.target
@@ -137,6 +130,7 @@ def final_answer(case: PromptCase) -> Reply:
 
 
 def _decision(case: PromptCase, known: Mapping[int, str]) -> Reply:
+    """Answer when every hop is known, else say what is missing."""
     enough = case.is_enough(known)
     missing = "" if enough else " ".join(case.open_questions(known)) or case.prompt.question
     return {
@@ -159,11 +153,6 @@ def ground(case: PromptCase) -> Reply:
     return {"ref": ref[:_MAX_QUOTE], "revise": case.conclude(known)}
 
 
-def judge_relevance(case: PromptCase) -> Reply:
-    """Call the passage relevant when it says something that the answer needs."""
-    return {"relevant": bool(_relevant(case, case.by_passage))}
-
-
 def judge_together(case: PromptCase) -> Reply:
     """Say whether the passages are enough together, and name those that say something that the answer needs."""
     known = case.known()
@@ -177,11 +166,6 @@ def weigh_passages(case: PromptCase) -> Reply:
     lines = [f"Passage {n} says: {found[0].statement}" for n, found in case.by_passage.items() if n in chosen]
     numbers = ", ".join(map(str, chosen)) or "none"
     return {"judgement": "\n".join([*(line[:_MAX_QUOTE] for line in lines), f"Relevant passages: {numbers}."])}
-
-
-def self_knowledge(case: PromptCase) -> Reply:
-    """Judge whether all that the answer needs is known from memory."""
-    return {"known": case.answers(case.remembered()) != case.errs("known")}
 
 
 def review(case: PromptCase) -> Reply:
@@ -227,11 +211,6 @@ def judge_entailment(case: PromptCase) -> Reply:
     needed = frozenset(content_terms(statement))
     entailed = contains_words(premise, statement) or (bool(needed) and needed <= frozenset(content_terms(premise)))
     return {"supported": float(entailed != case.errs("supported"))}
-
-
-def judge_usefulness(case: PromptCase) -> Reply:
-    """Judge whether the statement has a part of what the answer needs."""
-    return {"useful": bool(case.found_in_text(case.prompt.text("statement"))) != case.errs("useful")}
 
 
 def judge_alignment(case: PromptCase) -> Reply:
@@ -363,19 +342,27 @@ _BY_RULES = ("contextualise", "name_topic", "select_passages", "shorten", "write
 _Step = Callable[[PromptCase], Reply]
 _REPLIES: tuple[_Step, ...] = (
     *(act, decompose, deduce, follow_up, follow_up_jointly, generate_queries, next_thought, route),
-    *(answer, complete, compress, critique, decide, extract, final_answer, fuse, rewrite_passage),
-    *(ground, judge_alignment, judge_entailment, judge_relevance, judge_together, judge_usefulness),
-    *(reason, review, score_answer, score_relevance, self_knowledge, weigh_passages),
+    *(answer, complete, compress, extract, final_answer, fuse, rewrite_passage),
+    *(ground, judge_alignment, judge_entailment, judge_together),
+    *(reason, review, score_relevance, weigh_passages),
     *(next_sentence, verifying_questions, write_chain, write_query),
 )
 """Each is named after its step."""
 _STEPS: dict[str, _Step] = {
     **{each.__name__: each for each in _REPLIES},
+    "critique": lambda case: critique_of(_answered(case), relevant=_is_relevant(case)),
+    "decide": lambda case: _decision(case, case.known("information")),
+    "judge_relevance": lambda case: {"relevant": _is_relevant(case)},
+    "judge_usefulness": lambda case: {
+        "useful": bool(case.found_in_text(case.prompt.text("statement"))) != case.errs("useful")
+    },
     "recall_knowledge": lambda case: {"knowledge": _recall(case)},
     "answer_in_a_sentence": answer,
     "ground_given_gold": ground,
     "read_link": lambda case: {**answer(case), "confidence": 5},
     "review_directly": review,
+    "score_answer": lambda case: score_continuation(case.prompt, _answered(case)),
+    "self_knowledge": lambda case: {"known": case.answers(case.remembered()) != case.errs("known")},
     "snippet": compress,
     "summarise": compress,
     "write_passage": lambda case: {"passage": _recall(case)},

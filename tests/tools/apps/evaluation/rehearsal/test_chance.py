@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from hopgraph.graphs import migres
 from hopgraph.nodes.decide import Decision
 from hopgraph.tools.apps.evaluation.rehearsal import RehearsalModel, make_rehearsal
-from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_options import rehearsal_options
+from hopgraph.tools.apps.evaluation.rehearsal.prompt_case import RehearsalOptions
 from hopgraph.tools.models import UnusableReplyError, parse_reply
 from support.walks import walk
 
@@ -95,7 +95,9 @@ def test_the_share_of_facts_in_memory(perfect: RehearsalModel) -> None:
     asked = [f"{question}" for question in ("Who is the director of Night Harbour?", "Where was Ada Brink born?")]
     known = 0
     for seed in range(300):
-        model = RehearsalModel(book=perfect.book, options=rehearsal_options({"knowledge": 0.3, "seed": seed}))
+        model = RehearsalModel(
+            book=perfect.book, options=RehearsalOptions.model_validate({"knowledge": 0.3, "seed": seed})
+        )
         for question in asked:
             message = HumanMessage(f"<question>\n{question}\n</question>")
             said = model.reply_to([SystemMessage("Role: ra_isf/self_knowledge"), message])

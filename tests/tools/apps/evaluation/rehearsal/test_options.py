@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hopgraph.state import CorpusError, SpecError
-from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_options import parse_rehearsal
+from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_model import parse_rehearsal
 from hopgraph.tools.models.resolve import Sampling, resolve_model
 
 

@@ -11,10 +11,13 @@ import pytest
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.state import SpecError
 from hopgraph.tools.apps.evaluation.comparison import Comparison, compare_runs
-from hopgraph.tools.apps.evaluation.report.figures import draw_figures
-from hopgraph.tools.apps.evaluation.report.figures.figure_style import drawing
-from hopgraph.tools.apps.evaluation.report.figures.method_figures import quality_figure
-from hopgraph.tools.apps.evaluation.report.figures.sweeps import error_rate, settings_swept
+from hopgraph.tools.apps.evaluation.report.figures import (
+    draw_figures,
+    drawing,
+    error_rate,
+    quality_figure,
+    settings_swept,
+)
 from support.hand_made_runs import outcome, question, usage, write_run
 
 pytest.importorskip("matplotlib")

@@ -1,0 +1,338 @@
+"""The figures of a comparison, as PNG and SVG files: quality against cost, calls, losses, and what settings change.
+
+Their style: a palette for colour-blind readers, quiet axes, room for names.
+"""
+
+import io
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+import numpy as np
+from pydantic import JsonValue
+
+from hopgraph.tools.apps.evaluation.batch.scores import BOUND
+from hopgraph.tools.apps.evaluation.comparison import LOSSES, Comparison, ScoredMethod
+from hopgraph.tools.apps.evaluation.report.tables import stand_in_kinds
+from hopgraph.tools.io.guarded_files import write_files
+from hopgraph.tools.io.optional_packages import require
+
+# The palette of Okabe and Ito (2008), which colour-blind readers can distinguish.
+BLUE, ORANGE, GREEN, RED = "#0072b2", "#e69f00", "#009e73", "#d55e00"
+SKY, PINK, YELLOW, GREY = "#56b4e9", "#cc79a7", "#f0e442", "#999999"
+INK, SOFT = "#222222", "#666666"
+_COLOURS, _MARKERS = (BLUE, ORANGE, GREEN, RED, SKY, PINK, GREY), "osD^vPX*<>hp"
+_WIDTH = 8.0
+"""Inches."""
+_STYLE: dict[str, Any] = {
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "font.size": 9.5,
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],  # what matplotlib brings along, so that figures look the same everywhere
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": SOFT,
+    "axes.labelcolor": INK,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.7,
+    "xtick.color": SOFT,
+    "ytick.color": SOFT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "text.color": INK,
+    "text.parse_math": False,  # a name with two dollar signs is no formula
+    "svg.hashsalt": "hopgraph",
+    "hatch.linewidth": 0.6,
+}
+_RESOLUTION = 160
+"""Dots per inch of the PNG files."""
+_ROW, _FRAME = 0.28, 1.6
+"""Inches of a method's row, and of what stands around the rows."""
+_LOOKS: dict[str, tuple[str, str]] = {
+    "right": (GREEN, ""),
+    "answered wrongly": (RED, "////"),
+    "not answered": (YELLOW, "...."),
+    "not retrieved": (BLUE, "\\\\\\\\"),
+    "parse failure": (PINK, "xxxx"),
+    "budget": (ORANGE, "----"),
+    "failed": (GREY, "++++"),
+}
+"""Colour and hatching of a part: either is enough to distinguish the parts of a bar."""
+_TEXT_FROM = 6
+"""Parts of a bar from this percentage on have their text in them."""
+_HEIGHT = 5.6
+_PLATE = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
+_SHOWN = {"em": ("EM, in percent, with the 95 % interval", 100), "llm_calls": ("model calls per question", 1)}
+"""What is drawn, side by side: score → the axis's label, and by what it is multiplied."""
+_SPREAD = 0.3
+"""How far the lines are moved apart, of the distance between two values, so that their intervals stay apart."""
+Points = list[tuple[Any, ScoredMethod]]
+"""Value of a setting → the method with it, in order of the values."""
+
+
+def draw_figures(comparison: Comparison, folder: Path) -> list[Path]:
+    """Draw every figure that the runs have numbers for, each as NAME.png and NAME.svg; return the files.
+
+    SpecError: matplotlib is missing. OSError: a file cannot be written.
+    """
+    contents = {folder / name: content for name, content in render_figures(comparison, ("png", "svg")).items()}
+    write_files(contents)
+    return list(contents)
+
+
+def render_figures(comparison: Comparison, endings: Sequence[str]) -> dict[str, bytes]:
+    """Draw the same figures in these formats; return file name → content. SpecError: matplotlib is missing."""
+    contents: dict[str, bytes] = {}
+    with drawing():
+        for name, figure in _figures(comparison):
+            for ending in endings if figure else ():
+                out = io.BytesIO()
+                # Without a date the same runs give the same files.
+                figure.savefig(
+                    out, format=ending, dpi=_RESOLUTION, metadata={"Date": None} if ending == "svg" else None
+                )
+                contents[f"{name}.{ending}"] = out.getvalue()
+    return contents
+
+
+def _figures(comparison: Comparison) -> Iterator[tuple[str, Any]]:
+    yield "quality-by-calls", quality_figure(comparison, "model calls per question", "llm_calls")
+    tokens = ("prompt_tokens", "completion_tokens")
+    yield "quality-by-tokens", quality_figure(comparison, "tokens per question, prompt and reply", *tokens)
+    yield "calls", calls_figure(comparison)
+    yield "losses", losses_figure(comparison)
+    yield from sweep_figures(comparison)
+
+
+def drawing() -> AbstractContextManager[None]:
+    """Draw in our style within the block, whatever the user's matplotlib is set to; SpecError where it is missing."""
+    require("matplotlib", "figures")
+    return require("matplotlib.style", "figures").context(_STYLE, after_reset=True)
+
+
+def new_figure(comparison: Comparison, title: str, height: float, columns: int = 1) -> Any:
+    """Make a figure with axes side by side, its title, and below them the questions and the model.
+
+    It is made without pyplot, which keeps figures and may open windows.
+    """
+    figure: Any = require("matplotlib.figure", "figures").Figure(figsize=(_WIDTH, height), layout="constrained")
+    figure.subplots(1, columns)
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11.5, fontweight="bold")
+    facts = comparison.methods[0].reader.manifest.dataset
+    parts = [f"{facts.name}, {facts.sample}, {facts.questions:,} questions"]
+    if kinds := stand_in_kinds(comparison):
+        parts.append(f"answered by the {kinds} model, which is no language model")
+    figure.supxlabel(" · ".join(parts), x=0.01, ha="left", fontsize=8, color=SOFT)
+    return figure
+
+
+def look(number: int) -> tuple[str, str]:
+    """Return the colour and the marker of the line or point with this number; those of the first 84 differ."""
+    return _COLOURS[number % len(_COLOURS)], _MARKERS[number % len(_MARKERS)]
+
+
+def add_legend(figure: Any) -> None:
+    """Name what the first axes show, beside them."""
+    handles, names = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside right upper", frameon=False, fontsize=7.5, borderaxespad=0.2)
+
+
+def calls_figure(comparison: Comparison) -> Any:
+    """Draw how many model calls the questions of each method take; None where nothing counted them."""
+    calls = {
+        method.name: sorted(row["llm_calls"] for row in method.rows.values() if "llm_calls" in row)
+        for method in comparison.methods
+    }
+    rows = {name: values for name, values in calls.items() if values}
+    if not rows:
+        return None
+    figure = new_figure(comparison, "Model calls per question", _FRAME + _ROW * len(rows))
+    (axes,) = figure.axes
+    axes.boxplot(
+        list(rows.values()),
+        positions=range(len(rows)),
+        orientation="horizontal",
+        whis=(5, 95),
+        widths=0.6,
+        showmeans=True,
+        patch_artist=True,
+        flierprops={"marker": ".", "markersize": 3, "markerfacecolor": SOFT, "markeredgecolor": SOFT},
+        medianprops={"color": INK, "linewidth": 1.4},
+        meanprops={"marker": "D", "markersize": 4, "markerfacecolor": "white", "markeredgecolor": INK},
+        boxprops={"facecolor": SKY, "edgecolor": SOFT},
+        whiskerprops={"color": SOFT},
+        capprops={"color": SOFT},
+    )
+    _name_rows(axes, list(rows))
+    axes.set_xlim(left=0)
+    axes.set_xlabel("model calls: median in the box of the middle half, whiskers from 5 to 95 %, ◇ mean")
+    return figure
+
+
+def losses_figure(comparison: Comparison) -> Any:
+    """Draw what became of each method's questions; None where no answers are told."""
+    rows = {method.name: Counter(method.losses.values()) for method in comparison.methods if method.losses}
+    if not rows:
+        return None
+    counts = {loss: numbers for loss in LOSSES if any(numbers := [lost[loss] for lost in rows.values()])}
+    figure = new_figure(comparison, "Where questions are lost", _FRAME + 0.35 + _ROW * len(rows))
+    (axes,) = figure.axes
+    numbers = np.array(list(counts.values()), dtype=float)
+    shares = 100 * numbers / np.maximum(numbers.sum(axis=0), 1)
+    starts = shares.cumsum(axis=0) - shares
+    for part, widths, left in zip(counts, shares, starts, strict=True):
+        colour, hatch = _LOOKS[part]
+        looks = {"color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.8}
+        bars = axes.barh(range(len(rows)), widths, left=left, height=0.74, label=part, **looks)
+        fitting = [str(n) if width >= _TEXT_FROM else "" for n, width in zip(counts[part], widths, strict=True)]
+        axes.bar_label(bars, fitting, label_type="center", fontsize=7.5, bbox=_PLATE, linespacing=1.05)
+    _name_rows(axes, list(rows))
+    axes.set_xlim(0, 100)
+    axes.grid(visible=False, axis="y")
+    place = {"loc": "lower left", "bbox_to_anchor": (0, 1.0), "borderaxespad": 0.4}
+    axes.legend(**place, ncols=4, frameon=False, fontsize=8.5, handlelength=1.8)
+    axes.set_xlabel("share of the questions, in percent; the numbers are questions")
+    return figure
+
+
+def _name_rows(axes: Any, names: Sequence[str]) -> None:
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+
+
+def quality_figure(comparison: Comparison, label: str, *costs: str) -> Any:
+    """Draw F1 against the sum of costs per question; None where no method has both.
+
+    What nothing beats at its cost is joined by a line.
+    """
+    figure = new_figure(comparison, f"Quality against {label.partition(' per')[0]}", _HEIGHT)
+    (axes,) = figure.axes
+    points: list[tuple[float, float]] = []
+    costs_seen: list[float] = []
+    for number, method in enumerate(comparison.methods):
+        means = [mean for name in costs if (mean := comparison.mean(method, name)) is not None]
+        f1, interval = comparison.mean(method, "f1"), comparison.interval(method, "f1")
+        if f1 is None or interval is None or len(means) < len(costs):
+            continue
+        x, (colour, marker), is_bound = sum(means), look(number), method.method == BOUND
+        axes.vlines(x, 100 * interval.low, 100 * interval.high, color=colour, alpha=0.28, linewidth=1.6, zorder=2)
+        looks = {"marker": marker, "color": "white" if is_bound else colour, "markeredgecolor": colour}
+        axes.plot(x, 100 * f1, linestyle="", markersize=6, label=method.name, zorder=3, **looks)
+        costs_seen.append(x)
+        points += [] if is_bound else [(x, 100 * f1)]  # no method can be chosen to reach the bound
+    if not costs_seen:
+        return None
+    if front := _front(points):
+        axes.step(*zip(*front, strict=True), where="post", color=SOFT, linewidth=1, linestyle=(0, (4, 3)))
+    if min(costs_seen) > 0:
+        axes.set_xscale("log")
+        axes.xaxis.get_major_locator().set_params(subs=(1, 2, 5))
+        axes.xaxis.set_major_formatter("{x:,.10g}")
+        axes.minorticks_off()
+    axes.margins(x=0.08, y=0.06)
+    axes.set_xlabel(label)
+    axes.set_ylabel("F1, in percent, with the 95 % interval")
+    add_legend(figure)
+    return figure
+
+
+def _front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """List the points (cost, F1) that no cheaper or equally cheap one beats, cheapest first."""
+    front: list[tuple[float, float]] = []
+    for x, y in sorted(points, key=lambda each: (each[0], -each[1])):
+        if not front or y > front[-1][1]:
+            front.append((x, y))
+    return front
+
+
+def settings_swept(comparison: Comparison) -> dict[str, dict[str, Points]]:
+    """Find the settings in which otherwise equal runs of a method differ; return setting → line's name → its points.
+
+    The setting `error` is how often a rehearsal model errs. A line has the name of its method; of a method that was
+    swept under several other settings, further lines are named after the first of their runs.
+    """
+    by_method: dict[str, list[ScoredMethod]] = defaultdict(list)
+    for each in comparison.methods:
+        by_method[each.method].append(each)
+    found: dict[str, dict[str, Points]] = defaultdict(dict)
+    for method, several in by_method.items():
+        for name in (*several[0].settings, "error"):
+            for points in _group_points(name, several) if name != "model" else ():
+                found[name][points[0][1].name if method in found[name] else method] = points
+    return found
+
+
+def _group_points(name: str, several: Sequence[ScoredMethod]) -> list[Points]:
+    """Put runs of a method together that differ in nothing but one setting; without those that are alone.
+
+    Settings that not all of them know are left out: one that came with a later version has its default before.
+    """
+    known = frozenset[str].intersection(*(frozenset(each.settings) for each in several))
+    same = sorted(known - {"model" if name == "error" else name})
+    groups: dict[str, dict[str, tuple[Any, ScoredMethod]]] = defaultdict(dict)
+    for each in several:
+        value = error_rate(each.model) if name == "error" else each.settings.get(name)
+        if name != "error" or value is not None:
+            rest = [each.settings[key] for key in same]
+            groups[repr((rest, each.reader.manifest.corpus))][repr(value)] = (value, each)
+    return [sorted(group.values(), key=lambda point: _order(point[0])) for group in groups.values() if len(group) > 1]
+
+
+def sweep_figures(comparison: Comparison) -> Iterator[tuple[str, Any]]:
+    """Draw a figure for each setting that was swept, by name: `sweep-SETTING`, with a line for each method."""
+    for name, lines in settings_swept(comparison).items():
+        yield f"sweep-{name}", _sweep_figure(comparison, name, lines)
+
+
+def _sweep_figure(comparison: Comparison, name: str, lines: Mapping[str, Points]) -> Any:
+    word = "how often a judgement of the model is wrong" if name == "error" else name.replace("_", " ")
+    figure = new_figure(comparison, f"{word[:1].upper()}{word[1:]}", 4.6, columns=2)
+    values = {repr(value): value for points in lines.values() for value, _ in points}
+    places = {key: place for place, key in enumerate(sorted(values, key=lambda key: _order(values[key])))}
+    for axes, (score, (label, factor)) in zip(figure.axes, _SHOWN.items(), strict=True):
+        for number, (line, points) in enumerate(lines.items()):
+            shift = _SPREAD * ((number + 0.5) / len(lines) - 0.5)
+            colour, marker = look(number)
+            drawn = [
+                (places[repr(value)] + shift, factor * mean, interval)
+                for value, method in points
+                if (mean := comparison.mean(method, score)) is not None
+                and (interval := comparison.interval(method, score))
+            ]
+            for x, _, (low, high) in drawn if score == "em" else ():
+                axes.vlines(x, factor * low, factor * high, color=colour, alpha=0.35, linewidth=1.5)
+            xs, ys = [x for x, *_ in drawn], [y for _, y, _ in drawn]
+            axes.plot(xs, ys, markersize=5.5, label=line, color=colour, marker=marker)
+        axes.set_xticks(range(len(places)), [_label(values[key]) for key in places])
+        axes.set_xlabel(word)
+        axes.set_ylabel(label)
+        axes.set_ylim(0, 103 if score == "em" else None)
+        axes.margins(x=0.1)
+    add_legend(figure)
+    return figure
+
+
+def error_rate(model: str) -> float | None:
+    """Read the error rate of a rehearsal model's spec; None for another model."""
+    if not model.startswith("rehearsal:"):
+        return None
+    return float(dict(parse_qsl(model.partition("?")[2])).get("error", 0.0))
+
+
+def _label(value: JsonValue) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else "none" if value is None else str(value)
+
+
+def _order(value: JsonValue) -> tuple[int, int, Sequence[Any], str]:
+    """Order numbers by size, lists by length and then by their numbers, all else as text behind them."""
+    numbers = value if isinstance(value, list) else [value]
+    if all(isinstance(each, int | float) for each in numbers):
+        return 0, len(numbers), numbers, ""
+    return 1, 0, (), str(value)
