@@ -38,13 +38,6 @@ class JudgeReply(BaseModel):
     implied: bool
 
 
-class JudgedAnswer(NamedTuple):
-    """What is judged once: a prediction for the question with this id."""
-
-    id: str
-    prediction: str
-
-
 class _Line(NamedTuple):
     judge: str
     id: str = ""
@@ -63,7 +56,8 @@ class Judgements:
 
     judge: str = ""
     """Its spec, without keys; empty when there is no judge."""
-    verdicts: Mapping[JudgedAnswer, bool] = field(default_factory=dict[JudgedAnswer, bool])
+    verdicts: Mapping[tuple[str, str], bool] = field(default_factory=dict[tuple[str, str], bool])
+    """(id of a question, prediction) → whether it is right."""
 
     def verdict(self, outcome: Outcome, question: EvalQuestion) -> bool | None:
         """Whether an answer is right; None where it has not been judged, or the data set has no answers.
@@ -76,18 +70,18 @@ class Judgements:
         blank = not outcome["answer"].strip()
         if blank or not question.answers:
             return blank and not question.answers and not outcome["error"]
-        return self.verdicts.get(JudgedAnswer(outcome["id"], outcome["answer"]))
+        return self.verdicts.get((outcome["id"], outcome["answer"]))
 
 
 def read_judgements(reader: RunReader, spec: str | None = None) -> Judgements:
     """Read a judge's judgements, by default those of the last judge; empty without a file."""
-    by_judge: dict[tuple[str, str], dict[JudgedAnswer, bool]] = {}
+    by_judge: dict[tuple[str, str], dict[tuple[str, str], bool]] = {}
     last = "", ""
     for line in read_json_lines(reader.folder, JUDGEMENTS, _LINE):
         last = line.judge, line.prompt
         verdicts = by_judge.setdefault(last, {})
         if line.right is not None:
-            verdicts[JudgedAnswer(line.id, line.prediction)] = line.right
+            verdicts[line.id, line.prediction] = line.right
     chosen = last if spec is None else (redact(spec), _prompt_hash())
     return Judgements(chosen[0], by_judge.get(chosen, {}))
 
@@ -109,10 +103,10 @@ async def judge_run(
     """
     if spec.startswith(tuple(SIMULATED_MODELS)):
         raise SpecError(f"--judge {redact(spec)}: a simulated model cannot judge answers; name a language model")
-    name, questions = redact(spec), {question.id: question for question in reader.questions()}
+    questions = {question.id: question for question in reader.questions()}
     known = read_judgements(reader, spec).verdicts
     cases = dict.fromkeys(
-        JudgedAnswer(outcome["id"], outcome["answer"])
+        (outcome["id"], outcome["answer"])
         for method in reader.manifest.methods
         for outcome in reader.latest(method).values()
         if outcome["answer"].strip() and outcome["id"] in questions and questions[outcome["id"]].answers
@@ -120,21 +114,18 @@ async def judge_run(
     waiting = [case for case in cases if case not in known]
     folder = reader.folder
     truncate_partial_line(folder, JUDGEMENTS)
-    asked = {"judge": name, "prompt": _prompt_hash()}
+    asked = {"judge": redact(spec), "prompt": _prompt_hash()}
     append_json_line(folder, JUDGEMENTS, asked)
     jobs, done = iter(waiting), count(1)
 
     async def work() -> None:
-        for case in jobs:
-            question = questions[case.id]
-            variables = {
-                "question": question.question,
-                "gold_answers": list(question.answers or ()),
-                "prediction": case.prediction,
-            }
+        for name, prediction in jobs:
+            question = questions[name]
+            gold = list(question.answers or ())
+            variables = {"question": question.question, "gold_answers": gold, "prediction": prediction}
             reply = (await judge(spec, _ROLE, variables, JudgeReply)).record
             right = reply is not None and reply.implied
-            append_json_line(folder, JUDGEMENTS, {**asked, **case._asdict(), "right": right})
+            append_json_line(folder, JUDGEMENTS, {**asked, "id": name, "prediction": prediction, "right": right})
             if progress:
                 progress(next(done), len(waiting))
 

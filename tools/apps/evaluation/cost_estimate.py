@@ -5,7 +5,7 @@ Prices are a table that users write. For an estimate a simulated model answers t
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -38,23 +38,20 @@ class ModelPrice(BaseModel, frozen=True, extra="forbid"):
 _TABLE = TypeAdapter(dict[str, ModelPrice])
 
 
-@dataclass(frozen=True)
-class PriceTable:
+class PriceTable(dict[str, ModelPrice]):
     """Prices by the beginning of a model's spec or name."""
-
-    prices: dict[str, ModelPrice] = field(default_factory=dict[str, ModelPrice])
 
     def price(self, model: str, prompt_tokens: int, completion_tokens: int) -> float:
         """Price a call by the longest entry that the model's name begins with; 0 where there is none."""
-        longest = max(filter(model.startswith, self.prices), key=len, default=None)
+        longest = max(filter(model.startswith, self), key=len, default=None)
         if longest is None:
             return 0.0
-        chosen = self.prices[longest]
+        chosen = self[longest]
         return (prompt_tokens * chosen.prompt + completion_tokens * chosen.completion) / 1_000_000
 
     def knows(self, model: str) -> bool:
         """Whether a model has a price."""
-        return model.startswith(tuple(self.prices))
+        return model.startswith(tuple(self))
 
 
 def read_prices(path: Path | None) -> PriceTable:
@@ -70,10 +67,8 @@ def read_prices(path: Path | None) -> PriceTable:
         return PriceTable()
     try:
         return PriceTable(_TABLE.validate_python(tomllib.loads(read_source(path.expanduser(), pipe=True).decode())))
-    except OSError as error:
-        raise SettingsError(f"--prices {path}: cannot be read: {error.strerror}") from None
-    except ValidationError as error:
-        raise SettingsError(f"--prices {path}: {describe_problem(error)}") from None
+    except (OSError, ValidationError) as error:
+        raise SettingsError(f"--prices {path}: cannot be used: {describe_problem(error)}") from None
     except ValueError as error:  # not UTF-8, or not TOML
         raise SettingsError(f"--prices {path}: not a TOML file: {error}") from None
 

@@ -16,9 +16,9 @@ from hopgraph.nodes.core.ask import render_step
 from hopgraph.nodes.ground import GroundReply
 from hopgraph.nodes.judge_relevance import PassageRelevance
 from hopgraph.tools.apps.cli.app import main
+from hopgraph.tools.apps.evaluation.batch.question_job import DISTILLATION_GRAPHS
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.datasets import read_questions
-from hopgraph.tools.apps.evaluation.distillation_graphs import DISTILLATION_GRAPHS
 from hopgraph.tools.models import parse_reply
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel

@@ -92,7 +92,7 @@ async def test_the_estimate_from_all_questions_is_what_the_run_then_takes(datase
 
 async def test_each_role_is_priced_by_the_model_that_will_play_it(dataset: Path, tmp_path: Path) -> None:
     prepared = prepared_for(dataset, tmp_path / "run", models={"one_step": "openai:dear", "direct": "openai:free-ish"})
-    prices = PriceTable({**PRICES.prices, "openai:dear": ModelPrice(prompt=200.0, completion=0.0)})
+    prices = PriceTable({**PRICES, "openai:dear": ModelPrice(prompt=200.0, completion=0.0)})
     found = await estimate_run(
         prepared.methods, prepared.questions, left_for(prepared), stand_in="offline:extractive", prices=prices
     )

@@ -14,9 +14,9 @@ from hopgraph.tools.apps.cli.evaluation.build_command import run_folder
 from hopgraph.tools.apps.cli.evaluation.eval_command import answered, any_failed, dataset_file, played_model, run_spec
 from hopgraph.tools.apps.cli.evaluation.evaluation_options import DistillOptions, eval_options
 from hopgraph.tools.apps.cli.settings_options import settings_for
+from hopgraph.tools.apps.evaluation.batch.question_job import DISTILLATION_GRAPHS
 from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun
 from hopgraph.tools.apps.evaluation.distillation_data import check_overlap, write_training_data
-from hopgraph.tools.apps.evaluation.distillation_graphs import DISTILLATION_GRAPHS
 from hopgraph.tools.apps.evaluation.student_check import YES_NO
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.retrieval.resolve import SAMPLE

@@ -63,7 +63,7 @@ def answered(
     `check` may refuse what was prepared, before the first call.
     """
     errors, prices = console_on(stderr=True), read_prices(options.prices)
-    if options.max_cost is not None and not prices.prices:
+    if options.max_cost is not None and not prices:
         raise SettingsError("--max-cost needs --prices FILE, with the prices of your models")
 
     def tell(error: str) -> None:

@@ -7,18 +7,26 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hopgraph.graphs import METHODS
+from hopgraph.graphs.distillation import genground_examples, ra_isf_examples
 from hopgraph.state import Context, HopgraphError, ModelError, Passage, QuestionError, StepEvent
-from hopgraph.state.distillation import DistillationContext
+from hopgraph.state.distillation import DistillationContext, SourceQuestion
 from hopgraph.state.events import event_order
 from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, compress_record
-from hopgraph.tools.apps.evaluation.distillation_graphs import DISTILLATION_GRAPHS, source_of
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.preliminary import EXPERIMENTS
+from hopgraph.tools.apps.evaluation.rehearsal.question_plan import derive_plan
 from hopgraph.tools.apps.runs.answer_record import answer_record
 from hopgraph.tools.io.http_retries import trouble_of
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.resources import get_entailment_checker
 
+DISTILLATION_GRAPHS: dict[str, Any] = {
+    "genground/ground": genground_examples.graph,
+    "ra_isf/self_knowledge": ra_isf_examples.self_knowledge,
+    "ra_isf/judge_relevance": ra_isf_examples.relevance,
+    "ra_isf/decompose": ra_isf_examples.decomposition,
+}
+"""The graphs that make training data, by the student's role."""
 EventListener = Callable[[StepEvent], None]
 
 
@@ -64,6 +72,25 @@ async def _final_state(job: QuestionJob, see: EventListener) -> Mapping[str, Any
         elif not namespace:
             state = chunk
     return state
+
+
+def source_of(question: EvalQuestion) -> SourceQuestion:
+    """Return a question's annotation; the sub-questions are its steps, or questions for its evidence triples."""
+    plan = derive_plan(question)
+    there = {hop.number for hop in plan.asked}
+    stand_alone = all(there.issuperset(hop.needs) for hop in plan.asked)
+    hops = (plan.asked if stand_alone else plan.hops) if question.hops or question.triples else ()
+    places = {hop.number: f"#{place}" for place, hop in enumerate(hops, start=1)}
+    return SourceQuestion(
+        id=question.id,
+        answers=list(question.answers or ()),
+        gold=list(question.gold),
+        contexts=[
+            Passage(id=each.id, title=each.title, text=each.text, score=0.0, source="data set", hop=1)
+            for each in question.contexts
+        ],
+        sub_questions=[hop.filled_with(places) for hop in hops],
+    )
 
 
 def requires_gold(method: str) -> bool:

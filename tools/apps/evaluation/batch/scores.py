@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any, cast
 
 from hopgraph.state import Citation
-from hopgraph.tools.apps.evaluation.answer_judge import Judgements, read_judgements
+from hopgraph.tools.apps.evaluation.answer_judge import read_judgements
 from hopgraph.tools.apps.evaluation.batch.run_directory import GoldBy, Outcome, RunReader
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.metrics import (
@@ -108,33 +108,20 @@ def _quoted_sentences(citation: Citation, question: EvalQuestion, gold_by: GoldB
 
 
 def score_questions(reader: RunReader, method: str, questions: Mapping[str, EvalQuestion]) -> PerQuestion:
-    """Score every question that a method has finished, averaged over repeats, in the order of the questions."""
-    return _average_repeats(_score_outcomes(reader, method, questions, read_judgements(reader)), questions)
-
-
-def _score_outcomes(
-    reader: RunReader, method: str, questions: Mapping[str, EvalQuestion], judged: Judgements
-) -> list[tuple[str, dict[str, float]]]:
-    """Return a method's outcomes as question ids and scores.
+    """Score every question that a method has finished, averaged over repeats, in the order of the questions.
 
     The judge's scores are among them once every answer is judged: a part is not a fair sample.
     """
     outcomes = [(each, questions[each["id"]]) for each in reader.latest(method).values() if each["id"] in questions]
+    judged = read_judgements(reader)
     verdicts = [judged.verdict(outcome, question) for outcome, question in outcomes]
     known = [question.answers is not None for _, question in outcomes]
     complete = all(verdict is not None for verdict in compress(verdicts, known))
-    found: list[tuple[str, dict[str, float]]] = []
+    rows: dict[str, list[dict[str, float]]] = defaultdict(list)
     for (outcome, question), verdict in zip(outcomes, verdicts, strict=True):
         own = {"judged": float(verdict)} if complete and verdict is not None else {}
         scores = score_outcome(outcome, question, reader.manifest.corpus.gold_by)
-        found.append((question.id, {**scores, **own, **_costs(outcome)}))
-    return found
-
-
-def _average_repeats(scored: Iterable[tuple[str, dict[str, float]]], questions: Iterable[str]) -> PerQuestion:
-    rows: dict[str, list[dict[str, float]]] = defaultdict(list)
-    for name, scores in scored:
-        rows[name].append(scores)
+        rows[question.id].append({**scores, **own, **_costs(outcome)})
     return {name: _means(rows[name]) for name in questions if name in rows}
 
 
@@ -167,10 +154,8 @@ def summarize_run(reader: RunReader) -> dict[str, dict[str, Any]]:
     `n` and the scores of the others. Where a model has judged: `judged` and `judge`.
     """
     questions = {question.id: question for question in reader.questions()}
-    judged = read_judgements(reader)
-    scored = {method: _score_outcomes(reader, method, questions, judged) for method in reader.manifest.methods}
-    rows = {method: _average_repeats(each, questions) for method, each in scored.items()}
-    summary = {method: _summary(each, rows[method], judged.judge) for method, each in scored.items()}
+    rows = {method: score_questions(reader, method, questions) for method in reader.manifest.methods}
+    summary = {method: _summary(each, reader, method) for method, each in rows.items()}
     for method, each in summary.items():
         if (share := gap_closed(rows, method)) is not None:
             each["gap_closed"] = share
@@ -191,12 +176,13 @@ def gap_closed(rows: Mapping[str, PerQuestion], method: str) -> float | None:
     return (own - low) / (high - low) if high > low else None
 
 
-def _summary(scored: list[tuple[str, dict[str, float]]], rows: PerQuestion, judge: str) -> dict[str, Any]:
+def _summary(rows: PerQuestion, reader: RunReader, method: str) -> dict[str, Any]:
     if not rows:
         return {"n": 0}
+    usages = [each["usage"] for each in reader.latest(method).values() if each["id"] in rows]
     counted: dict[str, Any] = {
         "failed": sum(row["failed"] > 0 for row in rows.values()),
-        "parse_failures": round(sum(each.get("parse_failures", 0.0) for _, each in scored)),
+        "parse_failures": sum(usage["parse_failures"] for usage in usages if usage),
     }
     means = _means(rows.values())
     scores = [name for name in means if name not in _NOT_SCORES]
@@ -206,5 +192,5 @@ def _summary(scored: list[tuple[str, dict[str, float]]], rows: PerQuestion, judg
         counted["without_failed"] = {"n": len(kept)} | {name: others[name] for name in scores if name in others}
     intervals = {name: list(bootstrap([row[name] for row in rows.values() if name in row])) for name in scores}
     if "judged" in means:
-        counted["judge"] = judge
+        counted["judge"] = read_judgements(reader).judge
     return {"n": len(rows), **means, **counted, "ci95": intervals}

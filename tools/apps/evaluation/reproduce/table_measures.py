@@ -9,12 +9,13 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from statistics import fmean
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from hopgraph.state import SettingsError, StepEvent
 from hopgraph.state.events import (
     Compressed,
     Decomposed,
+    Event,
     Filtered,
     Grown,
     PassagesGiven,
@@ -27,6 +28,7 @@ from hopgraph.state.events import (
     Shortened,
     Solved,
     United,
+    UnknownEvent,
     parse_event,
 )
 from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, RunReader
@@ -46,6 +48,7 @@ from hopgraph.tools.apps.evaluation.metrics import (
 from hopgraph.tools.apps.evaluation.preliminary import annotated_sub_questions
 from hopgraph.tools.apps.runs.run_tree import ROOT
 
+EventT = TypeVar("EventT", bound=Event)
 _SETTLED_BY = {"known": "self-knowledge", "passages": "passage relevance"}
 """How RA-ISF settled a question → the module that did it; any other way is decomposition."""
 _MODULES = (*_SETTLED_BY.values(), "decomposition")
@@ -71,6 +74,15 @@ class TracedAnswer:
     """Whether it names passages by their titles."""
 
     @cached_property
+    def events(self) -> list[Event | UnknownEvent]:
+        """The steps, read."""
+        return [*map(parse_event, self.trace)]
+
+    def of(self, kind: type[EventT]) -> list[EventT]:
+        """List the steps of one kind."""
+        return [each for each in self.events if isinstance(each, kind)]
+
+    @cached_property
     def shown(self) -> dict[tuple[int, str], list[str]]:
         """(iteration, query) → the passages that were left of what it found; United ones are of no query ("").
 
@@ -79,7 +91,7 @@ class TracedAnswer:
         hops: dict[str, int] = {}
         titles: dict[str, str] = {}
         left: dict[tuple[int, str], list[str]] = {}
-        for event in map(parse_event, self.trace):
+        for event in self.events:
             match event:
                 case QuerySent():
                     hops[event.query] = event.hop
@@ -131,7 +143,7 @@ def _of_last_shown(metric: RankingMetric, answered: TracedAnswer) -> Share:
 
 def _recalled_right(answered: TracedAnswer) -> Share:
     """Count the texts from own knowledge, and those of them that hold a sub-answer (MIGRES, Table 7)."""
-    known = [each.text for each in map(parse_event, answered.trace) if isinstance(each, Recalled) and each.known]
+    known = [each.text for each in answered.of(Recalled) if each.known]
     right = [text for text in known if any(COVER_EM(text, answers) for answers in answered.all_answers)]
     return Share(len(right), len(known))
 
@@ -144,19 +156,14 @@ def _hops_that(kinds: Collection[str], answered: TracedAnswer) -> Share:
 
 def _questions_of_tree(answered: TracedAnswer) -> Share:
     """Count the question and its sub-questions (RA-ISF, Table 4)."""
-    ids: set[str] = set()
-    for event in map(parse_event, answered.trace):
-        if isinstance(event, Planted):
-            ids.add(event.id)
-        elif isinstance(event, Decomposed):
-            ids.update(each["id"] for each in event.sub_questions)
-    return Share(len(ids), 1)
+    parts = {each["id"] for event in answered.of(Decomposed) for each in event.sub_questions}
+    return Share(len(parts.union(event.id for event in answered.of(Planted))), 1)
 
 
 def _documents(answered: TracedAnswer) -> Share:
     """Count the different paragraphs that a review tree retrieved, the pruned ones too (Tree of Reviews, Table 5)."""
-    grown = (event for event in map(parse_event, answered.trace) if isinstance(event, Grown))
-    return Share(len({key for event in grown for node in event.nodes for key in node["passage_ids"]}), 1)
+    nodes = (node for event in answered.of(Grown) for node in event.nodes)
+    return Share(len({key for node in nodes for key in node["passage_ids"]}), 1)
 
 
 def _documents_per_call(answered: TracedAnswer) -> Share:
@@ -166,14 +173,12 @@ def _documents_per_call(answered: TracedAnswer) -> Share:
 
 def _evidence(answered: TracedAnswer) -> Share:
     """Count the accepted paths (Tree of Reviews, Table 5)."""
-    reviewed = (event for event in map(parse_event, answered.trace) if isinstance(event, Reviewed))
-    return Share(sum(event.verdict == "accept" for event in reviewed), 1)
+    return Share(sum(event.verdict == "accept" for event in answered.of(Reviewed)), 1)
 
 
 def _settled(module: str, answered: TracedAnswer) -> Share:
     """Whether this module settled the question (RA-ISF, Table 7); what none of them did is left to decomposition."""
-    solved = (each for each in map(parse_event, answered.trace) if isinstance(each, Solved))
-    how = {each.id: each.how for each in solved}.get(ROOT, "")
+    how = {each.id: each.how for each in answered.of(Solved)}.get(ROOT, "")
     return Share(_SETTLED_BY.get(how, "decomposition") == module, 1)
 
 
@@ -220,10 +225,14 @@ def measure_run(reader: RunReader, method: str, names: Collection[str]) -> dict[
     sums: dict[str, list[Share]] = defaultdict(list)
     given: dict[str, list[str]] = defaultdict(list)
     questions = {question.id: question for question in reader.questions()}
+    gold_by = reader.manifest.corpus.gold_by
     for outcome in reader.latest(method).values():
-        answered = _read_answer(reader, outcome, questions[outcome["id"]])
-        given[outcome["id"]] += _samples(answered) or [outcome["answer"]]
-        if answered.trace:
+        question = questions[outcome["id"]]
+        trace: list[StepEvent] = reader.trace(outcome)["trace"] if outcome["trace"] else []
+        answered = TracedAnswer(question, outcome, trace, gold_names(question, gold_by), gold_by == "titles")
+        shortened = answered.of(Shortened)[-1:]
+        given[question.id] += (shortened[0].sampled if shortened else []) or [outcome["answer"]]
+        if trace:
             for name, measure in measures.items():
                 sums[name].append(measure(answered))
     found: dict[str, float] = {}
@@ -236,14 +245,3 @@ def measure_run(reader: RunReader, method: str, names: Collection[str]) -> dict[
         if known:
             found[name] = fmean(best_of(metric, given[key], own) for key, own in known.items())
     return found
-
-
-def _read_answer(reader: RunReader, outcome: Outcome, question: EvalQuestion) -> TracedAnswer:
-    gold_by = reader.manifest.corpus.gold_by
-    trace: list[StepEvent] = reader.trace(outcome)["trace"] if outcome["trace"] else []
-    return TracedAnswer(question, outcome, trace, gold_names(question, gold_by), gold_by == "titles")
-
-
-def _samples(answered: TracedAnswer) -> list[str]:
-    shortened = [each for each in map(parse_event, answered.trace) if isinstance(each, Shortened)]
-    return shortened[-1].sampled if shortened else []
