@@ -67,8 +67,10 @@ def read_prices(path: Path | None) -> PriceTable:
         return PriceTable()
     try:
         return PriceTable(_TABLE.validate_python(tomllib.loads(read_source(path.expanduser(), pipe=True).decode())))
-    except (OSError, ValidationError) as error:
-        raise SettingsError(f"--prices {path}: cannot be used: {describe_problem(error)}") from None
+    except OSError as error:
+        raise SettingsError(f"--prices {path}: cannot be read: {error.strerror}") from None
+    except ValidationError as error:
+        raise SettingsError(f"--prices {path}: {describe_problem(error)}") from None
     except ValueError as error:  # not UTF-8, or not TOML
         raise SettingsError(f"--prices {path}: not a TOML file: {error}") from None
 
@@ -161,23 +163,16 @@ async def _estimate(
             continue  # counted as far as it came, it would make the method look cheap
         tried += 1
         calls += [event for event in map(parse_event, events) if isinstance(event, Asked)]
-    share = 1 / tried if tried else 0.0
+    each, prompt, completion = (
+        sum(getattr(call, name) for call in calls) / max(tried, 1)
+        for name in ("attempts", "prompt_tokens", "completion_tokens")
+    )
     # Priced as the models that the run will ask.
-    models = [model_name(find_model_spec(settings, call.role)) for call in calls]
-    known = tried > 0 and all(map(prices.knows, models))
-    priced = (
-        prices.price(model, call.prompt_tokens, call.completion_tokens)
-        for model, call in zip(models, calls, strict=True)
-    )
-    return MethodEstimate(
-        settings.method,
-        left,
-        tried,
-        sum(call.attempts for call in calls) * share,
-        sum(call.prompt_tokens for call in calls) * share,
-        sum(call.completion_tokens for call in calls) * share,
-        sum(priced) * share * left if known else None,
-    )
+    models = [(model_name(find_model_spec(settings, call.role)), call) for call in calls]
+    spent = sum(prices.price(model, call.prompt_tokens, call.completion_tokens) for model, call in models)
+    known = tried > 0 and all(prices.knows(model) for model, _ in models)
+    cost = spent / tried * left if known else None
+    return MethodEstimate(settings.method, left, tried, each, prompt, completion, cost)
 
 
 def _is_model(spec: str) -> bool:

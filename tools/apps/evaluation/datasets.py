@@ -60,7 +60,7 @@ def read_questions(
         if name == BEIR:
             yield from _beir_questions(path, reading)
         else:
-            yield from _questions(path, reading, FORMATS[name].record)
+            yield from _questions(path, reading, FORMATS[name][0])
     except OSError as error:
         raise CorpusError(f"{error.filename or path}: cannot be read: {error.strerror or error}") from None
 
@@ -96,8 +96,8 @@ def detect_format(path: Path) -> str:
     except OSError as error:
         raise CorpusError(f"{path}: cannot be read: {error.strerror or error}") from None
     known = {key.lower().replace("_", "") for key in first}
-    for name, form in FORMATS.items():
-        if form.has(known):
+    for name, (_, editions) in FORMATS.items():
+        if any(known.issuperset(keys.split()) for keys in editions):
             return name
     found = f"its first record has the fields {', '.join(list(first)[:12])}" if first else "it holds no record"
     raise CorpusError(

@@ -61,11 +61,11 @@ def write_training_data(reader: RunReader, out: Path, about: Mapping[str, Any], 
     facts = reader.manifest.dataset.model_dump(include={"name", "sha256", "sample"})
     summary = {**about, "prompts": prompts, "dataset": facts, "counts": counts}
     contents = {
-        "train.jsonl": _lines(map(_chat_example, examples)),
-        "dropped.jsonl": _lines(
+        "train.jsonl": json_lines(map(_chat_example, examples)),
+        "dropped.jsonl": json_lines(
             {name: each[name] for name in ("id", "reason", "reply")} for each in made if each["reason"]
         ),
-        "paper/train.jsonl": _lines(map(_paper_example, examples)),
+        "paper/train.jsonl": json_lines(map(_paper_example, examples)),
         "summary.json": f"{json.dumps(summary, indent=2)}\n".encode("ascii"),
     }
     write_files({out / name: content for name, content in contents.items()})
@@ -108,5 +108,6 @@ def _paper_example(example: Example) -> dict[str, str]:
     return {"id": example["id"], "input": "\n\n".join(given), "output": written}
 
 
-def _lines(records: Iterable[Mapping[str, Any]]) -> bytes:
+def json_lines(records: Iterable[Mapping[str, Any]]) -> bytes:
+    """Write records as JSON, one a line."""
     return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in records).encode("utf-8", "replace")

@@ -4,7 +4,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from pydantic import AliasChoices, AliasPath, BaseModel, Field, JsonValue, StringConstraints
 
@@ -179,31 +179,17 @@ class BeirQuery(QuestionRecord):
         return EvalQuestion(self.id, self.question, self.answers, self.type)
 
 
-class QuestionFormat(NamedTuple):
-    """One format of a file of questions."""
-
-    record: type[QuestionRecord]
-    keys: tuple[str, ...]
-    """The keys by which its first record is recognized; case and underscores are ignored."""
-    other_keys: tuple[str, ...] = ()
-    """Those of another edition."""
-
-    def has(self, keys: Iterable[str]) -> bool:
-        """Whether a record with these keys is of this format; they are in lower case, without underscores."""
-        editions = [[key.replace("_", "") for key in own] for own in (self.keys, self.other_keys) if own]
-        return any({*keys}.issuperset(own) for own in editions)
-
-
-FORMATS: dict[str, QuestionFormat] = {
-    "strategyqa": QuestionFormat(_StrategyQa, ("qid", "question", "answer"), ("input", "target_scores")),
-    "musique": QuestionFormat(_Musique, ("question", "paragraphs")),
-    "2wikimultihopqa": QuestionFormat(_HotpotQa, ("question", "context", "evidences")),
-    "hotpotqa": QuestionFormat(_HotpotQa, ("question", "context", "supporting_facts")),
-    "triviaqa": QuestionFormat(_TriviaQa, ("question", "question_id", "answer")),
-    "questions": QuestionFormat(_OpenDomain, ("question", "answer"), ("question", "answers")),
-    "nq": QuestionFormat(_OpenDomain, ("question",)),
+FORMATS: dict[str, tuple[type[QuestionRecord], tuple[str, ...]]] = {
+    "strategyqa": (_StrategyQa, ("qid question answer", "input targetscores")),
+    "musique": (_Musique, ("question paragraphs",)),
+    "2wikimultihopqa": (_HotpotQa, ("question context evidences",)),
+    "hotpotqa": (_HotpotQa, ("question context supportingfacts",)),
+    "triviaqa": (_TriviaQa, ("question questionid answer",)),
+    "questions": (_OpenDomain, ("question answer", "question answers")),
+    "nq": (_OpenDomain, ("question",)),
 }
-"""Files of one record per question, in the order in which they are tried; `beir` is a folder."""
+"""Files of one record per question, in the order in which they are tried, each with the keys by which the first record
+of one of its editions is recognized, in lower case and without underscores; `beir` is a folder."""
 
 
 def _with_text(passages: Iterable[ContextPassage]) -> tuple[ContextPassage, ...]:

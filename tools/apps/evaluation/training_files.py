@@ -1,7 +1,6 @@
 """What methods take from training questions, by a run that answered them: SKR's labels, DSP's worked examples."""
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -18,6 +17,7 @@ from hopgraph.state.events import QuerySent, Retrieved, United, parse_event
 from hopgraph.tools.apps.evaluation.batch.run_directory import OutcomeKey, RunReader, models_in
 from hopgraph.tools.apps.evaluation.batch.run_setup import CORPUS
 from hopgraph.tools.apps.evaluation.batch.scores import score_questions
+from hopgraph.tools.apps.evaluation.distillation_data import json_lines
 from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.io.guarded_files import write_files
 from hopgraph.tools.prompts import Value
@@ -53,13 +53,9 @@ def write_labels(reader: RunReader, out: Path) -> str:
     ]
     if not labeled:
         raise RunError(f"{reader.folder}: no question was answered right in one way alone; ask more")
-    _write_lines(out, (each.model_dump_json() for each in labeled))
+    write_files({out: json_lines(each.model_dump() for each in labeled)})
     harmed = sum(each.label == "harms" for each in labeled)
     return f"{len(labeled)} labelled (retrieval helps {len(labeled) - harmed}, harms {harmed}): --set labels={out}"
-
-
-def _write_lines(out: Path, lines: Iterable[str]) -> None:
-    write_files({out: "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")})
 
 
 async def worked_example(
@@ -110,7 +106,7 @@ def write_examples(reader: RunReader, out: Path) -> str:
     if not examples:
         raise RunError(f"{reader.folder}: no question was answered right from cited passages; ask more")
     for step in DspContext.steps:
-        _write_lines(out / f"{step}.jsonl", (json.dumps(asdict(each)) for shown in examples for each in shown[step]))
+        write_files({out / f"{step}.jsonl": json_lines(asdict(each) for shown in examples for each in shown[step])})
     return f"the steps of {pluralize(len(examples), 'question')}: --set demonstrations={out}"
 
 

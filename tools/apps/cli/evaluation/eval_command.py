@@ -124,17 +124,14 @@ def played_model(model: str | None, dataset: Path) -> str | None:
 
 def run_spec(options: EvalOptions, methods: Mapping[str, Context]) -> RunSpec:
     """Return what is to be measured, with these settings of each method."""
+    same = ("format_name", "add_contexts", "repeats", "rename", "skip_bad")
     return RunSpec(
-        dataset=options.dataset.expanduser(),
-        methods=methods,
-        out=options.out.expanduser(),
+        options.dataset.expanduser(),
+        methods,
+        options.out.expanduser(),
         sample=parse_sample(options.sample, options.limit, options.ids or (), options.skip or 0),
-        format_name=options.format_name,
         corpus=corpus_spec(options.corpus) if options.corpus else None,
-        add_contexts=options.add_contexts,
-        repeats=options.repeats,
-        rename=options.rename,
-        skip_bad=options.skip_bad,
+        **{name: getattr(options, name) for name in same},
     )
 
 

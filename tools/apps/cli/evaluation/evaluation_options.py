@@ -212,7 +212,7 @@ class ReproduceOptions(RunOptions):
 
 @command(
     evaluation,
-    "evaluation.build_command.run_build",
+    "evaluation.training_commands.run_build",
     "hopgraph build skr_knn hotpot_train.json --corpus wiki --model openai:gpt-4.1-mini --limit 500 --out labels.jsonl",
     'hopgraph ask "…" --method skr_knn --corpus wiki --model openai:gpt-4.1-mini --set labels=labels.jsonl',
     "hopgraph build dsp hotpot_train.json --corpus wiki --model openai:gpt-4.1-mini --limit 20 --out dsp-examples",
@@ -239,7 +239,7 @@ class BuildOptions(RunOptions):
 
 @command(
     evaluation,
-    "evaluation.distill_command.run_distill",
+    "evaluation.training_commands.run_distill",
     "hopgraph distill hotpot_train.json --for ra_isf/judge_relevance --teacher gold --limit 1000 --out relevance "
     "--not-in hotpot_dev.json",
     "hopgraph distill hotpot_train.json --for ra_isf/judge_relevance --teacher openai:gpt-4.1 --out relevance-4.1 "

@@ -71,17 +71,8 @@ def run_reproduce(options: ReproduceOptions) -> bool:
         return False
     paper, table = read_table(options.name)
     table = add_rows(table, [find_method(each) for each in options.methods or ()])
-    if options.dataset is None and options.dry_run:
-        for dataset in table.datasets:
-            own = {
-                "dataset": Path(f"{dataset}.json"),
-                "format_name": dataset,
-                "out": Path(f"{_out(options)}-{dataset}"),
-            }
-            run_reproduce(replace(options, **own))
-        return False
     if options.dataset is None:
-        _show_paper(console, options.name, paper, table)
+        _show_paper(console, options, paper, table)
         return False
     path = dataset_file(options, options.dataset, _out(options))
     dataset = options.format_name or detect_format(path)
@@ -89,7 +80,10 @@ def run_reproduce(options: ReproduceOptions) -> bool:
     given = options.assignments or ()
     rows = plan_runs(table, dataset, given, has_corpus=options.corpus is not None, second_corpus=second)
     runs = {each.folder: _eval_options(options, path, each) for each in rows if not each.reason}
-    settings = {folder: _settings_of(each) for folder, each in runs.items()}
+    settings: dict[str, Context] = {}
+    for folder, each in runs.items():
+        make = experiment_settings if each.methods in EXPERIMENTS else settings_by_method
+        (settings[folder],) = make(each).values()
     rows, runs = _without({folder: each.lacks for folder, each in settings.items() if each.lacks}, rows, runs)
     if options.dry_run:
         for each in runs.values():
@@ -118,12 +112,18 @@ def _without(
     return [PlannedRow(each.row, reasons[each.folder]) if each.folder in reasons else each for each in rows], left
 
 
-def _show_paper(console: Console, name: str, paper: ReportedPaper, table: PaperTable) -> None:
-    """Print a table as the paper has it."""
+def _show_paper(console: Console, options: ReproduceOptions, paper: ReportedPaper, table: PaperTable) -> None:
+    """Print a table as the paper has it; in a dry run the commands for each of its data sets."""
     rows = plan_runs(table, table.datasets[0], has_corpus=True, second_corpus="named")
     for dataset in table.datasets:
-        print_table(console, compare_with_paper(f"{name} ({dataset})", paper, table, dataset, rows, {}))
-    _print_notes(console, table, rows)
+        if options.dry_run:
+            file, out = Path(f"{dataset}.json"), Path(f"{_out(options)}-{dataset}")
+            run_reproduce(replace(options, dataset=file, format_name=dataset, out=out))
+        else:
+            made = compare_with_paper(f"{options.name} ({dataset})", paper, table, dataset, rows, {})
+            print_table(console, made)
+    if not options.dry_run:
+        _print_notes(console, table, rows)
 
 
 def _list_paper(console: Console, name: str, *, with_tables: bool) -> None:
@@ -171,11 +171,6 @@ def _eval_options(options: ReproduceOptions, dataset: Path, planned: PlannedRow)
         repeats=options.repeats or planned.row.runs,
         processes=None,
     )
-
-
-def _settings_of(options: EvalOptions) -> Context:
-    make = experiment_settings if options.methods in EXPERIMENTS else settings_by_method
-    return next(iter(make(options).values()))
 
 
 def experiment_settings(options: EvalOptions) -> dict[str, Context]:

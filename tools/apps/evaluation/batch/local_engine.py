@@ -95,7 +95,7 @@ class RunEngine:
             await gather_or_cancel(self._work(waiting) for _ in range(self.concurrency))
         except LimitReached as reached:
             return str(reached)
-        self._check_replies(1 if not resumed else MAX_FAILURES_IN_A_ROW)
+        self._check_replies(MAX_FAILURES_IN_A_ROW if resumed else 1)
         return ""
 
     async def _work(self, waiting: Iterator[QuestionJob]) -> None:

@@ -4,7 +4,7 @@ import base64
 from collections.abc import Iterator, Mapping
 from html import escape
 
-from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, OutcomeKey
+from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome
 from hopgraph.tools.apps.evaluation.comparison import Comparison, ScoredMethod
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.report.writers import html_page, html_table
@@ -31,13 +31,15 @@ def figures_section(figures: Mapping[str, bytes]) -> str:
 def questions_section(comparison: Comparison, folder: str) -> str:
     """Write a table of questions and answers that links to the pages in `folder`; empty where no steps were kept."""
     runs = _kept_runs(comparison)
-    rows: list[list[str]] = []
-    for number, question in enumerate(_shown(comparison), 1):
-        name = sanitize_line(truncate_line(question.question, _MAX_QUESTION))
-        cells = [_answer_cell(method, runs, question, f"{folder}/{page_name(number)}") for method in comparison.methods]
-        rows.append([escape(name), *cells])
     if not any(runs.values()):
         return ""
+    rows: list[list[str]] = []
+    for number, question in enumerate(_shown(comparison), 1):
+        row = [escape(sanitize_line(truncate_line(question.question, _MAX_QUESTION)))]
+        for method in comparison.methods:
+            outcome, place = runs[method.name].get(question.id), f"{folder}/{number:04}.html#{method.name}"
+            row.append(f'<a href="{escape(place)}">{_verdict(method, question, outcome)}</a>' if outcome else "")
+        rows.append(row)
     rest = len(comparison.questions) - len(rows)
     note = "A click on an answer shows how it was found." + (f" The first {MAX_PAGES:,} questions." if rest else "")
     columns = ["question", *(method.name for method in comparison.methods)]
@@ -58,12 +60,7 @@ def question_pages(comparison: Comparison) -> Iterator[tuple[str, str]]:
                     f'<h2 id="{escape(method.name)}">{escape(method.name)}: {_verdict(method, question, outcome)}</h2>',
                     f'<div class="scroll">{draw_run_svg(tree, method.name)}</div>',
                 ]
-        yield page_name(number), html_page(question.question, parts)
-
-
-def page_name(number: int) -> str:
-    """Return the name of the file of the question with this number, from 1."""
-    return f"{number:04}.html"
+        yield f"{number:04}.html", html_page(question.question, parts)
 
 
 def _shown(comparison: Comparison) -> list[EvalQuestion]:
@@ -72,21 +69,14 @@ def _shown(comparison: Comparison) -> list[EvalQuestion]:
 
 def _kept_runs(comparison: Comparison) -> dict[str, dict[str, Outcome]]:
     """Find the outcomes with steps, of first repeats: method → question id → outcome."""
-    found: dict[str, dict[str, Outcome]] = {}
-    for method in comparison.methods:
-        latest = method.reader.latest(method.method)
-        keys = (OutcomeKey(method.method, name, 0) for name in comparison.questions)
-        found[method.name] = {key.id: latest[key] for key in keys if key in latest and latest[key]["trace"]}
-    return found
-
-
-def _answer_cell(
-    method: ScoredMethod, runs: Mapping[str, Mapping[str, Outcome]], question: EvalQuestion, page: str
-) -> str:
-    outcome = runs[method.name].get(question.id)
-    if outcome is None:
-        return ""
-    return f'<a href="{escape(page)}#{escape(method.name)}">{_verdict(method, question, outcome)}</a>'
+    return {
+        method.name: {
+            each["id"]: each
+            for each in method.reader.latest(method.method).values()
+            if each["id"] in comparison.questions and each["repeat"] == 0 and each["trace"]
+        }
+        for method in comparison.methods
+    }
 
 
 def _verdict(method: ScoredMethod, question: EvalQuestion, outcome: Outcome) -> str:

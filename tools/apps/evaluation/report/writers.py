@@ -143,10 +143,8 @@ def format_trec_files(comparison: Comparison) -> dict[str, str]:
     )
     if not relevant:
         raise RunError("no TREC files: the data set has no gold passages, or the corpus does not have them")
-    runs = {
-        f"{method.name.replace('/', '-')}.run": "".join(_run_lines(method, gold_by)) for method in comparison.methods
-    }
-    return {**runs, "qrels": relevant}
+    files = {f"{each.name.replace('/', '-')}.run": "".join(_run_lines(each, gold_by)) for each in comparison.methods}
+    return {**files, "qrels": relevant}
 
 
 def safe_id(name: str) -> str:
@@ -159,7 +157,6 @@ def _run_lines(method: ScoredMethod, gold_by: GoldBy) -> Iterator[str]:
         if outcome["repeat"] or outcome["id"] not in method.rows:
             continue
         names = list(dict.fromkeys(retrieved_names(outcome, gold_by)))
+        question, run = safe_id(outcome["id"]), safe_id(method.name)
         for rank, name in enumerate(names, start=1):
-            yield (
-                f"{safe_id(outcome['id'])} Q0 {safe_id(name)} {rank} {len(names) - rank + 1} {safe_id(method.name)}\n"
-            )
+            yield f"{question} Q0 {safe_id(name)} {rank} {len(names) - rank + 1} {run}\n"

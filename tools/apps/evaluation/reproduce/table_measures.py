@@ -166,16 +166,6 @@ def _documents(answered: TracedAnswer) -> Share:
     return Share(len({key for node in nodes for key in node["passage_ids"]}), 1)
 
 
-def _documents_per_call(answered: TracedAnswer) -> Share:
-    usage = answered.outcome["usage"]
-    return Share(_documents(answered).of, usage["llm_calls"] if usage else 0)
-
-
-def _evidence(answered: TracedAnswer) -> Share:
-    """Count the accepted paths (Tree of Reviews, Table 5)."""
-    return Share(sum(event.verdict == "accept" for event in answered.of(Reviewed)), 1)
-
-
 def _settled(module: str, answered: TracedAnswer) -> Share:
     """Whether this module settled the question (RA-ISF, Table 7); what none of them did is left to decomposition."""
     how = {each.id: each.how for each in answered.of(Solved)}.get(ROOT, "")
@@ -192,7 +182,7 @@ Measure = Callable[[TracedAnswer], Share]
 SHARES: dict[str, Measure] = {
     **{f"shown_{metric.name}": partial(_of_last_shown, metric) for metric in (PRECISION, RECALL, S_PRECISION)},
     "recalled_right": _recalled_right,
-    "documents_per_call": _documents_per_call,
+    "documents_per_call": lambda each: Share(_documents(each).of, (each.outcome["usage"] or {}).get("llm_calls", 0)),
     "success": partial(_hops_that, ("kept_right", "corrected")),
     "answered_directly": partial(_hops_that, ("kept_right",)),
     "revised": partial(_hops_that, ("corrected",)),
@@ -207,7 +197,8 @@ MEANS: dict[str, Measure] = {
     "passages_per_iteration": _passages_per_iteration,
     "questions": _questions_of_tree,
     "documents": _documents,
-    "evidence": _evidence,
+    # The accepted paths (Tree of Reviews, Table 5).
+    "evidence": lambda answered: Share(sum(each.verdict == "accept" for each in answered.of(Reviewed)), 1),
 }
 BEST = {"best_em": EXACT_MATCH, "best_f1": F1}
 """The score of the best of a question's answers: those of its repeats, and their samples (BlendFilter, Fig. 4)."""

@@ -1,4 +1,4 @@
-"""`hopgraph distill`: make training data for a role's student from a data set, by its annotation or by a teacher."""
+"""`hopgraph build` and `distill`: from training questions to what a method takes from them, or a role's student."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,14 +10,22 @@ from hopgraph.state import SettingsError
 from hopgraph.state.context import DEFAULT_MODEL
 from hopgraph.state.distillation import DistillationContext
 from hopgraph.tools.apps.cli.console import console_on
-from hopgraph.tools.apps.cli.evaluation.build_command import run_folder
-from hopgraph.tools.apps.cli.evaluation.eval_command import answered, any_failed, dataset_file, played_model, run_spec
-from hopgraph.tools.apps.cli.evaluation.evaluation_options import DistillOptions, eval_options
+from hopgraph.tools.apps.cli.evaluation.eval_command import (
+    answered,
+    any_failed,
+    dataset_file,
+    played_model,
+    run_eval,
+    run_spec,
+)
+from hopgraph.tools.apps.cli.evaluation.evaluation_options import BuildOptions, DistillOptions, eval_options
 from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.evaluation.batch.question_job import DISTILLATION_GRAPHS
+from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun
 from hopgraph.tools.apps.evaluation.distillation_data import check_overlap, write_training_data
 from hopgraph.tools.apps.evaluation.student_check import YES_NO
+from hopgraph.tools.apps.evaluation.training_files import TRAINING_FILES
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.retrieval.resolve import SAMPLE
 
@@ -25,9 +33,27 @@ _FILTERS = ("negatives", "min_citation_overlap", "own_passages", "max_sub_questi
 """Settings that say what becomes an example."""
 
 
+def _run_folder(given: Path) -> tuple[Path, Path]:
+    """Return what is to be written, and the folder of the run beside it; SettingsError where it is another's."""
+    out = given.expanduser()
+    run = out.with_name(f"{out.name}.run")
+    if out.exists() and not run.exists():
+        raise SettingsError(f"--out {out}: it exists, and was not made by this command; choose another name")
+    return out, run
+
+
+def run_build(options: BuildOptions) -> bool:
+    """Run or resume the evaluation, write the file of what it has finished, and return whether any question failed."""
+    (methods, write), (out, run) = TRAINING_FILES[options.method], _run_folder(options.out)
+    failed = run_eval(eval_options(options, methods=methods, out=run, processes=None))
+    if not options.estimate_only:
+        console_on().print(Text(write(RunReader(run), out)), soft_wrap=True)
+    return failed
+
+
 def run_distill(options: DistillOptions) -> bool:
     """Make the data or resume that, with progress on standard error, and return whether any question failed."""
-    out, run = run_folder(options.out)
+    out, run = _run_folder(options.out)
     cls: Any = DISTILLATION_GRAPHS[options.role].context_schema
     _check_choices(options, cls)
     dataset = dataset_file(options, options.dataset, run)
