@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from hopgraph.state import Passage
+
 
 class GoldHop(NamedTuple):
     """One step of a question's decomposition, as the data set gives it."""
@@ -56,6 +58,11 @@ class EvalQuestion:
     """The facts that the answer follows from, as StrategyQA has them."""
     contexts: tuple[ContextPassage, ...] = ()
     """All passages that come with the question, those that mislead too."""
+
+    @property
+    def passages(self) -> list[Passage]:
+        """The passages that come with the question, as a retriever would give them."""
+        return [Passage(**each._asdict(), score=0.0, source="data set", hop=1) for each in self.contexts]
 
     @property
     def hop_count(self) -> int:

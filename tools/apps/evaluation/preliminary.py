@@ -115,12 +115,8 @@ def draw_passages(question: EvalQuestion, found: Sequence[Passage]) -> list[Pass
     *Ours*: one of them is a gold passage, where the data set has its text; of 60 passages five at random would mostly
     hold nothing to extract.
     """
-    own = [
-        Passage(id=each.id, title=each.title, text=each.text, score=0.0, source="data set", hop=1)
-        for each in question.contexts
-    ]
     draw = Random(question.id)  # noqa: S311 - nothing secret
-    pool = sorted({each["id"]: each for each in [*own, *found]}.values(), key=lambda each: each["id"])
+    pool = sorted({each["id"]: each for each in [*question.passages, *found]}.values(), key=lambda each: each["id"])
     draw.shuffle(pool)
     sure = next((each for each in pool if each["id"] in question.gold), None)
     shown = sorted(pool, key=lambda each: each is not sure)[:PASSAGES_SHOWN]

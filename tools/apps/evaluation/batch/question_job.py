@@ -85,10 +85,7 @@ def source_of(question: EvalQuestion) -> SourceQuestion:
         id=question.id,
         answers=list(question.answers or ()),
         gold=list(question.gold),
-        contexts=[
-            Passage(id=each.id, title=each.title, text=each.text, score=0.0, source="data set", hop=1)
-            for each in question.contexts
-        ],
+        contexts=question.passages,
         sub_questions=[hop.filled_with(places) for hop in hops],
     )
 

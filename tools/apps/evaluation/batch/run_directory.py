@@ -404,22 +404,19 @@ def kept_if_answered(folder: Path) -> Generator[None]:
 
 
 def _remove_unanswered(folder: Path) -> None:
-    if not folder.is_dir() or _has_answers(folder):
+    """Remove a run in which nothing was answered, if only by abstaining, and what is unfinished has no replies."""
+    results = (folder / _RESULTS).glob("*.jsonl")
+    outcomes = [each for path in results for each in read_json_lines(folder, f"{_RESULTS}/{path.name}", _OUTCOME)]
+    if finished := [each for each in outcomes if not each["error"]]:
+        kept = any(each["answer"] or not (each["usage"] or {}).get("parse_failures") for each in finished)
+    else:
+        kept = any(path.is_file() for path in (folder / _CACHE).rglob("*"))
+    if kept or not folder.is_dir():
         return
     for path in (folder / name for name in _OWN_FILES):
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     with suppress(OSError):  # something else is in it
         folder.rmdir()
-
-
-def _has_answers(folder: Path) -> bool:
-    """Whether a question was answered, if only by abstaining, or there are replies to one that was not finished."""
-    results = (folder / _RESULTS).glob("*.jsonl")
-    outcomes = [each for path in results for each in read_json_lines(folder, f"{_RESULTS}/{path.name}", _OUTCOME)]
-    finished = [each for each in outcomes if not each["error"]]
-    if finished:
-        return any(each["answer"] or not (each["usage"] or {}).get("parse_failures") for each in finished)
-    return any(path.is_file() for path in (folder / _CACHE).rglob("*"))
 
 
 def compress_record(record: Mapping[str, Any]) -> bytes:

@@ -7,6 +7,7 @@ import io
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
@@ -23,35 +24,10 @@ from hopgraph.tools.io.optional_packages import require
 # The palette of Okabe and Ito (2008), which colour-blind readers can distinguish.
 BLUE, ORANGE, GREEN, RED = "#0072b2", "#e69f00", "#009e73", "#d55e00"
 SKY, PINK, YELLOW, GREY = "#56b4e9", "#cc79a7", "#f0e442", "#999999"
-INK, SOFT = "#222222", "#666666"
+SOFT = "#666666"
 _COLOURS, _MARKERS = (BLUE, ORANGE, GREEN, RED, SKY, PINK, GREY), "osD^vPX*<>hp"
 _WIDTH = 8.0
 """Inches."""
-_STYLE: dict[str, Any] = {
-    "figure.facecolor": "white",
-    "savefig.facecolor": "white",
-    "font.size": 9.5,
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],  # what matplotlib brings along, so that figures look the same everywhere
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": SOFT,
-    "axes.labelcolor": INK,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#e6e6e6",
-    "grid.linewidth": 0.7,
-    "xtick.color": SOFT,
-    "ytick.color": SOFT,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "text.color": INK,
-    "text.parse_math": False,  # a name with two dollar signs is no formula
-    "svg.hashsalt": "hopgraph",
-    "hatch.linewidth": 0.6,
-}
-_RESOLUTION = 160
-"""Dots per inch of the PNG files."""
 _ROW, _FRAME = 0.28, 1.6
 """Inches of a method's row, and of what stands around the rows."""
 _LOOKS: dict[str, tuple[str, str]] = {
@@ -94,9 +70,7 @@ def render_figures(comparison: Comparison, endings: Sequence[str]) -> dict[str, 
             for ending in endings if figure else ():
                 out = io.BytesIO()
                 # Without a date the same runs give the same files.
-                figure.savefig(
-                    out, format=ending, dpi=_RESOLUTION, metadata={"Date": None} if ending == "svg" else None
-                )
+                figure.savefig(out, format=ending, metadata={"Date": None} if ending == "svg" else None)
                 contents[f"{name}.{ending}"] = out.getvalue()
     return contents
 
@@ -113,7 +87,8 @@ def _figures(comparison: Comparison) -> Iterator[tuple[str, Any]]:
 def drawing() -> AbstractContextManager[None]:
     """Draw in our style within the block, whatever the user's matplotlib is set to; SpecError where it is missing."""
     require("matplotlib", "figures")
-    return require("matplotlib.style", "figures").context(_STYLE, after_reset=True)
+    style = str(files(__package__ or "").joinpath("figures.mplstyle"))
+    return require("matplotlib.style", "figures").context(style, after_reset=True)
 
 
 def new_figure(comparison: Comparison, title: str, height: float, columns: int = 1) -> Any:
@@ -160,14 +135,7 @@ def calls_figure(comparison: Comparison) -> Any:
         orientation="horizontal",
         whis=(5, 95),
         widths=0.6,
-        showmeans=True,
-        patch_artist=True,
-        flierprops={"marker": ".", "markersize": 3, "markerfacecolor": SOFT, "markeredgecolor": SOFT},
-        medianprops={"color": INK, "linewidth": 1.4},
-        meanprops={"marker": "D", "markersize": 4, "markerfacecolor": "white", "markeredgecolor": INK},
         boxprops={"facecolor": SKY, "edgecolor": SOFT},
-        whiskerprops={"color": SOFT},
-        capprops={"color": SOFT},
     )
     _name_rows(axes, list(rows))
     axes.set_xlim(left=0)

@@ -5,6 +5,7 @@ import html
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence
+from importlib.resources import files
 from urllib.parse import quote
 
 from hopgraph.state import RunError
@@ -14,23 +15,7 @@ from hopgraph.tools.apps.evaluation.comparison import Comparison, ScoredMethod
 from hopgraph.tools.apps.evaluation.report.tables import Cell, Table
 
 _UNSAFE = re.compile(r"[\s%]")
-_STYLE = """
-:root{color-scheme:light dark;--ink:#1a1a1a;--paper:#fff;--line:#ddd;--soft:#595959;--mark:#f5f7fa}
-@media(prefers-color-scheme:dark){:root{--ink:#e8e8e8;--paper:#161616;--line:#3a3a3a;--soft:#a8a8a8;--mark:#20242a}}
-body{font:15px/1.5 system-ui,sans-serif;max-width:80rem;margin:2rem auto;padding:0 1rem;color:var(--ink);
-background:var(--paper)}
-h1{font-size:1.5rem}h2{font-size:1.15rem;margin:2.2rem 0 .4rem}
-p{max-width:50rem;color:var(--soft);margin:.3rem 0 .6rem;overflow-wrap:anywhere}
-.scroll{overflow-x:auto}
-table{border-collapse:collapse;font-variant-numeric:tabular-nums}
-th,td{padding:.25rem .7rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
-thead th{font-weight:600;vertical-align:bottom;border-bottom:2px solid var(--line);white-space:normal;min-width:3.5rem}
-th:first-child{text-align:left;position:sticky;left:0;background:var(--paper)}
-tbody th{font-weight:400;white-space:normal;max-width:min(26rem,40vw);overflow-wrap:anywhere}
-tbody tr:hover>*{background:var(--mark)}
-small{color:var(--soft)}img,svg{max-width:100%;height:auto}a{color:inherit}
-@media(max-width:40rem){body{margin:1rem auto}th,td{padding:.25rem .45rem}}
-"""
+_STYLE = files(__package__ or "").joinpath("report.css").read_text(encoding="utf-8")
 
 
 def as_markdown(heading: str, notes: Sequence[str], tables: Sequence[Table]) -> str:
@@ -62,7 +47,7 @@ def html_page(title: str, body: Sequence[str]) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>\n<body>\n"
+        f"<title>{html.escape(title)}</title><style>\n{_STYLE}</style></head>\n<body>\n"
         + "\n".join(body)
         + "\n</body></html>\n"
     )
@@ -143,8 +128,8 @@ def format_trec_files(comparison: Comparison) -> dict[str, str]:
     )
     if not relevant:
         raise RunError("no TREC files: the data set has no gold passages, or the corpus does not have them")
-    files = {f"{each.name.replace('/', '-')}.run": "".join(_run_lines(each, gold_by)) for each in comparison.methods}
-    return {**files, "qrels": relevant}
+    runs = {f"{each.name.replace('/', '-')}.run": "".join(_run_lines(each, gold_by)) for each in comparison.methods}
+    return {**runs, "qrels": relevant}
 
 
 def safe_id(name: str) -> str:
