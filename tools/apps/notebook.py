@@ -6,7 +6,7 @@ Every text of a run is escaped: a passage cannot put markup into the page.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any
+from typing import Any, cast
 
 from hopgraph.graphs import find_method
 from hopgraph.state import Context
@@ -15,6 +15,7 @@ from hopgraph.tools.apps.drawing import draw_svg
 from hopgraph.tools.apps.runs.run_svg import draw_run_svg
 from hopgraph.tools.apps.runs.tree_builder import build_tree
 from hopgraph.tools.retrieval.passage_metadata import name_citation
+from hopgraph.tools.text.sanitize import truncate_line
 
 _MOST = 160
 """Characters of a field that a table shows."""
@@ -60,7 +61,7 @@ class Walk:
         """A table with one row for each field that a node wrote."""
         rows = "".join(
             f"<tr><td><b>{escape(node)}</b></td><td>{escape(name)}</td>"
-            f'<td style="text-align:left">{escape(_short(value))}</td></tr>'
+            f'<td style="text-align:left">{escape(truncate_line(str(cast("Any", value)), _MOST))}</td></tr>'
             for node, written in self.writes
             for name, value in written.items()
             # `prepare` also writes LangGraph's orders to overwrite a field.
@@ -132,8 +133,3 @@ def _writes(
 
 def _graph_of(method: Any) -> Any:
     return find_method(method).graph if isinstance(method, str) else method
-
-
-def _short(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= _MOST else f"{text[: _MOST - 1]}…"

@@ -12,6 +12,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, Interrupt, StreamMode
+from rich.console import Console
 
 from hopgraph.graphs import find_method
 from hopgraph.nodes.prepare import checked_question
@@ -46,7 +47,7 @@ def run_ask(options: AskOptions) -> None:
     narrator, console, steps = Narrator(verbose=options.verbose), console_on(), not (options.as_json or options.quiet)
     if not options.as_json:
         print_header(console if steps else console_on(stderr=True), graph.get_name(), settings)
-    with RunDisplay(console if steps else None, whole=options.verbose) as display:
+    with RunDisplay(console if steps else Console(quiet=True), whole=options.verbose) as display:
         state, seconds = _answer(graph, question, settings, narrator, display)
     record = answer_record(settings, state, narrator.trace())
     if options.save:

@@ -31,15 +31,11 @@ def run_chat(given: ChatOptions) -> None:
         ChatContext, None, given.assignments or (), model=given.model, corpus=given.corpus, use_method=method
     )
     options = serving_options(
-        host=given.host,
-        port=given.port,
         settings=explicit_settings(settings),
         origins=given.origins or (),
         hosts=given.hosts or (),
-        threads=given.threads,
-        title=given.title,
-        logo=given.logo,
         examples=tuple(given.page_examples or ()),
+        **{name: getattr(given, name) for name in ("host", "port", "threads", "title", "logo")},
     )
     with open_listener(options.host, options.port) as listener:
         address = address_of(options.host, listener.getsockname()[1])

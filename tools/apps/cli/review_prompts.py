@@ -6,7 +6,6 @@ It goes to standard error, so that standard output holds only the answer.
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
@@ -53,18 +52,12 @@ def ask_person(console: Console, payload: Any) -> dict[str, Any] | str:
     return ReviewPrompt(console, payload).ask()
 
 
-@dataclass
 class ReviewPrompt:
-    """One review by a person: what it shows, and what the person decides."""
+    """One review by a person of what a run paused with (see `hopgraph.nodes.core.human_review`)."""
 
-    console: Console
-    payload: Mapping[str, Any]
-    """What the run paused with (see `hopgraph.nodes.core.human_review`)."""
-    read: Callable[[], str] = _read_line
-
-    def __post_init__(self) -> None:
-        self.kind = str(self.payload["kind"])
-        self.items: list[dict[str, Any]] = [dict(each) for each in self.payload[self.kind]]
+    def __init__(self, console: Console, payload: Mapping[str, Any], read: Callable[[], str] = _read_line) -> None:
+        self.console, self.payload, self.read, self.kind = console, payload, read, str(payload["kind"])
+        self.items: list[dict[str, Any]] = [dict(each) for each in payload[self.kind]]
         """What is left of the list, as it would go back."""
 
     def ask(self) -> dict[str, Any]:

@@ -43,38 +43,34 @@ def print_header(console: Console, title: str, settings: Context) -> None:
 
 
 class RunDisplay:
-    """A run on a console; on None it shows nothing.
+    """A run on a console.
 
     On a terminal the run's tree grows below the lines, with the node at work, and is erased at the end; anywhere else
     only lines are printed. Unless `whole`, they are the first MAX_LINES, with a few below each step, and all warnings.
     """
 
-    def __init__(self, console: Console | None, *, whole: bool = False) -> None:
+    def __init__(self, console: Console, *, whole: bool = False) -> None:
         self._console = console
         self._whole, self._shown, self._details, self._folded = whole, 0, 0, 0
         self._busy = Spinner("dots", Text("starting", "dim"))
-        moving = console is not None and console.is_terminal
-        self._live = Live(self._busy, console=console, transient=True, refresh_per_second=_FRAMES) if moving else None
+        moving = console.is_terminal
+        self._live = Live(self._busy, console=console, transient=True, auto_refresh=moving, refresh_per_second=_FRAMES)
 
     def __enter__(self) -> Self:
-        if self._live:
-            self._live.start()
+        self._live.start()
         return self
 
     def __exit__(self, *_error: object) -> None:
-        if self._live:
-            self._live.stop()
-        if self._console and self._folded:
+        self._live.stop()
+        if self._folded:
             print_line(self._console, f"  … {self._folded:,} more lines of steps; --verbose shows all", "dim")
 
     @contextmanager
     def pause(self) -> Generator[None]:
         """Stop the live display, so that a person can be asked."""
-        if self._live:
-            self._live.stop()
+        self._live.stop()
         yield
-        if self._live:
-            self._live.start(refresh=True)
+        self._live.start(refresh=True)
 
     def show_node(self, node: str) -> None:
         """Show which node is at work."""
@@ -82,7 +78,7 @@ class RunDisplay:
 
     def show_tree(self, tree: TerminalTree) -> None:
         """Show the tree so far; its last lines where the terminal has no room for all."""
-        if self._console and self._live:
+        if self._console.is_terminal:
             lines = self._console.render_lines(tree, pad=False)  # once, and not for each frame
             room = max(self._console.size.height - _LINES_ABOVE, 3)
             if len(lines) > room:
@@ -91,8 +87,6 @@ class RunDisplay:
 
     def print_lines(self, lines: Iterable[Line]) -> None:
         """Print lines of a narration."""
-        if self._console is None:
-            return
         for line in lines:
             if self._folds(line):
                 self._folded += 1

@@ -1,6 +1,7 @@
 """Text width and line breaks in a picture; widths are estimated on the large side, as the font is not known."""
 
 import unicodedata
+from itertools import accumulate
 
 _NARROW, _WIDE = frozenset("fijlrtI.,:;'|!()[] "), frozenset("mwMWQOGDHNU@%")
 _BOLD = 1.18
@@ -30,33 +31,20 @@ def wrap_text(text: str, size: float, width: float, *, most: int, bold: bool = F
 
     A text that needs more than `most` lines ends in `…`.
     """
-    lines, line = list[str](), ""
-    for word in text.split(" "):
-        joined = f"{line} {word}" if line else word
-        if text_width(joined, size, bold=bold) <= width:
-            line = joined
-            continue
-        if line:
-            lines.append(line)
-        *full, line = _pieces(word, size, width, bold=bold)
-        lines += full
-        if len(lines) > most:
-            break
-    lines.append(line)
-    if len(lines) <= most:
-        return lines
-    last = lines[most - 1]
-    while last and text_width(f"{last}…", size, bold=bold) > width:
-        last = last[:-1]
-    return [*lines[: most - 1], f"{last.rstrip()}…"]
+    ems = width / size / (_BOLD if bold else 1.0)
+    lines = list[str]()
+    while len(lines) < most:
+        end = _fitting(text, ems)
+        if end == len(text):
+            return [*lines, text]
+        end = text.rfind(" ", 1, end + 1) if " " in text[1 : end + 1] else max(end, 1)
+        lines.append(text[:end])
+        text = text[end:].lstrip(" ")
+    last = lines.pop()
+    return [*lines, f"{last[: _fitting(last, ems - _ems('…'))].rstrip()}…"] if text else [*lines, last]
 
 
-def _pieces(word: str, size: float, width: float, *, bold: bool) -> list[str]:
-    pieces, piece, used = list[str](), "", 0.0
-    for char in word:
-        wide = text_width(char, size, bold=bold)
-        if piece and used + wide > width:
-            pieces.append(piece)
-            piece, used = "", 0.0
-        piece, used = piece + char, used + wide
-    return [*pieces, piece]
+def _fitting(text: str, ems: float) -> int:
+    """Return how many of a text's characters have room."""
+    widths = accumulate(map(_ems, text))
+    return next((count for count, wide in enumerate(widths) if wide > ems), len(text))

@@ -31,7 +31,6 @@ class Line:
 class EventView:
     """The context in which an event is formatted."""
 
-    node: str
     passages: Mapping[str, Passage]
     """What the run has found so far, by id."""
     parallel: bool

@@ -1,7 +1,7 @@
 """Narrate a run: from its step events to lines for people."""
 
-from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from hopgraph.state import Context, Passage, StepEvent
@@ -70,7 +70,7 @@ class Narrator:
         return sorted(self.events, key=event_order)
 
     def _lines(self, step: _Step, *, parallel: bool) -> list[Line]:
-        view = EventView(step.on_wire["node"], self.passages, parallel, self.verbose, self._statements)
+        view = EventView(self.passages, parallel, self.verbose, self._statements)
         lines = event_lines(step.event, view)
         if isinstance(step.event, QuerySent | Deduced) and step.event.hop != self._hop:
             self._hop = step.event.hop
@@ -78,23 +78,22 @@ class Narrator:
         return lines
 
 
-def _results_after_queries(steps: list[_Step]) -> Iterator[_Step]:
+def _results_after_queries(steps: list[_Step]) -> list[_Step]:
     """Put what each query found after it, where a node reports all queries first.
 
-    Of several equal queries of one task the first found what is reported first.
+    Of several equal queries of one task the first found what is reported first. A result whose own query is not among
+    these steps, or comes later, has its own place.
     """
-    found: dict[tuple[str, str], deque[_Step]] = {}
-    for step in steps:
-        if isinstance(step.event, Retrieved):
-            found.setdefault((step.on_wire["path"], step.event.query), deque()).append(step)
-    for step in steps:
-        if not isinstance(step.event, Retrieved):
-            yield step
+    waiting, places = defaultdict[tuple[str, str], deque[int]](deque), list[int]()
+    for number, step in enumerate(steps):
+        places.append(number)
         if isinstance(step.event, QuerySent | Retrieved):
-            results = found.get((step.on_wire["path"], step.event.query))
-            # A result whose own query is not among these steps, or comes later, has its own place.
-            if results and (isinstance(step.event, QuerySent) or results[0] is step):
-                yield results.popleft()
+            queries = waiting[step.on_wire["path"], step.event.query]
+            if isinstance(step.event, QuerySent):
+                queries.append(number)
+            elif queries:
+                places[-1] = queries.popleft()
+    return [steps[number] for number in sorted(range(len(steps)), key=places.__getitem__)]
 
 
 def run_header(title: str, settings: Context) -> tuple[str, str]:

@@ -201,11 +201,9 @@ def limit_nodes(root: RunNode, most: int) -> RunNode:
     # The parents of evidence are evidence, so no node stays without its parent.
     first = sorted(order[1:], key=lambda entry: (not entry[0].evidence, entry[1]))
     kept = {root.id, *(node.id for node, _ in first[: most - 1])}
-    sizes: dict[str, int] = {}
     made: dict[str, RunNode] = {}
-    for node, _ in reversed(order):
-        sizes[node.id] = 1 + sum(sizes[child.id] for child in node.children)
-        left_out = sum(sizes[child.id] for child in node.children if child.id not in kept)
+    for node in [node for node, _ in reversed(order) if node.id in kept]:
+        left_out = sum(tree_size(child) for child in node.children if child.id not in kept)
         children = [made[child.id] for child in node.children if child.id in kept]
         if left_out:
             children.append(RunNode(f"{node.id}/rest", "rest", node.id, f"{left_out:,} more", status="found"))
