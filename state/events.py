@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, Literal, NotRequired, TypeAlias, TypeGuard, cast, get_args
+from typing import Any, ClassVar, Literal, NotRequired, TypeGuard, cast
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 from typing_extensions import TypedDict, dataclass_transform
@@ -49,9 +49,15 @@ class Event:
 
     def __init_subclass__(cls, kind: str = "") -> None:
         """Name the kind of event, unless the class says `event = …` or inherits it, and make the class a dataclass."""
+        dataclass(frozen=True, kw_only=True)(cls)
         if kind:
             cls.event = kind
-        dataclass(frozen=True, kw_only=True)(cls)
+        if kind and cls.__module__ == __name__:
+            EVENTS.append(cls)
+
+
+EVENTS: list[type[Event]] = []
+"""Every kind of event that the methods of this project emit."""
 
 
 # Queries and what they found
@@ -182,12 +188,6 @@ class United(Event, kind="united"):
     passage_ids: list[str]
 
 
-RetrievalEvent = (
-    RetrievalDecided | QuerySent | Retrieved | PassagesGiven | Filtered | Reranked | Compressed | Weighed | Recalled
-)
-BlendingEvent = TopicNamed | Blended | United
-
-
 # Statements, decisions, samples
 
 
@@ -300,10 +300,6 @@ class Answered(Event, kind="answered"):
     stop_reason: str
     citations: list[Citation]
     usage: Usage
-
-
-EvidenceEvent = Extracted | Verified | Decided | QueriesGenerated
-AnswerEvent = Reasoned | Sampled | Shortened | Voted | Compared | AnswersScored | Answered
 
 
 # Trees of questions, and hops
@@ -439,10 +435,6 @@ class ThoughtAdded(Event, kind="thought"):
     """Whether no more sentences are allowed."""
 
 
-QuestionTreeEvent = Planted | Decomposed | ReferencesFilled | SelfKnowledgeJudged | RelevanceJudged | Solved | Composed
-HopEvent = Deduced | Grounded | Revised | ThoughtAdded
-
-
 # Trees of passages
 
 
@@ -508,9 +500,6 @@ class Fused(Event, kind="fused"):
     answer: str
 
 
-ReviewTreeEvent = Grown | Pruned | Reviewed | Expanded | Fused
-
-
 # Calls
 
 
@@ -547,9 +536,6 @@ class CacheFailed(Event, kind="cache_failed"):
 
     role: str
     problem: str
-
-
-CallEvent = Asked | Retrying | CacheFailed
 
 
 # Conversations and reviews by people
@@ -593,29 +579,11 @@ class Approved(Event, kind="approved"):
     kept: list[str]
 
 
-ConversationEvent = Contextualised | Routed | Replied | Approved
-
-
-@dataclass(frozen=True)
-class UnknownEvent:
+class UnknownEvent(Event):
     """An event of a kind, or of a shape, that is not known here."""
 
     name: str
     data: dict[str, Any]
-
-
-AnyEvent: TypeAlias = (
-    RetrievalEvent
-    | BlendingEvent
-    | EvidenceEvent
-    | AnswerEvent
-    | QuestionTreeEvent
-    | HopEvent
-    | ReviewTreeEvent
-    | CallEvent
-    | ConversationEvent
-)
-"""Every kind of event that the methods of this project emit."""
 
 
 def is_step_event(written: object) -> TypeGuard[StepEvent]:
@@ -623,17 +591,14 @@ def is_step_event(written: object) -> TypeGuard[StepEvent]:
     return isinstance(written, Mapping) and StepEvent.__required_keys__ <= cast("Mapping[str, object]", written).keys()
 
 
-def parse_event(step: StepEvent) -> AnyEvent | UnknownEvent:
+def parse_event(step: StepEvent) -> Event:
     """Read a step event as its record; an `UnknownEvent` where its kind or its shape is not known here."""
-    for reader in _readers().get(step["event"], ()):
+    for reader in _readers(step["event"]):
         with suppress(ValidationError):
             return reader.validate_python(step["data"])
-    return UnknownEvent(step["event"], step["data"])
+    return UnknownEvent(name=step["event"], data=step["data"])
 
 
 @cache
-def _readers() -> dict[str, list[TypeAdapter[AnyEvent]]]:
-    readers: dict[str, list[TypeAdapter[AnyEvent]]] = {}
-    for record in get_args(AnyEvent):
-        readers.setdefault(record.event, []).append(TypeAdapter(record))
-    return readers
+def _readers(kind: str) -> list[TypeAdapter[Event]]:
+    return [TypeAdapter(record) for record in EVENTS if record.event == kind]

@@ -260,7 +260,7 @@ def _report(runtime: Runtime[Any], written: object) -> None:
         return
     plain = json.loads(json.dumps(written, default=str, skipkeys=True))
     data = cast("dict[str, Any]", plain) if isinstance(plain, dict) else {"value": plain}
-    emit(runtime, UnknownEvent(str(data.pop("event", "custom")), data))
+    emit(runtime, UnknownEvent(name=str(data.pop("event", "custom")), data=data))
 
 
 def _read(last: object, name: str, counter: _CallCounter, runtime: Runtime[Any]) -> dict[str, Any]:

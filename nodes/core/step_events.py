@@ -131,7 +131,7 @@ def current_place() -> Place:
     return _place.get() or Place()
 
 
-def emit(runtime: Runtime[Any], event: Event | UnknownEvent, *, number: int | None = None) -> None:
+def emit(runtime: Runtime[Any], event: Event, *, number: int | None = None) -> None:
     """Report a step event on the `custom` stream, and to callback handlers that take custom events.
 
     Its `number` among those of its node is the one that was reserved for it, else the next.

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from typing_extensions import is_typeddict
 
 from hopgraph.state import Event, StepEvent
-from hopgraph.state.events import AnyEvent
+from hopgraph.state.events import EVENTS
 
 
 def step_event(event: Event, *, step: int = 1, path: str = "node", number: int = 0) -> StepEvent:
@@ -18,10 +18,9 @@ def step_event(event: Event, *, step: int = 1, path: str = "node", number: int =
 
 def sparse_event(kind: str, data: Mapping[str, Any], *, step: int = 1) -> StepEvent:
     """Put an event on the wire; fields that are not given are empty."""
-    records: tuple[type[Event], ...] = get_args(AnyEvent)
     record = next(
         each
-        for each in records
+        for each in EVENTS
         if each.event == kind
         and all(data.get(field.name) in (None, field.default) for field in fields(each) if field.name == "of")
     )

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import cast
 
 from hopgraph.state import events
-from hopgraph.state.events import AnyEvent, UnknownEvent
+from hopgraph.state.events import Event, UnknownEvent
 from hopgraph.tools.apps.runs.lines import MAX_TEXT, EventView, Line
 from hopgraph.tools.apps.runs.run_tree import SETTLED
 from hopgraph.tools.text.sanitize import pluralize, sanitize_line, truncate_line
@@ -24,7 +24,7 @@ _WRITTEN_BY = {
 }
 
 
-def event_lines(event: AnyEvent | UnknownEvent, view: EventView) -> list[Line]:
+def event_lines(event: Event, view: EventView) -> list[Line]:
     """Return the lines of an event; none where they would repeat what is shown elsewhere."""
     for topic in (_searches, _readings, _answers, _samples, _question_trees, _hops, _review_trees, _calls_and_turns):
         if (lines := topic(event, view)) is not None:
@@ -45,7 +45,7 @@ def _plain(value: object, view: EventView) -> str:
     return text if view.verbose else truncate_line(text, _MAX_VALUE)
 
 
-def _searches(event: AnyEvent | UnknownEvent, view: EventView) -> list[Line] | None:
+def _searches(event: Event, view: EventView) -> list[Line] | None:
     match event:
         case events.RetrievalDecided():
             said = "passages are looked up" if event.needed else "answered from memory"
@@ -72,7 +72,7 @@ def _searches(event: AnyEvent | UnknownEvent, view: EventView) -> list[Line] | N
             return None
 
 
-def _readings(event: AnyEvent | UnknownEvent, view: EventView) -> list[Line] | None:
+def _readings(event: Event, view: EventView) -> list[Line] | None:
     match event:
         case events.Filtered():
             return _filtered(event, view) if event.passages_in else []
@@ -143,7 +143,7 @@ def _extracted(event: events.Extracted, view: EventView) -> list[Line]:
     return lines
 
 
-def _answers(event: AnyEvent | UnknownEvent, view: EventView) -> list[Line] | None:
+def _answers(event: Event, view: EventView) -> list[Line] | None:
     match event:
         case events.Planted() | events.Answered() | events.Replied():
             return []  # shown already, or at the run's end
@@ -176,7 +176,7 @@ def _verified(event: events.Verified) -> list[Line]:
     return [Line("verify", counts, "good" if kept else "bad", "✓" if kept else "✗"), *lines]
 
 
-def _samples(event: AnyEvent | UnknownEvent, _view: EventView) -> list[Line] | None:
+def _samples(event: Event, _view: EventView) -> list[Line] | None:
     match event:
         case events.Sampled():
             count = f"{pluralize(len(event.answers), 'answer')}: " if event.answers else ""
@@ -204,7 +204,7 @@ def _tally(answers: Iterable[str]) -> str:
     return " · ".join(texts) or "no answer"
 
 
-def _question_trees(event: AnyEvent | UnknownEvent, view: EventView) -> list[Line] | None:
+def _question_trees(event: Event, view: EventView) -> list[Line] | None:
     match event:
         case events.Decomposed(sub_questions=[]):
             return [Line("split", f"{view.question(event.question)}: no parts", "bad")]
@@ -233,7 +233,7 @@ def _question_trees(event: AnyEvent | UnknownEvent, view: EventView) -> list[Lin
             return None
 
 
-def _hops(event: AnyEvent | UnknownEvent, view: EventView) -> list[Line] | None:
+def _hops(event: Event, view: EventView) -> list[Line] | None:
     match event:
         case events.Deduced():  # the question itself has a line when it is searched
             lines = [Line("think", view.cut(event.thought))] if event.thought else []
@@ -275,7 +275,7 @@ def _revised(event: events.Revised, view: EventView) -> Line:
     return Line("answer", text + change, "good", "✓")
 
 
-def _review_trees(event: AnyEvent | UnknownEvent, view: EventView) -> list[Line] | None:
+def _review_trees(event: Event, view: EventView) -> list[Line] | None:
     match event:
         case events.Pruned():
             reasons: dict[str, list[str]] = {}
@@ -308,7 +308,7 @@ def _review_trees(event: AnyEvent | UnknownEvent, view: EventView) -> list[Line]
             return None
 
 
-def _calls_and_turns(event: AnyEvent | UnknownEvent, view: EventView) -> list[Line] | None:
+def _calls_and_turns(event: Event, view: EventView) -> list[Line] | None:
     match event:
         case events.Asked():
             role, lines = sanitize_line(event.role), list[Line]()

@@ -5,10 +5,10 @@ A new kind of event gets a case in the function of its topic, or is listed in `L
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, cast, get_args
+from typing import Final, cast
 
 from hopgraph.state import Citation, StepEvent, events
-from hopgraph.state.events import AnyEvent, Event, TreeNode, UnknownEvent, event_order, parse_event
+from hopgraph.state.events import EVENTS, Event, TreeNode, event_order, parse_event
 from hopgraph.tools.apps.runs.run_tree import ROOT, SETTLED, RunNode, RunTree, Status
 
 _SEARCHABLE = frozenset({"question", "query", "thought"})
@@ -30,8 +30,7 @@ LEFT_OUT = (
     events.Approved,
 )
 """The kinds of events that the tree shows by others, or not at all."""
-_KINDS: tuple[type[Event], ...] = get_args(AnyEvent)
-TREE_EVENTS = frozenset(kind.event for kind in _KINDS if kind not in LEFT_OUT)
+TREE_EVENTS = frozenset(kind.event for kind in EVENTS if kind not in LEFT_OUT)
 """The kinds of events that change the tree, by their names on the wire."""
 
 
@@ -173,13 +172,13 @@ def _citing(nodes: list[RunNode], quotes: list[Citation]) -> set[str]:
     return found
 
 
-def grow(event: AnyEvent | UnknownEvent, tree: TreeBuilder) -> bool:
+def grow(event: Event, tree: TreeBuilder) -> bool:
     """Change the tree by an event; return whether its kind has a place in it."""
     topics = (_add_search, _add_reading, _add_statements, _add_samples, _add_question, _add_hop, _add_path)
     return any(topic(event, tree) for topic in topics)
 
 
-def _add_search(event: AnyEvent | UnknownEvent, tree: TreeBuilder) -> bool:
+def _add_search(event: Event, tree: TreeBuilder) -> bool:
     match event:
         case events.QuerySent():
             if not tree.belongs_to_review(event.query):
@@ -223,7 +222,7 @@ def _add_query(event: events.QuerySent, tree: TreeBuilder) -> None:
         asker.status = "expanded"
 
 
-def _add_reading(event: AnyEvent | UnknownEvent, tree: TreeBuilder) -> bool:
+def _add_reading(event: Event, tree: TreeBuilder) -> bool:
     match event:
         case events.Filtered():
             kept = {each["passage_id"]: each["title"] for each in event.kept}
@@ -251,7 +250,7 @@ def _add_reading(event: AnyEvent | UnknownEvent, tree: TreeBuilder) -> bool:
     return True
 
 
-def _add_statements(event: AnyEvent | UnknownEvent, tree: TreeBuilder) -> bool:
+def _add_statements(event: Event, tree: TreeBuilder) -> bool:
     match event:
         case events.Extracted():
             for each in event.statements:
@@ -278,7 +277,7 @@ def _add_statements(event: AnyEvent | UnknownEvent, tree: TreeBuilder) -> bool:
     return True
 
 
-def _add_samples(event: AnyEvent | UnknownEvent, tree: TreeBuilder) -> bool:
+def _add_samples(event: Event, tree: TreeBuilder) -> bool:
     match event:
         case events.Sampled(answers=answers) | events.Shortened(sampled=answers):
             if isinstance(event, events.Shortened) and len(answers) == 1:
@@ -303,7 +302,7 @@ def _add_samples(event: AnyEvent | UnknownEvent, tree: TreeBuilder) -> bool:
     return True
 
 
-def _add_question(event: AnyEvent | UnknownEvent, tree: TreeBuilder) -> bool:
+def _add_question(event: Event, tree: TreeBuilder) -> bool:
     match event:
         case events.Planted():
             if not tree.question:
@@ -336,7 +335,7 @@ def _add_parts(event: events.Decomposed, tree: TreeBuilder) -> None:
         tree.add(RunNode(part["id"], "question", event.id, part["question"]))
 
 
-def _add_hop(event: AnyEvent | UnknownEvent, tree: TreeBuilder) -> bool:
+def _add_hop(event: Event, tree: TreeBuilder) -> bool:
     match event:
         case events.Deduced():
             label = f"hop {event.hop or ''}".strip()
@@ -386,7 +385,7 @@ def _revise(event: events.Revised, tree: TreeBuilder) -> None:
         node.note = "from memory; no passage supports it"
 
 
-def _add_path(event: AnyEvent | UnknownEvent, tree: TreeBuilder) -> bool:
+def _add_path(event: Event, tree: TreeBuilder) -> bool:
     match event:
         case events.Grown():
             for each in event.nodes:

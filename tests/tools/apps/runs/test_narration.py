@@ -1,5 +1,5 @@
 import itertools
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hopgraph.state import Event, Passage, StepEvent
 from hopgraph.state.events import (
-    AnyEvent,
+    EVENTS,
     Asked,
     Extracted,
     Filtered,
@@ -54,7 +54,7 @@ JSON = st.recursive(
     max_leaves=8,
 )
 KEYS = ["query", "passage_ids", "kept", "statements", "answer", "missing", "queries", "role", "passages_in", "hop"]
-KINDS = sorted({kind.event for kind in get_args(AnyEvent)})
+KINDS = sorted({kind.event for kind in EVENTS})
 
 
 @given(

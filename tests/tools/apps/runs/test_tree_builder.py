@@ -1,12 +1,12 @@
 import random
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hopgraph.state import Event, StepEvent
-from hopgraph.state.events import AnyEvent
+from hopgraph.state.events import EVENTS
 from hopgraph.tools.apps.runs.run_tree import SIGNS, RunNode, RunTree, group_paragraphs, walk_tree
 from hopgraph.tools.apps.runs.tree_builder import LEFT_OUT, TREE_EVENTS, TreeBuilder, build_tree, grow
 from support.hostile_text import ANY_TEXT
@@ -131,10 +131,9 @@ def test_events_of_whatever_shape_make_a_tree(drawn: list[tuple[str, dict[str, A
     group_paragraphs(tree.root)
 
 
-KINDS: tuple[type[Event], ...] = get_args(AnyEvent)
 IDS = st.sampled_from(["", "0", "0.1", "0.1.1", "q1", "0/a", "a", "b"])
 ANY_EVENTS = st.lists(
-    st.one_of([st.from_type(kind).map(lambda event: dict(vars(event)) | {"": event.event}) for kind in KINDS]),
+    st.one_of([st.from_type(kind).map(lambda event: dict(vars(event)) | {"": event.event}) for kind in EVENTS]),
     max_size=8,
 )
 
@@ -152,7 +151,7 @@ def test_events_of_any_content_make_a_tree(data: st.DataObject) -> None:
     assert {node.id for node, _ in walk_tree(tree.root)} == {node.id for node in tree.nodes}
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", EVENTS, ids=lambda kind: kind.__name__)
 def test_every_kind_of_event_has_a_place_in_the_tree_or_is_left_out_on_purpose(kind: type[Event]) -> None:
     @settings(max_examples=1)
     @given(st.from_type(kind))

@@ -28,7 +28,6 @@ from hopgraph.state.events import (
     Shortened,
     Solved,
     United,
-    UnknownEvent,
     parse_event,
 )
 from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, RunReader
@@ -74,7 +73,7 @@ class TracedAnswer:
     """Whether it names passages by their titles."""
 
     @cached_property
-    def events(self) -> list[Event | UnknownEvent]:
+    def events(self) -> list[Event]:
         """The steps, read."""
         return [*map(parse_event, self.trace)]
 
