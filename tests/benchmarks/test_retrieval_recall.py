@@ -20,10 +20,8 @@ from hopgraph.tools.apps.evaluation.datasets import read_questions
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.metrics import recall_at
 from hopgraph.tools.retrieval import build_index, resolve_retriever
-from hopgraph.tools.retrieval.embeddings import EmbeddingFacts
 from hopgraph.tools.retrieval.faiss_store import FILE, Kind, VectorStore, build_store
 from hopgraph.tools.retrieval.passage_retriever import BM25_WEIGHT, DEPTH, fuse_rankings
-from hopgraph.tools.retrieval.shards import SHARD, Shards
 from hopgraph.tools.scoring.resolve import resolve_reranker
 
 pytestmark = pytest.mark.benchmark
@@ -137,33 +135,26 @@ async def test_the_weight_is_best_on_first_halves_and_holds_on_second_halves(sam
     assert max(chosen, key=lambda weight: sum(chosen[weight])) == BM25_WEIGHT
 
 
-def made_up(folder: Path, count: int) -> Shards:
-    """Write vectors around a thousand centres, as those of passages about a thousand things might be."""
+def made_up(count: int) -> Any:
+    """Make vectors around a thousand centres, as those of passages about a thousand things might be."""
     random = np.random.default_rng(0)
     centres = random.standard_normal((1000, _WIDTH)).astype(np.float32)
-    paths: list[Path] = []
-    for start in range(0, count, SHARD):
-        size = min(SHARD, count - start)
-        vectors = centres[random.integers(0, 1000, size)] + random.standard_normal((size, _WIDTH)).astype(np.float32)
-        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        paths.append(folder / f"{start}.npy")
-        np.save(paths[-1], vectors)
-    return Shards(paths, count, 0, EmbeddingFacts(model="made up", dimension=_WIDTH, normalise=True, probe=""))
+    vectors = centres[random.integers(0, 1000, count)] + random.standard_normal((count, _WIDTH), dtype=np.float32)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
 @pytest.mark.parametrize("kind", ["flat", "hnsw", "ivfpq"])
 @pytest.mark.parametrize("count", [10_000, 100_000, 1_000_000])
 def test_index_size_and_search_rate(kind: Kind, count: int, tmp_path: Path) -> None:
-    shards = made_up(tmp_path, count)
+    whole = made_up(count)
     started = time.perf_counter()
-    build_store(tmp_path, kind, shards, np.full(count, -1), lambda _done, _total: None)
+    build_store(tmp_path, kind, whole, np.full(count, -1), lambda _done, _total: None)
     building = time.perf_counter() - started
     started = time.perf_counter()
     store = VectorStore(tmp_path, kind, _WIDTH, count)
     opening = time.perf_counter() - started
-    queries: Any = np.load(shards.paths[0])[:100]
+    queries = whole[:100]
     ranks = np.arange(count, dtype=np.int32)
-    whole = shards.take(0, count)
     started = time.perf_counter()
     found = [{row for row, _ in store.search(query, 10, ranks)} for query in queries]
     searching = (time.perf_counter() - started) / len(queries)

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from contextlib import suppress
+from typing import Literal
 
 
 def limit_process(seconds: int, memory: int) -> None:
@@ -11,28 +12,26 @@ def limit_process(seconds: int, memory: int) -> None:
 
     May be called again, for more seconds.
     """
-    try:
+    if hasattr(signal, "alarm"):
+        signal.alarm(seconds)
+    _limit("RLIMIT_CPU", int(time.process_time()) + seconds)
+    _limit("RLIMIT_AS", memory)
+
+
+def limit_memory(memory: int) -> None:
+    """Refuse this process more bytes of memory of its own, where the system can do so; mapped files do not count."""
+    _limit("RLIMIT_DATA", memory)
+
+
+def _limit(what: Literal["RLIMIT_CPU", "RLIMIT_AS", "RLIMIT_DATA"], most: int) -> None:
+    with suppress(ImportError, ValueError, OSError):  # the system allows less already, or has no such limit
         import resource
-    except ImportError:
-        return
-    signal.alarm(seconds)
-    used = int(time.process_time())
-    with suppress(ValueError, OSError):  # the system allows less already, or has no such limit
-        resource.setrlimit(resource.RLIMIT_CPU, (used + seconds, resource.getrlimit(resource.RLIMIT_CPU)[1]))
-        resource.setrlimit(resource.RLIMIT_AS, (memory, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+        kind: int = getattr(resource, what)
+        resource.setrlimit(kind, (most, resource.getrlimit(kind)[1]))
 
 
 def yield_to_others() -> None:
     """Let other processes come first, where the system can do so."""
     if hasattr(os, "nice"):
         os.nice(10)
-
-
-def limit_memory(memory: int) -> None:
-    """Refuse this process more bytes of memory of its own, where the system can do so; mapped files do not count."""
-    try:
-        import resource
-    except ImportError:
-        return
-    with suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_DATA, (memory, resource.getrlimit(resource.RLIMIT_DATA)[1]))

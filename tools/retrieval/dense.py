@@ -16,10 +16,10 @@ from hopgraph.tools.retrieval.embeddings.remote import untrusted_address
 from hopgraph.tools.retrieval.faiss_store import IVFPQ_FROM, VectorStore, build_store, choose_kind
 from hopgraph.tools.retrieval.index import Hit, open_index
 from hopgraph.tools.retrieval.index_manifest import DenseFacts, Manifest, map_array, read_manifest
+from hopgraph.tools.retrieval.kept_vectors import embed_passages
 from hopgraph.tools.retrieval.passage_retriever import FusedIndex, IndexRetriever, VectorIndex, parse_bm25_weight
 from hopgraph.tools.retrieval.passage_store import PassageFile
 from hopgraph.tools.retrieval.ranking import RANKS
-from hopgraph.tools.retrieval.shards import Shards, embed_passages
 from hopgraph.tools.retrieval.staging import Progress
 from hopgraph.tools.scoring.weights.model_specs import read_spec
 
@@ -89,23 +89,26 @@ class VectorPlan:
     old: DenseFacts | None = None
     """Of the index that is updated, if it has vectors."""
 
-    def build(self, goal: Path, folder: Path, origins: NDArray[np.int64], progress: Progress) -> tuple[DenseFacts, int]:
+    def build(
+        self, goal: Path, folder: Path, origins: NDArray[np.int64], fingerprint: str, progress: Progress
+    ) -> tuple[DenseFacts, int]:
         """Write the FAISS file of `folder`, which will become `goal`.
 
-        `origins` has for each passage the row whose vector it takes from the old index, -1 for one to be embedded.
+        `origins` has for each passage the row whose vector it takes from the old index, -1 for one to be embedded;
+        `fingerprint` is that of the passages.
         Returns what the manifest says of the vectors, and how many an interrupted build had embedded.
         """
         passages, have = PassageFile(folder), self.old
         if have is None:
             origins = np.full(len(passages), -1)
         if isinstance(self.model, EmbeddingFacts):
-            shards = Shards([], 0, 0, self.model)
+            vectors, reused, embedding = np.empty((0, self.model.dimension), dtype=np.float32), 0, self.model
         else:
-            rows = np.flatnonzero(origins < 0).tolist()
-            shards = embed_passages(goal, self.model, passages, rows, partial(progress, "embed"))
-        facts = have or DenseFacts(kind=choose_kind(len(passages), self.kind), embedding=shards.facts)
-        build_store(folder, facts.kind, shards, origins, partial(progress, "faiss"), extends=goal if have else None)
-        return facts, shards.reused
+            rows, report = np.flatnonzero(origins < 0), partial(progress, "embed")
+            vectors, reused, embedding = embed_passages(goal, self.model, passages, rows, fingerprint, report)
+        facts = have or DenseFacts(kind=choose_kind(len(passages), self.kind), embedding=embedding)
+        build_store(folder, facts.kind, vectors, origins, partial(progress, "faiss"), extends=goal if have else None)
+        return facts, reused
 
 
 def plan_vectors(

@@ -7,7 +7,7 @@ The kind follows from the number of passages, unless it is requested:
 * `ivfpq`, beyond: one byte for four numbers, in about 4·√n lists, of which a search reads a 32nd part. The
   lists and the codes are learnt from 64 passages per list.
 
-Memory of a build: the file's content and one shard of vectors; all vectors for `flat` and `hnsw`, codes for `ivfpq`.
+Memory of a build: the file's content and some thousand vectors; all vectors for `flat` and `hnsw`, codes for `ivfpq`.
 All compare by inner product: the cosine where vectors are normalised. With several threads (OMP_NUM_THREADS) two
 builds of `hnsw` link a few neighbours differently; `flat` is the same to the byte.
 """
@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.io.optional_packages import require
-from hopgraph.tools.retrieval.embeddings.embedding_model import Vector
+from hopgraph.tools.retrieval.embeddings.embedding_model import Matrix, Vector
 from hopgraph.tools.retrieval.index_manifest import damaged
-from hopgraph.tools.retrieval.shards import SHARD, Shards
 
 Kind = Literal["flat", "hnsw", "ivfpq"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -39,6 +38,7 @@ _LEARNT_FROM = 39
 """Passages per list below which FAISS warns."""
 _SHARE_OF_LISTS = 32
 _SPARE = 16
+_ADDED_AT_ONCE = 1 << 12
 
 
 def choose_kind(passages: int, asked: str | None = None) -> Kind:
@@ -59,7 +59,7 @@ def choose_kind(passages: int, asked: str | None = None) -> Kind:
 def build_store(
     folder: Path,
     kind: Kind,
-    shards: Shards,
+    vectors: Matrix,
     origins: NDArray[np.int64],
     report: Callable[[int, int], object],
     *,
@@ -67,24 +67,25 @@ def build_store(
 ) -> None:
     """Write the vectors of an index to a new file.
 
-    `origins` has for each of them the row of the index `extends` that it is taken from; those with -1 are the `shards`,
+    `origins` has for each of them the row of the index `extends` that it is taken from; those with -1 are `vectors`,
     in order. A graph is kept where all that is old stays in its row, else it is linked anew; codes are moved.
     """
     old = _read(extends / FILE, 0) if extends else None
-    index, start = _begin(kind, shards, origins, old)
-    total = len(origins)
-    for first in range(start, total, SHARD):
+    index, start = _begin(kind, vectors, origins, old)
+    total, taken = len(origins), 0
+    for first in range(start, total, _ADDED_AT_ONCE):
         report(first, total)
-        rows = np.arange(first, min(first + SHARD, total))
+        rows = np.arange(first, min(first + _ADDED_AT_ONCE, total))
         new, kept = rows[origins[rows] < 0], rows[origins[rows] >= 0]
-        vectors = np.empty((len(rows), index.d), dtype=np.float32)
-        vectors[new - first] = shards.take(int(np.count_nonzero(origins[:first] < 0)), len(new))
+        added = np.empty((len(rows), index.d), dtype=np.float32)
+        added[new - first] = vectors[taken : taken + len(new)]
+        taken += len(new)
         if kind == "ivfpq":  # the codes of the others are there
-            index.add_with_ids(vectors[new - first], new)
+            index.add_with_ids(added[new - first], new)
             continue
         if len(kept):
-            vectors[kept - first] = cast("Any", old).reconstruct_batch(origins[kept])
-        index.add(vectors)
+            added[kept - first] = cast("Any", old).reconstruct_batch(origins[kept])
+        index.add(added)
     report(total, total)
     (folder / FOLDER).mkdir()
     try:
@@ -93,7 +94,7 @@ def build_store(
         raise OSError(" ".join(str(error).split())[-120:]) from None
 
 
-def _begin(kind: Kind, shards: Shards, origins: NDArray[np.int64], old: Any) -> tuple[Any, int]:
+def _begin(kind: Kind, vectors: Matrix, origins: NDArray[np.int64], old: Any) -> tuple[Any, int]:
     """Return the index to add vectors to, and the first row that it lacks."""
     if old is not None and kind == "ivfpq":
         _move_codes(old, origins)
@@ -101,9 +102,10 @@ def _begin(kind: Kind, shards: Shards, origins: NDArray[np.int64], old: Any) -> 
     had = int(old.ntotal) if old is not None else 0
     if had and np.array_equal(origins[:had], np.arange(had)):
         return old, had
-    index = _empty(kind, shards.facts.dimension, len(origins))
+    index = _empty(kind, vectors.shape[1], len(origins))
     if kind == "ivfpq":
-        index.train(shards.sample(_TRAINED_PER_LIST * index.nlist))
+        sample = np.linspace(0, len(vectors) - 1, min(_TRAINED_PER_LIST * index.nlist, len(vectors)))
+        index.train(vectors[sample.astype(np.int64)])
     return index, 0
 
 

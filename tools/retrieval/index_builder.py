@@ -29,9 +29,9 @@ from hopgraph.tools.retrieval.index_sources import (
     with_own_cutting,
 )
 from hopgraph.tools.retrieval.index_writer import IndexReport, IndexWriter
+from hopgraph.tools.retrieval.kept_vectors import remove_kept_vectors
 from hopgraph.tools.retrieval.passage_store import OFFSETS, PASSAGES
 from hopgraph.tools.retrieval.ranking import FOLDER, RANKS
-from hopgraph.tools.retrieval.shards import remove_shards
 from hopgraph.tools.retrieval.staging import Progress, ignore_progress, recover_stages, stage_folder
 from hopgraph.tools.text import get_analyser
 
@@ -152,7 +152,7 @@ def _replace(writer: IndexWriter, plans: list[SourcePlan]) -> IndexReport:
                 raise CorpusError(f"{goal}: another build has changed it meanwhile; start again")
             report = writer.write(folder, plans)
         if writer.vectors:
-            remove_shards(goal)
+            remove_kept_vectors(goal)
     except OSError as error:
         raise _unwritable(goal, error) from None
     return replace(report, seconds=time.perf_counter() - started)

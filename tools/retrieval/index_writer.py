@@ -1,7 +1,7 @@
 """Writing an index: the passages of some files are read, those of others copied from the old index."""
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import groupby
@@ -27,7 +27,6 @@ from hopgraph.tools.retrieval.late_interaction import update_late_interaction
 from hopgraph.tools.retrieval.passage_store import (
     PassageFile,
     PassageStore,
-    PassageWriter,
     StoredPassage,
     reason_not_to_store,
     write_passages,
@@ -102,7 +101,8 @@ class IndexWriter:
             BadRecordError: a record that cannot be used; with `skip_bad` it is counted instead.
             CorpusError: a file cannot be read, or there is nothing to search for.
         """
-        sources, fingerprint = self._write_passages(folder, plans)
+        sources: list[IndexedSource] = []
+        fingerprint = write_passages(folder, self._passages(plans, sources))
         ids, terms, origins = list(self._rows), len(self._term_ids.vocab), np.frombuffer(self._origins, dtype=np.int64)
         if self.vectors and not self.vectors.old:
             choose_kind(len(ids), self.vectors.kind)  # fails before anything is embedded
@@ -113,7 +113,7 @@ class IndexWriter:
         write_sources(folder, sources)
         dense, reused = None, 0
         if self.vectors:
-            dense, reused = self.vectors.build(self.goal, folder, origins, self.progress)
+            dense, reused = self.vectors.build(self.goal, folder, origins, fingerprint, self.progress)
         facts = self._facts(sources, fingerprint)
         write_manifest(folder, facts, terms, self.analyser, dense)
         if self.old and (self.goal / COLBERT).exists():
@@ -142,8 +142,8 @@ class IndexWriter:
             fingerprint=fingerprint,
         )
 
-    def _write_passages(self, folder: Path, plans: Sequence[SourcePlan]) -> tuple[list[IndexedSource], str]:
-        """Write the passages; return what became of the plans, and the fingerprint of the passages."""
+    def _passages(self, plans: Sequence[SourcePlan], written: list[IndexedSource]) -> Iterator[StoredPassage]:
+        """Yield the passages of the index; what became of the plans is in `written` then."""
         files = [each for _, planned in plans for each in planned]
         if self.old:
             self._old_passages = PassageFile(self.goal)
@@ -153,23 +153,20 @@ class IndexWriter:
         size = sum(path.stat().st_size for path in paths if path.exists())
         records = groupby(self._records(size), key=lambda record: record.file)
         waiting = next(records, None)
-        written: list[IndexedSource] = []
-        with write_passages(folder) as writer:
-            for source, planned in plans:
-                done: list[IndexedFile] = []
-                for each in planned:
-                    is_read = waiting is not None and waiting[0] == each.path
-                    done.append(self._write_file(each, waiting[1] if waiting and is_read else (), writer))
-                    waiting = next(records, None) if is_read else waiting
-                written.append(source.model_copy(update={"files": tuple(done)}))
-            if waiting:
-                raise CorpusError(f"{waiting[0]}: the files changed while they were read; start again")
-            if not self._term_ids.vocab:
-                place = self.corpus.path if self.corpus else "what is left"
-                reasons = ["no passage with a word that could be searched for", *self.reading.first_skipped[:1]]
-                raise CorpusError(f"{place}: {'; '.join(reasons)}")
+        for source, planned in plans:
+            done: list[IndexedFile] = []
+            for each in planned:
+                is_read = waiting is not None and waiting[0] == each.path
+                done.append((yield from self._passages_of(each, waiting[1] if waiting and is_read else ())))
+                waiting = next(records, None) if is_read else waiting
+            written.append(source.model_copy(update={"files": tuple(done)}))
+        if waiting:
+            raise CorpusError(f"{waiting[0]}: the files changed while they were read; start again")
+        if not self._term_ids.vocab:
+            place = self.corpus.path if self.corpus else "what is left"
+            reasons = ["no passage with a word that could be searched for", *self.reading.first_skipped[:1]]
+            raise CorpusError(f"{place}: {'; '.join(reasons)}")
         self.progress("read", size, size)
-        return written, writer.fingerprint()
 
     def _note_old_passages(self, files: Iterable[FilePlan]) -> None:
         copied = np.zeros(len(self._old_passages), dtype=bool)
@@ -189,14 +186,22 @@ class IndexWriter:
                 self.progress("read", min(self.reading.bytes_read, size), size)
             yield record
 
-    def _write_file(self, plan: FilePlan, records: Iterable[SourceRecord], writer: PassageWriter) -> IndexedFile:
+    def _passages_of(
+        self, plan: FilePlan, records: Iterable[SourceRecord]
+    ) -> Generator[StoredPassage, None, IndexedFile]:
         before, known = len(self._rows), self._known
         for row in plan.rows:
             if self._copied.get((passage := self._old_passages[row]).id) == row:
-                self._write(passage, 0, row, writer)
+                yield self._add(passage, 0, row)
         for record in records:
-            if problem := self._add(record, writer):
+            passage = StoredPassage(record.id, record.title, record.text, record.metadata)
+            if problem := reason_not_to_store(passage) or self._conflict(passage):
                 self.reading.reject(record.file, record.line, problem)
+            elif passage.id in self._copied:
+                self._known += 1
+            else:
+                origin = self._dropped.pop(_digest(passage), -1) if self._dropped else -1
+                yield self._add(passage, record.line, origin)
         done = plan.record.model_copy(update={"passages": len(self._rows) - before})
         if plan.path is None:
             return done
@@ -204,27 +209,20 @@ class IndexWriter:
         file_hash = done.hash if self._known == known else ""
         return done.model_copy(update={"hash": file_hash, "skipped": self.reading.skipped_in[plan.path]})
 
-    def _add(self, record: SourceRecord, writer: PassageWriter) -> str:
-        """Add a record, unless it is copied anyway; return what is wrong with it, empty when nothing is."""
-        passage = StoredPassage(record.id, record.title, record.text, record.metadata)
-        if problem := reason_not_to_store(passage):
-            return problem
-        if record.id in self._copied:
-            if self._old_passages[self._copied[record.id]][:3] != passage[:3]:  # the old one's metadata stays
-                return f"the id {record.id!r} is in the index already, with another text"
-            self._known += 1
-        elif record.id in self._rows:
-            return f"the id {record.id!r} is that of line {self._rows[record.id]}, too"
-        else:
-            origin = self._dropped.pop(_digest(passage), -1) if self._dropped else -1
-            self._write(passage, record.line, origin, writer)
+    def _conflict(self, passage: StoredPassage) -> str:
+        """Return which passage has the same id; empty for none, and for the same text in the old index."""
+        copied = self._copied.get(passage.id)
+        if copied is not None and self._old_passages[copied][:3] != passage[:3]:  # the old one's metadata stays
+            return f"the id {passage.id!r} is in the index already, with another text"
+        if copied is None and passage.id in self._rows:
+            return f"the id {passage.id!r} is that of line {self._rows[passage.id]}, too"
         return ""
 
-    def _write(self, passage: StoredPassage, line: int, origin: int, writer: PassageWriter) -> None:
-        writer.add(passage)
+    def _add(self, passage: StoredPassage, line: int, origin: int) -> StoredPassage:
         self._rows[passage.id] = line
         self._origins.append(origin)
         self._term_ids.add(searchable_text(passage))
+        return passage
 
 
 def _digest(passage: StoredPassage) -> bytes:

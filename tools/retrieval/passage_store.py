@@ -3,13 +3,12 @@
 import json
 import mmap
 from array import array
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from typing import BinaryIO, NamedTuple, NotRequired, Protocol
+from typing import NamedTuple, NotRequired, Protocol
 
 import numpy as np
 from pydantic import JsonValue, TypeAdapter
@@ -70,34 +69,21 @@ def reason_not_to_store(passage: StoredPassage) -> str:
     return ""
 
 
-class PassageWriter:
-    """Writes passages as they come; memory grows by eight bytes for each."""
+def write_passages(folder: Path, passages: Iterable[StoredPassage]) -> str:
+    """Write passages as they come; memory grows by eight bytes for each.
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self.offsets = array("q", [0])
-        """Where each passage begins, and where the last one ends."""
-        self._digest = sha256()
-
-    def add(self, passage: StoredPassage) -> None:
-        """Append a passage; nothing is written of one that `encode_passage` refuses."""
-        line = encode_passage(passage)
-        self._file.write(line)
-        self._digest.update(line)
-        self.offsets.append(self.offsets[-1] + len(line))
-
-    def fingerprint(self) -> str:
-        """Return the SHA-256 of all passages so far, in hexadecimal digits."""
-        return self._digest.hexdigest()
-
-
-@contextmanager
-def write_passages(folder: Path) -> Generator[PassageWriter]:
-    """Yield the writer of an index's passages; the files are complete once the block has succeeded."""
+    Returns:
+        Their fingerprint: the SHA-256 of all of them, in hexadecimal digits.
+    """
+    offsets, digest = array("q", [0]), sha256()
     with (folder / PASSAGES).open("wb") as file:
-        writer = PassageWriter(file)
-        yield writer
-    np.save(folder / OFFSETS, np.frombuffer(writer.offsets, dtype=np.int64), allow_pickle=False)
+        for passage in passages:
+            line = encode_passage(passage)
+            file.write(line)
+            digest.update(line)
+            offsets.append(offsets[-1] + len(line))
+    np.save(folder / OFFSETS, np.frombuffer(offsets, dtype=np.int64), allow_pickle=False)
+    return digest.hexdigest()
 
 
 class PassageFile:

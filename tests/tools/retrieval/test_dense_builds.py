@@ -13,12 +13,12 @@ from hopgraph.state import BadRecordError, CorpusError, ModelError, SettingsErro
 from hopgraph.tools.retrieval import build_index, delete_passages, open_index, update_index
 from hopgraph.tools.retrieval.dense import open_dense
 from hopgraph.tools.retrieval.faiss_store import FILE
-from hopgraph.tools.retrieval.shards import SHARD, find_shards
+from hopgraph.tools.retrieval.kept_vectors import STEP, find_kept_vectors
 from support.hashed_words import HashedWords
 from support.paths import ROOT
 
 pytest.importorskip("faiss", reason="needs the models extra")
-PASSAGES = 3 * SHARD - 500
+PASSAGES = 12 * STEP - 50
 
 BUILD = """
 import sys
@@ -58,10 +58,13 @@ def hidden(folder: Path) -> list[str]:
 
 def test_a_killed_build_goes_on_and_embeds_nothing_twice(tmp_path: Path) -> None:
     source, out = write_corpus(tmp_path / "corpus.jsonl", range(PASSAGES)), tmp_path / "index"
-    killed_while_embedding(source, out, 2 * SHARD + 100)
+    killed_while_embedding(source, out, 8 * STEP - 1)
     assert not out.exists()
-    (kept,) = find_shards(out)
-    assert len(list(kept.glob("*.npy"))) == 2
+    (kept,) = find_kept_vectors(out)
+    (vectors,) = kept.glob("*.f32")
+    assert vectors.stat().st_size == 8 * STEP * 32 * 4
+    with vectors.open("ab") as file:
+        file.write(b"half a vector")
     steps: list[tuple[int, int | None]] = []
 
     def watch(stage: str, done: int, total: int | None) -> None:
@@ -70,10 +73,10 @@ def test_a_killed_build_goes_on_and_embeds_nothing_twice(tmp_path: Path) -> None
 
     model = HashedWords()
     report = build_index(source, out, dense=model, progress=watch)
-    assert report.reused == 2 * SHARD
-    assert steps[0] == (2 * SHARD, PASSAGES)  # the first report says where it resumes
+    assert report.reused == 8 * STEP
+    assert steps[0] == (8 * STEP, PASSAGES)  # the first report says where it resumes
     assert steps[-1] == (PASSAGES, PASSAGES)
-    assert model.texts <= PASSAGES - 2 * SHARD + 3  # and the sentence by which the model is recognised
+    assert model.texts <= PASSAGES - 8 * STEP + 3  # and the sentence by which the model is recognised
     undisturbed = build_index(source, tmp_path / "undisturbed", dense=HashedWords())
     assert undisturbed.reused == 0
     for name in (FILE, "manifest.json", "passages.jsonl"):
@@ -83,12 +86,9 @@ def test_a_killed_build_goes_on_and_embeds_nothing_twice(tmp_path: Path) -> None
 
 async def test_what_does_not_fit_is_embedded_anew(tmp_path: Path) -> None:
     source, out = write_corpus(tmp_path / "corpus.jsonl", range(PASSAGES)), tmp_path / "index"
-    killed_while_embedding(source, out, 2 * SHARD + 100)
-    (kept,) = find_shards(out)
-    first = min(kept.glob("*.npy"), key=lambda path: path.stat().st_mtime_ns)
-    first.write_bytes(first.read_bytes()[:1000])  # damaged
+    killed_while_embedding(source, out, 8 * STEP - 1)
     lines = source.read_text().splitlines(keepends=True)
-    lines[2 * SHARD - 1] = '{"_id": "other", "text": "another passage"}\n'  # the second shard has other texts now
+    lines[8 * STEP - 1] = '{"_id": "other", "text": "another passage"}\n'
     source.write_text("".join(lines))
     report = build_index(source, out, dense=HashedWords())
     assert report.reused == 0
@@ -103,7 +103,7 @@ def test_another_model_does_not_take_what_is_left(tmp_path: Path) -> None:
 
     Negated.__name__ = "HashedWords"  # the same name, other weights
     source, out = write_corpus(tmp_path / "corpus.jsonl", range(PASSAGES)), tmp_path / "index"
-    killed_while_embedding(source, out, SHARD + 1)
+    killed_while_embedding(source, out, 4 * STEP)
     assert build_index(source, out, dense=Negated()).reused == 0
     assert hidden(tmp_path) == []
 
@@ -111,7 +111,7 @@ def test_another_model_does_not_take_what_is_left(tmp_path: Path) -> None:
 def test_a_model_that_fails_leaves_the_old_index_and_what_it_made(tmp_path: Path) -> None:
     class Failing(HashedWords):
         def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            if self.texts > SHARD + 300:
+            if self.texts > 4 * STEP:
                 raise ModelError("the server is gone")
             return super().embed_documents(texts)
 
@@ -121,7 +121,7 @@ def test_a_model_that_fails_leaves_the_old_index_and_what_it_made(tmp_path: Path
     with pytest.raises(ModelError, match="the server is gone"):
         build_index(source, out, dense=Failing())
     assert [hit.passage.id for hit in open_index(out).search("hen", 1)] == ["hen0"]
-    assert build_index(source, out, dense=HashedWords()).reused == SHARD
+    assert build_index(source, out, dense=HashedWords()).reused == 4 * STEP
     assert hidden(tmp_path) == []
 
 
@@ -210,9 +210,9 @@ def test_a_killed_update_goes_on_and_embeds_nothing_twice(tmp_path: Path) -> Non
     build_index(source, out, dense=HashedWords())
     write_corpus(source, range(PASSAGES))
     command = BUILD.replace("build_index", "update_index")
-    killed_while_embedding(source, out, SHARD + 100, command)
+    killed_while_embedding(source, out, 4 * STEP - 1, command)
     assert len(open_index(out)) == 100
     model = HashedWords()
-    assert update_index(source, out, dense=model).reused == SHARD
-    assert model.texts <= PASSAGES - 100 - SHARD + 3
+    assert update_index(source, out, dense=model).reused == 4 * STEP
+    assert model.texts <= PASSAGES - 100 - 4 * STEP + 3
     assert found_in(out) == PASSAGES

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hopgraph.tools.apps.cli import main
-from hopgraph.tools.retrieval.shards import SHARD
+from hopgraph.tools.retrieval.kept_vectors import STEP
 from support.servers.embedding_app import EmbeddingApp
 from support.servers.loopback import LoopbackServer
 
@@ -34,8 +34,8 @@ def write_corpus(path: Path, names: range) -> Path:
 def test_a_broken_off_build_says_what_is_kept_and_the_next_one_where_it_resumes(
     served: EmbeddingApp, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    source, out = write_corpus(tmp_path / "corpus.jsonl", range(SHARD + 300)), tmp_path / "index"
-    served.good_for = _SAID_AT_THE_START + SHARD // 256
+    source, out = write_corpus(tmp_path / "corpus.jsonl", range(4 * STEP + 30)), tmp_path / "index"
+    served.good_for = _SAID_AT_THE_START + 4
     assert main(["index", str(source), "--out", str(out), "--dense", model]) == 1
     said = " ".join(capsys.readouterr().err.split())
     assert "the same command resumes from there" in said
@@ -45,10 +45,10 @@ def test_a_broken_off_build_says_what_is_kept_and_the_next_one_where_it_resumes(
     before = len(served.asked)
     assert main(["index", str(source), "--out", str(out), "--dense", model]) == 0
     shown = capsys.readouterr()
-    assert f"resuming from {SHARD:,} of {SHARD + 300:,} passages" in " ".join(shown.err.split())
+    assert f"resuming from {4 * STEP:,} of {4 * STEP + 30:,} passages" in " ".join(shown.err.split())
     assert f"hybrid:{out}" in "".join(shown.out.split())
     sent = [text for body in served.asked[before:] for text in body["input"] if "fox" in text]
-    assert len(sent) == len(set(sent)) == 300
+    assert len(sent) == len(set(sent)) == 30
 
 
 def test_passages_are_added_with_the_model_that_the_index_names(

@@ -12,9 +12,9 @@ from hopgraph.tools.apps.cli.console import console_on, print_line, progress_on
 from hopgraph.tools.retrieval import FileChanges, IndexReport, build_index, update_index
 from hopgraph.tools.retrieval.corpora.cutting import Cutting
 from hopgraph.tools.retrieval.engines import FillReport, index_into
+from hopgraph.tools.retrieval.kept_vectors import find_kept_vectors
 from hopgraph.tools.retrieval.late_interaction import add_late_interaction
 from hopgraph.tools.retrieval.late_interaction_model import load_late_interaction
-from hopgraph.tools.retrieval.shards import find_shards
 from hopgraph.tools.retrieval.staging import Progress
 from hopgraph.tools.text.sanitize import pluralize, sanitize_line
 
@@ -81,7 +81,7 @@ def _build(options: IndexOptions, out: Path, given: dict[str, Any]) -> tuple[Ind
                 report = update_index(options.source, out, add=options.add, **given)
             vectors = add_late_interaction(report.path, model, progress) if model and not options.dry_run else 0
     except (HopgraphError, KeyboardInterrupt):
-        if kept := find_shards(out.expanduser().resolve()):
+        if kept := find_kept_vectors(out.expanduser().resolve()):
             line = f"what was embedded is kept in {kept[0]}; the same command resumes from there"
             print_line(errors, line, "yellow")
         raise

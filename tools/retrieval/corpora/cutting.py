@@ -44,14 +44,6 @@ class Cutting:
             raise SettingsError(f"overlap is {self.overlap}; it must be from 0 to half of passage_words ({self.words})")
 
 
-class Passage(NamedTuple):
-    """What is cut out of a text."""
-
-    line: int
-    """On which it begins, from 1."""
-    text: str
-
-
 class _Unit(NamedTuple):
     line: int
     text: str
@@ -59,23 +51,26 @@ class _Unit(NamedTuple):
     prose: bool
 
 
-def cut_passages(blocks: Iterable[Block], cutting: Cutting) -> Iterator[Passage]:
+def cut_passages(blocks: Iterable[Block], cutting: Cutting) -> Iterator[tuple[int, str]]:
     """Gather sentences and lines until another one would lead further away from the length aimed at.
 
     White space within prose is made single spaces.
+
+    Yields:
+        Each passage's line, on which it begins, from 1, and its text.
     """
     taken: list[_Unit] = []
     words = new = 0
     for unit in _units(blocks, cutting.words):
         if new and abs(words - cutting.words) <= abs(words + unit.words - cutting.words):
-            yield Passage(taken[0].line, _join(taken))
+            yield taken[0].line, _join(taken)
             taken = _last_of(taken, cutting.overlap)
             words, new = sum(each.words for each in taken), 0
         taken.append(unit)
         words += unit.words
         new += 1
     if new:
-        yield Passage(taken[0].line, _join(taken))
+        yield taken[0].line, _join(taken)
 
 
 def _units(blocks: Iterable[Block], words: int) -> Iterator[_Unit]:

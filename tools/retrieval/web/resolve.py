@@ -59,6 +59,7 @@ class SerperOptions(WikipediaOptions):
 _OPTIONS = {"serper": SerperOptions, "wikipedia": WikipediaOptions, "community": CommunityOptions}
 
 
+@cache
 def resolve_web(spec: str) -> IndexRetriever:
     """Return the retriever of a spec; the same object for the same spec. Nothing is sent yet.
 
@@ -66,19 +67,6 @@ def resolve_web(spec: str) -> IndexRetriever:
         SpecError: an unknown engine, an option that is unknown or out of range, or no key where one is needed.
         SettingsError: the cache cannot be written.
     """
-    retriever = _resolve(spec.strip())
-    index = retriever.index
-    if isinstance(index, WebIndex) and isinstance(index.engine, Serper):
-        key = os.environ.get(KEY_VARIABLE, "").strip()
-        if index.engine.url == SERPER and not key:
-            raise SpecError(f"{redact(spec)!r} needs a key of serper.dev: set the environment variable {KEY_VARIABLE}")
-        if not key.isascii() or not key.isprintable():
-            raise SpecError(f"the environment variable {KEY_VARIABLE} holds characters that no key has")
-    return retriever
-
-
-@cache
-def _resolve(spec: str) -> IndexRetriever:
     name, _, query = spec.removeprefix("web:").partition("?")
     kind, _, class_name = name.partition(":")
     if kind not in _OPTIONS or bool(class_name) != (kind == "community"):
@@ -95,8 +83,18 @@ def _resolve(spec: str) -> IndexRetriever:
         else:
             problem = f"{option} of {redact(spec)!r} must be {valid[option].description}, got {given[option]!r:.40}"
         raise SpecError(problem) from None
+    if kind == "serper":
+        _check_key(spec, needed=not given.get("base_url"))
     cache = WebCache(options.cache.expanduser(), options.cache_days * _DAY) if options.cache else None
     return IndexRetriever(index=WebIndex(_make_engine(options, class_name), cache), k=10)
+
+
+def _check_key(spec: str, *, needed: bool) -> None:
+    key = os.environ.get(KEY_VARIABLE, "").strip()
+    if needed and not key:
+        raise SpecError(f"{redact(spec)!r} needs a key of serper.dev: set the environment variable {KEY_VARIABLE}")
+    if not key.isascii() or not key.isprintable():
+        raise SpecError(f"the environment variable {KEY_VARIABLE} holds characters that no key has")
 
 
 def _make_engine(options: WebOptions, class_name: str) -> WebEngine:
