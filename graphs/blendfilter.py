@@ -4,10 +4,10 @@ The paper's claim: a complex question alone misses the passages that it needs, s
 as it is, with a chain of thought over the first passages, and with what the model knows itself; the model is
 its own best filter of what that brings. Filtered and merged, the passages beat those of any single query.
 
-Paper: "BlendFilter: Advancing Retrieval-Augmented Large Language Models via Query Generation Blending and
-Knowledge Filtering". Sections: retrieve, reason, recall and blend 3.2; each branch's judge and select, and
-unite 3.3; answer 3.4; topic, shorten and the two calls of a filter appendix F. Switches: the queries Table 5,
-the union before the filter Remark 2, the number of passages Fig. 3, three samples Fig. 4.
+Paper: "BlendFilter: Advancing Retrieval-Augmented Large Language Models via Query Generation Blending and Knowledge
+Filtering" (Wang et al., 2024, arXiv 2402.11129). Sections: retrieve, reason, recall and blend 3.2; each branch's judge
+and select, and unite 3.3; answer 3.4; topic, shorten and the two calls of a filter appendix F. Switches: the queries
+Table 5, the union before the filter Remark 2, the number of passages Fig. 3, three samples Fig. 4.
 
 Eleven model calls, ten for yes-or-no questions (no topic); the longest chain of them is five: reason, judge,
 select, answer, shorten.

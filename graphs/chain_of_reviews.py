@@ -3,8 +3,9 @@
 It is the paper's own contrast: the same review, but of everything that was retrieved so far, so that one
 irrelevant paragraph stays in every later prompt. What Tree of Reviews gains over it is the value of the tree.
 
-Paper: "Tree of Reviews: A Tree-based Dynamic Iterative Retrieval Framework for Multi-hop Question Answering".
-Sections: retrieve 4.3 (top 5 per query, at most 3 turns); lengthen, review and expand 4.4 and Table 13.
+Paper: "Tree of Reviews: A Tree-based Dynamic Iterative Retrieval Framework for Multi-hop Question Answering" (Li et
+al., 2024, arXiv 2404.14464). Sections: retrieve 4.3 (top 5 per query, at most 3 turns); lengthen, review and expand 4.4
+and Table 13.
 
 Where the paper is silent:
 * the answer is the accepted review's own, without a further call;

@@ -4,9 +4,9 @@ The paper's claim: reading an answer off retrieved passages leaves what a langua
 at the mercy of the retriever. Letting the model answer one simple question at a time from memory, and then
 correct that answer by what the passages say, joins both sources and suffers less from noise.
 
-Paper: "Generate-then-Ground in Retrieval-Augmented Generation for Multi-hop Question Answering". Sections:
-deduce 3.1; retrieve, ground, revise and keep 3.2; batches 3.3; the switches `deduction`, `grounding` and
-`batches` Table 4; what the `revised` events count 7.2 (`measure_incorporation`).
+Paper: "Generate-then-Ground in Retrieval-Augmented Generation for Multi-hop Question Answering" (Shi et al., 2024,
+arXiv 2406.14891). Sections: deduce 3.1; retrieve, ground, revise and keep 3.2; batches 3.3; the switches `deduction`,
+`grounding` and `batches` Table 4; what the `revised` events count 7.2 (`measure_incorporation`).
 
 Where this differs from the paper:
 * a hop limit, and an end when a question is asked again, both with one more call for a best-effort answer;

@@ -4,9 +4,9 @@ The paper's claim: a language model knows well what is still missing for an answ
 that (rather than decomposing the question beforehand) finds the next passage of a multi-hop chain. Cutting
 passages down to their relevant sentences makes this cheap: in the paper, fewer than five passages per iteration.
 
-Paper: "LLMs Know What They Need: Leveraging a Missing Information Guided Framework to Empower
-Retrieval-Augmented Generation". Section 3.2 describes the nodes from retrieve to
-generate_queries, and the memory; Table 5 compress; Table 11 the presets.
+Paper: "LLMs Know What They Need: Leveraging a Missing Information Guided Framework to Empower Retrieval-Augmented
+Generation" (Wang et al., 2024, arXiv 2404.14043). Section 3.2 describes the nodes from retrieve to generate_queries,
+and the memory; Table 5 compress; Table 11 the presets.
 
 Where this differs from the paper:
 * knowledge is recalled for each query that kept no passage, not only when none of them did;

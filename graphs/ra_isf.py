@@ -4,9 +4,9 @@ The paper's claim: a model that first judges whether it knows the answer itself,
 passage is relevant, and breaks a question down only when neither helps, is not led astray by irrelevant
 passages and spends its effort on the hard parts. Each part is solved in the same way, down to a depth of D_th.
 
-Paper: "RA-ISF: Learning to Answer and Understand from Retrieval Augmentation via Iterative Self-Feedback".
-Sections: self_knowledge, retrieve, judge_relevance, both answers, decompose and compose 3.1 and Algorithm 1;
-give_up its lines 2-4 and Table 2; joint judging and answers with their reasoning Tables 11-13.
+Paper: "RA-ISF: Learning to Answer and Understand from Retrieval Augmentation via Iterative Self-Feedback" (Liu et al.,
+2024, arXiv 2403.06840). Sections: self_knowledge, retrieve, judge_relevance, both answers, decompose and compose 3.1
+and Algorithm 1; give_up its lines 2-4 and Table 2; joint judging and answers with their reasoning Tables 11-13.
 
 The questions form a tree in the state. Open questions are solved side by side, each in a run of the subgraph
 `solve`; one that refers to the answers of earlier parts opens when these are settled, and a question is composed

@@ -19,7 +19,6 @@ from hopgraph.state import Context as Settings
 from hopgraph.state import SettingsError, SpecError
 from hopgraph.state.chat import METHOD_ALIASES as ALIASES
 from hopgraph.state.errors import did_you_mean
-from hopgraph.state.papers import PAPERS
 from hopgraph.state.schemas import AnswerOutput
 from hopgraph.tools.io.code_objects import CodePlace, load_object, parse_place
 
@@ -37,6 +36,13 @@ GROUPS: dict[Group, str] = {
 _GRAPH = "graph"
 _RESERVED = frozenset({"all", "auto", "chat", "registry", *ALIASES, *GROUPS})
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
+_PAPER = re.compile(r'Paper: [^"]*"(?P<title>[^"]+)" \((?P<authors>[^()]+), arXiv (?P<arxiv>[\d.]+)')
+_ORDER = """
+    migres blendfilter genground ra_isf tree_of_reviews chain_of_reviews direct cot cot_sc one_step one_step_cot
+    vanilla vanilla_s summ snippet rerank skr_knn replug self_rag react self_ask iter_retgen itrg ircot dsp
+    verify_and_edit vtg searchain least_to_most genread grg
+""".split()  # noqa: SIM905 - by rows, as they are read
+"""Our methods as they are listed; one that is not named here comes last."""
 _log = logging.getLogger(__name__)
 
 
@@ -144,6 +150,16 @@ def _load(place: CodePlace, name: str = "") -> Method:
     return Method(name, method, method.context_schema, module.__doc__ or "", place, graph, module.__file__ or "")
 
 
+def find_paper(about: str) -> dict[str, str] | None:
+    """Find the paper that a method's docstring names, as `Paper: "Its Title" (Shao et al., 2023, arXiv 2305.15294)`.
+
+    Returns:
+        Its `title`, `authors` (the first one and the year), `arxiv` identifier and `url`; None if it names none so.
+    """
+    found = _PAPER.search(" ".join(about.split()))
+    return {**found.groupdict(), "url": f"https://arxiv.org/abs/{found['arxiv']}"} if found else None
+
+
 def _searches_in_loop(graph: CompiledMethod) -> bool:
     """Whether a search leads back to itself; in front of each is the node at which its queries are reviewed."""
     edges = [(edge.source, edge.target) for edge in graph.get_graph(xray=True).edges]
@@ -163,7 +179,7 @@ def _name_of(place: CodePlace) -> str:
 
 
 def _built_in() -> dict[str, CodePlace]:
-    """Find the methods of this folder, in the order of `PAPERS`; those of no paper come last."""
+    """Find the methods of this folder, in their order."""
     folders = {graphs.__name__: graphs.__path__, baselines.__name__: baselines.__path__}
     found = {
         each.name: CodePlace(f"{package}.{each.name}", _GRAPH)
@@ -171,7 +187,7 @@ def _built_in() -> dict[str, CodePlace]:
         for each in iter_modules(path)
         if not each.ispkg and each.name not in _RESERVED
     }
-    return {name: found.pop(name) for name in PAPERS} | found
+    return {name: found.pop(name) for name in _ORDER} | found
 
 
 def _installed(taken: Mapping[str, CodePlace]) -> dict[str, CodePlace]:

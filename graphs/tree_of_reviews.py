@@ -4,9 +4,9 @@ The paper's claim: a chain of retrieval and reasoning steps is led astray by one
 error early in it spoils all that follows. A tree whose nodes are single paragraphs, where each path is
 rejected, accepted or searched further on its own, isolates errors and finds more of the evidence.
 
-Paper: "Tree of Reviews: A Tree-based Dynamic Iterative Retrieval Framework for Multi-hop Question Answering".
-Sections: retrieve and the widths 4.4, Table 6; review 3.2, Tables 7 and 8; expand and prune 3.4, Tables 4, 5
-and 9; fuse 3.3, Tables 3 and 10 to 12; rank_passages 4.2, footnote 1.
+Paper: "Tree of Reviews: A Tree-based Dynamic Iterative Retrieval Framework for Multi-hop Question Answering" (Li et
+al., 2024, arXiv 2404.14464). Sections: retrieve and the widths 4.4, Table 6; review 3.2, Tables 7 and 8; expand and
+prune 3.4, Tables 4, 5 and 9; fuse 3.3, Tables 3 and 10 to 12; rank_passages 4.2, footnote 1.
 
 The tree is plain data in the state. The subgraph `grow` grows it, round by round, until no path is open; the
 outer graph answers from what it brought.

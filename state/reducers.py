@@ -6,16 +6,27 @@ because its first node writes `Overwrite` values, which pass the reducers by.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from hopgraph.state.records import Call, Evidence, Knowledge, Passage
 
 NodeT = TypeVar("NodeT", bound=Mapping[str, object])
+RecordT = TypeVar("RecordT")
 
 
-def _rank(passage: Passage) -> tuple[int, float, str]:
-    return passage["hop"], -passage["score"], passage["id"]
+def _by_key(records: Iterable[tuple[str, RecordT]], rank: Callable[[RecordT], Any]) -> dict[str, RecordT]:
+    """Keep one record for each key: the one that ranks first, of equals the one that comes first."""
+    merged: dict[str, RecordT] = {}
+    for key, record in records:
+        if key not in merged or rank(record) < rank(merged[key]):
+            merged[key] = record
+    return merged
+
+
+def _text(record: object) -> str:
+    """Different records that rank the same do not come of one run; their text makes the choice sure."""
+    return json.dumps(record, sort_keys=True)
 
 
 def merge_passages(old: Sequence[Passage], new: Sequence[Passage]) -> list[Passage]:
@@ -26,12 +37,11 @@ def merge_passages(old: Sequence[Passage], new: Sequence[Passage]) -> list[Passa
     Returns:
         By first retrieval: hop ascending, then score descending, then id. Empty for two empty lists.
     """
-    merged: dict[str, Passage] = {}
-    for passage in (*old, *new):
-        known = merged.get(passage["id"])
-        if known is None or _rank(passage) < _rank(known):
-            merged[passage["id"]] = passage
-    return sorted(merged.values(), key=_rank)
+
+    def rank(passage: Passage) -> tuple[int, float, str]:
+        return passage["hop"], -passage["score"], passage["id"]
+
+    return sorted(_by_key(((each["id"], each) for each in (*old, *new)), rank).values(), key=rank)
 
 
 def evidence_order(evidence: Evidence) -> tuple[int, ...]:
@@ -45,16 +55,9 @@ def merge_evidence(old: Sequence[Evidence], new: Sequence[Evidence]) -> list[Evi
     Returns:
         In the order of their ids, which is the order of the run. Empty for two empty lists.
     """
-    merged: dict[str, Evidence] = {}
-    for evidence in (*old, *new):
-        known = merged.get(evidence["id"])
-        if known is None or _evidence_rank(evidence) > _evidence_rank(known):
-            merged[evidence["id"]] = evidence
+    records = ((each["id"], each) for each in (*old, *new))
+    merged = _by_key(records, lambda each: (not each["verified"], _text(each)))
     return sorted(merged.values(), key=evidence_order)
-
-
-def _evidence_rank(evidence: Evidence) -> tuple[bool, str, list[str]]:
-    return evidence["verified"], evidence["statement"], evidence["passage_ids"]
 
 
 def merge_calls(old: dict[str, Call], new: dict[str, Call]) -> dict[str, Call]:
@@ -63,27 +66,12 @@ def merge_calls(old: dict[str, Call], new: dict[str, Call]) -> dict[str, Call]:
     Returns:
         Sorted by id. Of two different records with one id the one with more attempts and tokens stays.
     """
-    merged = dict(old)
-    for key, call in new.items():
-        known = merged.get(key)
-        if known is None or _call_rank(call) > _call_rank(known):
-            merged[key] = call
-    return dict(sorted(merged.items()))
 
+    def rank(call: Call) -> tuple[int, int, int, int, str]:
+        tokens = call["prompt_tokens"], call["completion_tokens"]
+        return -call["attempts"], -tokens[0], -tokens[1], call["cached"], _text(call)
 
-def _call_rank(call: Call) -> tuple[int, int, int, int, int, int, int, str, str, list[float]]:
-    return (
-        call["attempts"],
-        call["prompt_tokens"],
-        call["completion_tokens"],
-        call["parse_failures"],
-        call["passages"],
-        call["knowledge_tokens"],
-        -call["cached"],
-        call["role"],
-        call["kind"],
-        call.get("paused", []),
-    )
+    return dict(sorted(_by_key((*old.items(), *new.items()), rank).items()))
 
 
 def merge_knowledge(old: Sequence[Knowledge], new: Sequence[Knowledge]) -> list[Knowledge]:
@@ -94,16 +82,9 @@ def merge_knowledge(old: Sequence[Knowledge], new: Sequence[Knowledge]) -> list[
     Returns:
         By the query's text. Empty for two empty lists.
     """
-    merged: dict[str, Knowledge] = {}
-    for entry in (*old, *new):
-        known = merged.get(entry["query"])
-        if known is None or _narrowness(entry) < _narrowness(known):
-            merged[entry["query"]] = entry
-    return sorted(merged.values(), key=lambda entry: entry["query"])
-
-
-def _narrowness(entry: Knowledge) -> tuple[int, str]:
-    return len(entry["excerpts"]), json.dumps(entry["excerpts"], sort_keys=True)
+    records = ((each["query"], each) for each in (*old, *new))
+    merged = _by_key(records, lambda each: (len(each["excerpts"]), _text(each)))
+    return [merged[query] for query in sorted(merged)]
 
 
 def any_true(old: bool, new: bool) -> bool:
@@ -131,18 +112,10 @@ def merge_tree(statuses: Sequence[str]) -> Callable[[Mapping[str, NodeT], Mappin
     The reducer merges two trees by id. A status only moves forward: of two records with one id the one whose
     `status` comes later stays. It gives the nodes by path: each before its children, and they in their order.
     """
-    rank = {status: number for number, status in enumerate(statuses)}
-
-    def progress(node: Mapping[str, object]) -> tuple[int, str]:
-        # Different records with one status do not come of one run; their text makes the choice sure.
-        return rank[str(node["status"])], json.dumps(node, sort_keys=True)
+    later_first = {status: -number for number, status in enumerate(statuses)}
 
     def merge(old: Mapping[str, NodeT], new: Mapping[str, NodeT]) -> dict[str, NodeT]:
-        merged = dict(old)
-        for key, node in new.items():
-            known = merged.get(key)
-            if known is None or progress(node) > progress(known):
-                merged[key] = node
+        merged = _by_key((*old.items(), *new.items()), lambda node: (later_first[str(node["status"])], _text(node)))
         return dict(sorted(merged.items(), key=lambda entry: path_order(entry[0])))
 
     return merge

@@ -14,7 +14,7 @@ import yaml
 
 import hopgraph
 from hopgraph.graphs import ALIASES, METHODS
-from hopgraph.state.papers import PAPERS
+from hopgraph.graphs.registry import find_paper
 from hopgraph.tools.apps.cli import main
 from hopgraph.tools.models.offline import OfflineExtractive
 from support.paths import ROOT
@@ -198,5 +198,6 @@ def test_the_messages_of_the_troubleshooting_page_exist() -> None:
 def test_the_citation_has_the_version_of_the_package() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == hopgraph.__version__
-    methods = [PAPERS[name]["title"] for name in ("migres", "blendfilter", "genground", "ra_isf", "tree_of_reviews")]
-    assert [each["title"] for each in citation["references"]] == methods
+    methods = ("migres", "blendfilter", "genground", "ra_isf", "tree_of_reviews")
+    papers = [find_paper(METHODS[name].about) or {} for name in methods]
+    assert [each["title"] for each in citation["references"]] == [paper["title"] for paper in papers]

@@ -3,9 +3,9 @@
 The paper's claim: a large model that writes intermediate steps before its answer solves what it fails to
 answer at once. Beside Direct it shows what reasoning adds without any passage.
 
-Paper: "Chain-of-Thought Prompting Elicits Reasoning in Large Language Models" (Wei et al., 2022), as
-BlendFilter (appendix C), GenGround (section 5.2) and Tree of Reviews (section 4.3) compare with it; zero-shot
-unless `demonstrations` is set, as MIGRES's baselines are. One call. Nothing is cited: there are no passages.
+Paper: "Chain-of-Thought Prompting Elicits Reasoning in Large Language Models" (Wei et al., 2022, arXiv 2201.11903), as
+BlendFilter (appendix C), GenGround (section 5.2) and Tree of Reviews (section 4.3) compare with it; zero-shot unless
+`demonstrations` is set, as MIGRES's baselines are. One call. Nothing is cited: there are no passages.
 """
 
 from hopgraph.graphs.baselines import chain

@@ -2,9 +2,9 @@
 
 It shows what a model knows without any passage, and so what a retriever adds.
 
-Paper: "Language Models are Few-Shot Learners" (Brown et al., 2020), as BlendFilter (appendix C) and Tree of
-Reviews (section 4.3) compare with it; zero-shot unless `demonstrations` is set. One call. Nothing is cited: there are
-no passages.
+Paper: "Language Models are Few-Shot Learners" (Brown et al., 2020, arXiv 2005.14165), as BlendFilter (appendix C) and
+Tree of Reviews (section 4.3) compare with it; zero-shot unless `demonstrations` is set. One call. Nothing is cited:
+there are no passages.
 """
 
 from hopgraph.graphs.baselines import chain

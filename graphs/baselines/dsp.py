@@ -4,11 +4,11 @@ The paper's claim: a pipeline that passes texts between model and retriever, wit
 itself, searches that build on one another and aggregated predictions, gains more than retrieving once and reading.
 
 Paper: "Demonstrate-Search-Predict: Composing retrieval and language models for knowledge-intensive NLP" (Khattab et
-al., 2022), as GenGround compares with it (Table 2, DSPy). Demonstrate: `hopgraph build dsp` keeps the steps of
-training questions that are answered right as worked examples (`demonstrations`). Search: for each of two hops queries
-are sampled, each with its rationale, and what they find is ranked by the sum of its scores; all hops' passages are
-kept. Predict: chains of thought over them are sampled, and the majority answers. `--preset dspy`, one query for three
-passages in each hop and one answer, is the multi-hop pipeline of DSPy's documentation.
+al., 2022, arXiv 2212.14024), as GenGround compares with it (Table 2, DSPy). Demonstrate: `hopgraph build dsp` keeps the
+steps of training questions that are answered right as worked examples (`demonstrations`). Search: for each of two hops
+queries are sampled, each with its rationale, and what they find is ranked by the sum of its scores; all hops' passages
+are kept. Predict: chains of thought over them are sampled, and the majority answers. `--preset dspy`, one query for
+three passages in each hop and one answer, is the multi-hop pipeline of DSPy's documentation.
 
 We know the paper by GenGround's account and from memory, and could not check details. *Ours*: five queries and answers,
 where the paper samples more; zero-shot unless `demonstrations` is set; a hop without a usable query searches for

@@ -3,10 +3,11 @@
 The claim: a model's own knowledge comes out better when it first writes a passage and then reads the answer
 off it, than when it answers at once; no retriever is needed.
 
-Paper: Yu et al. 2022, as GenGround compares with it (Table 2 and section 5.2). `decomposition` is its variant
-for multi-hop questions: the sub-questions follow on one another, each with the answers before it, and gets a passage
-and an answer of its own; the question is answered from theirs. GenGround says no more than that GenRead is used for
-each of them. What is read is cited as the model's own knowledge, never as a passage.
+Paper: "Generate rather than Retrieve: Large Language Models are Strong Context Generators" (Yu et al., 2022, arXiv
+2209.10063), as GenGround compares with it (Table 2 and section 5.2). `decomposition` is its variant for multi-hop
+questions: the sub-questions follow on one another, each with the answers before it, and gets a passage and an answer of
+its own; the question is answered from theirs. GenGround says no more than that GenRead is used for each of them. What
+is read is cited as the model's own knowledge, never as a passage.
 """
 
 from typing import Literal

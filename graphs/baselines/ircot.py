@@ -3,8 +3,8 @@
 The paper's claim: what to look up next depends on what has been derived, and what to derive on what has been
 found; so each sentence of the chain becomes a query, and each retrieval guides the next sentence.
 
-Paper: "Interleaving Retrieval with Chain-of-Thought Reasoning for Knowledge-Intensive Multi-Step Questions"
-(Trivedi et al., 2023), as RA-ISF (section 4.4) and Tree of Reviews (section 4.3) compare with it. The default
+Paper: "Interleaving Retrieval with Chain-of-Thought Reasoning for Knowledge-Intensive Multi-Step Questions" (Trivedi et
+al., 2023, arXiv 2212.10509), as RA-ISF (section 4.4) and Tree of Reviews (section 4.3) compare with it. The default
 limits, eight sentences and fifteen passages, are the paper's (section 3.1); Tree of Reviews stops at three turns.
 
 Where this differs from the paper:

@@ -4,8 +4,8 @@ The paper's claim: what a model generates from the passages of one turn says wha
 question does, so searching with both together finds better passages for the next turn, without any control
 over how the model reasons.
 
-Paper: "Enhancing Retrieval-Augmented Large Language Models with Iterative Retrieval-Generation Synergy" (Shao
-et al., 2023), as all five papers compare with it: MIGRES (Tables 3 and 4: two turns, five passages),
+Paper: "Enhancing Retrieval-Augmented Large Language Models with Iterative Retrieval-Generation Synergy" (Shao et al.,
+2023, arXiv 2305.15294), as all five papers compare with it: MIGRES (Tables 3 and 4: two turns, five passages),
 BlendFilter, GenGround (as RetGen), RA-ISF and Tree of Reviews.
 
 Where this differs from the paper:

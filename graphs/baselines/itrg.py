@@ -3,11 +3,12 @@
 The paper's claim: generation and retrieval make up for each other. A document that the model writes about the question
 finds better passages than the question alone, and better passages make a better document, round by round.
 
-Paper: "Retrieval-Generation Synergy Augmented Large Language Models" (Feng et al., 2023), as MIGRES compares with it
-(section 4.2 and Table 3). The first document comes from own knowledge. A round retrieves the best five passages for
-the question and the document together; `mode` says how they make the next document: `refresh` writes one from the
-question and all of them, `refine` updates the last one with those that no earlier round found. After five rounds the
-question is answered from the last round's passages and document; the document is cited as the model's own words.
+Paper: "Retrieval-Generation Synergy Augmented Large Language Models" (Feng et al., 2023, arXiv 2310.05149), as MIGRES
+compares with it (section 4.2 and Table 3). The first document comes from own knowledge. A round retrieves the best five
+passages for the question and the document together; `mode` says how they make the next document: `refresh` writes one
+from the question and all of them, `refine` updates the last one with those that no earlier round found. After five
+rounds the question is answered from the last round's passages and document; the document is cited as the model's own
+words.
 
 Where this may differ, as MIGRES says no more and the paper was not at hand: the wording, all of it ours and zero-shot;
 the mode that MIGRES ran; what counts as newly found. *Ours*: a round that leaves the document as it was is the last.

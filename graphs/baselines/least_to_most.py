@@ -4,8 +4,8 @@ The paper's claim: a problem that is harder than any worked example can be solve
 ones first and solving these in order, each with the answers before it. RA-ISF's tables run it without
 retrieval, which is the default here.
 
-Paper: "Least-to-Most Prompting Enables Complex Reasoning in Large Language Models" (Zhou et al., 2023);
-the table: RA-ISF, section 4.4 and Tables 1 and 2.
+Paper: "Least-to-Most Prompting Enables Complex Reasoning in Large Language Models" (Zhou et al., 2023, arXiv
+2205.10625); the table: RA-ISF, section 4.4 and Tables 1 and 2.
 
 Where this differs from the paper:
 * zero-shot unless `demonstrations` is set;

@@ -2,10 +2,10 @@
 
 Beside OneR-Direct it shows what reasoning over the same passages adds.
 
-Paper: OneR of "Interleaving Retrieval with Chain-of-Thought Reasoning for Knowledge-Intensive Multi-Step
-Questions" (Trivedi et al., 2023), as Tree of Reviews compares with it (section 4.3 and Table 2), and
-BlendFilter with CoT with retrieval (appendix C). The top five passages as the retriever ranks them, no
-reranker; zero-shot unless `demonstrations` is set. One call.
+Paper: OneR of "Interleaving Retrieval with Chain-of-Thought Reasoning for Knowledge-Intensive Multi-Step Questions"
+(Trivedi et al., 2023, arXiv 2212.10509), as Tree of Reviews compares with it (section 4.3 and Table 2), and BlendFilter
+with CoT with retrieval (appendix C). The top five passages as the retriever ranks them, no reranker; zero-shot unless
+`demonstrations` is set. One call.
 """
 
 from hopgraph.graphs.baselines import chain

@@ -3,9 +3,9 @@
 The paper's claim: thoughts and actions that follow on one another do better than either alone, for a thought
 says what to look up next, and what was found grounds the next thought.
 
-Paper: "ReAct: Synergizing Reasoning and Acting in Language Models" (Yao et al., 2023), as the papers of
-MIGRES, BlendFilter and Tree of Reviews run it: one call gives a thought and an action, the action is a
-search or the answer, the observation is what the search brought.
+Paper: "ReAct: Synergizing Reasoning and Acting in Language Models" (Yao et al., 2023, arXiv 2210.03629), as the papers
+of MIGRES, BlendFilter and Tree of Reviews run it: one call gives a thought and an action, the action is a search or the
+answer, the observation is what the search brought.
 
 Where this differs from the paper:
 * the actions are `search` and `finish`; `lookup` in a Wikipedia page has no place over passages;

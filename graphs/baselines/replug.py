@@ -3,9 +3,10 @@
 The paper's claim: a model that is used as it is gains from an ensemble over runs with one passage each, weighted by its
 similarity to the question, which has room for more passages than one prompt and bears with those that do not help.
 
-Paper: "REPLUG: Retrieval-Augmented Black-Box Language Models" (Shi et al., 2023), as RA-ISF compares with it (section
-4.2 and Table 1): p(y | x) = Σ_d λ(d, x) p(y | d∘x), λ the softmax of the retriever's scores. Every passage proposes an
-answer; each answer is scored under every passage by the log-probabilities of its tokens, and the likeliest is given.
+Paper: "REPLUG: Retrieval-Augmented Black-Box Language Models" (Shi et al., 2023, arXiv 2301.12652), as RA-ISF compares
+with it (section 4.2 and Table 1): p(y | x) = Σ_d λ(d, x) p(y | d∘x), λ the softmax of the retriever's scores. Every
+passage proposes an answer; each answer is scored under every passage by the log-probabilities of its tokens, and the
+likeliest is given.
 
 Where this differs (the paper was not at hand; what is said of it is from memory, unchecked):
 * the paper adds up the distributions of the next token, and generates from their sum, which no server offers; here y is

@@ -4,11 +4,11 @@ The paper's claim: a chain that is planned as a whole keeps its reasoning cohere
 completes its nodes does not mislead a model where it is right.
 
 Paper: "Search-in-the-Chain: Interactively Enhancing Large Language Models with Search for Knowledge-intensive Tasks"
-(Xu et al., 2023), as GenGround compares with it (Tables 2, 3, 5 and 7). Up to five rounds: the model writes a chain of
-queries, each with its answer or unsolved. In their order, without those that were seen before, a reader answers each
-from its top passage, with its confidence. An unsolved node gets the reader's answer; one that the reader contradicts
-with confidence is corrected. The first such feedback ends the round, and the chain is written anew. Without feedback,
-or after the last round, the question is answered from all nodes.
+(Xu et al., 2023, arXiv 2304.14732), as GenGround compares with it (Tables 2, 3, 5 and 7). Up to five rounds: the model
+writes a chain of queries, each with its answer or unsolved. In their order, without those that were seen before, a
+reader answers each from its top passage, with its confidence. An unsolved node gets the reader's answer; one that the
+reader contradicts with confidence is corrected. The first such feedback ends the round, and the chain is written anew.
+Without feedback, or after the last round, the question is answered from all nodes.
 
 Where this may differ, as GenGround says no more and the paper was not at hand: the wording, all of it ours and
 zero-shot. *Ours*: the reader is the model, and states its confidence, 1 to 5, in its reply; nodes are compared by their

@@ -3,9 +3,9 @@
 The paper's claim: language models know facts that they fail to compose. Letting the model ask itself simple
 questions and answer them, with a search engine where one is at hand, narrows that gap.
 
-Paper: "Measuring and Narrowing the Compositionality Gap in Language Models" (Press et al., 2023), with
-retrieval as the papers of MIGRES, BlendFilter and Tree of Reviews run it: a follow-up question, its
-passages, the intermediate answer, until no further question is asked.
+Paper: "Measuring and Narrowing the Compositionality Gap in Language Models" (Press et al., 2023, arXiv 2210.03350),
+with retrieval as the papers of MIGRES, BlendFilter and Tree of Reviews run it: a follow-up question, its passages, the
+intermediate answer, until no further question is asked.
 
 Where this differs from the paper:
 * with `prompting=separate`, the default, the intermediate answer is a call of its own, over the passages of its

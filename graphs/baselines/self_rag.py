@@ -3,12 +3,12 @@
 The paper's claim: a model that is trained to write reflection tokens retrieves only when that helps, and says itself
 which passage is relevant, which answer is supported by it and which is useful, so that the best can be chosen.
 
-Paper: "Self-RAG: Learning to Retrieve, Generate, and Critique through Self-Reflection" (Asai et al., 2023), as RA-ISF
-compares with it (section 4.2 and Table 1). Passages are looked up if the share of Retrieval among the retrieval tokens
-exceeds a threshold; an answer is written from each, side by side, and scored by likelihood + relevance + support +
-½ utility, each of the three by the probabilities of its group's tokens. With `reflection=tokens` they are those of
-Self-RAG's own weights, read from a completions endpoint. `records`, the default and *ours*, asks any model for the
-judgements in records: without the trained weights it is not the paper's Self-RAG, and has no likelihood.
+Paper: "Self-RAG: Learning to Retrieve, Generate, and Critique through Self-Reflection" (Asai et al., 2023, arXiv
+2310.11511), as RA-ISF compares with it (section 4.2 and Table 1). Passages are looked up if the share of Retrieval
+among the retrieval tokens exceeds a threshold; an answer is written from each, side by side, and scored by likelihood +
+relevance + support + ½ utility, each of the three by the probabilities of its group's tokens. With `reflection=tokens`
+they are those of Self-RAG's own weights, read from a completions endpoint. `records`, the default and *ours*, asks any
+model for the judgements in records: without the trained weights it is not the paper's Self-RAG, and has no likelihood.
 
 Where this differs (the paper was not at hand; threshold, weights and forms are from memory, unchecked):
 * one segment, the short answer, and so no beam over the segments of a long one; no passage is dropped beforehand;

@@ -3,11 +3,12 @@
 The paper's claim: passages that are looked up needlessly mislead a model, and whether it knows an answer itself can be
 told from similar questions that it has answered before.
 
-Paper: "Self-Knowledge Guided Retrieval Augmentation for Large Language Models" (Wang et al., 2023), in its variant
-of nearest neighbours, as RA-ISF compares with it (Table 1). Training questions are answered with and without passages;
-those that are right in one way alone are labelled, and `hopgraph build skr_knn` writes them (`labels`). Of the k
-nearest to a question the share that retrieval harms is set against their share of all labels: at least as large, and
-the model answers by a chain of thought of its own (`cot`), else by one over retrieved passages (`one_step_cot`).
+Paper: "Self-Knowledge Guided Retrieval Augmentation for Large Language Models" (Wang et al., 2023, arXiv 2310.05002),
+in its variant of nearest neighbours, as RA-ISF compares with it (Table 1). Training questions are answered with and
+without passages; those that are right in one way alone are labelled, and `hopgraph build skr_knn` writes them
+(`labels`). Of the k nearest to a question the share that retrieval harms is set against their share of all labels: at
+least as large, and the model answers by a chain of thought of its own (`cot`), else by one over retrieved passages
+(`one_step_cot`).
 
 We know the paper by RA-ISF's account and from memory, and could not check details. *Ours*: k = 5; an answer is right
 by exact match; without a neighbour that retrieval harms, passages are looked up; `embedding=lexical`, the default,

@@ -3,10 +3,10 @@
 The paper's claim: as with summaries, short snippets make room for the content of more passages, and they
 keep the passages' own words.
 
-Paper: "Enabling Large Language Models to Generate Text with Citations" (ALCE; Gao et al., 2023), as MIGRES
-compares with it (sections 4.2 and 4.4, Tables 3 and 16): snippets are taken from the best passage down until
-k = 5 are relevant, as many at the same time as are missing to k; zero-shot. *Ours*: at most `max_compressed`
-of them. One call per snippet, and one for the answer, which cites the passages, not the snippets.
+Paper: "Enabling Large Language Models to Generate Text with Citations" (Gao et al., 2023, arXiv 2305.14627; ALCE), as
+MIGRES compares with it (sections 4.2 and 4.4, Tables 3 and 16): snippets are taken from the best passage down until
+five (k) are relevant, as many at the same time as are missing to k; zero-shot. *Ours*: at most `max_compressed` of
+them. One call per snippet, and one for the answer, which cites the passages, not the snippets.
 """
 
 from hopgraph.graphs.baselines.summ import compressing

@@ -3,10 +3,10 @@
 The paper's claim: summaries let a prompt hold the content of more passages; MIGRES finds that it helps
 with several hops, at one call for each passage.
 
-Paper: "Enabling Large Language Models to Generate Text with Citations" (ALCE; Gao et al., 2023), as MIGRES
-compares with it (sections 4.2 and 4.4, Tables 3 and 16): passages are summarised from the best one down until
-k = 5 are relevant, as many at the same time as are missing to k; zero-shot. *Ours*: at most `max_compressed`
-of them. One call per summary, and one for the answer, which cites the passages, not the summaries.
+Paper: "Enabling Large Language Models to Generate Text with Citations" (Gao et al., 2023, arXiv 2305.14627; ALCE), as
+MIGRES compares with it (sections 4.2 and 4.4, Tables 3 and 16): passages are summarised from the best one down until
+five (k) are relevant, as many at the same time as are missing to k; zero-shot. *Ours*: at most `max_compressed` of
+them. One call per summary, and one for the answer, which cites the passages, not the summaries.
 """
 
 from collections.abc import Callable

@@ -2,9 +2,9 @@
 
 It shows what a reader makes of the k passages that a reranker finds best, as they are.
 
-Paper: "Enabling Large Language Models to Generate Text with Citations" (ALCE; Gao et al., 2023), as MIGRES
-compares with it (section 4.2 and Table 3): 50 passages, reranked, k = 5, zero-shot. A short answer in place
-of ALCE's long one. No passage is dropped for its score, unless `threshold` is set. One call.
+Paper: "Enabling Large Language Models to Generate Text with Citations" (Gao et al., 2023, arXiv 2305.14627; ALCE), as
+MIGRES compares with it (section 4.2 and Table 3): 50 passages, reranked, k = 5, zero-shot. A short answer in place of
+ALCE's long one. No passage is dropped for its score, unless `threshold` is set. One call.
 """
 
 from hopgraph.graphs.baselines import chain

@@ -3,9 +3,9 @@
 MIGRES's claim for it: dropping irrelevant passages and sentences before the reader sees them improves the
 answers on every data set and costs fewer tokens.
 
-Paper: MIGRES (section 4.2 and Table 3), on VANILLA of "Enabling Large Language Models to Generate Text with
-Citations" (ALCE; Gao et al., 2023). The sentence filter is that of MIGRES, δ included; zero-shot. One call,
-also where nothing was kept.
+Paper: "LLMs Know What They Need: Leveraging a Missing Information Guided Framework to Empower Retrieval-Augmented
+Generation" (Wang et al., 2024, arXiv 2404.14043; MIGRES, section 4.2 and Table 3), on VANILLA of ALCE. The sentence
+filter is that of MIGRES, δ included; zero-shot. One call, also where nothing was kept.
 """
 
 from hopgraph.graphs.baselines import chain

@@ -3,10 +3,11 @@
 The paper's claim: answers that few samples agree on come from rationales with wrong facts. Looking each sentence up and
 replacing it by what was found corrects the rationale, and with it the answer.
 
-Paper: "Verify-and-Edit: A Knowledge-Enhanced Chain-of-Thought Framework" (Zhao et al., 2023), as GenGround compares
-with it (Table 2). Of n chains of thought at temperature 0.7 the majority's answer is given if at least half of them
-agree. Else each sentence of the rationale of the majority's first sample gets a verifying question, and an answer of
-one sentence from the closest ones of its passages, which replaces it. The answer follows from the edited rationale.
+Paper: "Verify-and-Edit: A Knowledge-Enhanced Chain-of-Thought Framework" (Zhao et al., 2023, arXiv 2305.03268), as
+GenGround compares with it (Table 2). Of n chains of thought at temperature 0.7 the majority's answer is given if at
+least half of them agree. Else each sentence of the rationale of the majority's first sample gets a verifying question,
+and an answer of one sentence from the closest ones of its passages, which replaces it. The answer follows from the
+edited rationale.
 
 Where this may differ, as GenGround says no more and the paper was not at hand: the wording, all of it ours and
 zero-shot; n = 5; that no question knows an edit; that closest are those which MIGRES's sentence filter keeps. *Ours*: a

@@ -3,11 +3,11 @@
 The paper's claim: text with citations is verifiable only if they hold. So each sentence is checked against what it
 cites, cites anew from memory or from what is searched for it, or is written again; memory follows the text.
 
-Paper: "Towards Verifiable Text Generation with Evolving Memory and Self-Reflection" (Sun et al., 2024), as MIGRES
-compares with it (section 4.2 and Table 3). Memory has the passages of the question (long-term) and those of the last
-search (short-term). A sentence holds if what it cites entails it, where one passage does without the others; else if a
-passage in memory does, which it then cites; else if one does of those found for questions about it. A sentence that
-does not hold is written again n times, then left out.
+Paper: "Towards Verifiable Text Generation with Evolving Memory and Self-Reflection" (Sun et al., 2024, arXiv
+2312.09075), as MIGRES compares with it (section 4.2 and Table 3). Memory has the passages of the question (long-term)
+and those of the last search (short-term). A sentence holds if what it cites entails it, where one passage does without
+the others; else if a passage in memory does, which it then cites; else if one does of those found for questions about
+it. A sentence that does not hold is written again n times, then left out.
 
 Where this may differ, as MIGRES says no more and the paper was not at hand: the wording, all of it ours and zero-shot;
 the limits; that one passage in memory must do. *Ours*: the short answer comes from the sentences as MIGRES's final

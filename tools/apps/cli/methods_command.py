@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.text import Text
 
 from hopgraph.graphs import ALIASES, GROUPS, chat, find_method, list_methods
+from hopgraph.graphs.registry import find_paper
 from hopgraph.nodes.core.method_graph import CompiledMethod
 from hopgraph.state import Context, SettingsError
 from hopgraph.state.context import own_prompt_folders
-from hopgraph.state.papers import PAPERS
 from hopgraph.tools.apps.cli.commands import MethodsOptions, PromptsOptions
 from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_json, print_line
 from hopgraph.tools.io.guarded_files import write_files
@@ -53,14 +53,14 @@ def run_methods(options: MethodsOptions) -> None:
 
 def _record(name: str, graph: CompiledMethod, about: str, group: str, *, settings: bool) -> dict[str, Any]:
     cls = cast("type[Context]", graph.context_schema)
-    first_line, paper = about.partition("\n")[0], PAPERS.get(name)
+    first_line = about.partition("\n")[0]
     record: dict[str, Any] = {
         "name": name,
         "title": str(graph.get_name()),
         "group": group,
         "aliases": [short for short, full in ALIASES.items() if full == name],
         "about": first_line.partition(": ")[2].strip() or first_line,
-        "paper": {**paper, "url": f"https://arxiv.org/abs/{paper['arxiv']}"} if paper else None,
+        "paper": find_paper(about),
         "presets": cls.presets,
         "roles": [f"{name}/{step}" for step in cls.steps],
     }
