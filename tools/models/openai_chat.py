@@ -11,7 +11,7 @@ from langchain_core.outputs import ChatResult
 from langchain_openai import ChatOpenAI
 from pydantic import PrivateAttr
 
-from hopgraph.tools.models.http_pools import HttpPools
+from hopgraph.tools.models.loop_clients import HttpPools
 
 _OTHER_OPTIONS = frozenset({"response_format", "extra_headers", "extra_query", "timeout"})
 _http: Any = sys.modules[openai.DefaultAsyncHttpxClient.__mro__[-2].__module__.partition(".")[0]]
@@ -50,7 +50,7 @@ class LeanChatOpenAI(ChatOpenAI):
     async def _post(self, pools: HttpPools, body: dict[str, Any]) -> dict[str, Any]:
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
         try:
-            response = await pools.post("chat/completions", content)
+            response = await pools.post(content)
         except _http.TimeoutException as error:
             raise openai.APITimeoutError(request=error.request) from error
         except _http.RequestError as error:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from hopgraph.state import EntailmentChecker, Reranker
 from hopgraph.tools.scoring.by_model import model_entailment, model_reranker
-from hopgraph.tools.scoring.entailment import LexicalEntailment
+from hopgraph.tools.scoring.entailment.lexical import LexicalEntailment
 from hopgraph.tools.scoring.entailment.local import minicheck, nli, t5_nli
 from hopgraph.tools.scoring.remote import remote_entailment, remote_reranker
-from hopgraph.tools.scoring.rerankers import LexicalReranker
+from hopgraph.tools.scoring.rerankers.lexical import LexicalReranker
 from hopgraph.tools.scoring.rerankers.local import bge, cross_encoder
 from hopgraph.tools.scoring.weights.model_specs import resolve_by_kind
 

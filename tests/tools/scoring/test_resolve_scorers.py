@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from hopgraph.state import SpecError
-from hopgraph.tools.scoring.entailment import LexicalEntailment
-from hopgraph.tools.scoring.rerankers import LexicalReranker
+from hopgraph.tools.scoring.entailment.lexical import LexicalEntailment
+from hopgraph.tools.scoring.rerankers.lexical import LexicalReranker
 from hopgraph.tools.scoring.resolve import resolve_entailment, resolve_reranker
 
 

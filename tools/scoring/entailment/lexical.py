@@ -78,7 +78,6 @@ class _Text:
     """Terms that stand outside the reach of negators somewhere."""
     negated: frozenset[str]
     """Terms that a negator turns around somewhere."""
-    negates: bool
     numbers: frozenset[str]
     supported_numbers: frozenset[str]
 
@@ -121,11 +120,8 @@ def _score(premise: _Text, statement: _Text) -> float:
 
 def _contradicts(premise: _Text, statement: _Text) -> bool:
     """Whether the statement negates what the premise does not, or affirms what it only negates."""
-    if statement.negates and not premise.negates:
-        return True
-    if statement.negated and statement.negated.isdisjoint(premise.negated):
-        return True
-    return not statement.affirmed.isdisjoint(premise.negated - premise.affirmed)
+    negates = statement.negated and statement.negated.isdisjoint(premise.negated)
+    return bool(negates) or not statement.affirmed.isdisjoint(premise.negated - premise.affirmed)
 
 
 @partial(once_per_passage, most=512)
@@ -136,13 +132,12 @@ def _read(text: str) -> _Text:
     folded = {_fold(word) for sentence in words for word in sentence}
     names = (_fold(word) for sentence in words for word in sentence[1:] if word[0].isupper())
     numbers, supported = read_numbers(text)
-    affirmed, negated, negates = _negation(text)
+    affirmed, negated = _negation(text)
     return _Text(
         names=frozenset(name for name in names if len(name) > 1 and name not in _NO_NAMES),
         words=frozenset(folded.union(*map(_PARTS.split, folded))),
         affirmed=affirmed,
         negated=negated,
-        negates=negates,
         numbers=numbers,
         supported_numbers=supported,
     )
@@ -155,18 +150,18 @@ def _fold(word: str) -> str:
     return _SHORT_MONTHS.get(low, low)
 
 
-def _negation(text: str) -> tuple[frozenset[str], frozenset[str], bool]:
-    """Return the terms outside and inside the reach of a negator, and whether there is a negator at all."""
+def _negation(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the terms outside and inside the reach of a negator."""
     affirmed: set[str] = set()
     negated: set[str] = set()
-    negates, reach = False, 0
+    reach = 0
     for token in _TOKEN.findall(_NOT_NEGATING.sub(" ", text)):
         word = token.lower().replace("\u2019", "'")
         if not word[0].isalnum():
             reach = 0
         elif word in _NEGATORS or word.endswith("n't"):
-            negates, reach = True, NEGATION_REACH
+            reach = NEGATION_REACH
         elif word not in _FUNCTION_WORDS and (terms := DEFAULT_ANALYSER.terms(word)):
             (negated if reach else affirmed).update(terms)
             reach = max(0, reach - 1)
-    return frozenset(affirmed), frozenset(negated), negates
+    return frozenset(affirmed), frozenset(negated)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hopgraph.tools.scoring.entailment import LexicalEntailment, lexical
+from hopgraph.tools.scoring.entailment import lexical
+from hopgraph.tools.scoring.entailment.lexical import LexicalEntailment
 from support.paths import ROOT
 
 SETS = {

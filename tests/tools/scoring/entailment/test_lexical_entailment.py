@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopgraph.state import EntailmentChecker
-from hopgraph.tools.scoring.entailment import LexicalEntailment
+from hopgraph.tools.scoring.entailment.lexical import LexicalEntailment
 from hopgraph.tools.text import split_sentences
 
 ED_WOOD = (

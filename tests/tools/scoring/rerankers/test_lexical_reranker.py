@@ -23,7 +23,7 @@ from hopgraph.tools.apps.evaluation.rehearsal.question_plan import contains_word
 from hopgraph.tools.apps.evaluation.threshold_calibration import calibrate
 from hopgraph.tools.retrieval import Bm25Retriever, index_in_memory
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
-from hopgraph.tools.scoring.rerankers import LexicalReranker
+from hopgraph.tools.scoring.rerankers.lexical import LexicalReranker
 from hopgraph.tools.text import split_sentences
 from support.node_inputs import node_runtime, passage
 
