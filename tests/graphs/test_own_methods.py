@@ -218,7 +218,7 @@ def test_prompts_beside_the_file_are_found_and_prompts_dir_overlays_them(tmp_pat
     ("name", "text", "told"),
     [
         ("", "", "no prompt for role 'short_way/verify'"),
-        ("verfy.md", VERIFY, "verfy.md: no step reads a file of this name; did you mean verify.md"),
+        ("verfy.md", VERIFY, "verfy.md: no step reads a file of this name; did you mean 'verify.md'"),
         ("verify.md", VERIFY.replace("{{question}}", "{{q}}"), "verify.md: variable 'q' is used but not declared"),
     ],
 )

@@ -20,13 +20,13 @@ is on; it has no other value.
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import lru_cache
 from importlib.resources import files
 from io import TextIOWrapper
 from pathlib import Path
 
 from hopgraph.state import PromptError, SettingsError
+from hopgraph.state.errors import did_you_mean
 from hopgraph.tools.io.guarded_files import open_source
 
 FAMILIES = ("multi_hop", "open_domain", "yes_no")
@@ -163,12 +163,8 @@ def check_file_name(path: Path, known: Iterable[str]) -> None:
     Raises:
         SettingsError: its name is not one of `known`; says which of them may be meant.
     """
-    names = sorted(known)
-    if path.name in names:
-        return
-    close = get_close_matches(path.name.lower(), names, n=1)
-    hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}"
-    raise SettingsError(f"{path}: no step reads a file of this name; {hint}")
+    if path.name not in (names := sorted(known)):
+        raise SettingsError(f"{path}: no step reads a file of this name{did_you_mean(path.name, names)}")
 
 
 @lru_cache(maxsize=512)

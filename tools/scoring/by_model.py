@@ -6,9 +6,8 @@ though what they spent counts for the steps after them.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from langchain_core.messages import BaseMessage
 from pydantic import BaseModel, Field
@@ -27,19 +26,13 @@ _PARSE_RETRIES = 2
 _SEND_OPTIONS = SendOptions(parallel=16, retries=4)
 
 
-@dataclass(frozen=True)
-class ModelJudgement(Generic[RecordT]):
-    """A model's judgement and its cost."""
-
-    record: RecordT | None
-    """None where no reply could be used."""
-    call: Call
-
-
 async def judge(
     model: str, role: str, variables: Mapping[str, Value], schema: type[RecordT]
-) -> ModelJudgement[RecordT]:
+) -> tuple[RecordT | None, Call]:
     """Ask the model of a spec for one judgement; the role names the prompt, as `scorer/score_relevance`.
+
+    Returns:
+        The judgement, None where no reply could be used, and its cost.
 
     Raises:
         SpecError: the model's spec cannot be resolved. ModelError: a request failed for good.
@@ -55,10 +48,10 @@ async def judge(
         try:
             if reply.problem:
                 raise UnusableReplyError(reply.problem)
-            return ModelJudgement(await parse_in_turn(reply.text, schema), call)
+            return await parse_in_turn(reply.text, schema), call
         except UnusableReplyError:
             call["parse_failures"] += 1
-    return ModelJudgement(None, call)
+    return None, call
 
 
 RELEVANT = 5.0
@@ -98,14 +91,14 @@ def model_reranker(spec: str) -> Reranker:
 
     async def rate(pairs: Sequence[Pair]) -> tuple[list[float], list[Call]]:
         groups = group_by_query(pairs, TEXTS_PER_CALL)
-        shown = ({"question": query, "passages": texts} for query, texts in groups)
-        judged = await _judge_all(model, "scorer/score_relevance", shown, Ratings)
-        rated = [{r.passage: r.rating for r in each.record.ratings} if each.record else {} for each in judged]
+        shown = [{"question": query, "passages": texts} for query, texts in groups]
+        judged = await asyncio.gather(*(judge(model, "scorer/score_relevance", each, Ratings) for each in shown))
+        rated = [{one.passage: one.rating for one in said.ratings} if said else {} for said, _ in judged]
         scores = [
             [ratings.get(number, 0.0) for number, _ in enumerate(texts, start=1)]
             for (_, texts), ratings in zip(groups, rated, strict=True)
         ]
-        return scores_of_pairs(pairs, groups, scores), [each.call for each in judged]
+        return scores_of_pairs(pairs, groups, scores), [call for _, call in judged]
 
     return JudgeScorer(redact(spec), RELEVANT, rate)
 
@@ -120,11 +113,10 @@ def model_entailment(spec: str) -> EntailmentChecker:
 
     async def check(pairs: Sequence[Pair]) -> tuple[list[float], list[Call]]:
         distinct = list(dict.fromkeys(pairs))
-        shown = ({"premise": premise, "statement": statement} for premise, statement in distinct)
-        judged = await _judge_all(model, "scorer/judge_entailment", shown, Support)
-        supported = (each.record.supported if each.record else 0.0 for each in judged)
-        scores = dict(zip(distinct, supported, strict=True))
-        return [scores[pair] for pair in pairs], [each.call for each in judged]
+        shown = [{"premise": premise, "statement": statement} for premise, statement in distinct]
+        judged = await asyncio.gather(*(judge(model, "scorer/judge_entailment", each, Support) for each in shown))
+        scores = {pair: said.supported if said else 0.0 for pair, (said, _) in zip(distinct, judged, strict=True)}
+        return [scores[pair] for pair in pairs], [call for _, call in judged]
 
     return JudgeScorer(redact(spec), 0.5, check)
 
@@ -134,9 +126,3 @@ def _model_of(spec: str) -> str:
     if not model:
         raise SpecError(f"{spec!r} lacks a model: write model:openai:NAME")
     return model
-
-
-async def _judge_all(
-    model: str, role: str, shown: Iterable[Mapping[str, Value]], schema: type[RecordT]
-) -> list[ModelJudgement[RecordT]]:
-    return await asyncio.gather(*(judge(model, role, variables, schema) for variables in shown))

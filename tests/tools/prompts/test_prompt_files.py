@@ -47,11 +47,11 @@ def test_a_byte_order_mark_and_foreign_line_ends_do_no_harm(decide: Path, tmp_pa
 @pytest.mark.parametrize(
     ("name", "meant"),
     [
-        ("common/decid.md", "did you mean decide.md?"),
-        ("migres/Extract.md", "did you mean extract.md?"),
-        ("migres/decide.multi_hops.jsonl", "did you mean decide.multi_hop.jsonl?"),
-        ("migres/decide.jsonl", "did you mean decide."),
-        ("common/0000.md", "there are "),
+        ("common/decid.md", "did you mean 'decide.md'?"),
+        ("migres/Extract.md", "did you mean 'extract.md'?"),
+        ("migres/decide.multi_hops.jsonl", "did you mean 'decide.multi_hop.jsonl'?"),
+        ("migres/decide.jsonl", "did you mean 'decide."),
+        ("common/0000.md", "there are: "),
     ],
 )
 def test_a_file_that_no_step_reads_is_refused(name: str, meant: str, decide: Path, tmp_path: Path) -> None:

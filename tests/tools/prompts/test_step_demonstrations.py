@@ -70,7 +70,7 @@ def test_a_folder_holds_them_by_step(tmp_path: Path) -> None:
     [
         ([], "no file for migres; it reads decide.jsonl, "),
         (["ground.jsonl"], "no file for migres; it reads decide.jsonl, "),
-        (["decide.jsonl", "extrct.jsonl"], "did you mean extract.jsonl?"),
+        (["decide.jsonl", "extrct.jsonl"], "did you mean 'extract.jsonl'?"),
         (["extract.multi_hop.jsonl"], "here a file is called extract.jsonl; files of a family are used with "),
     ],
 )

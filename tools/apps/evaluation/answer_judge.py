@@ -123,7 +123,7 @@ async def judge_run(
             question = questions[name]
             gold = list(question.answers or ())
             variables = {"question": question.question, "gold_answers": gold, "prediction": prediction}
-            reply = (await judge(spec, _ROLE, variables, JudgeReply)).record
+            reply, _ = await judge(spec, _ROLE, variables, JudgeReply)
             right = reply is not None and reply.implied
             append_json_line(folder, JUDGEMENTS, {**asked, "id": name, "prediction": prediction, "right": right})
             if progress:

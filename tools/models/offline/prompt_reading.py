@@ -107,16 +107,6 @@ def _proposals(graph: EvidenceGraph, missing: str) -> Iterator[str]:
     yield from unknown[_UNKNOWN_FIRST:]
 
 
-def next_queries(graph: EvidenceGraph, asked: Sequence[str], missing: str) -> list[str]:
-    """Return up to 20 queries that differ from the question and every earlier one, best first; may be empty."""
-    used = {key(text) for text in (graph.question.text, *asked)}
-    fresh: dict[str, str] = {}
-    for text in _proposals(graph, missing):
-        if key(text) and key(text) not in used:
-            fresh.setdefault(key(text), text.strip())
-    return list(fresh.values())[:_MAX_QUERIES]
-
-
 @dataclass(frozen=True)
 class PromptReading:
     """What a prompt comes to."""
@@ -148,8 +138,12 @@ class PromptReading:
         return " ".join(s.text for number in self.found.used for s in self.reader.statements if s.number == number)
 
     def queries(self, asked: list[str], missing: str = "") -> list[str]:
-        """Return queries for what is missing, best first; may be empty."""
-        return next_queries(self.reader.graph(self.question), asked, missing or self.found.missing_text)
+        """Return up to 20 queries that differ from the question and every earlier one, best first; may be empty."""
+        used, fresh = {key(text) for text in (self.question, *asked)}, dict[str, str]()
+        for text in _proposals(self.reader.graph(self.question), missing or self.found.missing_text):
+            if key(text) and key(text) not in used:
+                fresh.setdefault(key(text), text.strip())
+        return [*fresh.values()][:_MAX_QUERIES]
 
 
 def read_evidence(prompt: Prompt) -> PromptReading:

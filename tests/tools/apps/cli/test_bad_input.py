@@ -179,7 +179,7 @@ def test_a_prompt_file_of_a_wrong_name_is_refused(run: Run, tmp_path: Path) -> N
     out = tmp_path / "prompts"
     run("prompts", "migres", "--out", str(out))
     (out / "common" / "decide.md").rename(out / "common" / "decid.md")
-    assert_one_line(run("ask", "q", "--set", f"prompts_dir={out}"), 2, "decid.md", "did you mean decide.md?")
+    assert_one_line(run("ask", "q", "--set", f"prompts_dir={out}"), 2, "decid.md", "did you mean 'decide.md'?")
 
 
 def test_demonstrations_that_nothing_would_read_are_refused(run: Run, tmp_path: Path) -> None:
